@@ -17,10 +17,9 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "leash.h"
+#include "leash_work.h"
 #include "options.h"
 #include "pipe.h"
-#include "pipe_options.h"
 #include "quote.h"
 #include "segment.h"
 #include "signals.h"
@@ -175,12 +174,6 @@ static void place_close(struct place *place)
     free(place->name);
 }
 
-static bool same_host(const struct place *one, const struct place *other)
-{
-    return one->host && other->host ? strcmp(one->host, other->host) == 0
-                                    : one->host == other->host;
-}
-
 /* Says of each source which chain copies it; returns how many chains there are. */
 static size_t plan(struct place *places, size_t count)
 {
@@ -191,7 +184,7 @@ static size_t plan(struct place *places, size_t count)
         size_t bytes = 0, words = 0;
         chains++;
         for (size_t j = i; j < count; j++) {
-            if (places[j].chain || !same_host(&places[i], &places[j]))
+            if (places[j].chain || !same_text(places[i].host, places[j].host))
                 continue;
             bytes += strlen(places[j].path) + 1;
             if (j > i && (bytes > NAMES_MOST || ++words > WORDS_MOST))
@@ -235,7 +228,7 @@ static int copy_from(const struct pipe_settings *settings,
                      size_t count, size_t first, int *caught)
 {
     const struct place *target = &places[count - 1];
-    char back[2 * HEX_RANDOM + 1] = ""; /* the way's name, as no other copy has it */
+    char back[LEASH_TOKEN + 1] = ""; /* the way's name, as no other copy has it */
     struct rdcp_options with_back = *options;
     static const struct rdcp_options none;
     /* The way back is where no session is needed for it; a manifest needs the chain's end
@@ -251,7 +244,7 @@ static int copy_from(const struct pipe_settings *settings,
     with_back.back = back;
     for (int i = 0; i < 3; i++)
         segments[i].middle = LEASH_EXEC;
-    int status = hex_random(back) < 0;
+    int status = hex_random(back, LEASH_TOKEN) < 0;
     add_mode(&segments[way].words, &none, here ? "--serve-answers" : "--serve-back");
     words_add(&segments[way].words, back);
     add_mode(&segments[source].words, here ? &with_back : options, "--serve-source");
@@ -553,9 +546,7 @@ static int run(struct pipe_settings *settings, struct rdcp_options *options,
 
 int main(int argc, char **argv)
 {
-    standard_open();
-    if (leash_asked(argc, argv))
-        return leash_main(argc, argv);
+    leash_main(argc, argv);
     struct rdcp_options options = {0};
     struct asked asked = {0};
     struct pipe_settings settings;

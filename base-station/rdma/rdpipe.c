@@ -2,11 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "descriptors.h"
-#include "leash.h"
+#include "leash_work.h"
 #include "options.h"
 #include "pipe.h"
-#include "pipe_options.h"
 #include "quote.h"
 #include "segment.h"
 #include "tee.h"
@@ -115,9 +113,7 @@ static int read_options(struct pipe_settings *settings, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    standard_open();
-    if (leash_asked(argc, argv))
-        return leash_main(argc, argv);
+    leash_main(argc, argv);
     struct pipe_settings settings;
     pipe_settings_open(&settings, "rdpipe");
     struct words targets = {0};

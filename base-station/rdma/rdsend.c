@@ -1,12 +1,9 @@
 /* rdsend: see stream/send.c, and rdsend.1. */
-#include "descriptors.h"
 #include "end.h"
-#include "leash.h"
+#include "leash_work.h"
 
 int main(int argc, char **argv)
 {
-    standard_open();
-    if (leash_asked(argc, argv))
-        return leash_main(argc, argv);
+    leash_main(argc, argv);
     return options_main(true, argc, argv, send_stream);
 }

@@ -2,10 +2,12 @@
 #include "bytes.h"
 
 #include <err.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void *allocated(void *memory)
 {
@@ -42,6 +44,15 @@ void bytes_text(struct bytes *bytes, const char *text)
     bytes_add(bytes, text, strlen(text));
 }
 
+ssize_t bytes_read(struct bytes *bytes, int fd, size_t most)
+{
+    bytes_reserve(bytes, most);
+    ssize_t got = read(fd, bytes->data + bytes->length, most);
+    bytes->length += got > 0 ? (size_t)got : 0;
+    bytes->data[bytes->length] = '\0';
+    return got;
+}
+
 static char *format_text(const char *format, va_list arguments)
 {
     char *text = NULL;
@@ -65,6 +76,11 @@ char *text_of(const char *format, ...)
     char *text = format_text(format, arguments);
     va_end(arguments);
     return text;
+}
+
+bool same_text(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
 void bytes_drop(struct bytes *bytes, size_t length)

@@ -1,9 +1,9 @@
 /* A growable row of bytes, always ended by a NUL beyond its length. */
-#ifndef BYTES_H
-#define BYTES_H
+#pragma once
 
-#include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct bytes {
     char *data; /* NULL while empty */
@@ -21,8 +21,14 @@ void bytes_text(struct bytes *bytes, const char *text);
 void bytes_format(struct bytes *bytes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Appends what read(2) has, which returned this: at most `most` bytes. */
+ssize_t bytes_read(struct bytes *bytes, int fd, size_t most);
+
 /* A string of its own, to free. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Are they the same, or both NULL? */
+bool same_text(const char *one, const char *other);
 
 /* Forgets the first `length` bytes. */
 void bytes_drop(struct bytes *bytes, size_t length);
@@ -32,5 +38,3 @@ void bytes_drop(struct bytes *bytes, size_t length);
 char *bytes_line(struct bytes *bytes);
 
 void bytes_close(struct bytes *bytes);
-
-#endif

@@ -1,9 +1,16 @@
-/* Which descriptors are open: see descriptors.h. */
+/* Which descriptors are open, and where they go: see descriptors.h. */
 #include "descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "trouble.h"
+
+enum { NULL_MOST = 9, TO_MOST = 20 };
 
 void standard_open(void)
 {
@@ -20,4 +27,77 @@ void shut(int *fd)
         close(*fd);
     *fd = -1;
     errno = error;
+}
+
+/* One byte, and room for one descriptor beside it. */
+struct carrier {
+    char dot;
+    struct iovec one;
+    struct msghdr message;
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+};
+
+static struct msghdr *carrier_open(struct carrier *carrier)
+{
+    memset(carrier, 0, sizeof *carrier);
+    carrier->one = (struct iovec){&carrier->dot, 1};
+    carrier->message = (struct msghdr){.msg_iov = &carrier->one, .msg_iovlen = 1,
+                                       .msg_control = &carrier->control,
+                                       .msg_controllen = sizeof carrier->control};
+    return &carrier->message;
+}
+
+int fd_send(int over, int fd)
+{
+    struct carrier carrier;
+    struct msghdr *message = carrier_open(&carrier);
+    carrier.control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd),
+                                              .cmsg_level = SOL_SOCKET,
+                                              .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&carrier.control.header), &fd, sizeof fd);
+    return sendmsg(over, message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+}
+
+int fd_take(int over)
+{
+    struct carrier carrier;
+    struct msghdr *message = carrier_open(&carrier);
+    int fd = -1;
+    if (over >= 0 && recvmsg(over, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 &&
+        CMSG_FIRSTHDR(message))
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(message)), sizeof fd);
+    return fd;
+}
+
+/* They are moved up first, so that none overwrites another. */
+static int hand_over(struct handed *handed, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int from = handed[i].from;
+        if (from < 0 && handed[i].to <= NULL_MOST)
+            from = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (from >= 0 && (handed[i].from = fcntl(from, F_DUPFD_CLOEXEC, TO_MOST)) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (handed[i].from >= 0 && dup2(handed[i].from, handed[i].to) < 0)
+            return -1;
+    return 0;
+}
+
+void become(char **words, struct handed *handed, size_t count)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    if (hand_over(handed, count) == 0)
+        execvp(words[0], words);
+    int error = errno;
+    say("cannot run %s: %s", words[0], strerror(error));
+    _exit(error == ENOENT ? 127 : 126);
 }

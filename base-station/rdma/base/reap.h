@@ -1,7 +1,6 @@
 /* Ending everything below this process. It has to be a child subreaper, so that nothing
  * below it can leave. */
-#ifndef REAP_H
-#define REAP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -13,5 +12,3 @@ int reap_adopt(void);
  * could be signalled, it gives up: the number of one that runs as another user, -1 if that
  * is not known. */
 pid_t reap_all(int depth, int grace_ms);
-
-#endif

@@ -21,35 +21,32 @@ static void signals_add(sigset_t *set, int number)
         sigaddset(set, number);
 }
 
-int signals_open(void)
+static int block(bool children)
 {
     sigset_t set;
-    if (signal_fd >= 0)
-        return signal_fd;
     sigemptyset(&set);
     signals_add(&set, SIGINT);
     signals_add(&set, SIGTERM);
     signals_add(&set, SIGHUP);
+    if (children) {
+        signals_add(&set, SIGQUIT);
+        sigaddset(&set, SIGCHLD);
+    }
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* write(2) says EFBIG */
     signal(SIGCHLD, SIG_DFL);
-    signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return signal_fd;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int signals_open(void)
+{
+    return signal_fd = signal_fd < 0 ? block(false) : signal_fd;
 }
 
 int signals_watch(void)
 {
-    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signals_add(&set, numbers[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return block(true);
 }
 
 int signals_number(int fd)
@@ -69,12 +66,12 @@ int status_of(int wait_status)
 
 int signals_take(struct trouble *trouble)
 {
-    struct signalfd_siginfo info;
-    if (signal_fd < 0 || read(signal_fd, &info, sizeof info) != sizeof info)
+    int number = signals_number(signal_fd);
+    if (!number)
         return 0;
     trouble->heard |= !trouble->status;
-    return troubled(trouble, 128 + (int)info.ssi_signo, "ended by signal %u (%s)",
-                    info.ssi_signo, strsignal((int)info.ssi_signo));
+    return troubled(trouble, 128 + number, "ended by signal %d (%s)", number,
+                    strsignal(number));
 }
 
 int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
@@ -88,7 +85,7 @@ int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
             left_ms = INT32_MAX;
         int ready = poll(all, (nfds_t)count + 1, left_ms > 0 ? (int)left_ms : 0);
         if (ready < 0 && errno != EINTR)
-            return troubled(trouble, EXIT_FAULT, "poll: %m");
+            return fault(trouble, "poll: %m");
         if (ready > 0 && all[0].revents && signals_take(trouble) < 0)
             return -1;
         memcpy(polled, all + 1, (size_t)count * sizeof *polled);

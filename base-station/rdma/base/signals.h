@@ -1,7 +1,6 @@
 /* SIGINT, SIGTERM and SIGHUP end this process in order: they are blocked, and whoever
  * waits for something waits for them too. What is ignored, as by nohup, stays ignored. */
-#ifndef SIGNALS_H
-#define SIGNALS_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ static inline bool signalled(const struct trouble *trouble)
  * -1 with a trouble: a signal came, if they are blocked at all. */
 int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
                  struct trouble *trouble);
-
-#endif

@@ -1,6 +1,5 @@
 /* What went wrong, as one line for a person and an exit status. */
-#ifndef TROUBLE_H
-#define TROUBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +16,8 @@ struct trouble {
 /* Notes it unless something was noted before: the first cause counts. Returns -1. */
 int troubled(struct trouble *trouble, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+#define fault(trouble, ...) troubled(trouble, EXIT_FAULT, __VA_ARGS__)
 
 /* Does stderr take a line, within so many ms? Ctrl-S at a terminal stops it, and who
  * speaks to the peer must not wait for Ctrl-Q. */
@@ -36,5 +37,3 @@ void shown(char *into, uint32_t room, const void *text, uint32_t length);
 
 int64_t now_ms(void); /* some ms behind, and cheap on every machine: for time-outs */
 int64_t now_us(void);
-
-#endif

@@ -1,11 +1,10 @@
-/* The remote end of an SSH session: see leash.h, and leash_work.h for what it speaks.
+/* The remote end of an SSH session, which runs one segment of a pipe and ends all of it
+ * when rdpipe falls silent: see leash_work.h for what it speaks.
  *
  *   guard     does nothing but wait: when the leash below it was killed, it ends the rest
  *   `- leash  reads stdin, beats, runs the segment
  *      `- rdrecv -- rdsend -- leash --leash-run -- the user's command
  */
-#include "leash.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +15,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -32,14 +30,14 @@
 #include "trouble.h"
 #include "way.h"
 
-enum { GRACE_MS = 500, LOCK_MS = 50 };
+enum { GRACE_MS = 500, LOCK_MS = 50, READ_BYTES = 1 << 16 };
 
 /* One segment at work: its process, its descriptors, its appended file. */
 struct leash_run {
     int stdin_fd, stdout_fd; /* what the segment gets; -1 = /dev/null; not owned */
     int append_fd;           /* the file of ">>", locked; its descriptor is the lock */
     off_t append_bytes;      /* how long it was; -1 if it cannot be cut back */
-    int announce_fd, status_fd;
+    int lines_fd; /* what rdrecv announces, how the command ended */
     pid_t root; /* the outermost tool; 0 before it started */
 };
 
@@ -100,114 +98,65 @@ static int run_lock(struct leash_run *run, const struct leash_work *work, char *
     return result;
 }
 
-/* A key of 32 bytes goes to a tool as 64 digits, through a pipe that holds them all. */
-static int key_pipe(const unsigned char *key)
+/* A key goes to a tool as digits, through a pipe that holds them all. */
+static int key_pipe(const char *key)
 {
     int ends[2];
-    struct bytes digits = {0};
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (!key[0] || pipe2(ends, O_CLOEXEC) < 0)
         return -1;
-    hex_add(&digits, key, LEASH_KEY_BYTES);
-    ssize_t sent = write(ends[1], digits.data, digits.length);
-    bool whole = sent == (ssize_t)digits.length;
-    explicit_bzero(digits.data, digits.length);
-    bytes_close(&digits);
+    if (write(ends[1], key, LEASH_KEY) != LEASH_KEY)
+        shut(&ends[0]);
     close(ends[1]);
-    if (whole)
-        return ends[0];
-    close(ends[0]);
-    return -1;
+    return ends[0];
 }
 
-struct handed {
-    int from, to;
-};
-
-/* In the child: puts each descriptor where it belongs. The sources lie above every
- * target (they are duplicated to 20 and up first), so none overwrites another. */
-static int hand_over(struct handed *handed, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (handed[i].from >= 0 &&
-            (handed[i].from = fcntl(handed[i].from, F_DUPFD_CLOEXEC, 20)) < 0)
-            return -1;
-    for (size_t i = 0; i < count; i++) {
-        int from = handed[i].from;
-        if (from < 0 && handed[i].to < 2)
-            from = open("/dev/null", handed[i].to ? O_WRONLY : O_RDONLY);
-        if (from < 0)
-            continue;
-        if (from != handed[i].to && dup2(from, handed[i].to) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static void run_child(struct handed *handed, size_t count, char **words)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
-    setpgid(0, 0);
-    if (hand_over(handed, count) == 0)
-        execvp(words[0], words);
-    fprintf(stderr, "rdpipe: %s: %m\n", words[0]);
-    _exit(errno == ENOENT ? 127 : 126);
-}
-
+/* Starts the segment in a process group of its own. 0, or -1 with errno. */
 static int spawn(struct leash_run *run, const struct leash_work *work, struct way *way,
-                 char **words, int announce, int status)
+                 char **words, int lines)
 {
     int guests[2] = {-1, -1};
     if (work->has_in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, guests) < 0)
         return -1;
     way->guests_fd = guests[1];
-    int out = run->append_fd >= 0 ? run->append_fd : run->stdout_fd;
+    enum { OURS = 4 }; /* the rest is the segment's alone */
     struct handed handed[] = {
         {run->stdin_fd, 0},
-        {out, 1},
-        {work->has_in ? key_pipe(work->key_in) : -1, LEASH_KEY_IN_FD},
-        {announce, LEASH_ANNOUNCE_FD},
-        {work->has_out ? key_pipe(work->key_out) : -1, LEASH_KEY_OUT_FD},
-        {status, LEASH_STATUS_FD},
+        {run->append_fd >= 0 ? run->append_fd : run->stdout_fd, 1},
+        {lines, LEASH_ANNOUNCE_FD},
+        {lines, LEASH_STATUS_FD},
+        {key_pipe(work->key_in), LEASH_KEY_IN_FD},
+        {key_pipe(work->key_out), LEASH_KEY_OUT_FD},
         {guests[0], LEASH_GUESTS_FD},
         {way->socket_fd, LEASH_SOCKET_FD},
     };
     size_t count = sizeof handed / sizeof *handed;
-    run->root = fork();
-    if (run->root == 0)
-        run_child(handed, count, words);
-    way->socket_fd = -1; /* closed with the others */
-    for (size_t i = 2; i < count; i++)
-        shut(&handed[i].from);
-    if (run->root < 0) {
-        run->root = 0;
-        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        become(words, handed, count);
     }
-    setpgid(run->root, run->root);
+    way->socket_fd = -1; /* closed with the others */
+    for (size_t i = OURS; i < count; i++)
+        shut(&handed[i].from);
+    if (pid < 0)
+        return -1;
+    setpgid(pid, pid);
+    run->root = pid;
     return 0;
 }
 
-/* Starts the segment in a process group of its own. 0, or -1 with errno. */
 static int run_open(struct leash_run *run, const struct leash_work *work,
                     struct way *way)
 {
     char self[PATH_MAX];
-    if (leash_work_self(self) < 0)
+    int lines[2];
+    if (leash_work_self(self) < 0 || pipe2(lines, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
-    int announce[2], status[2];
-    if (pipe2(announce, O_CLOEXEC | O_NONBLOCK) < 0)
-        return -1;
-    run->announce_fd = announce[0];
-    if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
-        close(announce[1]);
-        return -1;
-    }
-    run->status_fd = status[0];
     struct words words;
+    run->lines_fd = lines[0];
     leash_work_open(&words, work, self);
-    int result = spawn(run, work, way, words.word, announce[1], status[1]);
+    int result = spawn(run, work, way, words.word, lines[1]);
+    shut(&lines[1]);
     words_close(&words);
     return result;
 }
@@ -222,8 +171,7 @@ static int run_close(struct leash_run *run, bool whole)
         fstat(run->append_fd, &state) == 0 && state.st_size > run->append_bytes)
         result = ftruncate(run->append_fd, run->append_bytes);
     shut(&run->append_fd);
-    shut(&run->status_fd);
-    shut(&run->announce_fd);
+    shut(&run->lines_fd);
     return result;
 }
 
@@ -263,64 +211,42 @@ static void look_in(struct leash *leash)
 
 static void take_input(struct leash *leash)
 {
-    bytes_reserve(&leash->input, 65536);
-    ssize_t got = read(STDIN_FILENO, leash->input.data + leash->input.length, 65536);
+    ssize_t got = bytes_read(&leash->input, STDIN_FILENO, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    if (got <= 0) {
-        leash->over = true;
-        return;
-    }
-    leash->input.length += (size_t)got;
-    leash->input.data[leash->input.length] = '\0';
+    leash->over |= got <= 0;
     leash->heard_ms = now_ms();
-    struct leash_frame frame;
-    int framed = 0;
-    char *line;
-    while (!leash->over && (framed = leash_frame(&leash->input, &frame)) >= 0) {
+    struct leash_said said;
+    while (!leash->over && leash_next(&leash->input, &said)) {
         const char *why = "more than it may send";
-        if (framed) {
-            if (tunnel_take(&leash->way, &frame) < 0)
-                fail(leash, "refused what rdpipe sent", why);
-            bytes_drop(&leash->input, frame.whole);
-        } else if ((line = bytes_line(&leash->input))) {
-            if (leash_take(&leash->work, line, &why) < 0)
-                fail(leash, "refused what rdpipe sent", why);
-            free(line);
-            look_in(leash); /* before a frame of it, which may be here, too */
-        } else {
-            break;
-        }
+        if (said.line ? leash_take(&leash->work, said.line, &why) < 0
+                      : tunnel_take(&leash->way, &said) < 0)
+            fail(leash, "refused what rdpipe sent", why);
+        look_in(leash); /* before a frame of it, which may be here, too */
+        leash_heard(&leash->input, &said);
     }
     if (leash->input.length > LEASH_LINE_BYTES)
         fail(leash, "refused what rdpipe sent", "a line too long");
 }
 
-/* Passes whole lines on from a tool; closes the descriptor at its end. */
-static void pass_line(int *fd, const char *verb)
+/* Passes whole lines on from the tools: a status is a number. Closes the descriptor at
+ * its end. */
+static void pass_lines(int *fd)
 {
     char text[4096];
-    ssize_t got = read(*fd, text, sizeof text - 1);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (got <= 0) {
-        close(*fd);
-        *fd = -1;
-        return;
-    }
-    text[got] = '\0';
+    ssize_t got = *fd < 0 ? -1 : read(*fd, text, sizeof text - 1);
+    if (got == 0)
+        shut(fd);
+    text[got > 0 ? got : 0] = '\0';
     char *rest = text, *line;
     while ((line = strsep(&rest, "\n")))
         if (*line)
-            tell(verb, line);
+            tell(*line >= '0' && *line <= '9' ? "status" : "announce", line);
 }
 
 static void take_signal(struct leash *leash)
 {
-    struct signalfd_siginfo info;
-    if (read(leash->signal_fd, &info, sizeof info) != sizeof info)
-        return;
-    if (info.ssi_signo != SIGCHLD) {
+    if (signals_number(leash->signal_fd)) {
         leash->over = true;
         return;
     }
@@ -384,17 +310,14 @@ static void attend(struct leash *leash)
         struct pollfd polled[] = {
             {STDIN_FILENO, POLLIN, 0},
             {leash->signal_fd, POLLIN, 0},
-            {leash->run.announce_fd, POLLIN, 0},
-            {leash->run.status_fd, POLLIN, 0},
+            {leash->run.lines_fd, POLLIN, 0},
             tunnel_watched(&leash->way.in),
             tunnel_watched(&leash->way.out),
         };
-        if (leash->over || (poll(polled, 6, wait_ms) < 0 && errno != EINTR))
+        if (leash->over || (poll(polled, 5, wait_ms) < 0 && errno != EINTR))
             break;
         if (polled[2].revents)
-            pass_line(&leash->run.announce_fd, "announce");
-        if (polled[3].revents)
-            pass_line(&leash->run.status_fd, "status");
+            pass_lines(&leash->run.lines_fd);
         if (polled[0].revents)
             take_input(leash);
         if (polled[1].revents)
@@ -413,8 +336,7 @@ static void leash_close(struct leash *leash)
     bool file = leash->work.middle == LEASH_WRITE;
     tunnel_pump(&leash->way.in, "in", leash->status >= 0); /* what its tool said last */
     tunnel_pump(&leash->way.out, "out", leash->status >= 0);
-    if (leash->run.status_fd >= 0) /* before the command is ended from here */
-        pass_line(&leash->run.status_fd, "status");
+    pass_lines(&leash->run.lines_fd); /* before the command is ended from here */
     pid_t left = reap_all(file ? 0 : leash_work_tools(&leash->work) + 1, GRACE_MS);
     if (left)
         say("process %d could not be ended: it runs as another user", (int)left);
@@ -426,19 +348,16 @@ static void leash_close(struct leash *leash)
     way_close(&leash->way);
 }
 
-static int leash_serve(int in, int out)
+static int leash_serve(int in, int out, int signal_fd)
 {
     struct leash leash = {
-        .run = {.stdin_fd = in, .stdout_fd = out, .append_fd = -1, .announce_fd = -1,
-                .status_fd = -1},
+        .run = {.stdin_fd = in, .stdout_fd = out, .append_fd = -1, .lines_fd = -1},
+        .signal_fd = signal_fd,
         .status = -1,
         .heard_ms = now_ms(),
     };
-    sigset_t set;
     way_init(&leash.way);
-    sigprocmask(SIG_BLOCK, NULL, &set); /* as the guard blocked them */
-    leash.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (leash.signal_fd < 0 || reap_adopt() < 0)
+    if (signal_fd < 0 || reap_adopt() < 0)
         fail(&leash, "leash", strerror(errno));
     tell(LEASH_GREETING, NULL);
     attend(&leash);
@@ -451,44 +370,31 @@ static int leash_serve(int in, int out)
 }
 
 /* Ends when the leash has ended, and everything with it. */
-static int guard(pid_t pid, const sigset_t *set)
+static int guard(pid_t pid, int signal_fd)
 {
+    struct pollfd polled = {signal_fd, POLLIN, 0};
     int state = 0;
-    for (;;) {
-        pid_t gone = waitpid(-1, &state, WNOHANG);
-        if (gone == pid || (gone < 0 && errno == ECHILD))
-            break;
-        if (gone > 0)
-            continue;
-        int number = sigwaitinfo(set, NULL);
-        if (number > 0 && number != SIGCHLD)
+    pid_t gone;
+    while ((gone = waitpid(-1, &state, WNOHANG)) != pid && !(gone < 0 && errno == ECHILD))
+        if (gone == 0 && poll(&polled, 1, -1) > 0 && signals_number(signal_fd))
             kill(pid, SIGTERM);
-    }
     reap_all(0, 0);
     return status_of(state);
 }
 
 static int leash_guarded(int in, int out)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaddset(&set, numbers[i]);
-    sigprocmask(SIG_SETMASK, &set, NULL);
-    signal(SIGCHLD, SIG_DFL);
-    signal(SIGPIPE, SIG_IGN);
+    int signal_fd = signals_watch(); /* in a child it shows the child's */
     pid_t above = getpid();
     pid_t pid = reap_adopt() == 0 ? fork() : -1;
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        _exit(getppid() == above ? leash_serve(in, out) : 1);
+        _exit(getppid() == above ? leash_serve(in, out, signal_fd) : 1);
     }
-    if (pid < 0) {
-        fprintf(stderr, "rdpipe: leash: %m\n");
-        return 1;
-    }
-    return guard(pid, &set);
+    if (pid > 0)
+        return guard(pid, signal_fd);
+    fprintf(stderr, "rdpipe: leash: %m\n");
+    return 1;
 }
 
 static volatile sig_atomic_t told_to_end;
@@ -513,12 +419,10 @@ static int leash_command(int status_fd, char **words)
         close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
         if (getppid() != above || told_to_end)
             _exit(126);
-        execvp(words[0], words);
-        fprintf(stderr, "rdpipe: %s: %m\n", words[0]);
-        _exit(errno == ENOENT ? 127 : 126);
+        become(words, NULL, 0);
     }
     if (pid < 0)
-        fprintf(stderr, "rdpipe: %s: %m\n", words[0]);
+        say("cannot fork: %m");
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     int state = 1 << 8;
@@ -529,19 +433,13 @@ static int leash_command(int status_fd, char **words)
     return status_of(state);
 }
 
-bool leash_asked(int argc, char **argv)
+void leash_main(int argc, char **argv)
 {
-    return argc > 1 &&
-           (strcmp(argv[1], "--leash") == 0 || strcmp(argv[1], "--leash-run") == 0);
-}
-
-int leash_main(int argc, char **argv)
-{
-    if (strcmp(argv[1], "--leash-run") == 0 && argc > 3)
-        return leash_command(atoi(argv[2]), argv + 3);
-    if (strcmp(argv[1], "--leash") == 0 && (argc == 2 || argc == 4))
-        return leash_guarded(argc == 4 ? atoi(argv[2]) : -1,
-                             argc == 4 ? atoi(argv[3]) : -1);
-    fputs("usage: --leash [IN OUT] | --leash-run FD CMD...\n", stderr);
-    return 2;
+    standard_open();
+    if (argc > 3 && strcmp(argv[1], "--leash-run") == 0)
+        exit(leash_command(atoi(argv[2]), argv + 3));
+    if (argc == 2 && strcmp(argv[1], "--leash") == 0)
+        exit(leash_guarded(-1, -1));
+    if (argc == 4 && strcmp(argv[1], "--leash") == 0)
+        exit(leash_guarded(atoi(argv[2]), atoi(argv[3])));
 }

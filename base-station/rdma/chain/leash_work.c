@@ -37,12 +37,16 @@ int words_by_text(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-static int take_key(const char *word, unsigned char *key, bool *has)
+const char *const leash_middles[] = {NULL, "exec", "read", "write", "append", "pass"};
+
+static int take_key(const char *word, char *key, bool *has)
 {
-    if (!word)
+    *has = word && strcmp(word, "-") != 0;
+    if (!word || (*has && (strlen(word) != LEASH_KEY || !hex_is(word))))
         return -1;
-    *has = strcmp(word, "-") != 0;
-    return *has ? hex_read(word, key, LEASH_KEY_BYTES) : 0;
+    if (*has)
+        memcpy(key, word, LEASH_KEY);
+    return 0;
 }
 
 static int take_greeting(struct leash_work *work, char **rest)
@@ -64,8 +68,7 @@ static int take_words(struct words *words, char **rest, size_t most)
         char *text = words->count < most ? hex_text(digits) : NULL;
         if (!text)
             return -1;
-        words_add(words, text);
-        free(text);
+        words_add_text(words, text);
     }
     return words->count ? 0 : -1;
 }
@@ -105,14 +108,19 @@ static char *take_field(char **rest)
     return allocated(strdup(word));
 }
 
+/* So many fields, and nothing behind them. */
+static int take_fields(char **rest, size_t count, char **const into[])
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(*into[i] = take_field(rest)))
+            return -1;
+    return *rest ? -1 : 0;
+}
+
 static int take_to(struct leash_work *work, char **rest)
 {
-    if (work->port)
-        return -1;
-    work->port = take_field(rest);
-    work->transports = take_field(rest);
-    work->addresses = take_field(rest);
-    return work->port && work->transports && work->addresses && !*rest ? 0 : -1;
+    char **const into[] = {&work->port, &work->transports, &work->addresses};
+    return work->port ? -1 : take_fields(rest, 3, into);
 }
 
 static int take_way(struct leash_work *work, char **rest)
@@ -138,45 +146,28 @@ static int take_way(struct leash_work *work, char **rest)
 static int take_in(struct leash_work *work, const char *verb, char **rest)
 {
     struct leash_dial *dial = &work->dial;
+    char **const into[] = {&dial->token, &dial->port, &dial->addresses};
+    char **const tunnel[] = {&work->tunnel};
     if (!work->has_in || dial->token || work->tunnel)
         return -1;
     if (strcmp(verb, "tunnel") == 0)
-        return (work->tunnel = take_field(rest)) && !*rest ? 0 : -1;
-    dial->token = take_field(rest);
-    dial->port = take_field(rest);
-    dial->addresses = take_field(rest);
-    return dial->token && strlen(dial->token) == LEASH_TOKEN && dial->port &&
-                   dial->addresses && !*rest
-               ? 0 : -1;
+        return take_fields(rest, 1, tunnel);
+    return take_fields(rest, 3, into) == 0 && strlen(dial->token) == LEASH_TOKEN ? 0 : -1;
 }
 
 /* Is the segment one that can be run with the hops it has? */
 static bool fits(const struct leash_work *work)
 {
-    bool in = work->has_in, out = work->has_out;
-    if (out != (work->port != NULL))
+    enum leash_middle middle = work->middle;
+    bool writes = middle == LEASH_WRITE || middle == LEASH_APPEND;
+    if (middle == LEASH_NOTHING || work->has_out != (work->port != NULL))
         return false;
-    switch (work->middle) {
-    case LEASH_EXEC:
-        return true;
-    case LEASH_READ:
-        return !in && out;
-    case LEASH_WRITE:
-    case LEASH_APPEND:
-        return in && !out;
-    case LEASH_PASS:
-        return in != out;
-    default:
-        return false;
-    }
+    return middle == LEASH_EXEC || (work->has_in != work->has_out &&
+                                    (middle == LEASH_PASS || work->has_in == writes));
 }
 
 int leash_take(struct leash_work *work, char *line, const char **why)
 {
-    static const struct { const char *name; enum leash_middle middle; } middles[] = {
-        {"exec", LEASH_EXEC},     {"read", LEASH_READ}, {"write", LEASH_WRITE},
-        {"append", LEASH_APPEND}, {"pass", LEASH_PASS},
-    };
     char *rest = line;
     const char *verb = strsep(&rest, " ");
     *why = "a line that this version does not know";
@@ -201,9 +192,9 @@ int leash_take(struct leash_work *work, char *line, const char **why)
         return take_shell(work, &rest);
     if (strcmp(verb, "to") == 0)
         return take_to(work, &rest);
-    for (size_t i = 0; i < sizeof middles / sizeof *middles; i++)
-        if (strcmp(verb, middles[i].name) == 0)
-            return take_middle(work, middles[i].middle, &rest);
+    for (enum leash_middle middle = LEASH_EXEC; middle <= LEASH_PASS; middle++)
+        if (strcmp(verb, leash_middles[middle]) == 0)
+            return take_middle(work, middle, &rest);
     *why = "a segment that does not fit its hops";
     work->complete = strcmp(verb, "run") == 0 && fits(work) && take_way(work, &rest) == 0;
     return work->complete ? 0 : -1;
@@ -232,7 +223,8 @@ void leash_work_close(struct leash_work *work)
     explicit_bzero(work, sizeof *work);
 }
 
-int leash_frame(const struct bytes *input, struct leash_frame *frame)
+/* Is at the beginning of `input` a frame? */
+static bool is_frame(const struct bytes *input, struct leash_said *frame)
 {
     char text[32] = "", verb[5], hop[4], end;
     const char *newline = input->length
@@ -240,20 +232,35 @@ int leash_frame(const struct bytes *input, struct leash_frame *frame)
                                                               ? input->length : sizeof text)
                               : NULL;
     if (!newline)
-        return 0;
+        return false;
     memcpy(text, input->data, (size_t)(newline - input->data));
     if (sscanf(text, "%4s %3s %9zu%c", verb, hop, &frame->length, &end) != 3)
-        return 0;
+        return false;
     frame->took = strcmp(verb, "took") == 0;
     frame->out = strcmp(hop, "out") == 0;
     if ((!frame->took && strcmp(verb, "flow") != 0) ||
         (!frame->out && strcmp(hop, "in") != 0) ||
         frame->length > (frame->took ? LEASH_WINDOW : LEASH_FRAME))
-        return 0;
+        return false;
     frame->bytes = newline + 1;
     size_t line = (size_t)(newline + 1 - input->data);
     frame->whole = line + (frame->took ? 0 : frame->length);
-    return input->length < frame->whole ? -1 : 1;
+    return true;
+}
+
+bool leash_next(struct bytes *input, struct leash_said *said)
+{
+    *said = (struct leash_said){0};
+    if (is_frame(input, said))
+        return input->length >= said->whole;
+    said->whole = 0;
+    return (said->line = bytes_line(input));
+}
+
+void leash_heard(struct bytes *input, struct leash_said *said)
+{
+    bytes_drop(input, said->whole);
+    free(said->line);
 }
 
 void leash_say(const struct bytes *text)

@@ -33,8 +33,7 @@
  *
  * End of file, or 10 s without a line, ends everything below the leash.
  */
-#ifndef LEASH_WORK_H
-#define LEASH_WORK_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -42,11 +41,19 @@
 
 #include "bytes.h"
 
+/* rdsend, rdrecv, rdpipe and rdcp are all leashes when their first argument is --leash,
+ * and do not come back from here then; their main() begins with it. It opens what of
+ * stdin, stdout and stderr is closed, too.
+ * --leash [IN OUT]: speaks as above on stdin and stdout; IN and OUT are descriptors that
+ * the segment gets for its own stdin and stdout (/dev/null without).
+ * --leash-run FD CMD...: runs CMD, writes its status to FD, exits with it. */
+void leash_main(int argc, char **argv);
+
 #define LEASH_GREETING "rdpipe-leash 3"
 #define LEASH_GREETING_NAME 13 /* bytes of it before its version */
 #define LEASH_SILENCE_MS 10000
 #define LEASH_BEAT_MS 1000
-#define LEASH_KEY_BYTES 32
+#define LEASH_KEY 64 /* digits */
 #define LEASH_LINE_BYTES (1 << 20) /* more than execve takes in one argument, in hex */
 #define LEASH_WORDS 65536
 #define LEASH_TOKEN 32 /* characters */
@@ -56,6 +63,8 @@
 
 enum leash_middle { LEASH_NOTHING, LEASH_EXEC, LEASH_READ, LEASH_WRITE, LEASH_APPEND,
                     LEASH_PASS };
+
+extern const char *const leash_middles[]; /* their names */
 
 enum leash_way { LEASH_STRAIGHT, LEASH_BACK, LEASH_THROUGH_SSH };
 
@@ -76,7 +85,7 @@ struct leash_dial {
 
 struct leash_work {
     bool greeted, has_in, has_out, complete;
-    unsigned char key_in[LEASH_KEY_BYTES], key_out[LEASH_KEY_BYTES];
+    char key_in[LEASH_KEY + 1], key_out[LEASH_KEY + 1];
     struct words in_options, out_options;
     enum leash_middle middle;
     struct words middle_words; /* the command, or the one file name */
@@ -93,14 +102,18 @@ void leash_work_close(struct leash_work *work);
 
 void leash_dial_close(struct leash_dial *dial);
 
-struct leash_frame {
+struct leash_said {
+    char *line;     /* NULL: it is a frame */
     bool out, took; /* of the hop out of the segment; it is a `took`, without bytes */
     const char *bytes;
     size_t length, whole; /* of the bytes; with the line before them */
 };
 
-/* Is at the beginning of `input` a frame? 1: yes, 0: no, -1: it is not all there yet. */
-int leash_frame(const struct bytes *input, struct leash_frame *frame);
+/* What one end says next, in `input`; false: it is not all there yet. */
+bool leash_next(struct bytes *input, struct leash_said *said);
+
+/* Takes it out. */
+void leash_heard(struct bytes *input, struct leash_said *said);
 
 /* Writes it to rdpipe, which shows as an end of stdin where it has left. */
 void leash_say(const struct bytes *text);
@@ -127,5 +140,3 @@ char *leash_work_file(const char *name);
 
 /* The path of this program; the others lie beside it. 0, or -1 with errno. */
 int leash_work_self(char into[PATH_MAX]);
-
-#endif

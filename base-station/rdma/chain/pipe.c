@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -76,7 +75,7 @@ static int join(struct pipe_run *run)
 {
     for (size_t i = 1; i < run->count; i++) {
         struct pipe_end *from = &run->ends[i - 1], *to = &run->ends[i];
-        if (getrandom(from->key_out, sizeof from->key_out, 0) != LEASH_KEY_BYTES)
+        if (hex_random(from->key_out, LEASH_KEY) < 0)
             return -1;
         memcpy(to->key_in, from->key_out, sizeof to->key_in);
         from->has_out = to->has_in = true;
@@ -100,7 +99,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == LEASH_READ))
         add_end(run, NULL, 0);
-    return hex_random(run->token) < 0 ? -1 : join(run);
+    return hex_random(run->token, LEASH_TOKEN) < 0 ? -1 : join(run);
 }
 
 static int open_stdin(struct pipe_run *run, const struct pipe_segment *first)
@@ -143,19 +142,13 @@ static char *via(const struct pipe_settings *settings, const char *host)
     return NULL;
 }
 
-static bool same_host(const struct pipe_end *one, const struct pipe_end *other)
-{
-    return one->host && other->host ? strcmp(one->host, other->host) == 0
-                                    : one->host == other->host;
-}
-
 /* Where `from` reaches `to`, which said where it listens. */
 static char *addresses_of(const struct pipe_run *run, const struct pipe_end *from,
                           const struct pipe_end *to, const char *said)
 {
     char *given = via(run->settings, to->host);
     char *announced = given ? given : leash_field(said, "addresses");
-    if (given || !announced || !same_host(from, to))
+    if (given || !announced || !same_text(from->host, to->host))
         return announced;
     char *nearest = text_of("127.0.0.1,%s", announced);
     free(announced);
@@ -250,7 +243,7 @@ static void run_ready(struct pipe_run *run)
         char *port = leash_field(next->announcement, "port");
         char *transports = leash_field(next->announcement, "transports");
         char *addresses = addresses_of(run, end, next, next->announcement);
-        bool direct = same_host(end, next) || (transports && !strcmp(transports, "rdma"));
+        bool direct = same_text(end->host, next->host) || (transports && !strcmp(transports, "rdma"));
         enum leash_way way = direct ? LEASH_STRAIGHT : run->settings->way;
         bool known = port && transports && addresses;
         if (known)

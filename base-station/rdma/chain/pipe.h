@@ -1,8 +1,8 @@
 /* Runs a chain of segments on one or more machines, a hop between each two. rdpipe and
  * rdcp are both this. */
-#ifndef PIPE_H
-#define PIPE_H
+#pragma once
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,9 +31,20 @@ struct pipe_segment {
     struct words words;
 };
 
+/* The options that rdpipe and rdcp share (pipe_options.c). */
+enum { PIPE_OPTIONS_MOST = 32, PIPE_OPTION_FIRST = 1000 };
+
+/* Writes their rows, from `rows` on, without the row of zeros at the end. */
+size_t pipe_options(struct option *rows);
+
+/* Takes what getopt_long returned. 1: taken; 0: not one of these; -1: refused, and said
+ * so. */
+int pipe_option(struct pipe_settings *settings, int code, const char *value);
+
+void pipe_settings_open(struct pipe_settings *settings, const char *program);
+void pipe_settings_close(struct pipe_settings *settings);
+
 /* Runs it to its end. Returns the exit status, as `set -o pipefail` counts: 128 and its
  * number if a signal to this process ended it, and `*caught` is then that number. */
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
              size_t count, int *caught);
-
-#endif

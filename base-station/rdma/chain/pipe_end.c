@@ -40,13 +40,6 @@ static void add_hex_word(struct bytes *into, const char *verb, char *word)
     add_hex_words(into, verb, &(const struct words){&word, 1});
 }
 
-static void add_key(struct bytes *into, const unsigned char *key, bool has)
-{
-    bytes_text(into, has ? " " : " -");
-    if (has)
-        hex_add(into, key, LEASH_KEY_BYTES);
-}
-
 /* `in --hop=HOST, hop N`: with -v, each line of that tool says where it is. */
 static void add_hop(struct bytes *into, const char *verb, const struct pipe_end *end, int hop)
 {
@@ -57,15 +50,11 @@ static void add_hop(struct bytes *into, const char *verb, const struct pipe_end 
 
 static void queue_first(struct pipe_end *end, const struct pipe_settings *settings)
 {
-    static const char *const verbs[] = {NULL,    "exec",   "read",
-                                        "write", "append", "pass"};
     static const struct words none;
     struct bytes *into = &end->control;
     bool file = end->middle == LEASH_WRITE || end->middle == LEASH_APPEND;
-    bytes_text(into, "leash 3");
-    add_key(into, end->key_in, end->has_in);
-    add_key(into, end->key_out, end->has_out);
-    bytes_text(into, "\n");
+    bytes_format(into, "leash 3 %s %s\n", end->has_in ? end->key_in : "-",
+                 end->has_out ? end->key_out : "-");
     if (settings->in_options.count)
         add_hex_words(into, "in", &settings->in_options);
     if (settings->sync && file && end->has_in)
@@ -76,7 +65,7 @@ static void queue_first(struct pipe_end *end, const struct pipe_settings *settin
         add_hop(into, "in", end, end->hop);
     if (end->has_out)
         add_hop(into, "out", end, end->hop + 1);
-    add_hex_words(into, end->shell ? "shell" : verbs[end->middle],
+    add_hex_words(into, end->shell ? "shell" : leash_middles[end->middle],
                   end->words ? end->words : &none);
 }
 
@@ -89,40 +78,27 @@ static void remote_command(struct bytes *into, const char *folder)
     bytes_text(into, folder ? "/rdrecv --leash" : "rdrecv --leash");
 }
 
-static void exec_ssh(const struct pipe_end *end, const struct pipe_settings *settings)
+static void become_ssh(const struct pipe_end *end, const struct pipe_settings *settings,
+                       struct handed handed[2])
 {
-    struct bytes line = {0}, remote = {0};
-    bytes_format(&line, "exec %s \"$@\"", settings->ssh);
+    struct bytes remote = {0};
+    char *line = text_of("exec %s \"$@\"", settings->ssh);
     remote_command(&remote, settings->remote_path);
-    execl("/bin/sh", "sh", "-c", line.data, "ssh", end->host, remote.data, (char *)NULL);
+    become((char *[]){"/bin/sh", "-c", line, "ssh", (char *)end->host, remote.data, NULL},
+           handed, 2);
 }
 
 static void child(const struct pipe_end *end, const struct pipe_settings *settings,
-                  int control, int answers, int in, int out)
+                  struct handed handed[4])
 {
     char self[PATH_MAX];
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    /* Above what they are put on, so that none overwrites another. */
-    control = fcntl(control, F_DUPFD_CLOEXEC, 20);
-    answers = fcntl(answers, F_DUPFD_CLOEXEC, 20);
-    in = in < 0 ? open("/dev/null", O_RDONLY) : in;
-    in = fcntl(in, F_DUPFD_CLOEXEC, 20);
-    out = fcntl(out < 0 ? open("/dev/null", O_WRONLY) : out, F_DUPFD_CLOEXEC, 20);
-    if (dup2(control, 0) < 0 || dup2(answers, 1) < 0)
+    if (end->host)
+        become_ssh(end, settings, handed);
+    if (leash_work_self(self) < 0)
         _exit(126);
-    if (end->host) {
-        exec_ssh(end, settings);
-    } else if (dup2(in, 3) == 3 && dup2(out, 4) == 4 && leash_work_self(self) == 0) {
-        setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
-        execl(self, settings->program, "--leash", "3", "4", (char *)NULL);
-    }
-    fprintf(stderr, "%s: cannot start %s: %s\n", settings->program,
-            end->host ? "ssh" : "a leash", strerror(errno));
-    _exit(126);
+    setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
+    become((char *[]){self, "--leash", "3", "4", NULL}, handed, 4);
 }
 
 int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
@@ -143,7 +119,8 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     fcntl(answers[0], F_SETFL, O_NONBLOCK);
     end->pid = fork();
     if (end->pid == 0)
-        child(end, settings, control[0], answers[1], stdin_fd, stdout_fd);
+        child(end, settings, (struct handed[]){{control[0], 0}, {answers[1], 1},
+                                               {stdin_fd, 3}, {stdout_fd, 4}});
     shut(&control[0]);
     shut(&answers[1]);
     if (end->pid > 0)
@@ -226,7 +203,7 @@ static void keep(char **into, const char *text)
     *into = allocated(strdup(text));
 }
 
-static void take(struct pipe_end *end, const char *line)
+static void take(struct pipe_end *end, char *line)
 {
     if (!end->greeted) {
         end->greeted = strcmp(line, LEASH_GREETING) == 0;
@@ -235,29 +212,26 @@ static void take(struct pipe_end *end, const char *line)
                              "release on both");
         return;
     }
-    const char *space = strchr(line, ' ');
-    size_t verb = space ? (size_t)(space - line) : strlen(line);
-    const char *rest = space ? space + 1 : "";
-    if (verb == 8 && !strncmp(line, "announce", verb) && !end->announcement)
-        keep(&end->announcement, rest);
-    else if (verb == 5 && !strncmp(line, "await", verb) && !end->awaits)
-        keep(&end->awaits, rest);
-    else if (strcmp(line, "reached out") == 0)
+    char *rest = line;
+    const char *verb = strsep(&rest, " "), *text = rest ? rest : "";
+    if (strcmp(verb, "announce") == 0 && !end->announcement)
+        keep(&end->announcement, text);
+    else if (strcmp(verb, "await") == 0 && !end->awaits)
+        keep(&end->awaits, text);
+    else if (strcmp(verb, "reached") == 0)
         end->reached = true;
-    else if (strcmp(line, "unreached out") == 0)
-        end->unreached_out = true;
-    else if (strcmp(line, "unreached in") == 0)
-        end->unreached_in = true;
-    else if (verb == 6 && !strncmp(line, "status", verb))
-        end->command_status = number_in(rest);
-    else if (verb == 4 && !strncmp(line, "note", verb))
-        keep(&end->note, rest);
-    else if (verb == 4 && !strncmp(line, "exit", verb))
-        end->status = number_in(rest);
+    else if (strcmp(verb, "unreached") == 0)
+        *(strcmp(text, "in") == 0 ? &end->unreached_in : &end->unreached_out) = true;
+    else if (strcmp(verb, "status") == 0)
+        end->command_status = number_in(text);
+    else if (strcmp(verb, "note") == 0)
+        keep(&end->note, text);
+    else if (strcmp(verb, "exit") == 0)
+        end->status = number_in(text);
 }
 
 /* A frame of the hop goes to its other end. */
-static int pass_on(struct pipe_end *end, const struct leash_frame *frame)
+static int pass_on(struct pipe_end *end, const struct leash_said *frame)
 {
     struct pipe_end *to = frame->out ? end + 1 : end - 1;
     if (!(frame->out ? end->has_out : end->has_in) ||
@@ -273,30 +247,17 @@ static int pass_on(struct pipe_end *end, const struct leash_frame *frame)
 
 void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 {
-    bytes_reserve(&end->answers, READ_BYTES);
-    ssize_t got =
-        read(end->answer_fd, end->answers.data + end->answers.length, READ_BYTES);
+    ssize_t got = bytes_read(&end->answers, end->answer_fd, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    if (got > 0) {
-        end->answers.length += (size_t)got;
-        end->answers.data[end->answers.length] = '\0';
-        end->heard_ms = now_ms;
-    }
-    struct leash_frame frame;
-    int framed = 0;
-    char *line;
-    while ((framed = end->greeted ? leash_frame(&end->answers, &frame) : 0) >= 0) {
-        if (framed && pass_on(end, &frame) < 0)
+    end->heard_ms = got > 0 ? now_ms : end->heard_ms;
+    struct leash_said said;
+    while (leash_next(&end->answers, &said)) {
+        if (said.line)
+            take(end, said.line);
+        else if (!end->greeted || pass_on(end, &said) < 0)
             got = -1;
-        if (framed) {
-            bytes_drop(&end->answers, frame.whole);
-            continue;
-        }
-        if (!(line = bytes_line(&end->answers)))
-            break;
-        take(end, line);
-        free(line);
+        leash_heard(&end->answers, &said);
     }
     end->done = got <= 0 || end->answers.length > NOISE_BYTES;
 }

@@ -1,7 +1,6 @@
 /* One end of rdpipe's chain: a leash, over SSH or on this machine, and what is known of
  * the segment it runs. */
-#ifndef PIPE_END_H
-#define PIPE_END_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,7 +18,7 @@ struct pipe_end {
     int hop;    /* of the one into it, from 1 */
     const struct words *words;
     bool has_in, has_out;
-    unsigned char key_in[LEASH_KEY_BYTES], key_out[LEASH_KEY_BYTES];
+    char key_in[LEASH_KEY + 1], key_out[LEASH_KEY + 1];
 
     /* Its leash. */
     pid_t pid;
@@ -67,5 +66,3 @@ void pipe_end_stop(struct pipe_end *end);
 
 /* Of one that was stopped: kills what is left, and waits. 0; -1: it does not end. */
 int pipe_end_close(struct pipe_end *end);
-
-#endif

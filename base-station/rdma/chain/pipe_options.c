@@ -1,5 +1,5 @@
-/* The options that rdpipe and rdcp share: see pipe_options.h. */
-#include "pipe_options.h"
+/* The options that rdpipe and rdcp share: see pipe.h. */
+#include "pipe.h"
 
 #include <stddef.h>
 #include <stdio.h>

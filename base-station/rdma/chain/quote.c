@@ -40,59 +40,46 @@ void quote_shown(struct bytes *into, const char *text)
     }
 }
 
+static const char hex_digits[] = "0123456789abcdef";
+
 void hex_add(struct bytes *into, const void *data, size_t length)
 {
-    static const char digits[] = "0123456789abcdef";
     const unsigned char *from = data;
     bytes_reserve(into, 2 * length);
     for (size_t i = 0; i < length; i++) {
-        char pair[2] = {digits[from[i] >> 4], digits[from[i] & 15]};
+        char pair[2] = {hex_digits[from[i] >> 4], hex_digits[from[i] & 15]};
         bytes_add(into, pair, 2);
     }
 }
 
-int hex_random(char into[2 * HEX_RANDOM + 1])
+int hex_random(char *into, size_t digits)
 {
-    unsigned char random[HEX_RANDOM];
-    struct bytes text = {0};
-    if (getrandom(random, sizeof random, 0) != sizeof random)
+    unsigned char random[HEX_MOST / 2];
+    if (getrandom(random, digits / 2, 0) != (ssize_t)digits / 2)
         return -1;
-    hex_add(&text, random, sizeof random);
-    memcpy(into, text.data, text.length + 1);
-    bytes_close(&text);
+    for (size_t i = 0; i < digits; i++)
+        into[i] = hex_digits[random[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    into[digits] = '\0';
+    explicit_bzero(random, sizeof random);
     return 0;
 }
 
-static int hex_digit(char c)
+bool hex_is(const char *digits)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
-}
-
-int hex_read(const char *digits, void *data, size_t length)
-{
-    unsigned char *into = data;
-    if (strlen(digits) != 2 * length)
-        return -1;
-    for (size_t i = 0; i < length; i++) {
-        int high = hex_digit(digits[2 * i]), low = hex_digit(digits[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return -1;
-        into[i] = (unsigned char)(high << 4 | low);
-    }
-    return 0;
+    size_t length = strspn(digits, hex_digits);
+    return !digits[length] && length % 2 == 0;
 }
 
 char *hex_text(const char *digits)
 {
     size_t length = strlen(digits) / 2;
     char *text = allocated(calloc(1, length + 1));
-    if (hex_read(digits, text, length) < 0 || memchr(text, 0, length)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    bool good = hex_is(digits);
+    for (size_t i = 0; good && i < length; i++)
+        text[i] = (char)((strchr(hex_digits, digits[2 * i]) - hex_digits) << 4 |
+                         (strchr(hex_digits, digits[2 * i + 1]) - hex_digits));
+    if (good && !memchr(text, 0, length))
+        return text;
+    free(text);
+    return NULL;
 }

@@ -1,6 +1,5 @@
 /* Text made safe for a shell, and bytes as hexadecimal words. */
-#ifndef QUOTE_H
-#define QUOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,14 +15,13 @@ void quote_shown(struct bytes *into, const char *text);
 
 void hex_add(struct bytes *into, const void *data, size_t length);
 
-/* A name that nobody guesses. 0, or -1 with errno. */
-enum { HEX_RANDOM = 16 };
-int hex_random(char into[2 * HEX_RANDOM + 1]);
+/* A secret, or a name that nobody guesses: so many digits and a NUL. 0, or -1 with
+ * errno. */
+enum { HEX_MOST = 64 };
+int hex_random(char *into, size_t digits);
 
-/* Reads exactly `length` bytes from twice as many digits; -1 if they are not that. */
-int hex_read(const char *digits, void *data, size_t length);
+/* Are they hex digits, two for each byte? */
+bool hex_is(const char *digits);
 
 /* A string of its own without NUL inside; NULL if the digits are none. */
 char *hex_text(const char *digits);
-
-#endif

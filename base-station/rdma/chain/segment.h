@@ -1,6 +1,5 @@
 /* One argument of rdpipe: where it runs and what it is. */
-#ifndef SEGMENT_H
-#define SEGMENT_H
+#pragma once
 
 #include "pipe.h"
 
@@ -19,5 +18,3 @@ char *segment_host(const char *text, int length);
 /* Does `text` look like a host name that begins with "-", which ssh would take for
  * an option? */
 int segment_is_option(const char *text);
-
-#endif

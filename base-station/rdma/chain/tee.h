@@ -6,8 +6,7 @@
  *
  * A target that left, failed, or lies behind by a window while another waits, is let go;
  * the others go on. */
-#ifndef TEE_H
-#define TEE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -43,5 +42,3 @@ void tee_tell(const char *program, const struct tee_target *targets, size_t coun
 int tee_run(const struct pipe_settings *settings, const struct pipe_segment *before,
             size_t before_count, const struct pipe_segment *targets, size_t count,
             bool waits);
-
-#endif

@@ -1,7 +1,6 @@
 /* What is typed at a terminal, for a process group in the background, which must not read
  * it: a child of this process, the typist, does. */
-#ifndef TYPIST_H
-#define TYPIST_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -23,5 +22,3 @@ int typist_start(struct typist *typist);
 
 /* Only now does the pipe end: none of those that read it may run any more. */
 void typist_close(struct typist *typist);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a chain's ends said, as one exit status. */
-#ifndef VERDICT_H
-#define VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which);
  * first, else 0. A command that found its reader gone gives way to a file that failed
  * as a reader. `*which` is that end. */
 int verdict(const struct verdict_end *ends, size_t count, size_t *which);
-
-#endif

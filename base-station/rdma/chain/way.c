@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -93,15 +92,15 @@ static int await(struct way *way, const char *ports)
     socklen_t length;
     struct trouble why = {0};
     struct bytes line = {0};
-    char addresses[2048];
     way->listener_fd = net_listen(NULL, ports, &bound, &length, &why);
     if (way->listener_fd < 0)
         return -1;
-    net_addresses((struct sockaddr *)&bound, addresses, sizeof addresses, NULL);
+    char *addresses = net_addresses((struct sockaddr *)&bound, NULL);
     bytes_format(&line, "await port=%u addresses=%s\n",
                  (unsigned)net_port((struct sockaddr *)&bound), addresses);
     leash_say(&line);
     bytes_close(&line);
+    free(addresses);
     return 0;
 }
 
@@ -115,31 +114,9 @@ static bool is_expected(int fd, const char *token)
            memcmp(said, token, LEASH_TOKEN) == 0;
 }
 
-/* A connection of this machine with itself, of which nobody else has an end. */
 static int pair(int ends[2])
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct sockaddr_in own, peer = {0};
-    socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    ends[1] = -1;
-    if (listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 &&
-        listen(listener, 4) == 0 &&
-        getsockname(listener, (struct sockaddr *)&address, &length) == 0 &&
-        connect(ends[0], (struct sockaddr *)&address, length) == 0 &&
-        getsockname(ends[0], (struct sockaddr *)&own, &length) == 0)
-        while ((ends[1] < 0 || peer.sin_port != own.sin_port) && listener >= 0) {
-            shut(&ends[1]);
-            ends[1] = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
-            if (ends[1] < 0)
-                break;
-        }
-    shut(&listener);
-    if (ends[1] < 0)
-        shut(&ends[0]);
-    return ends[1] < 0 ? -1 : 0;
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
 }
 
 static void tunnel_open(struct tunnel *tunnel, int fd)
@@ -179,29 +156,11 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd)
     return 1;
 }
 
-/* Gives rdrecv a connection, which it takes for one of somebody who is expected. */
-static int hand(const struct way *way, int fd)
-{
-    char dot = '.';
-    struct iovec one = {&dot, 1};
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof fd)];
-    } control = {.room = {0}};
-    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    control.header = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    return sendmsg(way->guests_fd, &message, MSG_NOSIGNAL) == 1 ? 0 : -1;
-}
-
 int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
 {
     int fd = way_reach(to->addresses, to->port, stop_fd);
     int result = fd >= 0 && send(fd, to->token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN
-                     ? hand(way, fd) : -1;
+                     ? fd_send(way->guests_fd, fd) : -1;
     shut(&fd);
     return result;
 }
@@ -212,7 +171,7 @@ int way_tunnel(struct way *way)
     if (pair(ends) < 0)
         return -1;
     tunnel_open(&way->in, ends[1]);
-    int result = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : hand(way, ends[0]);
+    int result = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : fd_send(way->guests_fd, ends[0]);
     shut(&ends[0]);
     return result;
 }
@@ -224,7 +183,7 @@ struct pollfd tunnel_watched(const struct tunnel *tunnel)
     return (struct pollfd){events ? tunnel->fd : -1, events, 0};
 }
 
-int tunnel_take(struct way *way, const struct leash_frame *frame)
+int tunnel_take(struct way *way, const struct leash_said *frame)
 {
     struct tunnel *tunnel = frame->out ? &way->out : &way->in;
     if (frame->took) {

@@ -5,8 +5,7 @@
  *   through SSH    the leashes pass it on in their sessions, and rdpipe between them
  *
  * A leash makes the connection of the last two, and hands it to its tool. */
-#ifndef WAY_H
-#define WAY_H
+#pragma once
 
 #include <poll.h>
 
@@ -50,9 +49,7 @@ int way_tunnel(struct way *way);
 struct pollfd tunnel_watched(const struct tunnel *tunnel);
 
 /* Takes `frame` from rdpipe. -1: nobody sends such a thing. */
-int tunnel_take(struct way *way, const struct leash_frame *frame);
+int tunnel_take(struct way *way, const struct leash_said *frame);
 
 /* Passes on what there is, to rdpipe too; at its `end` all of it. */
 void tunnel_pump(struct tunnel *tunnel, const char *name, bool end);
-
-#endif

@@ -20,22 +20,6 @@ void child_init(struct child *child)
     *child = (struct child){.pid_fd = -1, .fd = -1, .status = -1, .keeper_fd = -1};
 }
 
-static void run(char **words, int pipe_fd, int onto, pid_t above)
-{
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == above && dup2(pipe_fd, onto) == onto)
-        execvp(words[0], words);
-    int error = errno;
-    say("cannot run %s: %s", words[0], strerror(error));
-    _exit(error == ENOENT ? 127 : 126);
-}
-
 /* Waits for a byte: all is well. The end of file instead: the one above was killed, and
  * the pipe is held until its consumer is, too. */
 static void keep(int life_fd, int pipe_fd, pid_t consumer)
@@ -58,7 +42,7 @@ static int start_keeper(struct child *child, struct trouble *trouble)
 {
     int life[2];
     if (pipe2(life, O_CLOEXEC) < 0)
-        return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %m");
+        return fault(trouble, "cannot make a pipe: %m");
     child->keeper = fork();
     if (child->keeper == 0) {
         close(life[1]);
@@ -69,7 +53,7 @@ static int start_keeper(struct child *child, struct trouble *trouble)
     if (child->keeper > 0)
         return 0;
     child->keeper = 0;
-    return troubled(trouble, EXIT_FAULT, "cannot fork: %m");
+    return fault(trouble, "cannot fork: %m");
 }
 
 int child_open(struct child *child, char **words, enum child_side side,
@@ -81,18 +65,23 @@ int child_open(struct child *child, char **words, enum child_side side,
     child->side = side;
     child->name = words[0];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return troubled(trouble, EXIT_FAULT, "cannot make a pipe: %m");
+        return fault(trouble, "cannot make a pipe: %m");
     int ours = side == CHILD_PRODUCER ? 0 : 1;
     fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     child->pid = fork();
-    if (child->pid == 0)
-        run(words, ends[1 - ours], 1 - ours, above);
+    if (child->pid == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == above)
+            become(words, &(struct handed){ends[1 - ours], 1 - ours}, 1);
+        _exit(1);
+    }
     int error = errno;
     close(ends[1 - ours]);
     child->fd = ends[ours];
     if (child->pid < 0) {
         child->pid = 0;
-        return troubled(trouble, EXIT_FAULT, "cannot fork: %s", strerror(error));
+        return fault(trouble, "cannot fork: %s", strerror(error));
     }
     setpgid(child->pid, child->pid);
     /* Without it (valgrind has none) its end is seen with the next heartbeat. */
@@ -100,7 +89,8 @@ int child_open(struct child *child, char **words, enum child_side side,
     return side == CHILD_CONSUMER ? start_keeper(child, trouble) : 0;
 }
 
-bool child_ended(struct child *child)
+/* Has it ended? Then `status` is known. */
+static bool child_ended(struct child *child)
 {
     siginfo_t info = {0};
     if (!child->pid || child->status >= 0)

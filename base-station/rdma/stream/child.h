@@ -1,6 +1,5 @@
 /* The command that produces or consumes the stream, in a process group of its own. */
-#ifndef CHILD_H
-#define CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -33,10 +32,7 @@ void child_init(struct child *child);
 int child_open(struct child *child, char **words, enum child_side side,
                struct trouble *trouble);
 
-/* Has it ended? Then `status` is known. */
-bool child_ended(struct child *child);
-
-/* Waits for that. */
+/* Waits for its end: then `status` is known. */
 bool child_wait(struct child *child, int limit_ms);
 
 /* -1 with a trouble if it has ended, and not well, or was stopped. 0 also if there is
@@ -56,5 +52,3 @@ void child_end(struct child *child);
 
 /* The same, and closes the pipe. */
 void child_close(struct child *child);
-
-#endif

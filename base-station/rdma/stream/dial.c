@@ -14,7 +14,6 @@
 #include "net.h"
 #include "ring.h"
 #include "signals.h"
-#include "transport_tcp.h"
 #include "transport_verbs.h"
 
 /* TCP: what stays in a core's cache is fast, and what is sent has left its buffer: the
@@ -41,14 +40,14 @@ struct dialing {
     struct trouble unproven; /* why one that answered was none for us */
 };
 
-int hello_of_options(struct hello *mine, const struct options *options, int role,
-                     int transport, struct trouble *trouble)
+int hello_of_options(struct hello *mine, const struct options *options, int transport,
+                     struct trouble *trouble)
 {
     bool tcp = transport == TRANSPORT_TCP;
-    uint32_t tcp_credits = role == ROLE_SENDER ? TCP_BUFFERS : TCP_CREDITS;
+    uint32_t tcp_credits = options->sends ? TCP_BUFFERS : TCP_CREDITS;
     *mine = (struct hello){
         .version = RECORDS_VERSION,
-        .role = (uint8_t)role,
+        .role = options->sends ? ROLE_SENDER : ROLE_RECEIVER,
         .transport = (uint8_t)transport,
         .protection = PROTECT_ENCRYPT,
         .aes = seal_has_aes(),
@@ -59,15 +58,16 @@ int hello_of_options(struct hello *mine, const struct options *options, int role
     uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
     int less = pinned_fit(mine, limit);
     if (less < 0)
-        troubled(trouble, EXIT_FAULT,
-                 "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
-                 (unsigned long long)limit >> 10,
-                 (unsigned long long)(pinned_need(mine) + 1023) >> 10);
+        fault(trouble,
+              "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
+              (unsigned long long)limit >> 10,
+              (unsigned long long)(pinned_need(mine) + 1023) >> 10);
     return less;
 }
 
-int hello_protect(struct hello *mine, const struct options *options,
-                  const struct transport *transport, struct trouble *trouble)
+/* How the records are to be protected, on this connection. */
+static int hello_protect(struct hello *mine, const struct options *options,
+                         const struct transport *transport, struct trouble *trouble)
 {
     if (options->protection != PROTECT_DEFAULT)
         mine->protection = (uint8_t)options->protection;
@@ -81,11 +81,42 @@ int hello_protect(struct hello *mine, const struct options *options,
                     transport->peer);
 }
 
-void hello_say_less(const struct hello *mine)
+static int answer(struct meeting *meeting, struct transport *transport,
+                  struct trouble *trouble)
 {
-    say("this user may pin %llu KiB for RDMA (ulimit -l): %u buffer%s of %u KiB",
-        (unsigned long long)pinned_limit() >> 10, (unsigned)mine->credits,
-        mine->credits == 1 ? "" : "s", (unsigned)mine->chunk >> 10);
+    bool answers = meeting->answers;
+    meeting->answers = false;
+    return answers && transport->kind->control(transport, meeting->answer, trouble) < 0
+               ? -1 : 0;
+}
+
+int meet_begin(struct meeting *meeting, const struct options *options,
+               const struct key *key, struct transport *transport,
+               struct trouble *trouble)
+{
+    struct hello mine;
+    int less = hello_of_options(&mine, options, transport->kind->number, trouble);
+    if (less > 0)
+        say("this user may pin %llu KiB for RDMA (ulimit -l): %u buffer%s of %u KiB",
+            (unsigned long long)pinned_limit() >> 10, (unsigned)mine.credits,
+            mine.credits == 1 ? "" : "s", (unsigned)mine.chunk >> 10);
+    if (transport->loopback && options->sends && !options->credits)
+        mine.credits = LOOPBACK_BUFFERS;
+    if (less < 0 || hello_protect(&mine, options, transport, trouble) < 0 ||
+        meeting_open(meeting, key, &mine, trouble) < 0)
+        return -1;
+    return answer(meeting, transport, trouble);
+}
+
+int meet_next(struct meeting *meeting, struct transport *transport,
+              struct trouble *trouble)
+{
+    struct transport_event event;
+    int got = transport->kind->poll(transport, &event, trouble);
+    if (got <= 0 || event.kind != EVENT_RECORD)
+        return got;
+    int taken = meeting_take(meeting, &event.record, event.body, trouble);
+    return answer(meeting, transport, trouble) < 0 || taken < 0 ? -1 : 1;
 }
 
 static int64_t left_ms(int64_t end_ms)
@@ -101,7 +132,7 @@ static struct transport *dial_rdma(const struct options *options,
 {
     struct hello mine = {.credits = 0};
     if (verbs_any_device() &&
-        hello_of_options(&mine, options, ROLE_SENDER, TRANSPORT_RDMA, why) < 0) {
+        hello_of_options(&mine, options, TRANSPORT_RDMA, why) < 0) {
         if (options->transport == WANT_AUTO && !options->verbose)
             say("%s", why->text); /* nobody who has a device expects TCP */
         return NULL;
@@ -142,12 +173,6 @@ static struct transport *dial_address(const struct options *options,
                     from ? from->ai_addrlen : 0, limit_ms, trouble);
 }
 
-static int say_to(struct transport *transport, const uint8_t *record,
-                  struct trouble *trouble)
-{
-    return transport->kind->control(transport, record, trouble) < 0 ? -1 : 0;
-}
-
 /* Until when the peer may take for its proof, and, while there are others to try, for
  * the hello that shows that it is an rdrecv at all. */
 static int64_t stage_end_ms(const struct dialing *dialing, bool others)
@@ -168,30 +193,15 @@ static int prove(struct transport *transport, const struct dialing *dialing, boo
     int64_t proof_end_ms = stage_end_ms(dialing, false);
     while (meeting->stage != MEETING_OVER) {
         int64_t end_ms = meeting->stage == MEETING_HELLO ? hello_end_ms : proof_end_ms;
-        struct transport_event event;
-        uint8_t out[CONTROL_BYTES];
-        bool answer;
-        int got = transport->kind->poll(transport, &event, trouble);
+        int got = meet_next(meeting, transport, trouble);
         if (got < 0)
             return -1;
-        if (got == 0) {
-            struct pollfd polled[TRANSPORT_FDS];
-            int count = transport->kind->fds(transport, polled);
-            if (signals_wait(polled, count, end_ms, trouble) > 0)
-                continue;
-            return troubled(trouble, EXIT_FAULT,
-                            "%s took the connection and says nothing: is it an "
-                            "rdrecv, and is it busy with another?",
-                            transport->peer);
-        }
-        if (event.kind != EVENT_RECORD)
-            continue;
-        int result =
-            meeting_take(meeting, &event.record, event.body, out, &answer, trouble);
-        if (answer && say_to(transport, out, trouble) < 0)
-            return -1;
-        if (result < 0)
-            return -1;
+        struct pollfd polled[TRANSPORT_FDS];
+        int count = got ? 0 : transport->kind->fds(transport, polled);
+        if (!got && signals_wait(polled, count, end_ms, trouble) <= 0)
+            return fault(trouble,
+                         "%s took the connection and says nothing: is it an rdrecv, and "
+                         "is it busy with another?", transport->peer);
     }
     return 0;
 }
@@ -221,18 +231,8 @@ static void leave(const struct dialing *dialing, struct transport *transport,
 static struct transport *meet(struct dialing *dialing, struct transport *transport,
                               bool others, struct trouble *trouble)
 {
-    const struct options *options = dialing->options;
-    struct hello mine;
-    uint8_t out[CONTROL_BYTES];
-    int less = hello_of_options(&mine, options, ROLE_SENDER, transport->kind->number,
-                                trouble);
-    if (less > 0)
-        hello_say_less(&mine);
-    if (transport->loopback && !options->credits)
-        mine.credits = LOOPBACK_BUFFERS;
-    if (less >= 0 && hello_protect(&mine, options, transport, trouble) == 0 &&
-        meeting_open(dialing->meeting, dialing->key, &mine, out, trouble) == 0 &&
-        say_to(transport, out, trouble) == 0 &&
+    if (meet_begin(dialing->meeting, dialing->options, dialing->key, transport,
+                   trouble) == 0 &&
         prove(transport, dialing, others, trouble) == 0)
         return transport;
     leave(dialing, transport, trouble);
@@ -282,7 +282,7 @@ static struct transport *dial_host(struct dialing *dialing, const char *host,
     if (from)
         freeaddrinfo(from);
     if (!transport && !last.status)
-        troubled(&last, EXIT_FAULT, "%s has no address of the family of --bind", host);
+        fault(&last, "%s has no address of the family of --bind", host);
     if (!transport)
         *trouble = last;
     return transport;
@@ -297,7 +297,7 @@ static struct transport *dial_all(struct dialing *dialing, struct trouble *troub
     struct trouble last = {0};
     int count = 1;
     if (!hosts)
-        troubled(&last, EXIT_FAULT, "no memory");
+        fault(&last, "no memory");
     for (const char *at = all; (at = strchr(at, ',')); at++)
         count++;
     while (!transport && !signalled(&last) && (host = strsep(&rest, ","))) {
@@ -373,15 +373,16 @@ static uint32_t halved(uint32_t value, uint32_t least)
 int pinned_fit(struct hello *hello, uint64_t limit_bytes)
 {
     struct hello wanted = *hello;
-    while (pinned_need(hello) > limit_bytes && hello->chunk > CHUNK_GOOD)
-        hello->chunk = halved(hello->chunk, CHUNK_GOOD);
-    while (pinned_need(hello) > limit_bytes && hello->credits > CREDITS_GOOD)
-        hello->credits = halved(hello->credits, CREDITS_GOOD);
-    while (pinned_need(hello) > limit_bytes && hello->chunk > CHUNK_LEAST)
-        hello->chunk = halved(hello->chunk, CHUNK_LEAST);
-    while (pinned_need(hello) > limit_bytes && hello->credits > 1)
-        hello->credits--;
-    if (pinned_need(hello) > limit_bytes)
-        return -1;
+    while (pinned_need(hello) > limit_bytes)
+        if (hello->chunk > CHUNK_GOOD)
+            hello->chunk = halved(hello->chunk, CHUNK_GOOD);
+        else if (hello->credits > CREDITS_GOOD)
+            hello->credits = halved(hello->credits, CREDITS_GOOD);
+        else if (hello->chunk > CHUNK_LEAST)
+            hello->chunk = halved(hello->chunk, CHUNK_LEAST);
+        else if (hello->credits > 1)
+            hello->credits--;
+        else
+            return -1;
     return wanted.chunk != hello->chunk || wanted.credits != hello->credits;
 }

@@ -1,7 +1,6 @@
 /* How a sender gets to its receiver: addresses in order until one proves itself, RDMA
  * before TCP. */
-#ifndef DIAL_H
-#define DIAL_H
+#pragma once
 
 #include "meeting.h"
 #include "options.h"
@@ -10,16 +9,18 @@
 
 /* What this side offers; over RDMA no more than may be pinned. Returns whether that made
  * it less; -1 with a trouble: not even the least may be pinned. */
-int hello_of_options(struct hello *mine, const struct options *options, int role,
-                     int transport, struct trouble *trouble);
+int hello_of_options(struct hello *mine, const struct options *options, int transport,
+                     struct trouble *trouble);
 
-/* How the records are to be protected, on this connection. -1 with a trouble: --plain, to
- * where that has to be asked for twice. */
-int hello_protect(struct hello *mine, const struct options *options,
-                  const struct transport *transport, struct trouble *trouble);
+/* Begins to meet whoever is at the other end. -1 with a trouble, as one that --plain is
+ * for somewhere where it has to be asked for twice. */
+int meet_begin(struct meeting *meeting, const struct options *options,
+               const struct key *key, struct transport *transport,
+               struct trouble *trouble);
 
-/* Says how much less. */
-void hello_say_less(const struct hello *mine);
+/* Takes what was said, and answers. 1: goes on; 0: nothing is there; -1 with a trouble. */
+int meet_next(struct meeting *meeting, struct transport *transport,
+              struct trouble *trouble);
 
 /* Connects and proves. NULL with a trouble; `meeting` is what both agreed on. */
 struct transport *dial(const struct options *options, const struct key *key,
@@ -36,5 +37,3 @@ uint64_t pinned_need(const struct hello *hello);
 /* Makes the hello's chunk and credits smaller until they fit into `limit_bytes`. Returns
  * whether something was changed; -1: not even the least of both fits. */
 int pinned_fit(struct hello *hello, uint64_t limit_bytes);
-
-#endif

@@ -18,7 +18,7 @@ int end_init(struct end *end, const struct options *options)
 int end_signals(struct end *end)
 {
     end->signal_fd = signals_open();
-    return end->signal_fd < 0 ? troubled(&end->trouble, EXIT_FAULT, "signalfd: %m")
+    return end->signal_fd < 0 ? fault(&end->trouble, "signalfd: %m")
                               : 0;
 }
 
@@ -33,7 +33,7 @@ int end_open(struct end *end, int64_t size)
         return -1;
     end->link.seals = sealed ? &end->seals : NULL;
     if (ring_open(&end->ring, end->meeting.mine.credits, meeting_chunk(&end->meeting)) < 0)
-        return troubled(trouble, EXIT_FAULT, "no memory for buffers: %m");
+        return fault(trouble, "no memory for buffers: %m");
     if (transport->kind->ring(transport, &end->ring, trouble) < 0)
         return -1;
     enum child_side side = options->sends ? CHILD_PRODUCER : CHILD_CONSUMER;

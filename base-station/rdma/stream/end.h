@@ -1,6 +1,5 @@
 /* One end of a stream: what rdsend and rdrecv have in common. */
-#ifndef END_H
-#define END_H
+#pragma once
 
 #include "child.h"
 #include "key.h"
@@ -48,5 +47,3 @@ int end_close(struct end *end);
 /* rdsend and rdrecv: the exit status; what went wrong was said. */
 int send_stream(const struct options *options);
 int receive_stream(const struct options *options);
-
-#endif

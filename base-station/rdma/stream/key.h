@@ -1,6 +1,5 @@
 /* The shared secret: bytes of a file, of a descriptor or of RDPIPE_KEY, never of argv. */
-#ifndef KEY_H
-#define KEY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,7 +8,7 @@
 enum { KEY_LEAST = 16, KEY_MOST = 1024 };
 
 struct key {
-    unsigned char bytes[KEY_MOST];
+    unsigned char bytes[KEY_MOST + 1]; /* one more shows that there are too many */
     size_t length;
 };
 
@@ -21,5 +20,3 @@ int key_open(struct key *key, const char *file, int fd, struct trouble *trouble)
 int key_make(const char *file, struct trouble *trouble);
 
 void key_close(struct key *key);
-
-#endif

@@ -38,7 +38,7 @@ int link_wait(struct link *link, struct pollfd *extra, int count,
     int ready = poll(polled, (nfds_t)(own + count), wait_ms > 0 ? (int)wait_ms : 0);
     if (ready < 0) {
         if (errno != EINTR)
-            return troubled(trouble, EXIT_FAULT, "poll: %m");
+            return fault(trouble, "poll: %m");
         for (int i = 0; i < count; i++)
             extra[i].revents = 0;
         return 0;
@@ -57,7 +57,7 @@ static int take_abort(struct link *link, const struct transport_event *event,
     shown(text, sizeof text, event->body, event->record.length);
     link->told = true;
     trouble->heard |= !trouble->status;
-    return troubled(trouble, EXIT_FAULT, "the other end stopped: %s", text);
+    return fault(trouble, "the other end stopped: %s", text);
 }
 
 /* Makes it a record without a tag, once that is found to be right. */
@@ -70,18 +70,16 @@ static int unseal(struct link *link, struct transport_event *event,
         record_put(link->opened, record);
         memcpy(link->opened + RECORD_BYTES, event->body, record->length);
         if (seal_open_record(&seals->hear, link->opened, seals->hear.count++) < 0)
-            return troubled(trouble, EXIT_FAULT,
-                            "somebody changed what %s said on its way",
-                            link->transport->peer);
+            return fault(trouble, "somebody changed what %s said on its way",
+                         link->transport->peer);
         record->length -= SEAL_BYTES;
         event->body = link->opened + RECORD_BYTES;
     }
     return record_fits(record)
                ? 0
-               : troubled(trouble, EXIT_FAULT,
-                          "refused what %s sent: a record of a length that its type does "
-                          "not have",
-                          link->transport->peer);
+               : fault(trouble,
+                       "refused what %s sent: a record of a length that its type does "
+                       "not have", link->transport->peer);
 }
 
 static int take_heartbeat(const struct link *link, const struct record *record,
@@ -89,11 +87,10 @@ static int take_heartbeat(const struct link *link, const struct record *record,
 {
     if (record->number <= link->got)
         return 0;
-    return troubled(trouble, EXIT_FAULT,
-                    "some of what %s sent was lost on the way: it counts %llu, here are "
-                    "%llu",
-                    link->transport->peer, (unsigned long long)record->number,
-                    (unsigned long long)link->got);
+    return fault(trouble,
+                 "some of what %s sent was lost on the way: it counts %llu, here are "
+                 "%llu", link->transport->peer, (unsigned long long)record->number,
+                 (unsigned long long)link->got);
 }
 
 /* Whatever came whole: the next record begins. */
@@ -146,7 +143,7 @@ static int say_record(struct link *link, const struct record *record, const void
     if (record->length)
         memcpy(whole + RECORD_BYTES, body, record->length);
     if (seals && seal_close_record(&seals->say, whole, seals->say.count) < 0)
-        return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+        return fault(trouble, "OpenSSL cannot encrypt");
     int said = link->transport->kind->control(link->transport, whole, trouble);
     if (said == 0 && seals) /* one that is not sent now was not sent with this number */
         seals->say.count++;
@@ -193,17 +190,16 @@ int link_tick(struct link *link, struct trouble *trouble)
     }
     link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;
     if (link->silent)
-        return troubled(trouble, EXIT_FAULT,
-                        "nothing heard from %s for %g s: is the network cut? (--timeout)",
-                        link->transport->peer, (double)link->timeout_ms / 1000);
+        return fault(trouble,
+                     "nothing heard from %s for %g s: is the network cut? (--timeout)",
+                     link->transport->peer, (double)link->timeout_ms / 1000);
     if (stuck(link, now))
-        return troubled(trouble, EXIT_FAULT,
-                        "some of what %s sent was lost on the way: a record does not end "
-                        "(--timeout)",
-                        link->transport->peer);
+        return fault(trouble,
+                     "some of what %s sent was lost on the way: a record does not end "
+                     "(--timeout)", link->transport->peer);
     if (link->idle_ms && now - link->moved_ms > link->idle_ms)
-        return troubled(trouble, EXIT_FAULT, "no data for %g s (--idle-timeout)",
-                        (double)link->idle_ms / 1000);
+        return fault(trouble, "no data for %g s (--idle-timeout)",
+                     (double)link->idle_ms / 1000);
     return 0;
 }
 

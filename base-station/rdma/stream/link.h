@@ -1,7 +1,6 @@
 /* The connection to a proven peer: that it lives, what it says that both ends treat
  * alike, and how to part from it. */
-#ifndef LINK_H
-#define LINK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ int link_say_ending(struct link *link, int type, uint64_t number,
 
 /* Tells the peer what went wrong, unless it told us, and waits for its leave. */
 void link_abort(struct link *link, const struct trouble *why);
-
-#endif

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,36 +13,27 @@
 #include "dial.h"
 #include "net.h"
 #include "signals.h"
-#include "transport_tcp.h"
 
 enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100,
        EXPECTED_MS = 86400000 }; /* whose rdsend may wait for the hop before it */
-
-static bool reachable_by_rdma(const struct sockaddr *address)
-{
-    return verbs_has(address);
-}
 
 static int announce(const struct lobby *lobby, struct trouble *trouble)
 {
     int fd = lobby->options->announce_fd;
     if (fd < 0)
         return 0;
-    char addresses[2048], line[2200];
     const struct sockaddr *bound = (const struct sockaddr *)&lobby->bound;
     const char *transports = lobby->verbs && lobby->listen_fd >= 0 ? "rdma,tcp"
                              : lobby->verbs                        ? "rdma"
                                                                    : "tcp";
-    net_addresses(bound, addresses, sizeof addresses,
-                  lobby->verbs ? reachable_by_rdma : NULL);
-    int length = snprintf(line, sizeof line, "port=%u transports=%s addresses=%s\n",
-                          (unsigned)net_port(bound), transports, addresses);
-    bool whole = write(fd, line, (size_t)length) == length;
+    char *addresses = net_addresses(bound, lobby->verbs ? verbs_has : NULL);
+    bool whole = dprintf(fd, "port=%u transports=%s addresses=%s\n",
+                         (unsigned)net_port(bound), transports, addresses) > 0;
+    free(addresses);
     if (fd > STDERR_FILENO)
         close(fd);
     return whole ? 0
-                 : troubled(trouble, EXIT_FAULT, "cannot announce on descriptor %d: %m",
-                            fd);
+                 : fault(trouble, "cannot announce on descriptor %d: %m", fd);
 }
 
 /* NULL with a trouble; its errno is ENOMEM where too little may be pinned. */
@@ -49,8 +41,8 @@ static struct verbs_listener *listen_over_rdma(const struct lobby *lobby,
                                                struct trouble *why)
 {
     struct hello mine = {.credits = 0};
-    if (verbs_any_device() && hello_of_options(&mine, lobby->options, ROLE_RECEIVER,
-                                               TRANSPORT_RDMA, why) < 0) {
+    if (verbs_any_device() &&
+        hello_of_options(&mine, lobby->options, TRANSPORT_RDMA, why) < 0) {
         errno = ENOMEM;
         return NULL;
     }
@@ -126,39 +118,13 @@ static struct guest *free_seat(struct lobby *lobby)
 
 static void seat(struct lobby *lobby, struct guest *guest, struct transport *transport)
 {
-    struct hello mine;
-    uint8_t out[CONTROL_BYTES];
     struct trouble why = {0};
-    int less = hello_of_options(&mine, lobby->options, ROLE_RECEIVER,
-                                transport->kind->number, &why);
     guest->transport = transport;
     guest->until_ms = now_ms() + LOBBY_LIMIT_MS;
-    if (less > 0)
-        hello_say_less(&mine);
-    if (less >= 0 && hello_protect(&mine, lobby->options, transport, &why) == 0 &&
-        meeting_open(&guest->meeting, lobby->key, &mine, out, &why) == 0)
+    if (meet_begin(&guest->meeting, lobby->options, lobby->key, transport, &why) == 0)
         return;
     say("turned %s away: %s", transport->peer, why.text);
     guest_close(guest);
-}
-
-/* A connection that the leash of this tool made, whichever side dialed. */
-static int take_guest(int from_fd)
-{
-    char dot;
-    struct iovec one = {&dot, 1};
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1,
-                             .msg_control = control.room,
-                             .msg_controllen = sizeof control.room};
-    int fd = -1;
-    if (from_fd >= 0 && recvmsg(from_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 &&
-        CMSG_FIRSTHDR(&message))
-        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
-    return fd;
 }
 
 static void let_in(struct lobby *lobby)
@@ -169,7 +135,7 @@ static void let_in(struct lobby *lobby)
         struct transport *transport = NULL;
         if (lobby->verbs)
             transport = verbs_accept(lobby->verbs);
-        int fd = transport ? -1 : take_guest((int)lobby->options->guests_fd);
+        int fd = transport ? -1 : fd_take((int)lobby->options->guests_fd);
         bool expected = fd >= 0;
         if (expected)
             transport = tcp_open(fd, &why);
@@ -205,24 +171,11 @@ static void turn_away(const struct lobby *lobby, struct guest *guest,
 static bool attend(const struct lobby *lobby, struct guest *guest)
 {
     struct transport *transport = guest->transport;
-    struct transport_event event;
     struct trouble why = {0};
-    uint8_t out[CONTROL_BYTES];
     int got = 0;
-    while (!guest->leaving &&
-           (got = transport->kind->poll(transport, &event, &why)) > 0) {
-        bool answer = false;
-        if (event.kind != EVENT_RECORD)
-            continue;
-        int result = meeting_take(&guest->meeting, &event.record, event.body, out,
-                                  &answer, &why);
-        if (answer)
-            transport->kind->control(transport, out, &why);
-        if (result < 0)
-            turn_away(lobby, guest, &why);
-        else if (guest->meeting.stage == MEETING_OVER)
+    while (!guest->leaving && (got = meet_next(&guest->meeting, transport, &why)) > 0)
+        if (guest->meeting.stage == MEETING_OVER)
             return true;
-    }
     if (got < 0) {
         turn_away(lobby, guest, &why);
     } else if (now_ms() >= guest->until_ms) {
@@ -273,9 +226,9 @@ static int check(const struct watch *watch_, int64_t end_ms, struct trouble *tro
     if (watch_->polled[0].revents && signals_take(trouble) < 0)
         return -1;
     if (watch_->polled[1].revents & (POLLERR | POLLHUP))
-        return troubled(trouble, EXIT_FAULT, "the reader of the output left");
+        return fault(trouble, "the reader of the output left");
     if (end_ms && now_ms() >= end_ms)
-        return troubled(trouble, EXIT_FAULT, "no sender came in time (--connect-timeout)");
+        return fault(trouble, "no sender came in time (--connect-timeout)");
     return 0;
 }
 

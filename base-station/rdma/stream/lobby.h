@@ -1,7 +1,6 @@
 /* Where strangers wait until one of them has proven the key: at most eight at once, each
  * for five seconds. None of them can end the receiver. */
-#ifndef LOBBY_H
-#define LOBBY_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -39,5 +38,3 @@ struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *me
                              struct trouble *trouble);
 
 void lobby_close(struct lobby *lobby);
-
-#endif

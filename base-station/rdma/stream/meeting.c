@@ -9,15 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-void abort_put(uint8_t out[CONTROL_BYTES], int status, const char *text)
-{
-    size_t length = strlen(text);
-    if (length > ABORT_BYTES)
-        length = ABORT_BYTES;
-    record_put(out, &(struct record){RECORD_ABORT, (uint32_t)length, (uint64_t)status});
-    memcpy(out + RECORD_BYTES, text, length);
-}
-
 static uint8_t *hello_of(struct meeting *meeting, int role)
 {
     return role == ROLE_SENDER ? meeting->transcript.sender
@@ -25,121 +16,120 @@ static uint8_t *hello_of(struct meeting *meeting, int role)
 }
 
 int meeting_open(struct meeting *meeting, const struct key *key, const struct hello *mine,
-                 uint8_t out[CONTROL_BYTES], struct trouble *trouble)
+                 struct trouble *trouble)
 {
     *meeting = (struct meeting){.key = key, .role = mine->role, .mine = *mine};
     if (getrandom(meeting->mine.nonce, NONCE_BYTES, 0) != NONCE_BYTES)
-        return troubled(trouble, EXIT_FAULT, "no random bytes: %m");
+        return fault(trouble, "no random bytes: %m");
     uint8_t *whole = hello_of(meeting, mine->role);
     record_put(whole, &(struct record){RECORD_HELLO, HELLO_BYTES, 0});
     hello_put(whole + RECORD_BYTES, &meeting->mine);
-    memcpy(out, whole, WHOLE_HELLO_BYTES);
+    memcpy(meeting->answer, whole, WHOLE_HELLO_BYTES);
+    meeting->answers = mine->role == ROLE_SENDER;
     return 0;
 }
 
 /* Tells the peer why, and ourselves. */
-static int refuse(uint8_t out[CONTROL_BYTES], bool *answer, struct trouble *trouble,
-                  const char *tell, const char *why)
+static int refuse(struct meeting *meeting, struct trouble *trouble, const char *told,
+                  const char *why)
 {
-    abort_put(out, EXIT_FAULT, tell);
-    *answer = true;
-    return troubled(trouble, EXIT_FAULT, "%s", why);
+    size_t length = strnlen(told, ABORT_BYTES);
+    record_put(meeting->answer,
+               &(struct record){RECORD_ABORT, (uint32_t)length, EXIT_FAULT});
+    memcpy(meeting->answer + RECORD_BYTES, told, length);
+    meeting->answers = true;
+    return fault(trouble, "%s", why);
 }
 
-static int judge(struct meeting *meeting, uint8_t out[CONTROL_BYTES], bool *answer,
-                 struct trouble *trouble)
+#define INSTALL ": install the same release on both"
+
+static int judge(struct meeting *meeting, struct trouble *trouble)
 {
     const struct hello *mine = &meeting->mine, *theirs = &meeting->theirs;
     if (theirs->version != RECORDS_VERSION) {
-        char tell[120];
-        snprintf(tell, sizeof tell,
-                 "this end speaks version %d of the protocol: install the same release "
-                 "on both",
+        char told[120], why[160];
+        snprintf(told, sizeof told, "this end speaks version %d of the protocol" INSTALL,
                  RECORDS_VERSION);
-        abort_put(out, EXIT_FAULT, tell);
-        *answer = true;
-        return troubled(trouble, EXIT_FAULT,
-                        "the other end speaks version %u of the protocol, this one %d: "
-                        "install the same release on both",
-                        theirs->version, RECORDS_VERSION);
+        snprintf(why, sizeof why,
+                 "the other end speaks version %u of the protocol, this one %d" INSTALL,
+                 theirs->version, RECORDS_VERSION);
+        return refuse(meeting, trouble, told, why);
     }
     if (theirs->role == mine->role)
-        return refuse(out, answer, trouble, "both ends have the same role",
+        return refuse(meeting, trouble, "both ends have the same role",
                       "the other end is not an rdrecv for an rdsend: it has our own role");
     if (theirs->transport != mine->transport)
-        return refuse(out, answer, trouble, "the transports differ",
+        return refuse(meeting, trouble, "the transports differ",
                       "the other end says that it uses another transport");
     return 0;
 }
 
-static int give_proof(struct meeting *meeting, uint8_t out[CONTROL_BYTES], bool *answer,
-                      struct trouble *trouble)
+static int give_proof(struct meeting *meeting, struct trouble *trouble)
 {
-    record_put(out, &(struct record){RECORD_PROOF, PROOF_BYTES, 0});
-    if (proof_make(out + RECORD_BYTES, meeting->key, meeting->role,
+    record_put(meeting->answer, &(struct record){RECORD_PROOF, PROOF_BYTES, 0});
+    if (proof_make(meeting->answer + RECORD_BYTES, meeting->key, meeting->role,
                    &meeting->transcript) < 0)
-        return troubled(trouble, EXIT_FAULT, "OpenSSL cannot make a proof");
-    *answer = true;
+        return fault(trouble, "OpenSSL cannot make a proof");
+    meeting->answers = true;
     return 0;
 }
 
-static int take_hello(struct meeting *meeting, const struct record *record,
-                      const uint8_t *body, uint8_t out[CONTROL_BYTES], bool *answer,
-                      struct trouble *trouble)
+static int other_role(const struct meeting *meeting)
 {
-    int other = meeting->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
-    uint8_t *whole = hello_of(meeting, other);
+    return meeting->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
+}
+
+static int take_hello(struct meeting *meeting, const struct record *record,
+                      const uint8_t *body, struct trouble *trouble)
+{
+    uint8_t *whole = hello_of(meeting, other_role(meeting));
     const char *why = hello_get(&meeting->theirs, body);
     if (!why && meeting->theirs.version == RECORDS_VERSION &&
         record->length != HELLO_BYTES)
         why = "a hello of a length that this version does not have";
     if (why)
-        return refuse(out, answer, trouble, why, why);
+        return refuse(meeting, trouble, why, why);
     record_put(whole, record);
     memcpy(whole + RECORD_BYTES, body, HELLO_BYTES);
-    if (judge(meeting, out, answer, trouble) < 0)
+    if (judge(meeting, trouble) < 0)
         return -1;
     meeting->stage = MEETING_PROOF;
     if (meeting->role == ROLE_SENDER)
-        return give_proof(meeting, out, answer, trouble);
-    memcpy(out, meeting->transcript.receiver, WHOLE_HELLO_BYTES);
-    *answer = true;
+        return give_proof(meeting, trouble);
+    meeting->answers = true; /* its own hello */
     return 0;
 }
 
 static int take_proof(struct meeting *meeting, const uint8_t *body,
-                      uint8_t out[CONTROL_BYTES], bool *answer, struct trouble *trouble)
+                      struct trouble *trouble)
 {
     bool sender = meeting->role == ROLE_SENDER;
-    if (!proof_holds(body, meeting->key, sender ? ROLE_RECEIVER : ROLE_SENDER,
-                     &meeting->transcript))
-        return refuse(out, answer, trouble, "the keys differ",
+    if (!proof_holds(body, meeting->key, other_role(meeting), &meeting->transcript))
+        return refuse(meeting, trouble, "the keys differ",
                       sender ? "the receiver could not prove that it has the key: "
                                "nothing was sent"
                              : "the key is wrong");
     meeting->stage = MEETING_OVER;
-    return sender ? 0 : give_proof(meeting, out, answer, trouble);
+    return sender ? 0 : give_proof(meeting, trouble);
 }
 
 int meeting_take(struct meeting *meeting, const struct record *record,
-                 const uint8_t *body, uint8_t out[CONTROL_BYTES], bool *answer,
-                 struct trouble *trouble)
+                 const uint8_t *body, struct trouble *trouble)
 {
-    *answer = false;
     if (record->type == RECORD_ABORT) {
         char text[ABORT_BYTES + 1];
         shown(text, sizeof text, body, record->length);
         trouble->heard |= !trouble->status;
-        return troubled(trouble, EXIT_FAULT, "refused by the other end: %s%s", text,
-                        strcmp(text, "the keys differ") == 0
-                            ? ": check that both have the same key"
-                            : "");
+        return fault(trouble, "refused by the other end: %s%s", text,
+                     strcmp(text, "the keys differ") == 0
+                         ? ": check that both have the same key"
+                         : "");
     }
     if (meeting->stage == MEETING_HELLO && record->type == RECORD_HELLO)
-        return take_hello(meeting, record, body, out, answer, trouble);
+        return take_hello(meeting, record, body, trouble);
     if (meeting->stage == MEETING_PROOF && record->type == RECORD_PROOF)
-        return take_proof(meeting, body, out, answer, trouble);
-    return refuse(out, answer, trouble, "a record out of turn before the proof",
+        return take_proof(meeting, body, trouble);
+    return refuse(meeting, trouble, "a record out of turn before the proof",
                   "a record out of turn before the proof");
 }
 

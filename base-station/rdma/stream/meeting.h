@@ -1,7 +1,6 @@
 /* Two strangers become sure of each other: hello, hello, proof, proof. The sender (the
  * client) proves first. Records in, records out; no I/O. */
-#ifndef MEETING_H
-#define MEETING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -32,25 +31,21 @@ struct meeting {
     struct hello mine, theirs;
     struct transcript transcript;
     enum { MEETING_HELLO, MEETING_PROOF, MEETING_OVER } stage;
+    uint8_t answer[CONTROL_BYTES]; /* a record */
+    bool answers;                  /* it is to be sent */
 };
 
-/* Begins one; `mine` without its nonce. What a sender says first is in `out`. */
+/* Begins one; `mine` without its nonce. A sender's answer is what it says first. */
 int meeting_open(struct meeting *meeting, const struct key *key, const struct hello *mine,
-                 uint8_t out[CONTROL_BYTES], struct trouble *trouble);
-
-/* Takes a record. Sets `*answer` if `out` has one to send. At MEETING_OVER the peer is
- * proven. -1 with a trouble: the peer is none for us, and `out` (if *answer) tells it. */
-int meeting_take(struct meeting *meeting, const struct record *record,
-                 const uint8_t *body, uint8_t out[CONTROL_BYTES], bool *answer,
                  struct trouble *trouble);
+
+/* Takes a record. At MEETING_OVER the peer is proven. -1 with a trouble: the peer is none
+ * for us, which an answer tells it. */
+int meeting_take(struct meeting *meeting, const struct record *record,
+                 const uint8_t *body, struct trouble *trouble);
 
 /* What both agreed on. A tag on each record makes a checksum superfluous. */
 uint32_t meeting_chunk(const struct meeting *meeting);
 bool meeting_checksum(const struct meeting *meeting);
 enum protection meeting_protection(const struct meeting *meeting);
 bool meeting_aes(const struct meeting *meeting);
-
-/* An abort record with this text. */
-void abort_put(uint8_t out[CONTROL_BYTES], int status, const char *text);
-
-#endif

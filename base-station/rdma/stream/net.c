@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "descriptors.h"
 #include "signals.h"
 
@@ -23,17 +24,12 @@ enum { BIND_LIMIT_MS = 10000 };
 
 uint16_t net_port(const struct sockaddr *address)
 {
-    return ntohs(address->sa_family == AF_INET6
-                     ? ((const struct sockaddr_in6 *)(const void *)address)->sin6_port
-                     : ((const struct sockaddr_in *)(const void *)address)->sin_port);
+    return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
 }
 
 void net_set_port(struct sockaddr *address, uint16_t port)
 {
-    if (address->sa_family == AF_INET6)
-        ((struct sockaddr_in6 *)(void *)address)->sin6_port = htons(port);
-    else
-        ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
+    ((struct sockaddr_in *)(void *)address)->sin_port = htons(port); /* as sin6_port */
 }
 
 socklen_t net_length(const struct sockaddr *address)
@@ -73,42 +69,49 @@ const char *net_advice(int error)
     }
 }
 
-bool net_is_loopback(const struct sockaddr *address)
+/* An address of IPv4 is one of ::ffff:0:0/96. */
+static struct in6_addr six_of(const struct sockaddr *address)
 {
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *four = (const void *)address;
-        return ntohl(four->sin_addr.s_addr) >> 24 == 127;
-    }
-    const struct sockaddr_in6 *six = (const void *)address;
-    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == 127);
+    struct in6_addr six = {.s6_addr = {[10] = 0xff, 0xff}};
+    if (address->sa_family == AF_INET6)
+        return ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+    memcpy(six.s6_addr + 12,
+           &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+    return six;
 }
 
-static bool is_foreign4(uint32_t address)
+/* Is it in the network whose address begins with these bits? */
+static bool is_in(const struct sockaddr *address, const char *net, int bits)
 {
-    static const struct { uint32_t net; int bits; } homes[] = {
-        {0x7f000000, 8},  {0x0a000000, 8},  {0xac100000, 12},
-        {0xc0a80000, 16}, {0xa9fe0000, 16}, {0x64400000, 10},
-    };
-    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
-        if (!((address ^ homes[i].net) >> (32 - homes[i].bits)))
-            return false;
-    return true;
+    struct in6_addr six = six_of(address), wanted;
+    inet_pton(AF_INET6, net, &wanted);
+    int whole = bits / 8, rest = bits % 8;
+    return memcmp(&six, &wanted, (size_t)whole) == 0 &&
+           (!rest || !((six.s6_addr[whole] ^ wanted.s6_addr[whole]) >> (8 - rest)));
+}
+
+static bool is_any(const struct sockaddr *address)
+{
+    return is_in(address, "::", 128) || is_in(address, "::ffff:0.0.0.0", 128);
+}
+
+bool net_is_loopback(const struct sockaddr *address)
+{
+    return is_in(address, "::1", 128) || is_in(address, "::ffff:127.0.0.0", 104);
 }
 
 bool net_is_foreign(const struct sockaddr *address)
 {
-    uint32_t four;
-    if (address->sa_family == AF_INET)
-        return is_foreign4(
-            ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr));
-    const struct in6_addr *six =
-        &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-    memcpy(&four, six->s6_addr + 12, sizeof four);
-    if (IN6_IS_ADDR_V4MAPPED(six))
-        return is_foreign4(ntohl(four));
-    return !IN6_IS_ADDR_LOOPBACK(six) && !IN6_IS_ADDR_LINKLOCAL(six) &&
-           (six->s6_addr[0] & 0xfe) != 0xfc;
+    static const struct { const char *net; int bits; } homes[] = {
+        {"fe80::", 10},             {"fc00::", 7},
+        {"::ffff:10.0.0.0", 104},   {"::ffff:172.16.0.0", 108},
+        {"::ffff:192.168.0.0", 112}, {"::ffff:169.254.0.0", 112},
+        {"::ffff:100.64.0.0", 106},
+    };
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+        if (is_in(address, homes[i].net, homes[i].bits))
+            return false;
+    return !net_is_loopback(address);
 }
 
 /* A name that a thread of its own asks for. Whoever is last frees it: the thread cannot
@@ -200,13 +203,11 @@ struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_m
     if (error == EAI_NONAME)
         error = await(question, limit_ms, trouble);
     if (error == 1) {
-        troubled(trouble, EXIT_FAULT,
-                 "no name server says in time where \"%s\" is: check the name and "
-                 "/etc/resolv.conf (--connect-timeout)",
-                 name);
+        fault(trouble,
+              "no name server says in time where \"%s\" is: check the name and "
+              "/etc/resolv.conf (--connect-timeout)", name);
     } else if (error) {
-        troubled(trouble, EXIT_FAULT, "unknown host \"%s\": %s", name,
-                 gai_strerror(error));
+        fault(trouble, "unknown host \"%s\": %s", name, gai_strerror(error));
     } else {
         found = question->found;
         question->found = NULL;
@@ -283,17 +284,12 @@ int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *
         why = "not allowed: ports below 1024 are root's";
     else if (errno == EADDRNOTAVAIL)
         why = net_advice(errno);
-    troubled(trouble, EXIT_FAULT, "cannot listen on port %s: %s", ports, why);
+    fault(trouble, "cannot listen on port %s: %s", ports, why);
     shut(&fd);
     return -1;
 }
 
-struct address_list {
-    char *into;
-    size_t room, length;
-};
-
-static void add_address(struct address_list *list, const struct sockaddr *address)
+static void add_address(struct bytes *list, const struct sockaddr *address)
 {
     char name[80];
     struct sockaddr_storage bare = {0};
@@ -301,19 +297,7 @@ static void add_address(struct address_list *list, const struct sockaddr *addres
     memcpy(&bare, address, length);
     net_set_port((struct sockaddr *)&bare, 0);
     net_name((struct sockaddr *)&bare, length, name, sizeof name);
-    if (list->length + strlen(name) + 2 > list->room)
-        return;
-    list->length += (size_t)snprintf(list->into + list->length,
-                                     list->room - list->length, "%s%s",
-                                     list->length ? "," : "", name);
-}
-
-static bool is_any(const struct sockaddr *address)
-{
-    if (address->sa_family == AF_INET)
-        return ((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr == 0;
-    const struct sockaddr_in6 *six = (const void *)address;
-    return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+    bytes_format(list, "%s%s", list->length ? "," : "", name);
 }
 
 static bool announceable(const struct ifaddrs *one, bool six_too)
@@ -328,17 +312,14 @@ static bool announceable(const struct ifaddrs *one, bool six_too)
     return !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr); /* its scope is this machine's */
 }
 
-void net_addresses(const struct sockaddr *bound, char *into, size_t room,
-                   bool (*preferred)(const struct sockaddr *))
+char *net_addresses(const struct sockaddr *bound,
+                    bool (*preferred)(const struct sockaddr *))
 {
-    struct address_list list = {into, room, 0};
-    into[0] = '\0';
-    if (!is_any(bound)) {
-        add_address(&list, bound);
-        return;
-    }
+    struct bytes list = {0};
     struct ifaddrs *all = NULL;
-    if (getifaddrs(&all) < 0)
+    if (!is_any(bound))
+        add_address(&list, bound);
+    else if (getifaddrs(&all) < 0)
         all = NULL;
     for (int pass = 0; pass < 3; pass++) { /* preferred, other, loopback */
         if (pass == 2 && list.length)
@@ -354,4 +335,6 @@ void net_addresses(const struct sockaddr *bound, char *into, size_t room,
         }
     }
     freeifaddrs(all);
+    bytes_reserve(&list, 1); /* something stands there, of none too */
+    return list.data;
 }

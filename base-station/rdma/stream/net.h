@@ -1,6 +1,5 @@
 /* Names, addresses and listening sockets. */
-#ifndef NET_H
-#define NET_H
+#pragma once
 
 #include <netdb.h>
 #include <stdbool.h>
@@ -40,8 +39,6 @@ int net_listen(const char *bind_to, const char *ports, struct sockaddr_storage *
 
 /* The addresses under which this machine may be reached, with commas: those of its
  * interfaces that are up, loopback only if there is no other. `preferred` (may be NULL)
- * says which come first. */
-void net_addresses(const struct sockaddr *bound, char *into, size_t room,
-                   bool (*preferred)(const struct sockaddr *));
-
-#endif
+ * says which come first. To free. */
+char *net_addresses(const struct sockaddr *bound,
+                    bool (*preferred)(const struct sockaddr *));

@@ -1,6 +1,5 @@
 /* The command lines of rdsend and rdrecv. */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ int64_t options_bytes(const char *text);
 int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *));
 
 #define RDPIPE_VERSION "1.0"
-
-#endif

@@ -77,8 +77,8 @@ static int begin(struct receiver *receiver)
 
 static int refuse(struct receiver *receiver, const char *why)
 {
-    return troubled(&receiver->end.trouble, EXIT_FAULT, "refused what %s sent: %s",
-                    receiver->end.transport->peer, why);
+    return fault(&receiver->end.trouble, "refused what %s sent: %s",
+                 receiver->end.transport->peer, why);
 }
 
 static int take_end(struct receiver *receiver, const struct transport_event *event)
@@ -175,9 +175,8 @@ static int check_reader(struct receiver *receiver, const struct pollfd *output)
     if (hear_child(receiver) < 0)
         return -1;
     char **command = receiver->end.options->command;
-    return troubled(&receiver->end.trouble, EXIT_FAULT,
-                    "the reader of %s left before the end",
-                    command ? command[0] : "the output");
+    return fault(&receiver->end.trouble, "the reader of %s left before the end",
+                 command ? command[0] : "the output");
 }
 
 static int receive_all(struct receiver *receiver)

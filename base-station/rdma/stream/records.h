@@ -40,8 +40,7 @@
  * --finish-timeout; from done to bye FINISH_MOST_MS; for credits and data, which depend
  * on others' programs, --idle-timeout.
  */
-#ifndef RECORDS_H
-#define RECORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES]);
 
 void ending_put(uint8_t out[END_BYTES], const struct ending *ending);
 void ending_get(struct ending *ending, const uint8_t in[END_BYTES]);
-
-#endif

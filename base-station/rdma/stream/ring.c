@@ -7,9 +7,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "trouble.h"
+#include "descriptors.h"
 
 void slots_put(struct slots *queue, struct slot *slot)
 {
@@ -43,7 +42,9 @@ void slots_push(struct slots *queue, struct slot *slot)
 
 int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
 {
-    *ring = (struct ring){.count = count, .chunk = chunk, .wake_fd = -1};
+    *ring = (struct ring){.count = count, .chunk = chunk, .wake_fd = -1,
+                          .lock = PTHREAD_MUTEX_INITIALIZER,
+                          .change = PTHREAD_COND_INITIALIZER};
     ring->slot_bytes = ring_slot_bytes(chunk);
     size_t bytes;
     errno = ENOMEM; /* 1024 credits of 16 MiB are more than 32 bits count */
@@ -60,21 +61,13 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
         slots_put(&ring->free, &ring->slot[i]);
     }
     ring->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ring->wake_fd < 0)
-        return -1;
-    pthread_mutex_init(&ring->lock, NULL);
-    pthread_cond_init(&ring->change, NULL);
-    ring->opened = true;
-    return 0;
+    return ring->wake_fd < 0 ? -1 : 0;
 }
 
 void ring_close(struct ring *ring)
 {
-    if (ring->opened) {
-        pthread_cond_destroy(&ring->change);
-        pthread_mutex_destroy(&ring->lock);
-        close(ring->wake_fd);
-    }
+    if (ring->slot) /* else it was not opened */
+        shut(&ring->wake_fd);
     if (ring->memory)
         munmap(ring->memory, ring->slot_bytes * ring->count);
     free(ring->slot);
@@ -134,16 +127,13 @@ bool ring_drained(struct ring *ring)
 
 void ring_wake(struct ring *ring)
 {
-    uint64_t one = 1;
-    if (write(ring->wake_fd, &one, sizeof one) < 0)
-        errno = 0; /* it is full: woken already */
+    eventfd_write(ring->wake_fd, 1);
 }
 
 void ring_woken(struct ring *ring)
 {
-    uint64_t count;
-    if (read(ring->wake_fd, &count, sizeof count) < 0)
-        errno = 0;
+    eventfd_t count;
+    eventfd_read(ring->wake_fd, &count);
 }
 
 enum { LOOK_MS = 10 };
@@ -153,7 +143,7 @@ int worker_start(struct worker *worker, void *(*work)(void *), void *argument,
 {
     int error = pthread_create(&worker->thread, NULL, work, argument);
     if (error)
-        return troubled(trouble, EXIT_FAULT, "no thread: %s", strerror(error));
+        return fault(trouble, "no thread: %s", strerror(error));
     worker->started = true;
     return 0;
 }

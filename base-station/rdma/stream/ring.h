@@ -1,7 +1,6 @@
 /* A ring of buffers between the thread that speaks to the peer and the one that reads
  * or writes the stream. Neither ever waits for the other's descriptors. */
-#ifndef RING_H
-#define RING_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +34,6 @@ struct ring {
     pthread_cond_t change;
     struct slots free, full;
     bool ended;  /* nothing will be added to `full` */
-    bool opened; /* lock and change are made */
     int wake_fd; /* eventfd: the peer's thread has something to look at */
 };
 
@@ -97,5 +95,3 @@ void worker_await(struct worker *worker, int limit_ms);
 /* Is it over, or was it never started? Else it may stay in read(2) or write(2), and uses
  * what it was given; this process ends anyway. */
 bool worker_join(struct worker *worker);
-
-#endif

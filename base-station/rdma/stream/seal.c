@@ -78,7 +78,7 @@ int seals_open(struct seals *seals, const struct meeting *meeting,
         seal_open(&seals->say, meeting, own, LANE_CONTROL) == 0 &&
         seal_open(&seals->hear, meeting, other, LANE_CONTROL) == 0)
         return 0;
-    return troubled(trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+    return fault(trouble, "OpenSSL cannot encrypt");
 }
 
 void seals_close(struct seals *seals)

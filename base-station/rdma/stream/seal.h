@@ -10,8 +10,7 @@
  *
  * The hellos' nonces are fresh, so that no key comes twice; a lane has one writer, which
  * counts up. A record that was changed, left out, repeated or moved does not open. */
-#ifndef SEAL_H
-#define SEAL_H
+#pragma once
 
 #include "meeting.h"
 #include "trouble.h"
@@ -50,5 +49,3 @@ void seals_close(struct seals *seals);
  * Both work in place. 0, or -1: for unsealing, somebody changed it. */
 int seal_close_record(struct seal *seal, uint8_t *record, uint64_t counter);
 int seal_open_record(struct seal *seal, uint8_t *record, uint64_t counter);
-
-#endif

@@ -36,17 +36,16 @@ static int open_input(struct sender *sender)
             sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         while (sender->input_fd < 0 && errno == EINTR);
         if (sender->input_fd < 0)
-            return troubled(&sender->end.trouble, EXIT_FAULT, "cannot open %s: %m",
-                            sender->name);
+            return fault(&sender->end.trouble, "cannot open %s: %m", sender->name);
     }
     int fd = file ? sender->input_fd : STDIN_FILENO;
     bool closed = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY; /* see descriptors.h */
     errno = EBADF;
     if (closed || fstat(fd, &state) < 0)
-        return troubled(&sender->end.trouble, EXIT_FAULT, "cannot use stdin: %m");
+        return fault(&sender->end.trouble, "cannot use stdin: %m");
     if (S_ISDIR(state.st_mode))
-        return troubled(&sender->end.trouble, EXIT_FAULT,
-                        "%s is a directory: rdcp -r copies trees", sender->name);
+        return fault(&sender->end.trouble, "%s is a directory: rdcp -r copies trees",
+                     sender->name);
     sender->source.size = S_ISREG(state.st_mode) ? state.st_size : -1;
     sender->source.whole = file && S_ISREG(state.st_mode);
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -72,12 +71,12 @@ static int take_done(struct sender *sender, const struct transport_event *event)
 {
     struct ending ending;
     if (!sender->end_ms || event->record.number != sender->end.worker.count)
-        return troubled(&sender->end.trouble, EXIT_FAULT,
-                        "the other end claims to be done before the end");
+        return fault(&sender->end.trouble,
+                     "the other end claims to be done before the end");
     ending_get(&ending, event->body);
     if (ending.total != atomic_load(&sender->end.worker.total))
-        return troubled(&sender->end.trouble, EXIT_FAULT,
-                        "the other end wrote another number of bytes than were sent");
+        return fault(&sender->end.trouble,
+                     "the other end wrote another number of bytes than were sent");
     sender->done = sender->end.child.whole = true;
     return 0;
 }
@@ -93,20 +92,17 @@ static int take_event(struct sender *sender, const struct transport_event *event
     if (event->kind == EVENT_RECORD && event->record.type == RECORD_CREDIT) {
         if (event->record.number < sender->credits ||
             event->record.number - sender->posted > CREDITS_MOST)
-            return troubled(&end->trouble, EXIT_FAULT,
-                            "refused what %s sent: %llu credits after %llu",
-                            end->transport->peer,
-                            (unsigned long long)event->record.number,
-                            (unsigned long long)sender->credits);
+            return fault(&end->trouble, "refused what %s sent: %llu credits after %llu",
+                         end->transport->peer, (unsigned long long)event->record.number,
+                         (unsigned long long)sender->credits);
         sender->credits = end->link.got = event->record.number;
         end->link.moved_ms = now_ms();
         return 0;
     }
     if (event->kind == EVENT_RECORD && event->record.type == RECORD_DONE)
         return take_done(sender, event);
-    return troubled(&end->trouble, EXIT_FAULT,
-                    "refused what %s sent: a record that is not a receiver's",
-                    end->transport->peer);
+    return fault(&end->trouble, "refused what %s sent: a record that is not a receiver's",
+                 end->transport->peer);
 }
 
 static int post_data(struct sender *sender)
@@ -159,9 +155,8 @@ static int move(struct sender *sender)
         return post_end(sender);
     int64_t limit_ms = end->options->finish_ms;
     if (sender->end_ms && limit_ms && now_ms() - sender->end_ms > limit_ms)
-        return troubled(&end->trouble, EXIT_FAULT,
-                        "no confirmation for %g s (--finish-timeout)",
-                        (double)limit_ms / 1000);
+        return fault(&end->trouble, "no confirmation for %g s (--finish-timeout)",
+                     (double)limit_ms / 1000);
     return 0;
 }
 

@@ -31,9 +31,8 @@ static int retry(struct sink *sink)
     }
     struct trouble *trouble = &sink->worker->trouble;
     if (errno == EPIPE)
-        return troubled(trouble, EXIT_FAULT, "the reader of %s left before the end",
-                        name_of(sink));
-    return troubled(trouble, EXIT_FAULT, "cannot write %s: %m", name_of(sink));
+        return fault(trouble, "the reader of %s left before the end", name_of(sink));
+    return fault(trouble, "cannot write %s: %m", name_of(sink));
 }
 
 static int write_all(struct sink *sink, const uint8_t *from, size_t length)
@@ -62,8 +61,7 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
     if (worker->seal) {
         if (length <= SEAL_BYTES ||
             seal_open_record(worker->seal, slot->bytes, worker->count++) < 0)
-            return troubled(&worker->trouble, EXIT_FAULT,
-                            "somebody changed the stream on its way");
+            return fault(&worker->trouble, "somebody changed the stream on its way");
         length -= SEAL_BYTES;
     }
     if (worker->checksummed)
@@ -80,17 +78,15 @@ static int judge(struct sink *sink, uint64_t checksum)
 {
     uint64_t total = atomic_load(&sink->worker->total);
     if (!sink->end_known)
-        return troubled(&sink->worker->trouble, EXIT_FAULT, "stopped");
+        return fault(&sink->worker->trouble, "stopped");
     if (sink->end.total != total)
-        return troubled(&sink->worker->trouble, EXIT_FAULT,
-                        "%llu bytes came of the %llu that were sent",
-                        (unsigned long long)total, (unsigned long long)sink->end.total);
+        return fault(&sink->worker->trouble, "%llu bytes came of the %llu that were sent",
+                     (unsigned long long)total, (unsigned long long)sink->end.total);
     if (sink->worker->checksummed && sink->end.value != checksum)
-        return troubled(&sink->worker->trouble, EXIT_FAULT,
-                        "the checksum is %016llx, sent was %016llx: the network or the "
-                        "memory of a machine is faulty",
-                        (unsigned long long)checksum,
-                        (unsigned long long)sink->end.value);
+        return fault(&sink->worker->trouble,
+                     "the checksum is %016llx, sent was %016llx: the network or the "
+                     "memory of a machine is faulty", (unsigned long long)checksum,
+                     (unsigned long long)sink->end.value);
     return 0;
 }
 
@@ -123,7 +119,7 @@ static int work(struct sink *sink)
     if (target_sync(sink->target, &sink->worker->trouble) < 0)
         return -1;
     if (!settle(sink, FATE_PUBLISHED))
-        return troubled(&sink->worker->trouble, EXIT_FAULT, "stopped");
+        return fault(&sink->worker->trouble, "stopped");
     return target_publish(sink->target, &sink->worker->trouble);
 }
 

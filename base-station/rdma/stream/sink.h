@@ -1,7 +1,6 @@
 /* Where the stream is written: a thread that empties the ring's slots. It alone touches
  * the output, and judges whether what came is what was sent. */
-#ifndef SINK_H
-#define SINK_H
+#pragma once
 
 #include "ring.h"
 #include "target.h"
@@ -25,5 +24,3 @@ bool sink_give_up(struct sink *sink);
 
 /* The end record came; nothing more is put into the ring. */
 void sink_finish(struct sink *sink, const struct ending *end);
-
-#endif

@@ -32,8 +32,7 @@ static ssize_t read_some(struct source *source, uint8_t *into, size_t room)
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             readable(source, -1);
         else if (errno != EINTR)
-            return troubled(&source->worker->trouble, EXIT_FAULT, "cannot read %s: %m",
-                            source->name);
+            return fault(&source->worker->trouble, "cannot read %s: %m", source->name);
     }
 }
 
@@ -67,7 +66,7 @@ static int make_record(struct source *source, struct slot *slot, size_t length)
     slot->length = (uint32_t)length + (worker->seal ? SEAL_BYTES : 0);
     record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, number});
     if (worker->seal && seal_close_record(worker->seal, slot->bytes, number) < 0)
-        return troubled(&worker->trouble, EXIT_FAULT, "OpenSSL cannot encrypt");
+        return fault(&worker->trouble, "OpenSSL cannot encrypt");
     return 0;
 }
 
@@ -116,11 +115,10 @@ static int check(struct source *source)
     if (source->size < 0 || fstat(source->fd, &now) < 0)
         return 0;
     if (source->whole && another_size(source, total, &now))
-        return troubled(&source->worker->trouble, EXIT_FAULT,
-                        "%s changed while it was read: it had %lld bytes, %llu were "
-                        "read, it has %lld now",
-                        source->name, (long long)source->size, (unsigned long long)total,
-                        (long long)now.st_size);
+        return fault(&source->worker->trouble,
+                     "%s changed while it was read: it had %lld bytes, %llu were read, "
+                     "it has %lld now", source->name, (long long)source->size,
+                     (unsigned long long)total, (long long)now.st_size);
     return 0;
 }
 
@@ -144,7 +142,7 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
         if (source->rate)
             keep_rate(source, (size_t)length);
     }
-    return troubled(&worker->trouble, EXIT_FAULT, "stopped");
+    return fault(&worker->trouble, "stopped");
 }
 
 static void *source_main(void *argument)

@@ -1,7 +1,6 @@
 /* Where the stream comes from: a thread that fills the ring's slots and makes a data
  * record of each. It alone touches the input. */
-#ifndef SOURCE_H
-#define SOURCE_H
+#pragma once
 
 #include <time.h>
 
@@ -22,5 +21,3 @@ struct source {
 };
 
 int source_start(struct source *source, struct trouble *trouble);
-
-#endif

@@ -1,6 +1,5 @@
 /* What was moved and how fast: for a person (-v), a program (--json), a terminal. */
-#ifndef STATS_H
-#define STATS_H
+#pragma once
 
 #include "meeting.h"
 #include "options.h"
@@ -32,5 +31,3 @@ void stats_progress(struct stats *stats, uint64_t bytes);
 
 void stats_close(struct stats *stats, const struct transport *transport,
                  const struct worker *worker, const struct trouble *trouble);
-
-#endif

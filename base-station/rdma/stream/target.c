@@ -24,7 +24,7 @@ static int refuse(struct trouble *trouble, const char *what, const char *name)
 {
     char safe[200];
     visible(safe, sizeof safe, name);
-    return troubled(trouble, EXIT_FAULT, "%s %s: %m", what, safe);
+    return fault(trouble, "%s %s: %m", what, safe);
 }
 
 static int folder_of(const char *path, char into[PATH_MAX])

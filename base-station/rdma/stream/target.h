@@ -1,7 +1,6 @@
 /* Where the stream goes to. A file that is absent or regular gets its new content by
  * rename, once all of it is there; a device, FIFO or socket is written in place. */
-#ifndef TARGET_H
-#define TARGET_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ int target_publish(struct target *target, struct trouble *trouble);
  * while that one waits in write(2): it closes nothing then. */
 void target_discard(struct target *target);
 void target_close(struct target *target);
-
-#endif

@@ -1,10 +1,10 @@
 /* A connection that carries records: TCP (transport_tcp.c) or RDMA (transport_verbs.c).
  * One thread owns it; nothing here ever waits but finish(). */
-#ifndef TRANSPORT_H
-#define TRANSPORT_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #include "records.h"
 #include "ring.h"
@@ -66,6 +66,14 @@ struct transport {
     bool quiet;
 };
 
+/* Over TCP: takes a connected socket over, also when it fails. NULL with a trouble. */
+struct transport *tcp_open(int fd, struct trouble *trouble);
+
+/* Connects within `limit_ms`. NULL with a trouble. */
+struct transport *tcp_dial(const struct sockaddr *address, socklen_t length,
+                           const struct sockaddr *from, socklen_t from_length,
+                           int64_t limit_ms, struct trouble *trouble);
+
 /* How long to wait for what is on its way: on a slow link that takes long. */
 enum { FINISH_MOST_MS = 10000 };
 
@@ -98,5 +106,3 @@ static inline void transport_close(struct transport *transport)
     if (transport)
         transport->kind->close(transport);
 }
-
-#endif

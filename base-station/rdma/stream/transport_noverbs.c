@@ -20,7 +20,7 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
                              int64_t limit_ms, struct trouble *trouble)
 {
     (void)address, (void)from, (void)options, (void)credits, (void)limit_ms;
-    troubled(trouble, EXIT_FAULT, "built without librdmacm");
+    fault(trouble, "built without librdmacm");
     return NULL;
 }
 
@@ -30,7 +30,7 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
 {
     (void)bound, (void)options, (void)credits;
     errno = ENODEV;
-    troubled(trouble, EXIT_FAULT, "built without librdmacm");
+    fault(trouble, "built without librdmacm");
     return NULL;
 }
 

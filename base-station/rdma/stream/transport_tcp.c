@@ -4,12 +4,13 @@
  * its body, data straight into a slot that was given. A peer that sends data without a
  * slot for it exceeds its credits.
  */
-#include "transport_tcp.h"
+#include "transport.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -107,7 +108,7 @@ static int tcp_control(struct transport *base, const uint8_t *record,
     struct record header;
     const char *why = record_get(&header, record, 0);
     if (why)
-        return troubled(trouble, EXIT_FAULT, "cannot send: %s", why);
+        return fault(trouble, "cannot send: %s", why);
     bool later = header.type == RECORD_HEARTBEAT || header.type == RECORD_CREDIT;
     if (tcp->broken || tcp->control_count >= CONTROLS_MOST - (later ? 1 : 0) ||
         tcp->control_length + CONTROL_BYTES > sizeof tcp->control)
@@ -140,9 +141,9 @@ static int tcp_give(struct transport *base, struct slot *slot, struct trouble *t
 static int left(struct tcp *tcp, int error, struct trouble *trouble)
 {
     tcp->base.peer_left = true;
-    return troubled(trouble, EXIT_FAULT, "%s left without a word%s%s%s", tcp->base.peer,
-                    error ? ": " : "", error ? strerror(error) : "",
-                    tcp->in_have ? ", in the middle of a record" : "");
+    return fault(trouble, "%s left without a word%s%s%s", tcp->base.peer,
+                 error ? ": " : "", error ? strerror(error) : "",
+                 tcp->in_have ? ", in the middle of a record" : "");
 }
 
 /* Reads up to `length` bytes of the record. 1: some; 0: none now; -1: trouble. */
@@ -175,8 +176,7 @@ static int take_header(struct tcp *tcp, struct trouble *trouble)
             memcpy(tcp->in_slot->bytes, tcp->in, RECORD_BYTES);
     }
     if (why)
-        return troubled(trouble, EXIT_FAULT, "refused what %s sent: %s", tcp->base.peer,
-                        why);
+        return fault(trouble, "refused what %s sent: %s", tcp->base.peer, why);
     tcp->in_known = true;
     return 0;
 }
@@ -306,17 +306,21 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     struct tcp *tcp = calloc(1, sizeof *tcp);
     int one = 1;
     if (!tcp || getpeername(fd, (struct sockaddr *)&peer, &length) < 0) {
-        troubled(trouble, EXIT_FAULT, "cannot use a connection: %m");
+        fault(trouble, "cannot use a connection: %m");
         free(tcp);
         close(fd);
         return NULL;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     tcp->base.kind = &tcp_kind;
-    tcp->base.loopback = net_is_loopback((struct sockaddr *)&peer);
-    tcp->base.foreign = net_is_foreign((struct sockaddr *)&peer);
+    bool near = peer.ss_family == AF_UNIX; /* a leash, which passes it on */
+    tcp->base.loopback = near || net_is_loopback((struct sockaddr *)&peer);
+    tcp->base.foreign = !near && net_is_foreign((struct sockaddr *)&peer);
     tcp->fd = fd;
-    net_name((struct sockaddr *)&peer, length, tcp->base.peer, sizeof tcp->base.peer);
+    if (near)
+        snprintf(tcp->base.peer, sizeof tcp->base.peer, "the SSH session");
+    else
+        net_name((struct sockaddr *)&peer, length, tcp->base.peer, sizeof tcp->base.peer);
     return &tcp->base;
 }
 
@@ -343,6 +347,6 @@ struct transport *tcp_dial(const struct sockaddr *address, socklen_t length,
     if (!error)
         return tcp_open(fd, trouble);
     shut(&fd);
-    troubled(trouble, EXIT_FAULT, "%s: %s", name, net_advice(error));
+    fault(trouble, "%s: %s", name, net_advice(error));
     return NULL;
 }

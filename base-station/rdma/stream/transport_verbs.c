@@ -48,7 +48,7 @@ int verbs_post_receive(struct verbs *verbs, struct slot *slot, struct trouble *t
     struct ibv_recv_wr *bad;
     int error = ibv_post_recv(verbs->id->qp, &work, &bad);
     if (error)
-        return troubled(trouble, EXIT_FAULT, "ibv_post_recv: %s", strerror(error));
+        return fault(trouble, "ibv_post_recv: %s", strerror(error));
     return 0;
 }
 
@@ -67,7 +67,7 @@ static int post_send(struct verbs *verbs, struct slot *slot, size_t length, int 
     struct ibv_send_wr *bad;
     int error = ibv_post_send(verbs->id->qp, &work, &bad);
     if (error)
-        return troubled(trouble, EXIT_FAULT, "ibv_post_send: %s", strerror(error));
+        return fault(trouble, "ibv_post_send: %s", strerror(error));
     verbs->in_flight++;
     return 0;
 }
@@ -78,7 +78,7 @@ uint8_t *verbs_pages(size_t bytes, struct trouble *trouble)
                         -1, 0);
     if (memory != MAP_FAILED)
         return memory;
-    troubled(trouble, EXIT_FAULT, "no memory: %m");
+    fault(trouble, "no memory: %m");
     return NULL;
 }
 
@@ -91,10 +91,9 @@ struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
     madvise(memory, bytes, MADV_DONTFORK);
     struct ibv_mr *mr = ibv_reg_mr(verbs->pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (!mr)
-        troubled(trouble, EXIT_FAULT,
-                 "cannot pin %zu KiB for RDMA: %s: raise `ulimit -l`, or give fewer "
-                 "--credits or a smaller --chunk",
-                 bytes >> 10, strerror(errno));
+        fault(trouble,
+              "cannot pin %zu KiB for RDMA: %s: raise `ulimit -l`, or give fewer "
+              "--credits or a smaller --chunk", bytes >> 10, strerror(errno));
     return mr;
 }
 
@@ -136,7 +135,7 @@ static int verbs_control(struct transport *base, const uint8_t *record,
     struct record header;
     const char *why = record_get(&header, record, 0);
     if (why)
-        return troubled(trouble, EXIT_FAULT, "cannot send: %s", why);
+        return fault(trouble, "cannot send: %s", why);
     bool later = header.type == RECORD_HEARTBEAT || header.type == RECORD_CREDIT;
     /* The receiver has nothing to take a record with between its proof and its first
      * credit; one that came then would wait 0.7 s for its next try. */
@@ -174,8 +173,7 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     if (!why && length != RECORD_BYTES + record.length)
         why = "a message of another length than it says";
     if (why)
-        return troubled(trouble, EXIT_FAULT, "refused what %s sent: %s", verbs->base.peer,
-                        why);
+        return fault(trouble, "refused what %s sent: %s", verbs->base.peer, why);
     bool data = record.type == RECORD_DATA;
     verbs->credited |= record.type == RECORD_CREDIT;
     slot->length = record.length;
@@ -210,8 +208,8 @@ static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
             what = "left without a word"; /* it was killed while data came in */
         verbs->failed = true;
         verbs->base.peer_left = true; /* nothing more can be said to it */
-        return troubled(trouble, EXIT_FAULT, "%s %s (%s)", verbs->base.peer, what,
-                        ibv_wc_status_str(done->status));
+        return fault(trouble, "%s %s (%s)", verbs->base.peer, what,
+                     ibv_wc_status_str(done->status));
     }
     if (done->opcode == IBV_WC_RECV)
         return take_received(verbs, slot, done->byte_len, event, trouble);
@@ -261,8 +259,7 @@ static int rest(struct verbs *verbs, struct look *look, struct trouble *trouble)
     if (!verbs->armed) {
         int error = ibv_req_notify_cq(verbs->cq, 0);
         if (error)
-            return troubled(trouble, EXIT_FAULT, "ibv_req_notify_cq: %s",
-                            strerror(error));
+            return fault(trouble, "ibv_req_notify_cq: %s", strerror(error));
         verbs->armed = look->armed = true;
         verbs->base.quiet = verbs->moves && !verbs->failed;
         return 1;
@@ -289,7 +286,7 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
     while (got > 0) {
         got = ibv_poll_cq(verbs->cq, 1, &done);
         if (got < 0)
-            return troubled(trouble, EXIT_FAULT, "ibv_poll_cq: %m");
+            return fault(trouble, "ibv_poll_cq: %m");
         verbs->moves |= got > 0;
         int told = got ? take_completion(verbs, &done, event, trouble) : 0;
         if (told)
@@ -303,7 +300,7 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
     if (!verbs->disconnected)
         return 0;
     verbs->base.peer_left = true;
-    return troubled(trouble, EXIT_FAULT, "%s left without a word", verbs->base.peer);
+    return fault(trouble, "%s left without a word", verbs->base.peer);
 }
 
 static int verbs_fds(struct transport *base, struct pollfd *polled)

@@ -1,7 +1,6 @@
 /* Records over RDMA: librdmacm and libibverbs. Built without them (transport_noverbs.c),
  * nothing here finds a device. */
-#ifndef TRANSPORT_VERBS_H
-#define TRANSPORT_VERBS_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -30,5 +29,3 @@ int verbs_listener_fd(const struct verbs_listener *listener);
 /* The next connection that was asked for and has come about, or NULL. */
 struct transport *verbs_accept(struct verbs_listener *listener);
 void verbs_listener_close(struct verbs_listener *listener);
-
-#endif

@@ -1,7 +1,6 @@
 /* One RDMA connection, shared by transport_verbs.c (records) and verbs_connect.c (how it
  * comes about). */
-#ifndef VERBS_H
-#define VERBS_H
+#pragma once
 
 #include <rdma/rdma_cma.h>
 
@@ -66,10 +65,3 @@ struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
 
 /* Such pages, zero until used. NULL with a trouble. */
 uint8_t *verbs_pages(size_t bytes, struct trouble *trouble);
-
-/* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
- * is the one expected. */
-int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,
-                 int64_t end_ms, struct trouble *trouble);
-
-#endif

@@ -31,7 +31,7 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *tr
     if (verbs->pd)
         verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
     if (!verbs->completions)
-        return troubled(trouble, EXIT_FAULT, "cannot use the RDMA device: %m");
+        return fault(trouble, "cannot use the RDMA device: %m");
     verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
                               verbs->completions, 0);
     struct ibv_qp_init_attr wanted = {
@@ -46,10 +46,10 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *tr
     verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
     if (verbs->has_qp)
         return 0;
-    return troubled(trouble, EXIT_FAULT,
-                    "the RDMA device has no queues for %u sends and %u receives: %s: "
-                    "give fewer --credits, or raise `ulimit -l`",
-                    (unsigned)sends, (unsigned)receives, strerror(errno));
+    return fault(trouble,
+                 "the RDMA device has no queues for %u sends and %u receives: %s: give "
+                 "fewer --credits, or raise `ulimit -l`", (unsigned)sends,
+                 (unsigned)receives, strerror(errno));
 }
 
 static int post_first(struct verbs *verbs, struct trouble *trouble)
@@ -88,7 +88,7 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
     struct verbs *verbs = calloc(1, sizeof *verbs);
     if (!verbs) {
         close_id(id, events);
-        troubled(trouble, EXIT_FAULT, "no memory");
+        fault(trouble, "no memory");
         return NULL;
     }
     verbs->base.kind = &verbs_kind;
@@ -97,7 +97,7 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
     verbs->receives = receives;
     verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     if (verbs->ready_fd < 0)
-        troubled(trouble, EXIT_FAULT, "eventfd: %m");
+        fault(trouble, "eventfd: %m");
     else if (open_queues(verbs, credits, trouble) == 0 &&
              post_first(verbs, trouble) == 0 &&
              fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
@@ -107,17 +107,19 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
     return NULL;
 }
 
-int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,
-                 int64_t end_ms, struct trouble *trouble)
+/* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
+ * is the one expected. */
+static int expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,
+                  int64_t end_ms, struct trouble *trouble)
 {
     struct pollfd polled = {events->fd, POLLIN, 0};
     struct rdma_cm_event *event;
     while (rdma_get_cm_event(events, &event) < 0) {
         if (errno != EAGAIN && errno != EINTR)
-            return troubled(trouble, EXIT_FAULT, "rdma_get_cm_event: %m");
+            return fault(trouble, "rdma_get_cm_event: %m");
         if (signals_wait(&polled, 1, end_ms, trouble) <= 0)
-            return troubled(trouble, EXIT_FAULT,
-                            "no answer in time: is that host up, and the way to it?");
+            return fault(trouble,
+                         "no answer in time: is that host up, and the way to it?");
     }
     enum rdma_cm_event_type got = event->event;
     rdma_ack_cm_event(event);
@@ -128,7 +130,7 @@ int verbs_expect(struct rdma_event_channel *events, enum rdma_cm_event_type expe
         why = "no route to it by an RDMA device";
     else if (got == RDMA_CM_EVENT_REJECTED)
         why = "refused: is rdrecv running there, with RDMA, on this port?";
-    return troubled(trouble, EXIT_FAULT, "%s", why);
+    return fault(trouble, "%s", why);
 }
 
 bool verbs_any_device(void)
@@ -188,8 +190,7 @@ static bool device_here(const struct options *options, struct trouble *trouble)
     if (devices)
         ibv_free_device_list(devices);
     if (!found && any)
-        troubled(trouble, EXIT_FAULT, "no RDMA device %.60s here: there is%s",
-                 options->device, names);
+        fault(trouble, "no RDMA device %.60s here: there is%s", options->device, names);
     return found || !any; /* without any, what follows says so */
 }
 
@@ -242,20 +243,20 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
         memcpy(&source, from, net_length(from));
     if (rdma_resolve_addr(id, from ? (struct sockaddr *)&source : NULL,
                           (struct sockaddr *)&to, limit_ms) < 0)
-        return troubled(trouble, EXIT_FAULT, "no route to it by an RDMA device: %m");
-    if (verbs_expect(events, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
+        return fault(trouble, "no route to it by an RDMA device: %m");
+    if (expect(events, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
         return -1;
     if (!id->verbs)
-        return troubled(trouble, EXIT_FAULT, "the route to it is not by an RDMA device");
+        return fault(trouble, "the route to it is not by an RDMA device");
     if (!right_device(id, options)) {
         char name[64];
         name_device(id, name, sizeof name);
-        return troubled(trouble, EXIT_FAULT, "the route to it is by %s, not by %s", name,
-                        options->device);
+        return fault(trouble, "the route to it is by %s, not by %s", name,
+                     options->device);
     }
     if (rdma_resolve_route(id, limit_ms) < 0)
-        return troubled(trouble, EXIT_FAULT, "the route to it is not by an RDMA device: %m");
-    return verbs_expect(events, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
+        return fault(trouble, "the route to it is not by an RDMA device: %m");
+    return expect(events, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
 }
 
 struct transport *verbs_dial(const struct sockaddr *address, const struct sockaddr *from,
@@ -265,14 +266,13 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
     int64_t end_ms = now_ms() + limit_ms;
     struct rdma_cm_id *id = NULL;
     if (!verbs_any_device()) {
-        troubled(trouble, EXIT_FAULT, "there is no RDMA device here (see ibv_devices)");
+        fault(trouble, "there is no RDMA device here (see ibv_devices)");
         return NULL;
     }
     struct rdma_event_channel *events = rdma_create_event_channel();
     if (!events || fcntl(events->fd, F_SETFL, O_NONBLOCK) < 0 ||
         rdma_create_id(events, &id, NULL, RDMA_PS_TCP) < 0)
-        troubled(trouble, EXIT_FAULT, "librdmacm: %s: is rdma_ucm loaded?",
-                 strerror(errno));
+        fault(trouble, "librdmacm: %s: is rdma_ucm loaded?", strerror(errno));
     if (trouble->status ||
         resolve(events, id, address, from, options, end_ms, trouble) < 0) {
         close_id(id, events);
@@ -284,8 +284,8 @@ struct transport *verbs_dial(const struct sockaddr *address, const struct sockad
     struct rdma_conn_param wanted = parameters();
     know_peer(verbs, address, options);
     if (rdma_connect(id, &wanted) < 0)
-        troubled(trouble, EXIT_FAULT, "rdma_connect: %m");
-    else if (verbs_expect(events, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
+        fault(trouble, "rdma_connect: %m");
+    else if (expect(events, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
         return &verbs->base;
     transport_close(&verbs->base);
     return NULL;
@@ -298,7 +298,7 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
     struct sockaddr_storage address = {0};
     struct verbs_listener *listener = calloc(1, sizeof *listener);
     if (!listener) {
-        troubled(trouble, EXIT_FAULT, "no memory");
+        fault(trouble, "no memory");
         return NULL;
     }
     memcpy(&address, bound, net_length(bound));
@@ -316,8 +316,8 @@ struct verbs_listener *verbs_listen(const struct sockaddr *bound,
         rdma_listen(listener->id, BACKLOG) == 0)
         return listener;
     int error = errno;
-    troubled(trouble, EXIT_FAULT, "%s%s", strerror(error),
-             error == ENODEV ? ": there is no RDMA device here (see ibv_devices)" : "");
+    fault(trouble, "%s%s", strerror(error),
+          error == ENODEV ? ": there is no RDMA device here (see ibv_devices)" : "");
     verbs_listener_close(listener);
     errno = error;
     return NULL;
@@ -349,7 +349,7 @@ static struct transport *accept_request(struct verbs_listener *listener,
         know_peer(verbs, rdma_get_peer_addr(id), listener->options);
         if (rdma_accept(id, &wanted) == 0)
             return &verbs->base;
-        troubled(&why, EXIT_FAULT, "rdma_accept: %m");
+        fault(&why, "rdma_accept: %m");
         transport_close(&verbs->base);
     }
     say("an RDMA connection came to nothing: %s", why.text);

@@ -7,7 +7,7 @@
 
 #include "meeting.h"
 #include "seal.h"
-#include "transport_tcp.h"
+#include "transport.h"
 
 enum { CHUNK = 512, SLOTS = 3 };
 
@@ -20,14 +20,12 @@ static void meet(int role, const uint8_t *data, size_t size)
                          CHECKSUM_XXH64, 0, CHUNK * 8, SLOTS, {0}};
     struct meeting meeting;
     struct trouble trouble = {0};
-    uint8_t out[CONTROL_BYTES];
-    meeting_open(&meeting, &key, &mine, out, &trouble);
+    meeting_open(&meeting, &key, &mine, &trouble);
     while (size >= RECORD_BYTES && !trouble.status) {
         struct record record;
-        bool answer;
         if (record_get(&record, data, 0) || size < RECORD_BYTES + record.length)
             return;
-        meeting_take(&meeting, &record, data + RECORD_BYTES, out, &answer, &trouble);
+        meeting_take(&meeting, &record, data + RECORD_BYTES, &trouble);
         data += RECORD_BYTES + record.length;
         size -= RECORD_BYTES + record.length;
     }

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "transport_tcp.h"
+#include "transport.h"
 
 enum {
     FUZZ_CHUNK = 4096,

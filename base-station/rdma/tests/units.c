@@ -205,8 +205,6 @@ struct side {
     struct key key;
     struct meeting meeting;
     struct trouble trouble;
-    uint8_t out[CONTROL_BYTES];
-    bool said;
 };
 
 static void side_open(struct side *side, int role, const char *key, int protection,
@@ -217,23 +215,22 @@ static void side_open(struct side *side, int role, const char *key, int protecti
     memcpy(side->key.bytes, key, side->key.length);
     struct hello hello = {(uint16_t)version, (uint8_t)role, TRANSPORT_TCP,
                           (uint8_t)protection, CHECKSUM_XXH64, 1, 65536, 8, {0}};
-    CHECK(meeting_open(&side->meeting, &side->key, &hello, side->out,
-                       &side->trouble) == 0, "no meeting");
-    side->said = role == ROLE_SENDER;
+    CHECK(meeting_open(&side->meeting, &side->key, &hello, &side->trouble) == 0,
+          "no meeting");
 }
 
 /* Hands what one said to the other until neither says anything. */
 static void talk(struct side *from, struct side *to)
 {
-    while (from->said) {
+    while (from->meeting.answers) {
         struct record record;
-        from->said = false;
-        const char *why = record_get(&record, from->out, 0);
+        const uint8_t *said = from->meeting.answer;
+        from->meeting.answers = false;
+        const char *why = record_get(&record, said, 0);
         CHECK(!why, "said what cannot be read: %s", why);
         if (why)
             return;
-        meeting_take(&to->meeting, &record, from->out + RECORD_BYTES, to->out, &to->said,
-                     &to->trouble);
+        meeting_take(&to->meeting, &record, said + RECORD_BYTES, &to->trouble);
         struct side *other = from;
         from = to;
         to = other;
@@ -274,27 +271,25 @@ static void check_meetings(void)
 
     side_open(&alone, ROLE_SENDER, key, 0, 2); /* a listener that reflects */
     struct record record;
-    CHECK(!record_get(&record, alone.out, 0), "no hello");
+    CHECK(!record_get(&record, alone.meeting.answer, 0), "no hello");
     uint8_t hello[CONTROL_BYTES];
-    memcpy(hello, alone.out, sizeof hello);
-    CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES, alone.out,
-                       &alone.said, &alone.trouble) < 0, "a reflected hello is taken");
+    memcpy(hello, alone.meeting.answer, sizeof hello);
+    CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES,
+                       &alone.trouble) < 0, "a reflected hello is taken");
     for (int version = 2; version <= 3; version++) { /* a longer hello is another's */
         struct side other;
         uint8_t body[CONTROL_BYTES] = {0};
         side_open(&other, ROLE_RECEIVER, key, 0, version);
-        memcpy(body, other.out + RECORD_BYTES, HELLO_BYTES);
+        memcpy(body, other.meeting.answer + RECORD_BYTES, HELLO_BYTES);
         side_open(&alone, ROLE_SENDER, key, 0, 2);
         record = (struct record){RECORD_HELLO, HELLO_BYTES + 8, 0};
-        CHECK(meeting_take(&alone.meeting, &record, body, alone.out, &alone.said,
-                           &alone.trouble) < 0, "a longer hello is taken");
+        CHECK(meeting_take(&alone.meeting, &record, body, &alone.trouble) < 0, "a longer hello is taken");
         CHECK(!strstr(alone.trouble.text, "speaks version 3") == (version == 2),
               "a longer hello: %s", alone.trouble.text);
     }
     side_open(&alone, ROLE_RECEIVER, key, 0, 2); /* a proof before the hello */
     record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
-    CHECK(meeting_take(&alone.meeting, &record, hello, alone.out, &alone.said,
-                       &alone.trouble) < 0, "a proof without a hello is taken");
+    CHECK(meeting_take(&alone.meeting, &record, hello, &alone.trouble) < 0, "a proof without a hello is taken");
 }
 
 static void check_bytes(void)
