@@ -1,9 +1,9 @@
 /* rdcp: files and trees between machines.
  *
- *   rdcp --serve-source  ->  rdcp --serve-sink  ->  rdcp --serve-answers
- *   (where the SRCs are)     (where DST is)         (where the SRCs are)
- *      ^                                               |
- *      `-----------------------------------------------'   see tree_back.c
+ *   rdcp --serve-source  ->  rdcp --serve-sink --back
+ *   (where the SRCs are)     (where DST is)
+ *      ^                        |
+ *      `------------------------'   through the sessions: see leash_work.h
  *
  * is a chain of rdpipe's, one for all sources on one machine, or for as many of them as
  * go into one command line.
@@ -55,8 +55,8 @@ static const char usage[] =
 
 /* Options with a value, and modes; all others are flags. */
 enum {
-    HASH = 1, MANIFEST, EXCLUDE, RETRY, BWLIMIT, BACK, CHECK,
-    SERVE_BACK, SERVE_ANSWERS, SERVE_SOURCE, SERVE_SINK, SERVE_CHECK,
+    HASH = 1, MANIFEST, EXCLUDE, RETRY, BWLIMIT, CHECK,
+    SERVE_SOURCE, SERVE_SINK, SERVE_CHECK,
     FLAGS, /* and the row of the flag */
 };
 
@@ -81,6 +81,7 @@ static const struct {
     {"no-sync", TO(no_sync), 0},
     {"many", TO(many), 0},         /* this and what follows is for the sides only */
     {"progress", TO(progress), 0},
+    {"back", TO(back), 0},
 };
 enum { FLAG_ROWS = sizeof flags / sizeof *flags };
 
@@ -121,10 +122,6 @@ static void add_mode(struct words *words, const struct rdcp_options *options,
     for (size_t i = 0; i < options->exclude.count; i++) {
         words_add(words, "--exclude");
         words_add(words, options->exclude.word[i]);
-    }
-    if (options->back) {
-        words_add(words, "--back");
-        words_add(words, options->back);
     }
     words_add(words, "--");
 }
@@ -228,34 +225,22 @@ static int copy_from(const struct pipe_settings *settings,
                      size_t count, size_t first, int *caught)
 {
     const struct place *target = &places[count - 1];
-    char back[LEASH_TOKEN + 1] = ""; /* the way's name, as no other copy has it */
-    struct rdcp_options with_back = *options;
-    static const struct rdcp_options none;
-    /* The way back is where no session is needed for it; a manifest needs the chain's end
-     * for itself. */
-    bool here = !places[first].host && !options->manifest;
-    size_t source = here ? 0 : 1, sink = source + 1, way = here ? 2 : 0;
-    struct pipe_segment segments[3];
-    segments[way] = (struct pipe_segment){.host = here ? NULL : target->host,
-                                          .label = "the way back"};
-    segments[source] = (struct pipe_segment){.host = places[first].host,
-                                             .label = places[first].text};
-    segments[sink] = (struct pipe_segment){.host = target->host, .label = target->text};
-    with_back.back = back;
-    for (int i = 0; i < 3; i++)
-        segments[i].middle = LEASH_EXEC;
-    int status = hex_random(back, LEASH_TOKEN) < 0;
-    add_mode(&segments[way].words, &none, here ? "--serve-answers" : "--serve-back");
-    words_add(&segments[way].words, back);
-    add_mode(&segments[source].words, here ? &with_back : options, "--serve-source");
-    add_mode(&segments[sink].words, here ? options : &with_back, "--serve-sink");
-    add_path(&segments[sink].words, target->path, target->host);
+    struct pipe_settings with = *settings;
+    struct rdcp_options sink = *options;
+    struct pipe_segment segments[2] = {
+        {.host = places[first].host, .label = places[first].text, .middle = LEASH_EXEC},
+        {.host = target->host, .label = target->text, .middle = LEASH_EXEC},
+    };
+    with.back = sink.back = true;
+    add_mode(&segments[0].words, options, "--serve-source");
+    add_mode(&segments[1].words, &sink, "--serve-sink");
+    add_path(&segments[1].words, target->path, target->host);
     for (size_t i = first; i + 1 < count; i++)
-        for (size_t to = source; to <= sink && places[i].chain == places[first].chain; to++)
+        for (int to = 0; to < 2 && places[i].chain == places[first].chain; to++)
             add_path(&segments[to].words, places[i].path, places[i].host);
-    status = status ? status : pipe_run(settings, segments, 3, caught);
-    for (int i = 0; i < 3; i++)
-        words_close(&segments[i].words);
+    int status = pipe_run(&with, segments, 2, caught);
+    words_close(&segments[0].words);
+    words_close(&segments[1].words);
     return status;
 }
 
@@ -357,9 +342,6 @@ static const struct option own_options[] = {
     {"exclude", required_argument, NULL, EXCLUDE},
     {"retry", required_argument, NULL, RETRY},
     {"bwlimit", required_argument, NULL, BWLIMIT},
-    {"back", required_argument, NULL, BACK},
-    {"serve-back", no_argument, NULL, SERVE_BACK},
-    {"serve-answers", no_argument, NULL, SERVE_ANSWERS},
     {"serve-source", no_argument, NULL, SERVE_SOURCE},
     {"serve-sink", no_argument, NULL, SERVE_SINK},
     {"serve-check", no_argument, NULL, SERVE_CHECK},
@@ -384,7 +366,7 @@ static bool take_flag(struct rdcp_options *options, int code)
 static int take_own(struct rdcp_options *options, struct asked *asked,
                     struct pipe_settings *settings, int code)
 {
-    if (take_flag(options, code) || (code >= SERVE_BACK && code <= SERVE_CHECK))
+    if (take_flag(options, code) || (code >= SERVE_SOURCE && code <= SERVE_CHECK))
         return 1;
     switch (code) {
     case HASH:
@@ -396,7 +378,6 @@ static int take_own(struct rdcp_options *options, struct asked *asked,
     case EXCLUDE: words_add(&options->exclude, optarg); return 1;
     case MANIFEST: asked->manifest = optarg; options->manifest = true; return 1;
     case CHECK: asked->check = optarg; return 1;
-    case BACK: options->back = optarg; return 1;
     case RETRY: return (asked->retry_ms = time_of(optarg)) < 0 ? -1 : 1;
     case BWLIMIT:
         words_add_text(&settings->out_options, text_of("--rate=%s", optarg));
@@ -418,7 +399,7 @@ static int read_options(struct rdcp_options *options, struct asked *asked,
     int code, mode = 0;
     while ((code = getopt_long(argc, argv, "rvhHXA", rows, NULL)) != -1) {
         options->verbose |= code == 'v';
-        mode = code >= SERVE_BACK && code <= SERVE_CHECK ? code : mode;
+        mode = code >= SERVE_SOURCE && code <= SERVE_CHECK ? code : mode;
         if (code == 'h' || code == 'V') {
             fputs(code == 'h' ? usage : "rdcp " RDPIPE_VERSION "\n", stdout);
             return -1;
@@ -558,9 +539,7 @@ int main(int argc, char **argv)
     char **rest = argv + optind;
     size_t count = (size_t)(argc - optind);
     int status = -1 - mode;
-    if (mode == SERVE_BACK || mode == SERVE_ANSWERS)
-        status = tree_back(rest[0], mode == SERVE_ANSWERS);
-    else if (mode == SERVE_SOURCE)
+    if (mode == SERVE_SOURCE)
         status = tree_source(&options, rest, count);
     else if (mode == SERVE_SINK)
         status = tree_sink(&options, rest[0], rest + 1, count - 1);

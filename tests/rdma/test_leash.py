@@ -53,7 +53,7 @@ def test_a_file_alone_is_written_not_run(tools: Tools, host: str, sign: str) -> 
 def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, verb: str) -> None:
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
-    lines = f"leash 3 - -\n{verb} {b'script'.hex()}\nrun\n".encode()
+    lines = f"leash 4 - -\n{verb} {b'script'.hex()}\nrun\n".encode()
     words = [str(tools.folder / "rdrecv"), "--leash"]
     ended = subprocess.run(
         words, input=lines, capture_output=True, timeout=10, cwd=tools.place

@@ -49,7 +49,7 @@ def test_the_others_go_on_when_one_machine_is_gone(tools: Tools) -> None:
     (tools.place / "to").mkdir()
     ended = tools.run("rdcp", "gone:x", "host1:there", "to")
     assert ended.returncode == 1, ended.stderr
-    says = b"rdcp: segment 2 (gone:x): no session: ssh ended with status 255\n"
+    says = b"rdcp: segment 1 (gone:x): no session: ssh ended with status 255\n"
     assert ended.stderr == says
     assert (tools.place / "to" / "there").read_bytes() == b"there"
 
@@ -57,7 +57,7 @@ def test_the_others_go_on_when_one_machine_is_gone(tools: Tools) -> None:
 def test_a_home_that_cannot_be_reached_is_named(tools: Tools) -> None:
     ended = tools.run("rdcp", "-r", "gone:", "to")
     assert ended.returncode == 1
-    assert b"segment 2 (gone:): no session" in ended.stderr
+    assert b"segment 1 (gone:): no session" in ended.stderr
 
 
 def test_tools_that_are_not_there(tools: Tools) -> None:
@@ -73,10 +73,10 @@ def test_an_option_that_is_no_good_is_bad_usage(tools: Tools) -> None:
     assert b'--chunk "none"' in ended.stderr
 
 
-def test_v_says_which_way_each_hop_went(tools: Tools) -> None:
+def test_v_says_which_way_it_went(tools: Tools) -> None:
     (tools.place / "a").write_bytes(b"a")
     ended = tools.run("rdcp", "-v", "a", "host1:b")
     assert ended.returncode == 0, ended.stderr
-    for hop in (1, 2):
-        assert b"hop %d: sending to" % hop in ended.stderr
+    assert b"hop 1: sending to" in ended.stderr
+    assert b"hop 2" not in ended.stderr
     assert b" over tcp" in ended.stderr

@@ -4,7 +4,6 @@ does."""
 import json
 import os
 import signal
-import socket
 import struct
 import subprocess
 import time
@@ -276,23 +275,3 @@ def test_what_failed_for_good_is_not_tried_again(tools: Tools, tree: Path) -> No
     ended = tools.run("rdcp", "-r", "--retry", "1m", "tree", "copy", within_s=15)
     assert ended.returncode == 1
     assert b"dials again" not in ended.stderr
-
-
-def test_no_socket_of_another_user_is_a_way_back(tools: Tools, tree: Path) -> None:
-    """Who took the name first gets nothing."""
-    if os.geteuid():
-        pytest.skip("needs root to be another user")
-    with socket.socket(socket.AF_UNIX) as listener:
-        pid = os.fork()
-        if pid == 0:
-            os.setuid(65534)
-            listener.bind("\0rdcp-taken")
-            listener.listen()
-            time.sleep(5)
-            os._exit(0)
-    sink = tools.start("rdcp", "--serve-sink", "--back", "taken", "copy")
-    time.sleep(1)
-    assert sink.poll() is None
-    sink.kill()
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)

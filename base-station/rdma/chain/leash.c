@@ -30,7 +30,7 @@
 #include "trouble.h"
 #include "way.h"
 
-enum { GRACE_MS = 500, LOCK_MS = 50, READ_BYTES = 1 << 16 };
+enum { GRACE_MS = 500, LOCK_MS = 50, READ_BYTES = 1 << 16, OWN_FDS = 3 };
 
 /* One segment at work: its process, its descriptors, its appended file. */
 struct leash_run {
@@ -128,6 +128,7 @@ static int spawn(struct leash_run *run, const struct leash_work *work, struct wa
         {key_pipe(work->key_out), LEASH_KEY_OUT_FD},
         {guests[0], LEASH_GUESTS_FD},
         {way->socket_fd, LEASH_SOCKET_FD},
+        {way->back_fd, work->back && !work->has_in ? STDIN_FILENO : LEASH_BACK_FD},
     };
     size_t count = sizeof handed / sizeof *handed;
     pid_t pid = fork();
@@ -135,7 +136,7 @@ static int spawn(struct leash_run *run, const struct leash_work *work, struct wa
         setpgid(0, 0);
         become(words, handed, count);
     }
-    way->socket_fd = -1; /* closed with the others */
+    way->socket_fd = way->back_fd = -1; /* closed with the others */
     for (size_t i = OURS; i < count; i++)
         shut(&handed[i].from);
     if (pid < 0)
@@ -194,10 +195,12 @@ static void fail(struct leash *leash, const char *what, const char *why)
     leash->over = true;
 }
 
-/* The hop into it, of which rdpipe found out. */
+/* The way back, and the hop into it, of which rdpipe found out. */
 static void look_in(struct leash *leash)
 {
     struct leash_work *work = &leash->work;
+    if (work->back)
+        way_back(&leash->way);
     bool asked = work->dial.token || work->tunnel;
     if (!asked || leash->over || !leash->run.root)
         return;
@@ -307,14 +310,13 @@ static void attend(struct leash *leash)
 {
     while (!leash->over) {
         int wait_ms = next_wait_ms(leash);
-        struct pollfd polled[] = {
+        struct pollfd polled[OWN_FDS + LEASH_HOPS] = {
             {STDIN_FILENO, POLLIN, 0},
             {leash->signal_fd, POLLIN, 0},
             {leash->run.lines_fd, POLLIN, 0},
-            tunnel_watched(&leash->way.in),
-            tunnel_watched(&leash->way.out),
         };
-        if (leash->over || (poll(polled, 5, wait_ms) < 0 && errno != EINTR))
+        tunnels_watched(&leash->way, polled + OWN_FDS);
+        if (leash->over || (poll(polled, OWN_FDS + LEASH_HOPS, wait_ms) < 0 && errno != EINTR))
             break;
         if (polled[2].revents)
             pass_lines(&leash->run.lines_fd);
@@ -322,8 +324,7 @@ static void attend(struct leash *leash)
             take_input(leash);
         if (polled[1].revents)
             take_signal(leash);
-        tunnel_pump(&leash->way.in, "in", false);
-        tunnel_pump(&leash->way.out, "out", false);
+        tunnels_pump(&leash->way, false);
         if (!leash->over && leash->work.complete && !leash->run.root)
             start(leash);
     }
@@ -334,8 +335,7 @@ static void leash_close(struct leash *leash)
     /* rdrecv ends its target's temporary file on SIGTERM; a command's reader is told
      * before rdrecv, which holds the pipe that must not end before it. */
     bool file = leash->work.middle == LEASH_WRITE;
-    tunnel_pump(&leash->way.in, "in", leash->status >= 0); /* what its tool said last */
-    tunnel_pump(&leash->way.out, "out", leash->status >= 0);
+    tunnels_pump(&leash->way, leash->status >= 0); /* what its tools said last */
     pass_lines(&leash->run.lines_fd); /* before the command is ended from here */
     pid_t left = reap_all(file ? 0 : leash_work_tools(&leash->work) + 1, GRACE_MS);
     if (left)
@@ -416,7 +416,8 @@ static int leash_command(int status_fd, char **words)
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+        close_range(STDERR_FILENO + 1, LEASH_BACK_FD - 1, CLOSE_RANGE_CLOEXEC);
+        close_range(LEASH_BACK_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
         if (getppid() != above || told_to_end)
             _exit(126);
         become(words, NULL, 0);

@@ -37,6 +37,7 @@ int words_by_text(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
+const char *const leash_hops[] = {"in", "out", "back"};
 const char *const leash_middles[] = {NULL, "exec", "read", "write", "append", "pass"};
 
 static int take_key(const char *word, char *key, bool *has)
@@ -52,7 +53,7 @@ static int take_key(const char *word, char *key, bool *has)
 static int take_greeting(struct leash_work *work, char **rest)
 {
     const char *version = strsep(rest, " ");
-    if (!version || strcmp(version, "3") != 0)
+    if (!version || strcmp(version, "4") != 0)
         return -1;
     if (take_key(strsep(rest, " "), work->key_in, &work->has_in) < 0 ||
         take_key(strsep(rest, " "), work->key_out, &work->has_out) < 0 || *rest)
@@ -190,6 +191,10 @@ int leash_take(struct leash_work *work, char *line, const char **why)
         return take_words(&work->out_options, &rest, LEASH_WORDS);
     if (strcmp(verb, "shell") == 0)
         return take_shell(work, &rest);
+    if (strcmp(verb, "back") == 0) {
+        work->back = true;
+        return rest ? -1 : 0;
+    }
     if (strcmp(verb, "to") == 0)
         return take_to(work, &rest);
     for (enum leash_middle middle = LEASH_EXEC; middle <= LEASH_PASS; middle++)
@@ -226,7 +231,7 @@ void leash_work_close(struct leash_work *work)
 /* Is at the beginning of `input` a frame? */
 static bool is_frame(const struct bytes *input, struct leash_said *frame)
 {
-    char text[32] = "", verb[5], hop[4], end;
+    char text[32] = "", verb[5], hop[5], end;
     const char *newline = input->length
                               ? memchr(input->data, '\n', input->length < sizeof text
                                                               ? input->length : sizeof text)
@@ -234,12 +239,12 @@ static bool is_frame(const struct bytes *input, struct leash_said *frame)
     if (!newline)
         return false;
     memcpy(text, input->data, (size_t)(newline - input->data));
-    if (sscanf(text, "%4s %3s %9zu%c", verb, hop, &frame->length, &end) != 3)
+    if (sscanf(text, "%4s %4s %9zu%c", verb, hop, &frame->length, &end) != 3)
         return false;
     frame->took = strcmp(verb, "took") == 0;
-    frame->out = strcmp(hop, "out") == 0;
-    if ((!frame->took && strcmp(verb, "flow") != 0) ||
-        (!frame->out && strcmp(hop, "in") != 0) ||
+    while (frame->hop < LEASH_HOPS && strcmp(hop, leash_hops[frame->hop]) != 0)
+        frame->hop++;
+    if ((!frame->took && strcmp(verb, "flow") != 0) || frame->hop == LEASH_HOPS ||
         frame->length > (frame->took ? LEASH_WINDOW : LEASH_FRAME))
         return false;
     frame->bytes = newline + 1;

@@ -1,13 +1,15 @@
 /* What rdpipe and a leash say to each other over an SSH session: lines of ASCII.
  *
  *   rdpipe -> leash (stdin)
- *     leash 3 KEY_IN KEY_OUT       32 bytes in hex for the hop into this segment and
+ *     leash 4 KEY_IN KEY_OUT       32 bytes in hex for the hop into this segment and
  *                                  the one out of it, "-" where there is none
  *     in OPTION | out OPTION       one option for the receiver or for the sender, hex
  *     exec WORD...                 the segment is a command: its words, hex
  *     shell TEXT                   it is a command for the login shell, hex
  *     read FILE | write FILE | append FILE        it is a file, hex
  *     pass                         it is this end's own stdin or stdout
+ *     back                         what it says to descriptor 16 is stdin of the segment
+ *                                  before it; it may be either of these two
  *     to PORT TRANSPORTS ADDRESS,...              where the hop out of it goes
  *     run                          that was all; to where it goes straight
  *     run back TOKEN PORTS         the hop out of it: its other end dials, see way.h
@@ -16,7 +18,7 @@
  *     tunnel PORT                  it goes through the sessions; PORT is rdrecv's
  *     beat                         once a second
  *   leash -> rdpipe (stdout; before the first line there may be a login shell's noise)
- *     rdpipe-leash 3
+ *     rdpipe-leash 4
  *     announce port=N transports=T,... addresses=A,...
  *     await port=N addresses=A,... for the other end to dial
  *     reached out                  it did
@@ -27,9 +29,9 @@
  *     exit N                       nothing of this segment is left; 128 + a signal
  *
  *   either
- *     flow out|in N                followed by N bytes of the hop out of the segment, or
- *                                  of the one into it; 0: its end
- *     took out|in N                so many went on: as many more may come
+ *     flow in|out|back N           followed by N bytes of the hop into the segment, of the
+ *                                  one out of it, of the way back; 0: its end
+ *     took in|out|back N           so many went on: as many more may come
  *
  * End of file, or 10 s without a line, ends everything below the leash.
  */
@@ -49,7 +51,7 @@
  * --leash-run FD CMD...: runs CMD, writes its status to FD, exits with it. */
 void leash_main(int argc, char **argv);
 
-#define LEASH_GREETING "rdpipe-leash 3"
+#define LEASH_GREETING "rdpipe-leash 4"
 #define LEASH_GREETING_NAME 13 /* bytes of it before its version */
 #define LEASH_SILENCE_MS 10000
 #define LEASH_BEAT_MS 1000
@@ -84,7 +86,7 @@ struct leash_dial {
 };
 
 struct leash_work {
-    bool greeted, has_in, has_out, complete;
+    bool greeted, has_in, has_out, back, complete;
     char key_in[LEASH_KEY + 1], key_out[LEASH_KEY + 1];
     struct words in_options, out_options;
     enum leash_middle middle;
@@ -102,9 +104,13 @@ void leash_work_close(struct leash_work *work);
 
 void leash_dial_close(struct leash_dial *dial);
 
+enum leash_hop { LEASH_HOP_IN, LEASH_HOP_OUT, LEASH_HOP_BACK, LEASH_HOPS };
+extern const char *const leash_hops[]; /* their names */
+
 struct leash_said {
-    char *line;     /* NULL: it is a frame */
-    bool out, took; /* of the hop out of the segment; it is a `took`, without bytes */
+    char *line; /* NULL: it is a frame */
+    enum leash_hop hop;
+    bool took; /* it is a `took`, without bytes */
     const char *bytes;
     size_t length, whole; /* of the bytes; with the line before them */
 };
@@ -126,7 +132,7 @@ char *leash_field(const char *line, const char *name);
 
 /* Descriptors that the tools inherit, by number. */
 enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD,
-       LEASH_GUESTS_FD, LEASH_SOCKET_FD };
+       LEASH_GUESTS_FD, LEASH_SOCKET_FD, LEASH_BACK_FD };
 
 /* Builds it into `words`; `self` is the path of this binary, whose folder has the others.
  *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND... */

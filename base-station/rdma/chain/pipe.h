@@ -15,6 +15,7 @@ struct pipe_settings {
     struct words via;           /* HOST=ADDRESS */
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
+    bool back;                  /* the second segment's way to the first: see leash_work.h */
     int sync;                   /* as bool: the file that is written at the end, if it is one */
     bool waits;                 /* of several targets, for the slowest: see tee.h */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */

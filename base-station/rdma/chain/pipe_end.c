@@ -53,7 +53,7 @@ static void queue_first(struct pipe_end *end, const struct pipe_settings *settin
     static const struct words none;
     struct bytes *into = &end->control;
     bool file = end->middle == LEASH_WRITE || end->middle == LEASH_APPEND;
-    bytes_format(into, "leash 3 %s %s\n", end->has_in ? end->key_in : "-",
+    bytes_format(into, "leash 4 %s %s\n", end->has_in ? end->key_in : "-",
                  end->has_out ? end->key_out : "-");
     if (settings->in_options.count)
         add_hex_words(into, "in", &settings->in_options);
@@ -65,6 +65,8 @@ static void queue_first(struct pipe_end *end, const struct pipe_settings *settin
         add_hop(into, "in", end, end->hop);
     if (end->has_out)
         add_hop(into, "out", end, end->hop + 1);
+    if (settings->back && end->middle == LEASH_EXEC)
+        bytes_text(into, "back\n");
     add_hex_words(into, end->shell ? "shell" : leash_middles[end->middle],
                   end->words ? end->words : &none);
 }
@@ -233,14 +235,15 @@ static void take(struct pipe_end *end, char *line)
 /* A frame of the hop goes to its other end. */
 static int pass_on(struct pipe_end *end, const struct leash_said *frame)
 {
-    struct pipe_end *to = frame->out ? end + 1 : end - 1;
-    if (!(frame->out ? end->has_out : end->has_in) ||
-        to->control.length > 2 * LEASH_WINDOW)
+    static const enum leash_hop there[] = {LEASH_HOP_OUT, LEASH_HOP_IN, LEASH_HOP_BACK};
+    bool out = frame->hop == LEASH_HOP_BACK ? !end->has_in : frame->hop == LEASH_HOP_OUT;
+    struct pipe_end *to = out ? end + 1 : end - 1;
+    if (!(out ? end->has_out : end->has_in) || to->control.length > 2 * LEASH_WINDOW)
         return -1;
     if (to->control_fd < 0)
         return 0;
     bytes_format(&to->control, "%s %s %zu\n", frame->took ? "took" : "flow",
-                 frame->out ? "in" : "out", frame->length);
+                 leash_hops[there[frame->hop]], frame->length);
     bytes_add(&to->control, frame->bytes, frame->took ? 0 : frame->length);
     return 0;
 }

@@ -17,7 +17,9 @@ enum { TRIES_MOST = 32, TOKEN_MS = 1000 };
 void way_init(struct way *way)
 {
     *way = (struct way){.guests_fd = -1, .listener_fd = -1, .socket_fd = -1,
-                        .in = {.fd = -1}, .out = {.fd = -1}};
+                        .back_fd = -1};
+    for (int i = 0; i < LEASH_HOPS; i++)
+        way->tunnel[i].fd = -1;
 }
 
 void way_close(struct way *way)
@@ -25,10 +27,11 @@ void way_close(struct way *way)
     shut(&way->guests_fd);
     shut(&way->listener_fd);
     shut(&way->socket_fd);
-    shut(&way->in.fd);
-    shut(&way->out.fd);
-    bytes_close(&way->in.late);
-    bytes_close(&way->out.late);
+    shut(&way->back_fd);
+    for (int i = 0; i < LEASH_HOPS; i++) {
+        shut(&way->tunnel[i].fd);
+        bytes_close(&way->tunnel[i].late);
+    }
 }
 
 /* Begins to connect to each of them. */
@@ -54,7 +57,9 @@ static nfds_t begin(struct pollfd *tries, const char *addresses, const char *por
     return count;
 }
 
-int way_reach(const char *addresses, const char *port, int stop_fd)
+/* A connection to the first of these that answers in time, -1: none does. What `stop_fd`
+ * shows ends the wait. */
+static int way_reach(const char *addresses, const char *port, int stop_fd)
 {
     struct pollfd polled[TRIES_MOST + 1];
     int64_t end_ms = now_ms() + WAY_REACH_MS, left_ms;
@@ -114,19 +119,24 @@ static bool is_expected(int fd, const char *token)
            memcmp(said, token, LEASH_TOKEN) == 0;
 }
 
-static int pair(int ends[2])
+/* The tool's end of a new tunnel; -1 with errno. */
+static int tunnel_open(struct way *way, enum leash_hop hop)
 {
-    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return -1;
+    way->tunnel[hop] = (struct tunnel){.fd = ends[1], .may = LEASH_WINDOW};
+    return ends[0];
 }
 
-static void tunnel_open(struct tunnel *tunnel, int fd)
+void way_back(struct way *way)
 {
-    *tunnel = (struct tunnel){.fd = fd, .may = LEASH_WINDOW};
+    if (way->back_fd < 0 && way->tunnel[LEASH_HOP_BACK].fd < 0)
+        way->back_fd = tunnel_open(way, LEASH_HOP_BACK);
 }
 
 int way_find(struct way *way, const struct leash_work *work, int stop_fd)
 {
-    int ends[2];
     if (!work->has_out || way->socket_fd >= 0)
         return 1;
     if (work->way == LEASH_STRAIGHT) {
@@ -139,11 +149,8 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd)
     }
     if (work->way == LEASH_THROUGH_SSH) {
         shut(&way->listener_fd);
-        if (pair(ends) < 0)
-            return -1;
-        way->socket_fd = ends[0];
-        tunnel_open(&way->out, ends[1]);
-        return 1;
+        way->socket_fd = tunnel_open(way, LEASH_HOP_OUT);
+        return way->socket_fd < 0 ? -1 : 1;
     }
     if (way->listener_fd < 0)
         return await(way, work->ports);
@@ -167,25 +174,26 @@ int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
 
 int way_tunnel(struct way *way)
 {
-    int ends[2];
-    if (pair(ends) < 0)
-        return -1;
-    tunnel_open(&way->in, ends[1]);
-    int result = fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? -1 : fd_send(way->guests_fd, ends[0]);
-    shut(&ends[0]);
+    int fd = tunnel_open(way, LEASH_HOP_IN);
+    int result = fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -1
+                                                              : fd_send(way->guests_fd, fd);
+    shut(&fd);
     return result;
 }
 
-struct pollfd tunnel_watched(const struct tunnel *tunnel)
+void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS])
 {
-    bool reads = tunnel->may && !tunnel->ended;
-    short events = (short)((reads ? POLLIN : 0) | (tunnel->late.length ? POLLOUT : 0));
-    return (struct pollfd){events ? tunnel->fd : -1, events, 0};
+    for (int i = 0; i < LEASH_HOPS; i++) {
+        const struct tunnel *tunnel = &way->tunnel[i];
+        bool reads = tunnel->may && !tunnel->ended;
+        short events = (short)((reads ? POLLIN : 0) | (tunnel->late.length ? POLLOUT : 0));
+        polled[i] = (struct pollfd){events ? tunnel->fd : -1, events, 0};
+    }
 }
 
 int tunnel_take(struct way *way, const struct leash_said *frame)
 {
-    struct tunnel *tunnel = frame->out ? &way->out : &way->in;
+    struct tunnel *tunnel = &way->tunnel[frame->hop];
     if (frame->took) {
         tunnel->may += frame->length;
         return tunnel->may > LEASH_WINDOW ? -1 : 0;
@@ -223,7 +231,7 @@ static void give(struct tunnel *tunnel, const char *name)
     }
 }
 
-void tunnel_pump(struct tunnel *tunnel, const char *name, bool end)
+static void pump(struct tunnel *tunnel, const char *name, bool end)
 {
     static char piece[LEASH_FRAME];
     if (tunnel->fd < 0)
@@ -243,4 +251,10 @@ void tunnel_pump(struct tunnel *tunnel, const char *name, bool end)
         tunnel->ended = !got;
         tunnel->may -= (size_t)got < tunnel->may ? (size_t)got : tunnel->may;
     }
+}
+
+void tunnels_pump(struct way *way, bool end)
+{
+    for (int i = 0; i < LEASH_HOPS; i++)
+        pump(&way->tunnel[i], leash_hops[i], end);
 }

@@ -14,7 +14,7 @@
 
 enum { WAY_REACH_MS = 3500 }; /* a lost SYN is sent again after 1 s and after 3 */
 
-/* The end of one hop that goes through SSH. */
+/* The end of one hop that goes through SSH, as the way back of rdcp always does. */
 struct tunnel {
     int fd; /* -1: it does not, or has ended */
     struct bytes late; /* what the socket has not taken yet */
@@ -27,15 +27,12 @@ struct way {
     int guests_fd;   /* our end of where rdrecv gets connections; -1 */
     int listener_fd; /* for the one who dials back; -1 */
     int socket_fd;   /* that rdsend gets; -1 */
-    struct tunnel in, out;
+    int back_fd;     /* the segment's end of the way back; -1 */
+    struct tunnel tunnel[LEASH_HOPS];
 };
 
 void way_init(struct way *way);
 void way_close(struct way *way);
-
-/* A connection to the first of these that answers in time, -1: none does. What `stop_fd`
- * shows ends the wait. */
-int way_reach(const char *addresses, const char *port, int stop_fd);
 
 /* Is the connection there on which `work` says its hop goes? Looks, and does not wait for
  * long. 0: not yet; 1: yes; -1: no, and none will be. */
@@ -45,11 +42,14 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd);
 int way_dial(struct way *way, const struct leash_dial *to, int stop_fd);
 int way_tunnel(struct way *way);
 
-/* What to wait for on it. */
-struct pollfd tunnel_watched(const struct tunnel *tunnel);
+/* Opens the way back between two segments: what comes early waits in it. */
+void way_back(struct way *way);
+
+/* What to wait for on them. */
+void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS]);
 
 /* Takes `frame` from rdpipe. -1: nobody sends such a thing. */
 int tunnel_take(struct way *way, const struct leash_said *frame);
 
-/* Passes on what there is, to rdpipe too; at its `end` all of it. */
-void tunnel_pump(struct tunnel *tunnel, const char *name, bool end);
+/* Passes on what there is, to rdpipe too; at the `end` all of it. */
+void tunnels_pump(struct way *way, bool end);

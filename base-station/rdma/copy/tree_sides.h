@@ -1,4 +1,4 @@
-/* The sides of one copy of rdcp: its source, its sink, and the way back between them. */
+/* The sides of one copy of rdcp: its source and its sink. */
 #ifndef TREE_SIDES_H
 #define TREE_SIDES_H
 
@@ -21,20 +21,13 @@ struct rdcp_options {
     bool many;     /* more than one source: DST has to be a directory */
     bool manifest; /* the sink writes one on stdout */
     struct words exclude;
-    const char *back; /* the name of the way back; NULL: stdin and stdout */
+    bool back; /* the sink answers to LEASH_BACK_FD, and not to stdout */
 };
 
 /* Each runs one side to its end and returns an exit status. */
 int tree_source(const struct rdcp_options *options, char **names, size_t count);
 int tree_sink(const struct rdcp_options *options, const char *target, char **names,
               size_t count);
-
-/* Passes on what the sink of this machine says to `name` to stdout, or the sink's answers on
- * stdin to the source of this machine, which asks `name` for them. */
-int tree_back(const char *name, bool answers);
-
-/* That side's end of it. -1 after a line on stderr. */
-int tree_back_dial(const char *name);
 
 /* Is it one of --exclude's? `path` is below the source, `name` its last component. */
 bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder);

@@ -463,11 +463,6 @@ static void put_all(struct source *source, char **names, size_t count)
     if (source->lost || tree_next(&source->line, &record, true, &why) <= 0 ||
         record.kind != TREE_BYE)
         source->lost = true;
-    /* To its end: see rdsend. What passes answers on ends after the sink, and that after
-     * this one. */
-    while (!source->lost && !source->line.ended && !source->options->back)
-        if (tree_next(&source->line, &record, true, &why) != 0)
-            source->lost = true;
 }
 
 static void source_close(struct source *source)
@@ -486,14 +481,13 @@ static void source_close(struct source *source)
 int tree_source(const struct rdcp_options *options, char **names, size_t count)
 {
     struct source *source = allocated(calloc(1, sizeof *source));
-    int in = options->back ? tree_back_dial(options->back) : STDIN_FILENO;
     signal(SIGPIPE, SIG_IGN);
     tree_more_files();
     source->piece = allocated(malloc(TREE_DATA_MOST));
     tree_hash_open(&source->hash, options->sha256);
     source->options = options;
-    tree_line_open(&source->line, in, STDOUT_FILENO);
-    source->lost = in < 0 || greet(source) < 0;
+    tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
+    source->lost = greet(source) < 0;
     if ((options->progress || options->json) && !source->lost)
         tree_progress_open(&source->progress, names, count, options, &source->target);
     put_all(source, names, count);
