@@ -200,7 +200,7 @@ static void look_in(struct leash *leash)
 {
     struct leash_work *work = &leash->work;
     if (work->back)
-        way_back(&leash->way);
+        way_back(&leash->way, work->has_in);
     bool asked = work->dial.token || work->tunnel;
     if (!asked || leash->over || !leash->run.root)
         return;
@@ -316,8 +316,9 @@ static void attend(struct leash *leash)
             {leash->run.lines_fd, POLLIN, 0},
         };
         tunnels_watched(&leash->way, polled + OWN_FDS);
-        if (leash->over || (poll(polled, OWN_FDS + LEASH_HOPS, wait_ms) < 0 && errno != EINTR))
+        if (leash->over)
             break;
+        poll(polled, OWN_FDS + LEASH_HOPS, wait_ms);
         if (polled[2].revents)
             pass_lines(&leash->run.lines_fd);
         if (polled[0].revents)

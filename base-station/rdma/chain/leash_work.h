@@ -8,8 +8,8 @@
  *     shell TEXT                   it is a command for the login shell, hex
  *     read FILE | write FILE | append FILE        it is a file, hex
  *     pass                         it is this end's own stdin or stdout
- *     back                         what it says to descriptor 16 is stdin of the segment
- *                                  before it; it may be either of these two
+ *     back                         descriptor 16 goes to rdpipe or, of a segment without a
+ *                                  hop into it, stdin comes from there: the `back` below
  *     to PORT TRANSPORTS ADDRESS,...              where the hop out of it goes
  *     run                          that was all; to where it goes straight
  *     run back TOKEN PORTS         the hop out of it: its other end dials, see way.h
@@ -30,7 +30,7 @@
  *
  *   either
  *     flow in|out|back N           followed by N bytes of the hop into the segment, of the
- *                                  one out of it, of the way back; 0: its end
+ *                                  one out of it, of what goes beside them; 0: its end
  *     took in|out|back N           so many went on: as many more may come
  *
  * End of file, or 10 s without a line, ends everything below the leash.

@@ -22,7 +22,6 @@
 #include "quote.h"
 #include "signals.h"
 #include "trouble.h"
-#include "typist.h"
 #include "verdict.h"
 
 /* How long the others have to hear of a fault through the hops, and say why. */
@@ -34,7 +33,6 @@ struct pipe_run {
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
-    struct typist typist;
     bool terminal; /* there is one at which an ssh may ask */
     int caught;    /* the signal that ended it */
     int faults;   /* ends that failed so far */
@@ -99,33 +97,29 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == LEASH_READ))
         add_end(run, NULL, 0);
+    run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
+    run->ends->may = LEASH_FRAME;
     return hex_random(run->token, LEASH_TOKEN) < 0 ? -1 : join(run);
 }
 
-static int open_stdin(struct pipe_run *run, const struct pipe_segment *first)
+static bool reads_stdin(const struct pipe_settings *settings,
+                        const struct pipe_segment *first)
 {
-    if (!run->settings->own_stdin || first->middle == LEASH_READ ||
-        is_null_device(STDIN_FILENO))
-        return 0;
-    run->stdin_fd = STDIN_FILENO;
-    if (!isatty(STDIN_FILENO))
-        return 0;
-    if (typist_open(&run->typist) < 0)
-        return -1;
-    run->stdin_fd = run->typist.fd;
-    return 0;
+    return settings->own_stdin && first->middle != LEASH_READ &&
+           !is_null_device(STDIN_FILENO);
 }
 
-/* Not before every session stands: until then what is typed may be a password, which
- * is for ssh. */
-static void start_typist(struct pipe_run *run)
+/* Is what is typed now for the first segment? Not before every session stands: until then
+ * it may be a password, which is for ssh. */
+static bool typing(const struct pipe_run *run)
 {
-    if (run->let_go_ms)
-        return;
+    const struct pipe_end *first = run->ends;
+    pid_t foreground = tcgetpgrp(STDIN_FILENO); /* another's: it would be stopped */
     for (size_t i = 0; i < run->count; i++)
         if (!run->ends[i].greeted)
-            return;
-    typist_start(&run->typist); /* short of something: tried again soon */
+            return false;
+    return first->typed && !first->type_over && first->may && first->control_fd >= 0 &&
+           (foreground < 0 || foreground == getpgrp());
 }
 
 /* --via HOST=ADDRESS says where a host is; to free, NULL if none does. */
@@ -159,7 +153,7 @@ static void open_end(struct pipe_run *run, size_t which)
 {
     struct pipe_end *end = &run->ends[which];
     bool last = which + 1 == run->count;
-    int in = which == 0 ? run->stdin_fd : -1;
+    int in = which == 0 && !end->typed ? run->stdin_fd : -1;
     int out = last && run->settings->own_stdout ? STDOUT_FILENO : -1;
     if (pipe_end_open(end, run->settings, in, out) == 0)
         return;
@@ -243,7 +237,7 @@ static void run_ready(struct pipe_run *run)
         char *port = leash_field(next->announcement, "port");
         char *transports = leash_field(next->announcement, "transports");
         char *addresses = addresses_of(run, end, next, next->announcement);
-        bool direct = same_text(end->host, next->host) || (transports && !strcmp(transports, "rdma"));
+        bool direct = same_text(end->host, next->host) || same_text(transports, "rdma");
         enum leash_way way = direct ? LEASH_STRAIGHT : run->settings->way;
         bool known = port && transports && addresses;
         if (known)
@@ -343,7 +337,6 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
         open_ends(run);
         run_ready(run);
         mind_ways(run);
-        start_typist(run);
         for (size_t i = 0; i < run->count; i++) {
             struct pipe_end *end = &run->ends[i];
             pipe_end_flush(end);
@@ -352,11 +345,15 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
                 end->control.length ? end->control_fd : -1, POLLOUT, 0};
         }
         polled[2 * run->count] = (struct pollfd){run->signal_fd, POLLIN, 0};
-        poll(polled, 2 * run->count + 1, 200);
+        polled[2 * run->count + 1] =
+            (struct pollfd){typing(run) ? STDIN_FILENO : -1, POLLIN, 0};
+        poll(polled, 2 * run->count + 2, 200);
         int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
                 pipe_end_listen(&run->ends[i], now);
+        if (polled[2 * run->count + 1].revents)
+            pipe_end_type(run->ends);
         take_signal(run, now);
         look_for_fault(run, now);
         mind_time(run, now);
@@ -423,7 +420,6 @@ static void close_ends(struct pipe_run *run)
 
 static void pipe_run_close(struct pipe_run *run)
 {
-    typist_close(&run->typist);
     for (size_t i = 0; i < run->count; i++) {
         free(run->ends[i].announcement);
         free(run->ends[i].awaits);
@@ -447,13 +443,12 @@ int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *se
     struct pipe_run run = {
         .settings = settings,
         .signal_fd = -1,
-        .stdin_fd = -1,
+        .stdin_fd = reads_stdin(settings, segments) ? STDIN_FILENO : -1,
         .terminal = has_terminal(),
     };
-    typist_init(&run.typist);
     int status = 1;
-    struct pollfd *polled = allocated(calloc(2 * count + 5, sizeof *polled));
-    if (open_stdin(&run, segments) == 0 && (run.signal_fd = signals_watch()) >= 0 &&
+    struct pollfd *polled = allocated(calloc(2 * count + 6, sizeof *polled));
+    if ((run.signal_fd = signals_watch()) >= 0 &&
         lay_out(&run, segments, count) == 0) {
         attend(&run, polled);
         status = 0;

@@ -15,8 +15,8 @@ struct pipe_settings {
     struct words via;           /* HOST=ADDRESS */
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
-    bool back;                  /* the second segment's way to the first: see leash_work.h */
-    int sync;                   /* as bool: the file that is written at the end, if it is one */
+    bool back;                  /* the second segment answers the first: leash_work.h */
+    int sync;                   /* as bool: of the file written at the end, if it is one */
     bool waits;                 /* of several targets, for the slowest: see tee.h */
     bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
     int way;                    /* enum leash_way: the first that is tried */

@@ -65,7 +65,7 @@ static void queue_first(struct pipe_end *end, const struct pipe_settings *settin
         add_hop(into, "in", end, end->hop);
     if (end->has_out)
         add_hop(into, "out", end, end->hop + 1);
-    if (settings->back && end->middle == LEASH_EXEC)
+    if (end->typed || (settings->back && end->middle == LEASH_EXEC))
         bytes_text(into, "back\n");
     add_hex_words(into, end->shell ? "shell" : leash_middles[end->middle],
                   end->words ? end->words : &none);
@@ -172,6 +172,19 @@ int pipe_end_tunnel(struct pipe_end *end)
     return 0;
 }
 
+void pipe_end_type(struct pipe_end *end)
+{
+    char text[4096];
+    ssize_t got = read(STDIN_FILENO, text, end->may < sizeof text ? end->may : sizeof text);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    size_t length = got > 0 ? (size_t)got : 0;
+    bytes_format(&end->control, "flow back %zu\n", length);
+    bytes_add(&end->control, text, length);
+    end->may -= length;
+    end->type_over = !length;
+}
+
 void pipe_end_beat(struct pipe_end *end)
 {
     if (end->control_fd >= 0 && !end->control.length)
@@ -238,6 +251,10 @@ static int pass_on(struct pipe_end *end, const struct leash_said *frame)
     static const enum leash_hop there[] = {LEASH_HOP_OUT, LEASH_HOP_IN, LEASH_HOP_BACK};
     bool out = frame->hop == LEASH_HOP_BACK ? !end->has_in : frame->hop == LEASH_HOP_OUT;
     struct pipe_end *to = out ? end + 1 : end - 1;
+    if (end->typed && frame->hop == LEASH_HOP_BACK) {
+        end->may += frame->took ? frame->length : 0;
+        return 0;
+    }
     if (!(out ? end->has_out : end->has_in) || to->control.length > 2 * LEASH_WINDOW)
         return -1;
     if (to->control_fd < 0)

@@ -18,6 +18,9 @@ struct pipe_end {
     int hop;    /* of the one into it, from 1 */
     const struct words *words;
     bool has_in, has_out;
+    bool typed; /* its stdin is what is typed at the terminal here */
+    bool type_over;
+    size_t may; /* so much of it now */
     char key_in[LEASH_KEY + 1], key_out[LEASH_KEY + 1];
 
     /* Its leash. */
@@ -53,6 +56,10 @@ void pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
 int pipe_end_dial(struct pipe_end *end, const char *token, const char *awaits,
                   const char *addresses);
 int pipe_end_tunnel(struct pipe_end *end);
+
+/* Reads from the terminal. Without the frame that is the end nothing takes what was typed
+ * for whole: its leash ends the segment first. */
+void pipe_end_type(struct pipe_end *end);
 
 void pipe_end_beat(struct pipe_end *end);
 void pipe_end_flush(struct pipe_end *end);           /* sends what is queued */

@@ -126,13 +126,19 @@ static int tunnel_open(struct way *way, enum leash_hop hop)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -1;
     way->tunnel[hop] = (struct tunnel){.fd = ends[1], .may = LEASH_WINDOW};
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
     return ends[0];
 }
 
-void way_back(struct way *way)
+void way_back(struct way *way, bool says)
 {
-    if (way->back_fd < 0 && way->tunnel[LEASH_HOP_BACK].fd < 0)
-        way->back_fd = tunnel_open(way, LEASH_HOP_BACK);
+    struct tunnel *tunnel = &way->tunnel[LEASH_HOP_BACK];
+    int ends[2];
+    if (tunnel->fd >= 0 || tunnel->ended || pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    way->back_fd = ends[says];
+    *tunnel = (struct tunnel){.fd = ends[!says], .may = LEASH_WINDOW, .ended = !says};
+    fcntl(tunnel->fd, F_SETFL, O_NONBLOCK);
 }
 
 int way_find(struct way *way, const struct leash_work *work, int stop_fd)
@@ -175,10 +181,10 @@ int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
 int way_tunnel(struct way *way)
 {
     int fd = tunnel_open(way, LEASH_HOP_IN);
-    int result = fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -1
-                                                              : fd_send(way->guests_fd, fd);
+    bool handed = fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 &&
+                  fd_send(way->guests_fd, fd) == 0;
     shut(&fd);
-    return result;
+    return handed ? 0 : -1;
 }
 
 void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS])
@@ -212,8 +218,7 @@ static void give(struct tunnel *tunnel, const char *name)
     ssize_t sent = 1;
     struct bytes line = {0};
     while (tunnel->late.length && sent > 0) {
-        sent = send(tunnel->fd, tunnel->late.data, tunnel->late.length,
-                    MSG_NOSIGNAL | MSG_DONTWAIT);
+        sent = write(tunnel->fd, tunnel->late.data, tunnel->late.length);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
             sent = (ssize_t)tunnel->late.length; /* nobody reads it any more */
         bytes_drop(&tunnel->late, sent > 0 ? (size_t)sent : 0);
@@ -226,8 +231,9 @@ static void give(struct tunnel *tunnel, const char *name)
         bytes_close(&line);
     }
     if (tunnel->ending && !tunnel->late.length) {
-        shutdown(tunnel->fd, SHUT_WR);
         tunnel->ending = false;
+        if (shutdown(tunnel->fd, SHUT_WR) < 0) /* a pipe */
+            shut(&tunnel->fd);
     }
 }
 
@@ -240,7 +246,7 @@ static void pump(struct tunnel *tunnel, const char *name, bool end)
     while ((tunnel->may || end) && !tunnel->ended) {
         struct bytes line = {0};
         size_t most = end || tunnel->may > sizeof piece ? sizeof piece : tunnel->may;
-        ssize_t got = recv(tunnel->fd, piece, most, MSG_DONTWAIT);
+        ssize_t got = read(tunnel->fd, piece, most);
         if (got < 0 && (errno == EAGAIN || errno == EINTR) && !end)
             return;
         got = got < 0 ? 0 : got;

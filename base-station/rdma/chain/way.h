@@ -42,8 +42,9 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd);
 int way_dial(struct way *way, const struct leash_dial *to, int stop_fd);
 int way_tunnel(struct way *way);
 
-/* Opens the way back between two segments: what comes early waits in it. */
-void way_back(struct way *way);
+/* Opens a way beside the hops, from what the segment `says` there or into its stdin: what
+ * comes early waits in it. */
+void way_back(struct way *way, bool says);
 
 /* What to wait for on them. */
 void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS]);
