@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
+# Hundreds of processes start here: where no byte code is kept, each compiles it all anew.
+unset PYTHONDONTWRITEBYTECODE
 
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest -q "$@"
