@@ -8,10 +8,10 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.e2e.driver import Driver, open_socket
-from tests.e2e.harness import STRIP, RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 
 DRIVE = '{"kind":"drive","seq":1,"t":1,"throttle":%s,"steer":0}'
 

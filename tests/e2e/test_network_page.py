@@ -6,10 +6,11 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.driver import Driver
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = SMALL
 
 
 @pytest.fixture
