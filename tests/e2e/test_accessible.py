@@ -13,10 +13,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from fpvcar import paths
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, grown_up, opened, until, violations
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = SMALL
 PAGES = sorted(path.name for path in paths.WEB.glob("*.html"))
 DIALOGS = 'dialog, [role="dialog"], [role="alertdialog"], .panel, .card'
 OPEN = """(one) => {
@@ -53,10 +54,10 @@ def ready(page: Page, bench: RunningBench, name: str) -> None:
 
 
 def dialogs_in(folder: Path) -> set[str]:
-    """The ids of all dialogs that the files of the pages name."""
+    """Selectors of all dialogs that the files of the pages name."""
     text = "".join(path.read_text() for path in folder.rglob("*.html"))
     tags = re.findall(r'<dialog[^>]*>|<[^>]*role="(?:alert)?dialog"[^>]*>', text)
-    return {re.findall(r' id="([^"]+)"', tag)[0] for tag in tags}
+    return {"#" + re.findall(r' id="([^"]+)"', tag)[0] for tag in tags}
 
 
 def test_axe_finds_what_is_wrong(page: Page, bench: RunningBench) -> None:
@@ -74,10 +75,10 @@ def test_every_page_and_every_dialog(page: Page, bench: RunningBench) -> None:
         ready(page, bench, name)
         found += [f"{name}: {fault}" for fault in violations(page)]
         for dialog in page.locator(DIALOGS).element_handles():
-            at = f"{name}#{dialog.get_attribute('id')}"
-            seen.add(dialog.get_attribute("id"))
+            part = f"#{dialog.get_attribute('id')}"
+            seen.add(part)
             dialog.evaluate(OPEN)
-            found += [f"{at}: {fault}" for fault in violations(page)]
+            found += [f"{name}{part}: {fault}" for fault in violations(page, part)]
             dialog.evaluate(CLOSE)
     assert found == []
     assert dialogs_in(paths.WEB) <= seen
