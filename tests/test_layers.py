@@ -27,7 +27,7 @@ FLOORS = (
     ("devices", "wire", "wiring"),
     ("config", "garbage", "mcap", "status", "threads", "child", "noise", "memory",
      "parts", "paths", "watchdog", "system"),
-    ("clock", "units", "files", "leash", "sd_notify"),
+    ("arguments", "clock", "units", "files", "leash", "sd_notify"),
 )  # fmt: skip
 """From the roof down; `verbs` imports lazily what a verb needs."""
 SEAM = "devices.backends"
@@ -122,6 +122,7 @@ def test_mcap_imports_the_standard_library_only() -> None:
 
 STATION = PACKAGE.parents[1] / "base-station" / "fpvstation"
 STATION_MAY = (
+    "arguments",
     "recordings", "mcap", "config", "wire.station", "wire.video", "files", "leash",
     "units", "paths", "sd_notify", "server.access", "server.answers",
     "server.credentials", "server.devices", "server.downloads", "server.exposition",

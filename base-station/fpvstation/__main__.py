@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 from getpass import getpass
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 from fpvcar import __version__
+from fpvcar.arguments import within
 from fpvcar.config import ConfigError
 from fpvcar.recordings.film import ExportError
 from fpvcar.recordings.reader import ReadError
@@ -150,21 +150,6 @@ def _passwd(arguments: argparse.Namespace) -> int:
 
 
 Act = Callable[[argparse.Namespace], int]
-T = TypeVar("T", int, float)
-
-
-def _within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
-    """What argparse takes for a number's type."""
-
-    def number(text: str) -> T:
-        value = kind(text)
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text} refused: expected {least:g} to {most:g}"
-            )
-        return value
-
-    return number
 
 
 class _Verbs:
@@ -201,7 +186,7 @@ def _config(made: argparse.ArgumentParser) -> None:
 
 
 def _port(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--port", type=_within(int, 1, PORT_MOST), default=8100,
+    made.add_argument("--port", type=within(int, 1, PORT_MOST), default=8100,
                       help="of the page; https has the next one")  # fmt: skip
 
 
@@ -212,7 +197,7 @@ def _station_verbs(each: _Verbs) -> None:
     run.add_argument("--beside", metavar="URL", default="",
                      help="pair with the car on this machine by itself")  # fmt: skip
     _config(run)
-    run.add_argument("--most-gb", type=_within(float, 0.0, 1e5), default=0.0,
+    run.add_argument("--most-gb", type=within(float, 0.0, 1e5), default=0.0,
                      metavar="GB",
                      help="deletes the oldest sessions above that")  # fmt: skip
     run.add_argument("--store-changed", action="store_true",
@@ -232,7 +217,7 @@ def _car_verbs(each: _Verbs) -> None:
     pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
     words = "lists the cars of this station, and who else is there"
     cars = each.add("cars", _cars, words)
-    cars.add_argument("--seconds", type=_within(float, 0.0, 3600.0), default=2.0,
+    cars.add_argument("--seconds", type=within(float, 0.0, 3600.0), default=2.0,
                       metavar="S",
                       help="listens so long for others (default: 2)")  # fmt: skip
     cars.add_argument("--interface", action="append", default=[], metavar="ADDRESS",
@@ -247,7 +232,7 @@ def _store_verbs(each: _Verbs) -> None:
     what = check.add_mutually_exclusive_group()
     what.add_argument("session", nargs="?", default="", help="only this one")
     what.add_argument("--all", action="store_true", help="every session (the default)")
-    check.add_argument("--rate", type=_within(float, 0.1, 1e5), default=50.0,
+    check.add_argument("--rate", type=within(float, 0.1, 1e5), default=50.0,
                        metavar="MB/S",
                        help="reads no faster (default: 50)")  # fmt: skip
     words = "makes the page's list anew from the store"
@@ -278,7 +263,8 @@ def command_line() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb; returns the exit status."""
-    arguments = command_line().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    arguments = command_line().parse_args(given or ["--help"])
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     try:
         code: int = arguments.act(arguments)

@@ -23,7 +23,8 @@ NEXT_STEP = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb; the exit status is the process's."""
     os.umask(0o077)  # sockets, codes and keys are for their owner
-    arguments = parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    arguments = parser().parse_args(given or ["--help"])
     level = logging.DEBUG if arguments.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
     try:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fpvcar import __version__, paths, verbs
+from fpvcar.arguments import within
 from fpvcar.system import PROFILE
 
 ABOUT = """\
@@ -28,6 +29,8 @@ and what it recorded:
   fpvcar export --mp4 OUT.mp4 FILE...     a film; --csv, --parquet: tables
 """
 BENCH = paths.HARDWARE / "bench.toml"
+PORT = within(int, 1, 65534)
+"""https has the next one."""
 Act = Callable[[argparse.Namespace], int]
 Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
@@ -73,7 +76,9 @@ def _profile(
 
 def _address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=8080, help="http port; https is +1")
+    parser.add_argument(
+        "--port", type=PORT, default=8080, help="http port; https is +1"
+    )
 
 
 def _services(verb: Verb) -> None:
@@ -113,7 +118,9 @@ def _bench(verb: Verb) -> None:
     bench = verb("bench", verbs.bench, "the emulated car, and `run` against it")
     _profile(bench)
     _address(bench)
-    bench.add_argument("--seed", type=int, default=1, help="which room")
+    bench.add_argument(
+        "--seed", type=within(int, 0, 999_999), default=1, help="which room"
+    )
     bench.add_argument("--browser", action="store_true", help="open the page")
     bench.add_argument(
         "--no-stand-in", action="store_true",
@@ -146,7 +153,7 @@ def _setups(verb: Verb) -> None:
         "board, as text: fpvcar profile propose > my-car.toml"
     )
     known.add_argument("what", choices=["list", "show", "check", "propose"])
-    known.add_argument("names", nargs="*", metavar="NAME or FILE")
+    known.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
     known.add_argument(
         "--root", type=Path, default=Path("/"), metavar="DIR",
         help="the file system of the board that `propose` is for",
@@ -197,7 +204,7 @@ def _doctor(verb: Verb) -> None:
         "--move", action="store_true",
         help="turn each motor, forward and back: only with the wheels in the air",
     )  # fmt: skip
-    doctor.add_argument("--port", type=int, default=8080, help="of `fpvcar run`")
+    doctor.add_argument("--port", type=PORT, default=8080, help="of `fpvcar run`")
     doctor.add_argument(
         "--root", type=Path, default=Path("/"), metavar="DIR",
         help="read files below DIR: a card that does not run is not asked more",
@@ -223,7 +230,7 @@ def _hil(verb: Verb) -> None:
     hil.add_argument("--only", default="", metavar="NAME[,NAME]", help="some of them")
     hil.add_argument(
         "--repeat",
-        type=_count,
+        type=within(int, 1, 1000),
         default=1,
         metavar="N",
         help="each so often: --repeat 20",
@@ -239,20 +246,13 @@ def _hil(verb: Verb) -> None:
         "--metal", action="store_true", help="this computer's own car, not the bench"
     )
     hil.add_argument(
-        "--port", type=int, default=8080, help="of `fpvcar run`, with --metal"
+        "--port", type=PORT, default=8080, help="of `fpvcar run`, with --metal"
     )
     hil.add_argument(
         "--browser", action="store_true",
         help="you open a browser at the address that it prints: camera-glass measures "
         "there, not in a Chromium of its own",
     )  # fmt: skip
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1000:
-        raise argparse.ArgumentTypeError(f"{number}: expected 1 to 1000")
-    return number
 
 
 def _recordings(verb: Verb) -> None:
@@ -283,7 +283,9 @@ def _recordings(verb: Verb) -> None:
         "--partial", action="store_true",
         help="exit with 0, not 3, where something is missing",
     )  # fmt: skip
-    replay.add_argument("--port", type=int, default=8090, help="of --page; 0: any")
+    replay.add_argument(
+        "--port", type=within(int, 0, 65535), default=8090, help="of --page; 0: any"
+    )
     replay.add_argument("--browser", action="store_true", help="open the page, too")
     export = verb("export", verbs.export, "recordings as a film or as tables")
     kinds = export.add_mutually_exclusive_group(required=True)

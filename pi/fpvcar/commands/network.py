@@ -57,9 +57,11 @@ async def _show(path: Path) -> int:
             reader, writer = await asyncio.open_unix_connection(path, limit=LINE_MAX)
             state = parse_state(await reader.readline())
             writer.close()
-    except (OSError, TimeoutError, WireError) as fault:
+    except (OSError, WireError) as fault:
+        why = getattr(fault, "strerror", None) or str(fault)
         raise ConfigError(
-            f"{path}: {fault}; is fpvcar-network.service running, and is this sudo?"
+            f"{path}: {why or f'no answer for {ANSWER_S:g} s'}; is "
+            "fpvcar-network.service running, and is this sudo?"
         ) from None
     print(shown(state))
     return 0

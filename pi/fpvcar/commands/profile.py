@@ -49,8 +49,9 @@ def _one(what: str, name: str) -> bool:
     path = shipped().get(name, Path(name))
     if what == "check":
         return check(path)
+    used = checks.used_pins(profiles.load(path), "")
     print(path.read_text(encoding="utf-8"), end="")
-    for gpio, place in sorted(checks.used_pins(profiles.load(path), "")):
+    for gpio, place in sorted(used):
         print(f"# GPIO {gpio:2}  {place}")
     return True
 

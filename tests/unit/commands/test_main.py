@@ -37,7 +37,7 @@ def test_a_card_that_takes_no_codes_at_the_first_start(
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run"))
     monkeypatch.setattr("fpvcar.files.write_whole", full)
     none = ["--set=camera.source = 'none'", "--set=gate.blind = 'ignore'"]
-    assert main(["run", "--port", "0", *none]) == 1
+    assert main(["run", *none]) == 1
     said = capsys.readouterr().err
     assert f"fpvcar: {tmp_path / 'codes.json'}: {words}" in said
     assert "sudo fpvcar doctor" in said
@@ -46,3 +46,34 @@ def test_a_card_that_takes_no_codes_at_the_first_start(
 def test_another_fault_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--csv", "/tmp/nowhere", "/nope"]) == 1
     assert "doctor" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["bench", "--port", "abc"], "abc refused: expected 1 to 65534"),
+        (["bench", "--seed", "-1"], "-1 refused: expected 0 to 999999"),
+        (["run", "--port", "65535"], "65535 refused: expected 1 to 65534"),
+        (["hil", "--repeat", "1.5"], "1.5 refused: expected 1 to 1000"),
+    ],
+)
+def test_a_number_that_is_none_or_out_of_bounds_is_said_with_its_bounds(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2 and says in capsys.readouterr().err
+
+
+def test_without_a_verb_it_says_what_it_can(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([])
+    assert "fpvcar bench --host 0.0.0.0" in capsys.readouterr().out
+
+
+def test_what_a_verb_lacks_is_named_and_nothing_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["profile"])
+    assert capsys.readouterr().err.endswith("are required: what\n")

@@ -43,6 +43,11 @@ def test_it_shows_one_with_its_pins(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'name = "Elbow"' in said and "# GPIO 18  motors.drive.enable\n" in said
 
 
+def test_what_is_no_profile_is_not_shown_and_says_what_is() -> None:
+    with pytest.raises(ConfigError, match="nope: No such file .* profile list"):
+        profile.run("show", ["nope"], Path("/"), nobody)
+
+
 def test_it_checks_files_and_says_what_asks_for_care(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

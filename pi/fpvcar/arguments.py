@@ -1,0 +1,25 @@
+"""Numbers on a command line: what is refused is said with the bounds."""
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T", int, float)
+
+
+def within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
+    """What argparse takes for a number's type: from `least` to `most`."""
+
+    def number(text: str) -> T:
+        refused = argparse.ArgumentTypeError(
+            f"{text} refused: expected {least:g} to {most:g}"
+        )
+        try:
+            value = kind(text)
+        except ValueError:
+            raise refused from None
+        if not least <= value <= most:
+            raise refused
+        return value
+
+    return number
