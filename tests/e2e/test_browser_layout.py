@@ -49,6 +49,19 @@ def test_nothing_lies_over_anything(
     assert not {size: wrong for size, wrong in found.items() if wrong}
 
 
+def test_a_card_beside_the_menu_is_as_wide_as_its_words(
+    seat: tuple[Page, dict[str, tuple[int, int]]],
+) -> None:
+    page, sizes = seat
+    width, height = sizes.get("844x390", sizes[min(sizes)])
+    page.set_viewport_size({"width": width, "height": height})
+    show(page, LOOKS["menu-stopped"])
+    assert settled(page) == []
+    card = page.locator("#card")
+    assert card.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    assert card.evaluate("(one) => one.clientWidth") > 200
+
+
 def test_a_toast_moves_nothing(seat: tuple[Page, dict[str, tuple[int, int]]]) -> None:
     page, sizes = seat
     show(page, LOOKS[next(iter(LOOKS))])
