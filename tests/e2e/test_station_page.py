@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from fpvcar.server.access import is_loopback, lan_address
 from fpvcar.wire.station import Pairing
@@ -190,6 +190,16 @@ def test_words_are_searched_for_at_the_station(page: Page) -> None:
     until(page, "window.recordings.drives === 0", 20.0)
 
 
+def test_an_empty_station_says_what_will_come(page: Page) -> None:
+    def empty(route: Route) -> None:
+        listing = route.fetch().json()
+        route.fulfill(json={**listing, "drives": [], "copies": {}})
+
+    page.route("**/api/recordings/drives?*", empty)
+    page.reload()
+    page.get_by_text("No drive has come home yet").wait_for()
+
+
 def test_tables_are_downloaded(page: Page) -> None:
     page.locator("#list a").first.click()
     for kind in ("csv", "parquet"):
@@ -222,6 +232,10 @@ def test_another_machine_says_the_password_sees_and_removes(
         page.locator("#code").fill(PASSWORD)
         page.keyboard.press("Enter")
         until(page, "window.recordings?.drives === 2", 30.0)
+        page.locator("#list a").first.click()
+        page.locator("#rerun-copy").click()
+        assert page.locator("#rerun-copy").inner_text() == "Copied"
+        page.locator("#back").click()
         page.locator("#list button").first.click()
         page.locator("#edit-remove").click()
         says = page.locator("#edit-sure-says").inner_text()

@@ -87,8 +87,9 @@ export class DriveList {
   }
 
   /** @param {Listing} listing @param {boolean} filtered */
-  say({drives, seat, unread}, filtered) {
-    const empty = filtered ? W.recordings.noneFound : seat ? W.recordings.empty : W.recordings.emptyFiles;
+  say({drives, seat, station, unread}, filtered) {
+    const {noneFound, empty: emptyCar, emptyStation, emptyFiles} = W.recordings;
+    const empty = filtered ? noneFound : seat ? emptyCar : station ? emptyStation : emptyFiles;
     const words = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
     setText(byId('list-says'), words);
   }
@@ -115,7 +116,7 @@ export class DriveList {
     link.dataset.id = drive.id;
     const words = make('span', '');
     words.className = 'about';
-    const when = STRINGS.when(drive.startMs);
+    const when = STRINGS.time(drive.startMs);  // below its day
     words.append(make('strong', drive.title || when));
     if (drive.title) words.append(make('span', when));
     const recordedBy = carOf(drive);
@@ -184,9 +185,10 @@ export class DriveList {
 function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
   const who = parked ? W.recordings.parked : drivers.join(', ');
-  const facts = [who, STRINGS.length(seconds), STRINGS.size(bytes)];
-  if (metres !== null && !parked) facts.splice(2, 0, STRINGS.metres(metres));
+  const way = metres === null || parked ? '' : STRINGS.metres(metres);
+  // A figure and its unit stay on one line.
+  const figures = [STRINGS.length(seconds), way, STRINGS.size(bytes)].map((one) => one.replaceAll(' ', '\u00a0'));
   const marks = marksOf(drive).length;
   const more = [STRINGS.stops(stops), marks ? STRINGS.marks(marks) : ''];
-  return [facts, more].map((line) => line.filter(Boolean).join(' · ')).filter(Boolean);
+  return [[who, ...figures], more].map((line) => line.filter(Boolean).join(' · ')).filter(Boolean);
 }

@@ -43,6 +43,7 @@ export const STRINGS = {
   failedDrive: (/** @type {string} */ why) => fill(W.recordings.failedDrive, {why}),
   when: dates({weekday: 'short', ...DATE, ...CLOCK}),
   day: dates({weekday: 'long', ...DATE, month: 'long'}),
+  time: dates(CLOCK),
   clock: dates({...CLOCK, second: '2-digit'}),
   /** Where a drive is besides. @param {Copy[]} copies */
   copies: (copies) => copies.map(({place, verified_s: seconds, whole}) => {

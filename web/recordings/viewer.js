@@ -67,9 +67,10 @@ export class Viewer {
     button('zoom-out').addEventListener('click', () => this.plots.zoom('out'));
     button('zoom-all').addEventListener('click', () => this.plots.all());
     button('sheet-toggle').addEventListener('click', () => void this.openSheet());
-    button('rerun-copy').addEventListener('click', async () => {
-      await navigator.clipboard?.writeText(byId('rerun').textContent ?? '');
-      setText(button('rerun-copy'), W.recordings.copied);
+    button('rerun-copy').addEventListener('click', () => {
+      getSelection()?.selectAllChildren(byId('rerun'));
+      // Pages of plain http, beyond this machine, have no navigator.clipboard.
+      if (document.execCommand('copy')) setText(button('rerun-copy'), W.recordings.copied);
     });
     byId('stage').addEventListener('click', () => this.player?.toggle());
     addEventListener('keydown', (event) => this.key(event));

@@ -27,6 +27,7 @@ export default say({
     unread: {one: '{count} ältere Datei ist noch nicht gelesen …', other: '{count} ältere Dateien sind noch nicht gelesen …'},
     empty: 'Noch ist nichts aufgenommen. Jede Fahrt steht hier, sobald jemand gefahren ist: Bild, Abstände, Akku, und was die Motoren taten. Nimm das Steuer, fahr ein wenig und komm wieder.',
     emptyFiles: 'Hier gibt es noch nichts zu sehen.',
+    emptyStation: 'Noch ist keine Fahrt angekommen. Was ein gekoppeltes Auto aufnimmt, kommt von selbst, höchstens eine Minute nach dem Ende der Fahrt; was noch wartet, steht unter „Speicher“.',
 
     // What the list says of a drive.
     parked: 'niemand am Steuer',
@@ -102,7 +103,7 @@ export default say({
     openFile: 'wird noch geschrieben',
     openFoxglove: '{name} in Foxglove öffnen',
     elsewhere: 'Anderswo öffnen',
-    elsewhereHint: 'Rerun: lade die Dateien unten herunter, und sag dort, wo sie liegen:',
+    elsewhereHint: 'Rerun: lade die Dateien oben herunter, und sag dort, wo sie liegen:',
     copy: 'Kopieren',
     copied: 'Kopiert',
     keysHint: 'Leertaste spielt ab und hält an, ← und → springen 5 s, „,“ und „.“ ein Bild, „<“ und „>“ ändern das Tempo, M geht zur nächsten Marke. In den Kurven: drücken, um dorthin zu gehen, ziehen oder spreizen, um genauer hinzusehen; auch „+“, „-“ und „0“.',

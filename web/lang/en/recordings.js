@@ -27,6 +27,7 @@ export default say({
     unread: {one: '{count} older file is not looked into yet …', other: '{count} older files are not looked into yet …'},
     empty: 'Nothing is recorded yet. Each drive stands here as soon as somebody has driven: picture, distances, battery, and what the motors did. Take the wheel and drive a little, then come back.',
     emptyFiles: 'There is nothing to see here yet.',
+    emptyStation: 'No drive has come home yet. What a paired car records comes by itself, within a minute of the end of the drive; Storage says what waits.',
 
     // What the list says of a drive.
     parked: 'nobody at the wheel',
@@ -102,7 +103,7 @@ export default say({
     openFile: 'still being written',
     openFoxglove: 'Open {name} in Foxglove',
     elsewhere: 'Open elsewhere',
-    elsewhereHint: 'Rerun: download the files below, and where they are, say:',
+    elsewhereHint: 'Rerun: download the files above, and where they are, say:',
     copy: 'Copy',
     copied: 'Copied',
     keysHint: 'Space plays and pauses, ← and → move 5 s, “,” and “.” one picture, “<” and “>” change the speed, M goes to the next mark. In the plots: push to go there, drag or pinch to look closer; “+”, “-” and “0” too.',

@@ -27,6 +27,7 @@ export default say({
     unread: {one: '{count} archivo anterior aún sin leer…', other: '{count} archivos anteriores aún sin leer…'},
     empty: 'Aún no hay nada grabado. Cada trayecto aparece aquí en cuanto alguien ha conducido: imagen, distancias, batería y lo que hicieron los motores. Toma el volante, conduce un poco y vuelve.',
     emptyFiles: 'Aún no hay nada que ver aquí.',
+    emptyStation: 'Aún no ha llegado ningún trayecto. Lo que graba un coche emparejado llega solo, como mucho un minuto después del final del trayecto; en «Almacén» está lo que espera.',
 
     // What the list says of a drive.
     parked: 'nadie al volante',
@@ -102,7 +103,7 @@ export default say({
     openFile: 'aún se escribe',
     openFoxglove: 'Abrir {name} en Foxglove',
     elsewhere: 'Abrir en otro sitio',
-    elsewhereHint: 'Rerun: descarga los archivos de abajo y, donde estén, escribe:',
+    elsewhereHint: 'Rerun: descarga los archivos de arriba y, donde estén, escribe:',
     copy: 'Copiar',
     copied: 'Copiado',
     keysHint: 'Espacio reproduce y pausa, ← y → mueven 5 s, «,» y «.» una imagen, «<» y «>» cambian la velocidad, M va a la marca siguiente. En las curvas: pulsa para ir allí, arrastra o pellizca para ver de cerca; también «+», «-» y «0».',

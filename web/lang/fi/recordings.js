@@ -27,6 +27,7 @@ export default say({
     unread: {one: '{count} vanhempaa tiedostoa ei ole vielä luettu…', other: '{count} vanhempaa tiedostoa ei ole vielä luettu…'},
     empty: 'Mitään ei ole vielä tallennettu. Jokainen ajo on tässä heti, kun joku on ajanut: kuva, etäisyydet, akku ja mitä moottorit tekivät. Ota ratti, aja vähän ja palaa tänne.',
     emptyFiles: 'Täällä ei ole vielä mitään nähtävää.',
+    emptyStation: 'Yhtään ajoa ei ole vielä tullut. Mitä paritettu auto tallentaa, tulee itsestään, viimeistään minuutin kuluttua ajon lopusta; mikä odottaa, on kohdassa ”Tila”.',
 
     // What the list says of a drive.
     parked: 'ei ketään ratissa',
@@ -102,7 +103,7 @@ export default say({
     openFile: 'kirjoitetaan vielä',
     openFoxglove: 'Avaa {name} Foxglovessa',
     elsewhere: 'Avaa muualla',
-    elsewhereHint: 'Rerun: lataa alla olevat tiedostot ja sano siellä, missä ne ovat:',
+    elsewhereHint: 'Rerun: lataa yllä olevat tiedostot ja sano siellä, missä ne ovat:',
     copy: 'Kopioi',
     copied: 'Kopioitu',
     keysHint: 'Välilyönti toistaa ja pysäyttää, ← ja → siirtyvät 5 s, ”,” ja ”.” yhden kuvan, ”<” ja ”>” vaihtavat nopeutta, M menee seuraavaan merkkiin. Käyrissä: paina mennäksesi sinne, vedä tai nipistä katsoaksesi tarkemmin; myös ”+”, ”-” ja ”0”.',

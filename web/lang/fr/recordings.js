@@ -27,6 +27,7 @@ export default say({
     unread: {one: '{count} fichier plus ancien n’est pas encore lu…', other: '{count} fichiers plus anciens ne sont pas encore lus…'},
     empty: 'Rien n’est encore enregistré. Chaque trajet est ici dès que quelqu’un a conduit : image, distances, batterie, et ce que les moteurs ont fait. Prenez le volant, roulez un peu, puis revenez.',
     emptyFiles: 'Il n’y a encore rien à voir ici.',
+    emptyStation: 'Aucun trajet n’est encore arrivé. Ce qu’une voiture appairée enregistre vient tout seul, au plus une minute après la fin du trajet ; « Stockage » dit ce qui attend.',
 
     // What the list says of a drive.
     parked: 'personne au volant',
@@ -102,7 +103,7 @@ export default say({
     openFile: 'encore en écriture',
     openFoxglove: 'Ouvrir {name} dans Foxglove',
     elsewhere: 'Ouvrir ailleurs',
-    elsewhereHint: 'Rerun : téléchargez les fichiers ci-dessous et, là où ils sont, tapez :',
+    elsewhereHint: 'Rerun : téléchargez les fichiers ci-dessus et, là où ils sont, tapez :',
     copy: 'Copier',
     copied: 'Copié',
     keysHint: 'Espace lit et met en pause, ← et → avancent de 5 s, « , » et « . » d’une image, « < » et « > » changent la vitesse, M va à la marque suivante. Dans les courbes : appuyez pour y aller, tirez ou pincez pour voir de près ; « + », « - » et « 0 » aussi.',

@@ -27,6 +27,7 @@ export default say({
     unread: {other: '还有 {count} 个旧文件没有看……'},
     empty: '还没有录像。有人开过之后，每段行程都会出现在这里：画面、距离、电池，还有电机做了什么。拿起方向盘开一会儿，再回来看。',
     emptyFiles: '这里还没有可看的。',
+    emptyStation: '还没有行程传回来。已配对的小车录下的内容会自动传来，最迟在行程结束一分钟后；“存储”里可以看到还有什么在等待。',
 
     // What the list says of a drive.
     parked: '没有人驾驶',
@@ -99,7 +100,7 @@ export default say({
     openFile: '还在写',
     openFoxglove: '在 Foxglove 里打开 {name}',
     elsewhere: '在别处打开',
-    elsewhereHint: 'Rerun：下载下面的文件，在它们所在的地方输入：',
+    elsewhereHint: 'Rerun：下载上面的文件，在它们所在的地方输入：',
     copy: '复制',
     copied: '已复制',
     keysHint: '空格播放和暂停，← 和 → 移动 5 秒，“,”和“.”移动一幅，“<”和“>”改变速度，M 到下一个标记。在曲线里：按一下跳到那里，拖动或捏合看得更细；“+”“-”“0”也行。',
