@@ -89,6 +89,14 @@ def test_a_port_in_use_is_said_with_the_next_step(which: str) -> None:
     assert "make run P" in done.stderr
 
 
+@pytest.mark.parametrize("host", ["300.1.1.1", "192.0.2.1"])
+def test_an_address_of_no_computer_here_is_said_as_such(host: str) -> None:
+    done = fpvcar("bench", f"--host={host}", f"--port={free_port()}")
+    assert done.returncode == 2
+    assert f"cannot listen on {host}" in done.stderr
+    assert "try an address of this computer" in done.stderr
+
+
 def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
     bench = RunningBench(tmp_path).wait_ready()
     wait_for(lambda: len(bench.children()) >= 6, "bench, four units and the camera")

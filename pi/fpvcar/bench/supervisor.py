@@ -7,6 +7,7 @@ wheels <---------------- run  <--- browser
 """
 
 import asyncio
+import errno
 import logging
 import os
 import shutil
@@ -204,6 +205,8 @@ def refuse_busy_port(host: str, port: int, words: str) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(where)
     except OSError as fault:
+        if isinstance(fault, socket.gaierror) or fault.errno == errno.EADDRNOTAVAIL:
+            words = "an address of this computer, or 0.0.0.0 for all"
         raise ConfigError(
             f"cannot listen on {host} port {port}: {fault.strerror}; try {words}"
         ) from None
