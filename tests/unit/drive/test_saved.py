@@ -34,7 +34,7 @@ def saving(directory: Path) -> Iterator[Saver]:
     try:
         yield saver
     finally:
-        saver.stop()
+        saver.stop(WITHIN_S)
 
 
 def profile(limit: float, guard: str) -> config.Profile:
