@@ -19,7 +19,10 @@ from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watchin
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 # The beat of 29.75 frames a second against a 60 Hz screen lasts 2 s: each window, of
 # 2.5 s at least, sees every phase.
-SOURCE = (STRIP, "--set=camera.fps = 29.75")
+FPS, FPS_SHORT = 29.75, 14.875
+SHORT = ("--set=camera.width = 320", "--set=camera.height = 240")
+"""Two pages are drawn by two processors, without a GPU: where others compute, too, they
+cannot do more."""
 FREEZE_MOST_MS = 2000.0
 RISE_MOST = {
     "age ms": 8.0,
@@ -34,15 +37,20 @@ RISE_MOST = {
     "renderers, resident MB": 60.0,
 }
 """By the end of a figure's name: the last sixth above the second one."""
-FEWEST_PER_S = 20.0
-"""Two pages are drawn by two processors: the second one has 24 to 27 at times."""
+RISE_SHORT = {
+    end: most for end, most in RISE_MOST.items() if end != "renderers, resident MB"
+}
+"""A browser lets pictures go when it collects: not within half a minute."""
+FEWEST = 0.67
+"""Of the camera's pictures: of 29.75 the second page has 24 to 27 at times."""
 STOPS_MOST, AGAIN_MOST = 0.1, 0.01
-"""Of all windows: a busy machine may stop the car, rightly, as blind or silent."""
+"""Of all windows: a busy machine may stop the car, rightly, as blind or silent, and one
+page may come again."""
 
 
-def limit_of(name: str) -> float | None:
+def limit_of(name: str, rises: dict[str, float]) -> float | None:
     """How much a figure may rise."""
-    return next((most for end, most in RISE_MOST.items() if name.endswith(end)), None)
+    return next((most for end, most in rises.items() if name.endswith(end)), None)
 
 
 def sixth(windows: list[Figures], number: int, name: str) -> float:
@@ -87,11 +95,17 @@ def drive(glass: Glass, number: int) -> bool:
 def test_video_for_an_hour(tmp_path: Path, soaking: bool) -> None:
     lasts_s = float(os.environ.get("SOAK_S", "3600")) if soaking else 24.0
     window_s = min(10.0, lasts_s / 12)
-    with started(tmp_path, *SOURCE) as bench:
-        soak(bench, lasts_s, window_s)
+    fps, size = (FPS, ()) if soaking else (FPS_SHORT, SHORT)
+    with started(tmp_path, STRIP, f"--set=camera.fps = {fps}", *size) as bench:
+        soak(
+            bench, lasts_s, window_s, FEWEST * fps, RISE_MOST if soaking else RISE_SHORT
+        )
 
 
-def soak(bench: RunningBench, lasts_s: float, window_s: float) -> None:
+def soak(
+    bench: RunningBench, lasts_s: float, window_s: float, fewest_per_s: float,
+    rises: dict[str, float],
+) -> None:  # fmt: skip
     windows: list[Figures] = []
     driven = 0
     with (
@@ -119,21 +133,22 @@ def soak(bench: RunningBench, lasts_s: float, window_s: float) -> None:
         print(f"{len(windows)} windows of {window_s:g} s, driven in {driven}; {stops=}")
         print(f"sockets opened again: {again}; {processes.restarted=}")
         print(table(windows))
-    judge(windows)
-    assert again <= 2 * AGAIN_MOST * len(windows), "the pages reconnected"
+    judge(windows, fewest_per_s, rises)
+    assert again <= max(2.0, 2 * AGAIN_MOST * len(windows)), "the pages reconnected"
     assert len(processes.restarted) <= AGAIN_MOST * len(windows)
     assert driven >= (1.0 - STOPS_MOST) * len(windows)
     assert len(stops) <= max(1.0, STOPS_MOST * len(windows)), stops
 
 
-def judge(windows: list[Figures]) -> None:
+def judge(windows: list[Figures], fewest_per_s: float, rises: dict[str, float]) -> None:
     """Neither drift nor growth, and pictures all the time."""
     for name in windows[0]:
-        rise, most = sixth(windows, 6, name) - sixth(windows, 2, name), limit_of(name)
+        rise = sixth(windows, 6, name) - sixth(windows, 2, name)
+        most = limit_of(name, rises)
         assert most is None or rise <= most, f"{name}: +{rise:.2f} (limit {most:g})"
     for path in ("webcodecs", "mse"):
         for number in range(2, 7):
             rate = sixth(windows, number, f"{path}, pictures/s")
-            assert rate >= FEWEST_PER_S, f"{path}: {rate:.1f} pictures/s"
+            assert rate >= fewest_per_s, f"{path}: {rate:.1f} pictures/s"
         freezes = [window[f"{path}, longest freeze ms"] for window in windows]
         assert max(freezes) <= FREEZE_MOST_MS, f"{path}: frozen {max(freezes):.0f} ms"
