@@ -37,6 +37,12 @@ class Keep(NamedTuple):
     now_ns: int
 
 
+class Rest(NamedTuple):
+    """The car has come to rest: the file of this moment, CLOCK_MONOTONIC, may end."""
+
+    now_ns: int
+
+
 class Noted(NamedTuple):
     """A message with its times, UTC. `size` is what it counts for while it waits."""
 

@@ -30,6 +30,8 @@ BATTERY_S = 0.04
 """How often the battery is looked at, which is measured 12 times a second."""
 AGAIN_S = 10
 """Seconds after which what lasts is said again: each file of a drive has it."""
+STILL_S = 15.0
+"""Without a throttle for so long, a drive is over: its file ends."""
 MOVES = {"driving", "guarded"}
 """Reasons that change many times a second at a wall: a Step has them, no event."""
 MARK_MOST = 64
@@ -90,6 +92,8 @@ class Feed:
         self._lasting: dict[str, messages.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
         self._driven = False
+        self._moved_s: float | None = None
+        """When the car was last given throttle; None: its file has ended since."""
         recorder.attend(False)
 
     # --- what is recorded ---
@@ -107,6 +111,12 @@ class Feed:
             return
         recorder.put(messages.STEP, partial(step_of, stepped), stepped.now_ns)
         self._event(stepped.decision)
+        if stepped.decision.throttle:
+            self._moved_s = now_s
+        elif self._moved_s is not None and now_s - self._moved_s >= STILL_S:
+            self._moved_s = None
+            recorder.rest()
+            self._sources.request_key()  # there it ends
         self._read_ranges(stepped.ranges or self._sources.ranges(now_s), now_s)
         if now_s >= self._battery_due_s:
             self._battery_due_s = now_s + BATTERY_S

@@ -1,6 +1,6 @@
 """Hands over from the event loop to the recorder's thread: no lock, nobody waits.
 
-    loop:   put, begin, keep -> queue, bounded in bytes -> take, give_back   :thread
+    loop:   put, begin, keep, rest -> queue, bounded in bytes -> take, give_back   :thread
 
 Each field is written by one side only; both ends of a deque are safe.
 """
@@ -9,12 +9,12 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from fpvcar.recorder.encoder import Begin, Keep, Noted
+from fpvcar.recorder.encoder import Begin, Keep, Noted, Rest
 from fpvcar.units import MB
 
 VIDEO_MOST, ALL_MOST = 6 * MB, 8 * MB
 """Bytes that may wait for the card: 20 s at 2 Mbit/s."""
-Entry = Noted | Begin | Keep
+Entry = Noted | Begin | Keep | Rest
 
 
 class Handover:
@@ -53,6 +53,10 @@ class Handover:
         if self._keeps_put == self._keeps_taken:
             self._keeps_put += 1
             self._queue.append(Keep(now_ns))
+
+    def rest(self, now_ns: int) -> None:
+        """Queues that the car has come to rest."""
+        self._queue.append(Rest(now_ns))
 
     # --- in the thread ---
 

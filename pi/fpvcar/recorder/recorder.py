@@ -125,6 +125,11 @@ class Recorder:
         """Keeps the last minute, whatever the ring removes."""
         self._handover.keep(self._clock.monotonic_ns())
 
+    def rest(self) -> None:
+        """Notes that the car has come to rest: the file ends at the next key frame, so
+        that a station has the drive soon."""
+        self._handover.rest(self._clock.monotonic_ns())
+
     def attend(self, now: bool = True) -> None:
         """Notes that somebody has the wheel, or marks something: the ring spares that.
         False: nobody ever did; if never called, everything is spared."""

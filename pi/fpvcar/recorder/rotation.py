@@ -1,6 +1,7 @@
 """Writes the files of recordings, one after the other: sealed, rotated.
 
-    begin -> write, write, ... -> a file every segment_s, from a key frame on
+    begin -> write, write, ... -> a file every segment_s and after each drive, from a
+                                  key frame on
     .part -> summary, synced, renamed: sealed
 
 Everything happens on the recorder's thread. OSError means: this file is done with, and
@@ -78,8 +79,10 @@ class Rotation:
         self._sums = sums.Summing()
         self._good = 0
         self._written = False
-        self._kept_ns: int | None = None
-        """When somebody asked to keep the open file, UTC."""
+        self._kept = False
+        """Somebody asked to keep the open file."""
+        self._ends_ns: float = math.inf
+        """When the open file is to end at the latest, UTC."""
         self._recent: list[Recent] = []
 
     # --- what the recorder does ---
@@ -142,14 +145,19 @@ class Rotation:
                 self.leftovers.append(final)
             self._recent.remove(one)
         kept = len(wanted)
-        if self._file is not None and self._kept_ns is None:
+        if self._file is not None and not self._kept:
             self._folder.touch(_named(self._name) + names.KEPT)
             if self._name.endswith(ROLLING):
                 self._folder.rename(self._name, _named(self._name, OPEN))
                 self._name = _named(self._name, OPEN)
-            self._kept_ns = now_ns
+            self._kept = True
+            self.end_soon(now_ns)
             kept += 1
         return kept
+
+    def end_soon(self, now_ns: int) -> None:
+        """Ends the open file at the next key frame after UTC `now_ns`."""
+        self._ends_ns = min(self._ends_ns, now_ns)
 
     def close(self) -> None:
         """Seals what is open, at the end. Raises OSError."""
@@ -173,7 +181,7 @@ class Rotation:
             if writer is None or not self._written:
                 with contextlib.suppress(OSError):
                     self._folder.remove(self._name)
-            elif self._kept_ns is None:
+            elif not self._kept:
                 self._recent.append(Recent(self._name, writer.end_ns, closed=False))
         self._entered, self.leftovers = False, []
         with contextlib.suppress(OSError):
@@ -206,9 +214,7 @@ class Rotation:
         length_ns = int(self._settings.segment_s * SECOND_NS)
         if self._rolling:
             length_ns = ROLLING_NS
-        if self._kept_ns is not None:
-            length_ns = min(length_ns, self._kept_ns - start_ns)
-        return length_ns
+        return int(min(length_ns, self._ends_ns - start_ns))
 
     def _start(self, now_ns: int) -> None:
         assert self._about is not None  # `begin` comes first
@@ -221,7 +227,7 @@ class Rotation:
             self._folder.remove(_named(name) + end)
         file = self._folder.create(name)
         self._file, self._name, self._good, self._written = file, name, 0, False
-        self._kept_ns = None
+        self._kept, self._ends_ns = False, math.inf
         about = msgspec.structs.replace(self._about, segment=self._number)
         self._writer = Writer(self._catalogue, about)
         self._sums = sums.Summing()
@@ -250,7 +256,7 @@ class Rotation:
         if name.endswith(OPEN):
             name = _named(name)
             self._folder.rename(self._name, name)
-        if self._kept_ns is None:
+        if not self._kept:
             self._recent.append(Recent(name, writer.end_ns))
         self._forget_old(writer.end_ns)
         if name.endswith(names.SEALED):

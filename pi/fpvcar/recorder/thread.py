@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fpvcar.recorder.encoder import Begin, Encoder, Keep, Noted
+from fpvcar.recorder.encoder import Begin, Encoder, Keep, Noted, Rest
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings.salvage import Salvager, Seal
@@ -118,7 +118,7 @@ class RecorderThread(Periodic):
                 self._command(one)  # writes nothing: nothing is open
             elif isinstance(one, Noted):
                 self.lost += 1
-            else:  # the first one means what came since, too
+            elif isinstance(one, Keep):  # the first one means what came since, too
                 self._keep_due = self._keep_due or one
 
     def _keep_again(self) -> None:
@@ -148,10 +148,12 @@ class RecorderThread(Periodic):
             self.recovered_from, self.state = self.state, "ok"
             self.recoveries += 1
 
-    def _command(self, one: Begin | Keep) -> None:
+    def _command(self, one: Begin | Keep | Rest) -> None:
         if isinstance(one, Begin):
             self._writes = not one.idle
             self._rotation.begin(one.about, one.rolling)
+        elif isinstance(one, Rest):
+            self._rotation.end_soon(one.now_ns + self._rotation.offset_ns)
         elif self._rotation.keep(one.now_ns + self._rotation.offset_ns):
             self.kept += 1
 

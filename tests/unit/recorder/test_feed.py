@@ -12,7 +12,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
 from fpvcar.drive.gate import Cause, Hold, Latches, World
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import Feed, Sources
+from fpvcar.recorder.feed import STILL_S, Feed, Sources
 from fpvcar.recordings import messages
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, up
@@ -234,6 +234,24 @@ def test_pictures_and_the_second() -> None:
         KEY, DELTA,
     ]  # fmt: skip
     assert car.said(messages.HEALTH) == [messages.Health("ok", "ok", "ok", 1)]
+
+
+def test_a_drive_is_a_file_soon_after_it() -> None:
+    """A station takes what is closed: its page has a drive within a minute."""
+    car = Car(segment_s=60.0)
+    car.feed.picture(AccessUnit(True, car.rig.now_ns // 1000, KEY))
+    car.step(0.0, "neutral", seconds=STILL_S + 1.0)
+    assert car.keys == 0, "nobody drove yet"
+    car.step(0.5)
+    car.step(0.0, "neutral", seconds=STILL_S - 0.1)
+    assert car.keys == 0, "it may go on"
+    car.step(0.0, "neutral", seconds=0.2)
+    car.step(0.0, "neutral", seconds=1.0)
+    assert car.keys == 1, "once, at the next whole picture"
+    car.feed.picture(AccessUnit(True, car.rig.now_ns // 1000, KEY))
+    car.rig.thread.turn()
+    files = [one for one in car.rig.disk.names if one.endswith((".mcap", ".part"))]
+    assert [one.rpartition(".")[2] for one in files] == ["mcap", "part"]
 
 
 def test_people_switch_keep_and_mark() -> None:

@@ -40,6 +40,19 @@ def test_what_is_kept_ends_before_the_next_key_frame() -> None:
     assert name(2) + ".keep" not in disk.names
 
 
+def test_a_car_at_rest_ends_a_file_and_keeps_nothing() -> None:
+    disk = FakeFolder()
+    rotation = recorded(disk, 2)
+    rotation.end_soon(at(1.9))
+    rotation.end_soon(at(9))  # the first one counts
+    rotation.write(second(at(2)))
+    assert disk.names == [name(1), name(2) + ".part"]
+    for number in range(3, 6):
+        rotation.write(second(at(number)))
+    assert disk.names == [name(1), name(2) + ".part"], "that was for the first one"
+    assert rotation.keep(at(6)) == 2, "the one that rested is of the last minute"
+
+
 def test_what_was_deleted_leaves_no_mark_when_it_is_kept() -> None:
     """Of two files of the last minute a grown-up deleted one."""
     disk = FakeFolder()
