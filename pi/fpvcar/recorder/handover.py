@@ -1,6 +1,6 @@
 """Hands over from the event loop to the recorder's thread: no lock, nobody waits.
 
-    loop:   put, begin, keep, rest -> queue, bounded in bytes -> take, give_back   :thread
+    loop:   put, begin, keep, rest -> queue, bounded in bytes -> take, give_back :thread
 
 Each field is written by one side only; both ends of a deque are safe.
 """
