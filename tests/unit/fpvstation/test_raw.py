@@ -54,6 +54,15 @@ def test_what_cannot_be_decoded_is_left_out() -> None:
     assert list(raw.decoded([])) == []
 
 
+def test_all_have_the_size_of_the_first() -> None:
+    """A grown-up chose another one meanwhile; raw video cannot say so."""
+    units = [*encode(3), *encode(3, width=320, height=192), *encode(3)]
+    frames = [Frame(n * SECOND_NS, n % 3 == 0, one) for n, one in enumerate(units)]
+    shown = list(raw.decoded(frames))
+    assert {one[1:3] for one in shown} == {(160, 128)} and len(shown) == 9
+    assert {len(one.data) for one in shown} == {160 * 128 * 3 // 2}
+
+
 def test_a_long_pause_is_shortened_and_a_clock_that_jumps_back_is_none() -> None:
     unit = encode(1)[0]
     at_s = (100, 101, 5000, 3, 5001)
