@@ -32,7 +32,7 @@ fi
 case "${STATION:-1} ${HOST:-127.0.0.1}" in
 "1 127.0.0.1" | "1 localhost" | "1 0.0.0.0" | "1 ::")
     # It ends with the bench, whatever ends that: `exec` below keeps this process.
-    setpriv --pdeathsig=TERM .venv/bin/python -m fpvstation run \
+    setpriv --pdeathsig=TERM tools/run_station.sh \
         --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}" \
         --most-gb "${STORE_GB:-10}" \
         --beside "http://127.0.0.1:${PORT:-8080}" &

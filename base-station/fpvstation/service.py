@@ -191,7 +191,7 @@ def alone(root: Path) -> Iterator[None]:
         except BlockingIOError:
             raise Refused(
                 f"{root}: another station stores here; give it a folder of its own "
-                "with --store"
+                "with --store DIR (make run STORE=DIR)"
             ) from None
         except OSError as fault:
             raise Refused(

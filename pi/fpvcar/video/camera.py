@@ -178,8 +178,9 @@ class Camera(Supervisor):
         From now on there is no picture: whoever drives need not wait until it is old.
         """
         self._newest_us = None
-        self.state = f"lost: {reason}"
-        log.warning("camera lost: %s", reason)
+        if self.state != (state := f"lost: {reason}"):  # each try may say the same
+            self.state = state
+            log.warning("camera lost: %s", reason)
         return self._unit_s - self._began_s >= WELL_S
 
     def receive(self, data: bytes) -> None:

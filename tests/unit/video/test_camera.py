@@ -265,13 +265,16 @@ async def test_a_closed_output_is_named(film: Path) -> None:
         )
 
 
-async def test_a_missing_program_is_named() -> None:
+async def test_a_missing_program_is_named_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     camera = Camera(["no-such-camera"], False)
     async with running(camera):
-        await until(lambda: camera.restarts)
+        await until(lambda: camera.restarts > 1)
         assert camera.state == (
             "lost: no program no-such-camera; install it, or correct camera.command"
         )
+    assert caplog.messages == [f"camera {camera.state}"]
 
 
 @pytest.mark.parametrize("leash", [True, False])
