@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
 # RECORDINGS, WIRE, PIPE_DIR; beside it a base station: STATION, STATION_PORT, STORE,
-# STORE_GB.
+# STORE_GB, STORE_CHANGED.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,7 @@ case "${STATION:-1} ${HOST:-127.0.0.1}" in
     # It ends with the bench, whatever ends that: `exec` below keeps this process.
     setpriv --pdeathsig=TERM tools/run_station.sh \
         --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}" \
-        --most-gb "${STORE_GB:-10}" \
+        --most-gb "${STORE_GB:-10}" ${STORE_CHANGED:+--store-changed} \
         --beside "http://127.0.0.1:${PORT:-8080}" &
     ;;
 esac

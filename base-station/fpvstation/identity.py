@@ -15,6 +15,7 @@ from fpvstation.disk import Disk
 MARKER, FORMAT = ".fpvstation.json", 1
 TRIALS = (".trial", ".tried")
 FULL = (errno.ENOSPC, errno.EDQUOT)
+ANOTHER = "take this one from now on: --store-changed (make run STORE_CHANGED=1)"
 NEEDS = (
     "a store needs a file system that syncs and renames, as ext4, XFS, btrfs and exFAT "
     "do: name a folder on one with --store DIR"
@@ -61,7 +62,7 @@ class Identity:
         if known and marker.id != known:
             raise StoreError(
                 f"this is the store {marker.id}, expected {known}: mount the right "
-                "disk, or say --store-changed"
+                f"disk, or {ANOTHER}"
             )
         self._do("sync", lambda: self._disk.sync(MARKER))  # a kill may have come before
         self._id = marker.id
@@ -131,8 +132,8 @@ class Identity:
     def _begin(self, known: str) -> str:
         if known:
             raise StoreError(
-                f"no {MARKER} here, expected the store {known}: mount its disk, or say "
-                "--store-changed"
+                f"no {MARKER} here, expected the store {known}: mount its disk, or "
+                f"{ANOTHER}"
             )
         own = ("lost+found", ".lock", ".changing", *TRIALS)
         strangers = [one for one in self._disk.names("") if one not in own]

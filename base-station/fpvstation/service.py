@@ -27,6 +27,7 @@ from fpvstation.catalogue import FILE, Catalogue, Tell
 from fpvstation.chores import follow, keep_tidy
 from fpvstation.copies import Copies
 from fpvstation.disk import Folder
+from fpvstation.identity import StoreError
 from fpvstation.keep import Keeper
 from fpvstation.office import Rdcp
 from fpvstation.offices import Offices
@@ -81,7 +82,7 @@ async def run(options: Options) -> None:
         places = [Rdcp(one, root, office.options) for one in office.targets]
         offices = Offices(places, office.copies_required, Copies(disk))
         store = Store(disk, offices.tell)
-        store_id = _open(store, state, options.store_changed)
+        store_id = _open(store, root, state, options.store_changed)
         offices.open(store, asyncio.to_thread)
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
@@ -153,22 +154,27 @@ def rebuild(root: Path, tell: Tell) -> int:
     state = state_directory()
     with alone(root):
         store = Store(Folder(root))
-        catalogue = Catalogue(state / FILE, root, store, _open(store, state, False))
+        catalogue = Catalogue(
+            state / FILE, root, store, _open(store, root, state, False)
+        )
         catalogue.anew("")
         count = catalogue.sync(tell)
         catalogue.close()
     return count
 
 
-def _open(store: Store, state: Path, changed: bool) -> str:
+def _open(store: Store, root: Path, state: Path, changed: bool) -> str:
     """Opens the store that it was the last time; returns its id. Raises StoreError."""
     known = state / KNOWN
     was = ""
     if not changed:
         with contextlib.suppress(FileNotFoundError):
             was = known.read_text()
-    found = store.open(was)
-    store.try_out()
+    try:
+        found = store.open(was)
+        store.try_out()
+    except StoreError as fault:
+        raise StoreError(f"{root}: {fault}") from None
     if found != was:
         files.write_whole(known, [found.encode()])
     return found
