@@ -12,7 +12,7 @@ import msgspec
 
 from fpvstation.cars import Car, Cars, CarsError
 from fpvstation.client import HttpCar, OtherCertificate, certificate_of, session
-from fpvstation.identity import StoreError
+from fpvstation.identity import FULL, StoreError
 from fpvstation.pull import CarFault, Pull, Round
 from fpvstation.rate import Rate
 from fpvstation.store import Store
@@ -24,6 +24,10 @@ POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
 """How long after a round with a fault, and the next ones without a new segment, a car
 is tried again."""
+NO_ROOM = (
+    "the store's disk is full: delete something else on it, or sessions (`fpvstation "
+    "rm`, then the folder .trash), or --store on a larger one; the car keeps the rest"
+)
 EVERYTHING_S = 3600.0
 """How often what has a receipt is compared, too: a store may have lost some."""
 log = logging.getLogger("fpvstation")
@@ -117,7 +121,8 @@ class Keeper:
             try:
                 done = await self._round(car, state, everything)
             except (CarFault, StoreError, OSError) as fault:
-                failed, words = True, str(fault)
+                full = isinstance(fault, OSError) and fault.errno in FULL
+                failed, words = True, NO_ROOM if full else str(fault)
             except Exception as fault:  # one car never ends the others
                 failed, words = True, f"a fault of ours: {fault!r}"
                 log.exception("%s", car.folder)

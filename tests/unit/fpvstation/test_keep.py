@@ -59,7 +59,7 @@ async def test_what_fails_is_tried_again_ever_more_rarely(tmp_path: Path) -> Non
     state = await keeper.one_car()
     last = BACK_OFF_S[-1]
     assert keeper.slept == [*BACK_OFF_S, last, last, POLL_S, BACK_OFF_S[0]]
-    assert "full" in state.state
+    assert "disk is full" in state.state and "fpvstation rm" in state.state
 
 
 async def test_what_waits_is_known_while_the_car_is_away(
