@@ -21,7 +21,8 @@ const of = (name) => `api/recordings/${encodeURIComponent(name)}`;
 async function ask(url, options) {
   const answer = await fetch(url, options);
   if (answer.ok) return answer;
-  const said = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
+  const sentence = (await answer.text()).trim().replace(/\.$/, '');  // it becomes part of one
+  const said = sentence || `${answer.status} ${answer.statusText}`;
   if (answer.status === 401) throw new Locked(said);
   const refused = answer.status >= 400 && answer.status < 500;
   throw refused && !RETRYABLE.includes(answer.status) ? new Refused(said) : new Error(said);

@@ -41,9 +41,10 @@ export function queryOf({driver, parked, day, text}, most, causes, beforeMs) {
   if (driver && !parked) query.set('driver', driver);
   if (day) {
     const [year, month, date] = day.split('-').map(Number);
-    // A day may have 23 or 25 hours.
-    query.set('since', String(new Date(year, month - 1, date).getTime()));
-    query.set('until', String(new Date(year, month - 1, date + 1).getTime()));
+    // A day may have 23 or 25 hours; none is before 1970.
+    const ms = (/** @type {number} */ of) => Math.max(0, new Date(year, month - 1, of).getTime());
+    query.set('since', String(ms(date)));
+    query.set('until', String(ms(date + 1)));
   }
   if (text.trim()) {
     query.set('text', text.trim());

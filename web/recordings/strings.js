@@ -27,9 +27,9 @@ export const STRINGS = {
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
     return counted(W.recordings.stops, count, {causes: said.join(', ')});
   },
-  /** The causes whose words have this in them. @param {string} text */
-  causes: (text) => Object.entries(W.recordings.causes).flatMap(([cause, words]) =>
-    (words.toLowerCase().includes(text.trim().toLowerCase()) ? [cause] : [])),
+  /** The causes of which a drive says this; "stop" means all. @param {string} text */
+  causes: (text) => Object.keys(W.recordings.causes).filter((cause) => [1, 2].some((times) =>
+    STRINGS.stops({[cause]: times}).toLowerCase().includes(text.trim().toLowerCase()))),
   edit: (/** @type {string} */ name) => fill(W.recordings.edit, {name}),
   /** What goes and what stays. @param {number} gone @param {string} size @param {number} stay */
   sure: (gone, size, stay) => [

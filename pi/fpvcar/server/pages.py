@@ -40,7 +40,7 @@ ERROR_PAGE = """\
 <style>body {{ background: Canvas; color: CanvasText }}
 main {{ font: 18px/1.5 system-ui, sans-serif; max-width: 36em; margin: 3em auto;
 padding: 0 1em }} a {{ color: inherit; display: inline-block; padding: 12px 0 }}</style>
-<main><h1>That did not work</h1><p>{}</p><a href="/">To the car</a></main>
+<main><h1>That did not work</h1><p>{}</p><a href="/">To the first page</a></main>
 </html>
 """
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
