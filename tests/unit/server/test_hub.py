@@ -371,3 +371,32 @@ def test_sensors_rest_when_nobody_was_here_for_a_while() -> None:
     house.hub.leave(ann.session)
     assert here(REST_AFTER_S - 0.1), "a lost link may come back"
     assert not here(0.2)
+
+
+@pytest.mark.parametrize(("wishes", "most_gap_ms"), [(True, 130), (False, 100)])
+def test_states_go_out_with_what_answers_a_driver_ten_a_second(
+    wishes: bool, most_gap_ms: int
+) -> None:
+    """By the timer alone only where no wish comes."""
+    house = House()
+    ann, hub, sent, by_timer = house.visitor("Ann"), house.hub, [0], 0
+    begin_s, waits = house.now_s, [hub._beat()]
+    due_ms = round(waits[0] * 1000)
+    hub._timed(waits.append)
+    for now_ms in range(1, 10_001):
+        house.now_s, before, put_off = (
+            begin_s + now_ms / 1000,
+            hub._state.seq,
+            len(waits),
+        )
+        if wishes and now_ms % 40 == 17:
+            ann.drive(0.5)
+        if len(waits) > put_off:
+            due_ms = now_ms + round(waits[-1] * 1000)
+        if now_ms == due_ms:
+            due_ms, by_timer = now_ms + round(hub._beat() * 1000), by_timer + 1
+        if hub._state.seq > before:
+            sent.append(now_ms)
+    gaps_ms = [after - one for one, after in zip(sent, sent[1:], strict=False)]
+    assert len(gaps_ms) == pytest.approx(100, abs=2) and max(gaps_ms) <= most_gap_ms
+    assert by_timer == (0 if wishes else 100)
