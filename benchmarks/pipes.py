@@ -174,13 +174,13 @@ def prepared(size: int, pairs: int) -> Iterator[Bench]:
 def loopback(bench: Bench) -> Iterator[Result]:
     """Against iperf3; pipes against the file."""
     for options, name, least in (
-        ((), "loopback, XXH64", 0.7), (NONE, "loopback, no checksum", 0.75),
+        ((), "loopback, XXH3", 0.7), (NONE, "loopback, no checksum", 0.75),
         (SIGN, "loopback, signed", 0.5), (ENCRYPT, "loopback, encrypted", 0.5),
     ):  # fmt: skip
         bench.options = options
         yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
     yield cipher()
-    for options, name in (((), "XXH64"), (NONE, "no checksum")):
+    for options, name in (((), "XXH3"), (NONE, "no checksum")):
         bench.options = options
         yield from at_pipes(bench, name)
 
@@ -217,7 +217,7 @@ def cable(bench: Bench) -> Iterator[Result]:
         for algorithm in sorted({host, CUBIC}, key=lambda one: one == CUBIC):
             lan.congestion(algorithm)
             for options, what, least in (
-                (PLAIN, "XXH64", 0.98), (ENCRYPT, "encrypted", 0.95),
+                (PLAIN, "XXH3", 0.98), (ENCRYPT, "encrypted", 0.95),
             ):  # fmt: skip
                 bench.options = options
                 name = f"10 Gbit/s, {what}, {algorithm}"

@@ -49,7 +49,7 @@ def one_guest(share: Path, pairs: int) -> Iterator[Result]:
         plain = run(partial(speed.rdsend, ends, *NONE))
         for name, ours, least in (
             ("verbs, no checksum", plain, 0.95),
-            ("verbs, XXH64", run(partial(speed.rdsend, ends)), 0.88),
+            ("verbs, XXH3", run(partial(speed.rdsend, ends)), 0.88),
             ("verbs, signed", run(partial(speed.rdsend, ends, "--sign")), None),
             ("verbs, encrypted", run(partial(speed.rdsend, ends, "--encrypt")), None),
         ):

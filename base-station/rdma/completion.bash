@@ -6,7 +6,7 @@ _rdpipe_tools() {
         --version)
     case $before in
     --transport) mapfile -t COMPREPLY < <(compgen -W 'auto rdma tcp' -- "$word"); return ;;
-    --checksum) mapfile -t COMPREPLY < <(compgen -W 'none xxh64' -- "$word"); return ;;
+    --checksum) mapfile -t COMPREPLY < <(compgen -W 'none xxh3' -- "$word"); return ;;
     --device)
         options=$(ls /sys/class/infiniband 2>/dev/null)
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

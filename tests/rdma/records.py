@@ -1,6 +1,7 @@
 """The records of base-station/rdma/records.h by another hand: for golden vectors, and
 for peers that do what rdsend and rdrecv never do."""
 
+import ctypes
 import hashlib
 import hmac
 import os
@@ -19,6 +20,8 @@ HELLO_BODY = struct.Struct("<HBBBBBBII32s")
 ENDING = struct.Struct("<QQ")
 MAGIC = 0x4452
 TAG = 16
+_xxhash = ctypes.CDLL("libxxhash.so.0")
+_xxhash.XXH3_64bits.restype = ctypes.c_uint64
 
 
 def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
@@ -28,7 +31,7 @@ def record(kind: int, body: bytes = b"", number: int = 0) -> bytes:
 @dataclass(frozen=True)
 class Hello:
     role: int
-    version: int = 2
+    version: int = 3
     transport: int = TCP
     protection: int = PLAIN
     checksum: int = 1
@@ -53,16 +56,21 @@ class Hello:
         return record(HELLO, body)
 
 
+def checksum(stream: bytes) -> int:
+    """Of a whole stream, as its end has it: XXH3 of 64 bits."""
+    return int(_xxhash.XXH3_64bits(stream, ctypes.c_size_t(len(stream))))
+
+
 def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
     """The proof that `role` gives, over both whole hello records."""
-    label = b"rdpipe2 sender" if role == SENDER else b"rdpipe2 receiver"
+    label = b"rdpipe3 sender" if role == SENDER else b"rdpipe3 receiver"
     text = label.ljust(16, b"\0") + sender + receiver
     return hmac.new(key, text, hashlib.sha256).digest()
 
 
 def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
     """HKDF-SHA-256 (RFC 5869), one block."""
-    info = b"rdpipe2 seal sender" if role == SENDER else b"rdpipe2 seal receiver"
+    info = b"rdpipe3 seal sender" if role == SENDER else b"rdpipe3 seal receiver"
     extracted = hmac.new(sender + receiver, key, hashlib.sha256).digest()
     return hmac.new(extracted, info + b"\1", hashlib.sha256).digest()
 

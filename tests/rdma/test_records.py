@@ -58,7 +58,7 @@ def test_keys(row: list[str]) -> None:
     """HKDF by a third hand."""
     key, sender, receiver, expected = (bytes.fromhex(row[i]) for i in (0, 2, 3, 4))
     role = int(row[1])
-    info = b"rdpipe2 seal " + (b"sender" if role == records.SENDER else b"receiver")
+    info = b"rdpipe3 seal " + (b"sender" if role == records.SENDER else b"receiver")
     made = HKDF(SHA256(), 32, sender + receiver, info).derive(key)
     assert made == expected == records.sealing_key(key, role, sender, receiver)
 

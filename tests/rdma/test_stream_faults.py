@@ -95,7 +95,7 @@ class TestProducers:
         assert "cannot read" in one.err
         assert names(ends.place) == []
 
-    @pytest.mark.parametrize("checksum", ["xxh64", "none"])
+    @pytest.mark.parametrize("checksum", ["xxh3", "none"])
     @pytest.mark.parametrize("size", [11_000_000, 10])
     def test_a_file_that_changes_its_size(
         self, ends: Ends, size: int, checksum: str

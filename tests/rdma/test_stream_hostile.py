@@ -295,17 +295,28 @@ class TestAgainstTheSender:
         def act(peer: Peer) -> None:
             peer.whole_hello()
             peer.send(Hello(RECEIVER, version=7).whole())
-            assert "speaks version 2" in peer.last_words()
+            assert "speaks version 3" in peer.last_words()
 
         assert "speaks version 7" in self.serve(ends, act).err
 
     def test_the_version_before(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:
             peer.whole_hello()
-            peer.send(Hello(RECEIVER, version=1).whole())
+            peer.send(Hello(RECEIVER, version=2).whole())
 
-        said = "speaks version 1 of the protocol, this one 2: install the same release"
+        said = "speaks version 2 of the protocol, this one 3: install the same release"
         assert said in self.serve(ends, act).err
+
+    def test_the_checksum_of_all_that_was_sent(self, ends: Ends) -> None:
+        def act(peer: Peer) -> None:
+            peer.prove_as_receiver(KEY)
+            _, body = peer.until(END)
+            said.append(ENDING.unpack(body))
+            peer.close()
+
+        said: list[tuple[int, int]] = []
+        self.serve(ends, act)
+        assert said == [(7, records.checksum(b"secret\n"))]
 
     def test_a_confirmation_of_another_number_of_bytes(self, ends: Ends) -> None:
         def act(peer: Peer) -> None:

@@ -11,10 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "descriptors.h"
+#include "hash.h"
 #include "leash_work.h"
 #include "quote.h"
 #include "tree_io.h"

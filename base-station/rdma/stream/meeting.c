@@ -164,7 +164,7 @@ int proof_make(uint8_t out[PROOF_BYTES], const struct key *key, int role,
 {
     uint8_t text[LABEL_BYTES + 2 * WHOLE_HELLO_BYTES] = {0};
     unsigned int length = 0;
-    const char *label = role == ROLE_SENDER ? "rdpipe2 sender" : "rdpipe2 receiver";
+    const char *label = role == ROLE_SENDER ? "rdpipe3 sender" : "rdpipe3 receiver";
     memcpy(text, label, strlen(label));
     memcpy(text + LABEL_BYTES, transcript->sender, WHOLE_HELLO_BYTES);
     memcpy(text + LABEL_BYTES + WHOLE_HELLO_BYTES, transcript->receiver,

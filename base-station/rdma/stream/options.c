@@ -15,7 +15,7 @@
     "  --bind ADDR                   this machine's address to use\n"                  \
     "  --encrypt, --sign, --plain    protect the data; without, as --encrypt beyond\n"   \
     "                                loopback; the safer of both ends' holds\n"        \
-    "  --checksum xxh64|none         --chunk BYTES  --credits N\n"                     \
+    "  --checksum xxh3|none         --chunk BYTES  --credits N\n"                     \
     "  --timeout S (10)              the other end's silence, 0 = no limit\n"          \
     "  --idle-timeout S (0)          the data's silence\n"                             \
     "  --connect-timeout S           \n"                                               \
@@ -69,7 +69,7 @@ static const struct row {
     {"sign", SET, TO(protection), PROTECT_SIGN, 0, NULL, NULL},
     {"plain", COUNT, TO(protection), PROTECT_NOT, 0, NULL, NULL},
     {"transport", WORD, TO(transport), 0, 2, NULL, "auto|rdma|tcp"},
-    {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh64"},
+    {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh3"},
     {"device", TEXT, TO(device), 0, 0, NULL, NULL},
     {"bind", TEXT, TO(bind_to), 0, 0, NULL, NULL},
     {"hop", TEXT, TO(hop), 0, 0, NULL, NULL}, /* a leash gives these */

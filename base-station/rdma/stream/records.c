@@ -103,7 +103,7 @@ const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES])
         return "a hello of neither a sender nor a receiver";
     if (hello->transport < TRANSPORT_TCP || hello->transport > TRANSPORT_RDMA)
         return "a hello with an unknown transport";
-    if (hello->protection > PROTECT_ENCRYPT || hello->checksum > CHECKSUM_XXH64 ||
+    if (hello->protection > PROTECT_ENCRYPT || hello->checksum > CHECKSUM_XXH3 ||
         hello->aes > 1)
         return "a hello with an unknown protection or checksum";
     if (hello->chunk < CHUNK_LEAST || hello->chunk > CHUNK_MOST)

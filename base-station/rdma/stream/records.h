@@ -9,7 +9,7 @@
  *     8  u64  number
  *
  *   type         number               body
- *   1 hello      0                    48 in version 2: version u16, role u8 (1 sender, 2
+ *   1 hello      0                    48 in version 3: version u16, role u8 (1 sender, 2
  *                                     receiver), transport u8, protection u8 (0 plain,
  *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: its
  *                                     processor has the instructions), zero u8,
@@ -46,7 +46,7 @@
 #include <stdint.h>
 
 enum {
-    RECORDS_VERSION = 2,
+    RECORDS_VERSION = 3,
     RECORD_BYTES = 16,
     HELLO_BYTES = 48,
     PROOF_BYTES = 32,
@@ -76,7 +76,7 @@ enum { ROLE_SENDER = 1, ROLE_RECEIVER = 2 };
 enum { TRANSPORT_TCP = 1, TRANSPORT_RDMA = 2 };
 /* PROTECT_DEFAULT, which no hello has: what the connection asks for. */
 enum protection { PROTECT_NOT, PROTECT_SIGN, PROTECT_ENCRYPT, PROTECT_DEFAULT };
-enum { CHECKSUM_NONE = 0, CHECKSUM_XXH64 = 1 };
+enum { CHECKSUM_NONE = 0, CHECKSUM_XXH3 = 1 };
 
 struct record {
     uint8_t type;

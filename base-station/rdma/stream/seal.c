@@ -38,8 +38,8 @@ int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct meeting *meeting, int rol
 {
     const struct key *key = meeting->key;
     uint8_t salt[2 * WHOLE_HELLO_BYTES];
-    const char *info = role == ROLE_SENDER ? "rdpipe2 seal sender"
-                                           : "rdpipe2 seal receiver";
+    const char *info = role == ROLE_SENDER ? "rdpipe3 seal sender"
+                                           : "rdpipe3 seal receiver";
     size_t length = SEAL_KEY_BYTES;
     memcpy(salt, meeting->transcript.sender, WHOLE_HELLO_BYTES);
     memcpy(salt + WHOLE_HELLO_BYTES, meeting->transcript.receiver, WHOLE_HELLO_BYTES);

@@ -2,7 +2,7 @@
  * the instructions, else ChaCha20-Poly1305. HKDF-SHA-256 makes one key for each direction:
  *
  *   key    HKDF(salt: sender's hello | receiver's hello, secret: the shared one,
- *               info: "rdpipe2 seal sender" or "rdpipe2 seal receiver")
+ *               info: "rdpipe3 seal sender" or "rdpipe3 seal receiver")
  *   nonce  lane u32 (1 data, 2 all else) | counter u64: of data its number, of all else
  *          how many there were before it in this direction
  *   tag    16 bytes, over the header and the body; encrypted, the body is sealed; signed,

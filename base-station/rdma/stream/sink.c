@@ -1,5 +1,4 @@
 /* Where the stream is written: see sink.h. */
-#define XXH_INLINE_ALL
 #include "sink.h"
 
 #include <errno.h>
@@ -7,8 +6,9 @@
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include "bytes.h"
+#include "hash.h"
 #include "records.h"
 
 enum { PIPE_BYTES = 1 << 20 };
@@ -53,7 +53,7 @@ static int write_all(struct sink *sink, const uint8_t *from, size_t length)
     return 0;
 }
 
-static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
+static int take(struct sink *sink, struct slot *slot, XXH3_state_t *hash)
 {
     struct worker *worker = sink->worker;
     uint8_t *payload = slot->bytes + RECORD_BYTES;
@@ -65,7 +65,7 @@ static int take(struct sink *sink, struct slot *slot, XXH64_state_t *hash)
         length -= SEAL_BYTES;
     }
     if (worker->checksummed)
-        XXH64_update(hash, payload, length);
+        XXH3_64bits_update(hash, payload, length);
     int64_t since_us = now_us();
     if (write_all(sink, payload, length) < 0)
         return -1;
@@ -97,23 +97,22 @@ static bool settle(struct sink *sink, int fate)
     return atomic_compare_exchange_strong(&sink->fate, &undecided, fate);
 }
 
-static int work(struct sink *sink)
+static int work(struct sink *sink, XXH3_state_t *hash)
 {
     struct ring *ring = sink->worker->ring;
     struct slot *slot;
-    XXH64_state_t hash;
-    XXH64_reset(&hash, 0);
+    XXH3_64bits_reset(hash);
     if (target_open(sink->target, &sink->worker->trouble) < 0)
         return -1;
     fcntl(sink->target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
     atomic_store(&sink->fd, sink->target->fd);
     while ((slot = ring_wait(ring, &ring->full, &sink->worker->network_us))) {
-        if (take(sink, slot, &hash) < 0)
+        if (take(sink, slot, hash) < 0)
             return -1;
         ring_put(ring, &ring->free, slot);
         ring_wake(ring);
     }
-    if (judge(sink, XXH64_digest(&hash)) < 0)
+    if (judge(sink, XXH3_64bits_digest(hash)) < 0)
         return -1;
     atomic_store(&sink->fd, -1);
     if (target_sync(sink->target, &sink->worker->trouble) < 0)
@@ -131,7 +130,9 @@ bool sink_give_up(struct sink *sink)
 static void *sink_main(void *argument)
 {
     struct sink *sink = argument;
-    work(sink);
+    XXH3_state_t *hash = allocated(XXH3_createState());
+    work(sink, hash);
+    XXH3_freeState(hash);
     worker_over(sink->worker);
     return NULL;
 }

@@ -1,5 +1,4 @@
 /* Where the stream comes from: see source.h. */
-#define XXH_INLINE_ALL
 #include "source.h"
 
 #include <errno.h>
@@ -9,8 +8,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include "bytes.h"
+#include "hash.h"
 #include "records.h"
 
 /* A slow producer's bytes are sent on when nothing more came for this long. */
@@ -122,7 +122,7 @@ static int check(struct source *source)
     return 0;
 }
 
-static int pass_on(struct source *source, XXH64_state_t *hash)
+static int pass_on(struct source *source, XXH3_state_t *hash)
 {
     struct worker *worker = source->worker;
     struct ring *ring = worker->ring;
@@ -133,7 +133,7 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
         if (length <= 0)
             return length < 0 ? -1 : check(source);
         if (worker->checksummed)
-            XXH64_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
+            XXH3_64bits_update(hash, slot->bytes + RECORD_BYTES, (size_t)length);
         if (make_record(source, slot, (size_t)length) < 0)
             return -1;
         atomic_fetch_add(&worker->total, (uint64_t)length);
@@ -148,10 +148,11 @@ static int pass_on(struct source *source, XXH64_state_t *hash)
 static void *source_main(void *argument)
 {
     struct source *source = argument;
-    XXH64_state_t hash;
-    XXH64_reset(&hash, 0);
-    pass_on(source, &hash);
-    source->checksum = source->worker->checksummed ? XXH64_digest(&hash) : 0;
+    XXH3_state_t *hash = allocated(XXH3_createState());
+    XXH3_64bits_reset(hash);
+    pass_on(source, hash);
+    source->checksum = source->worker->checksummed ? XXH3_64bits_digest(hash) : 0;
+    XXH3_freeState(hash);
     ring_end(source->worker->ring);
     worker_over(source->worker);
     return NULL;

@@ -26,7 +26,7 @@ void stats_open(struct stats *stats, int64_t size, const struct transport *trans
             options->sends ? "sending to" : "receiving from", transport->peer,
             transport->kind->name, transport->device[0] ? " on " : "", transport->device,
             (unsigned)meeting_chunk(meeting), *seal ? ", " : "", seal,
-            meeting_checksum(meeting) ? ", XXH64" : "");
+            meeting_checksum(meeting) ? ", XXH3" : "");
 }
 
 static const char *amount(double bytes, char *into, size_t room)

@@ -17,7 +17,7 @@ static void meet(int role, const uint8_t *data, size_t size)
 {
     static struct key key = {.bytes = "0123456789abcdef", .length = 16};
     struct hello mine = {RECORDS_VERSION, (uint8_t)role, TRANSPORT_TCP, PROTECT_NOT,
-                         CHECKSUM_XXH64, 0, CHUNK * 8, SLOTS, {0}};
+                         CHECKSUM_XXH3, 0, CHUNK * 8, SLOTS, {0}};
     struct meeting meeting;
     struct trouble trouble = {0};
     meeting_open(&meeting, &key, &mine, &trouble);

@@ -34,7 +34,7 @@ static void say_end(struct fuzz_peer *peer, struct said *said)
 {
     uint8_t body[END_BYTES];
     ending_put(body, &(struct ending){said->length,
-                                      XXH64(said->bytes, said->length, 0)});
+                                      XXH3_64bits(said->bytes, said->length)});
     fuzz_add_record(peer, RECORD_END, said->count, body, sizeof body);
     said->broken |= said->ended;
     said->ended = true;
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, data + size};
     unsigned how = fuzz_byte(&input);
     struct hello hello = {.chunk = FUZZ_CHUNK, .credits = FUZZ_CREDITS,
-                          .checksum = how % 2 ? CHECKSUM_XXH64 : CHECKSUM_NONE};
+                          .checksum = how % 2 ? CHECKSUM_XXH3 : CHECKSUM_NONE};
     fuzz_peer_open(&peer);
     memset(&said, 0, sizeof said);
     memset(&receiver, 0, sizeof receiver);

@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length = fuzz_byte(&input) * (CHUNKS_MOST * FUZZ_CHUNK / 256);
     uint64_t chunks = (length + FUZZ_CHUNK - 1) / FUZZ_CHUNK;
     struct hello hello = {.chunk = FUZZ_CHUNK, .credits = BUFFERS,
-                          .checksum = how % 2 ? CHECKSUM_XXH64 : CHECKSUM_NONE};
+                          .checksum = how % 2 ? CHECKSUM_XXH3 : CHECKSUM_NONE};
     fuzz_peer_open(&peer);
     memset(&sender, 0, sizeof sender);
     put_together(&peer, &said, chunks, length, &input);

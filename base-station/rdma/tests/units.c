@@ -214,7 +214,7 @@ static void side_open(struct side *side, int role, const char *key, int protecti
     side->key.length = strlen(key);
     memcpy(side->key.bytes, key, side->key.length);
     struct hello hello = {(uint16_t)version, (uint8_t)role, TRANSPORT_TCP,
-                          (uint8_t)protection, CHECKSUM_XXH64, 1, 65536, 8, {0}};
+                          (uint8_t)protection, CHECKSUM_XXH3, 1, 65536, 8, {0}};
     CHECK(meeting_open(&side->meeting, &side->key, &hello, &side->trouble) == 0,
           "no meeting");
 }
@@ -258,36 +258,37 @@ static void check_meetings(void)
     static struct side alone;
     struct trouble why[2];
     const char *key = "0123456789abcdef";
+    const int ours = RECORDS_VERSION;
     for (int mine = PROTECT_NOT; mine <= PROTECT_ENCRYPT; mine++)
         for (int theirs = PROTECT_NOT; theirs <= PROTECT_ENCRYPT; theirs++)
-            CHECK(meet(key, key, mine, theirs, 2, why) == (mine > theirs ? mine : theirs),
+            CHECK(meet(key, key, mine, theirs, ours, why) == (mine > theirs ? mine : theirs),
                   "friends do not meet: %s", why[0].text);
-    CHECK(meet(key, "0123456789abcdeF", 0, 0, 2, why) < 0, "another key is taken");
+    CHECK(meet(key, "0123456789abcdeF", 0, 0, ours, why) < 0, "another key is taken");
     CHECK(strstr(why[0].text, "same key"), "sender's advice: %s", why[0].text);
-    CHECK(meet(key, key, 0, 0, 1, why) < 0, "another version is taken");
-    CHECK(strstr(why[1].text, "speaks version 1 of the protocol, this one 2: install"),
+    CHECK(meet(key, key, 0, 0, ours - 1, why) < 0, "another version is taken");
+    CHECK(strstr(why[1].text, "speaks version 2 of the protocol, this one 3: install"),
           "advice: %s", why[1].text);
-    CHECK(strstr(why[0].text, "speaks version 2"), "told: %s", why[0].text);
+    CHECK(strstr(why[0].text, "speaks version 3"), "told: %s", why[0].text);
 
-    side_open(&alone, ROLE_SENDER, key, 0, 2); /* a listener that reflects */
+    side_open(&alone, ROLE_SENDER, key, 0, ours); /* a listener that reflects */
     struct record record;
     CHECK(!record_get(&record, alone.meeting.answer, 0), "no hello");
     uint8_t hello[CONTROL_BYTES];
     memcpy(hello, alone.meeting.answer, sizeof hello);
     CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES,
                        &alone.trouble) < 0, "a reflected hello is taken");
-    for (int version = 2; version <= 3; version++) { /* a longer hello is another's */
+    for (int version = ours; version <= ours + 1; version++) { /* a longer hello is another's */
         struct side other;
         uint8_t body[CONTROL_BYTES] = {0};
         side_open(&other, ROLE_RECEIVER, key, 0, version);
         memcpy(body, other.meeting.answer + RECORD_BYTES, HELLO_BYTES);
-        side_open(&alone, ROLE_SENDER, key, 0, 2);
+        side_open(&alone, ROLE_SENDER, key, 0, ours);
         record = (struct record){RECORD_HELLO, HELLO_BYTES + 8, 0};
         CHECK(meeting_take(&alone.meeting, &record, body, &alone.trouble) < 0, "a longer hello is taken");
-        CHECK(!strstr(alone.trouble.text, "speaks version 3") == (version == 2),
+        CHECK(!strstr(alone.trouble.text, "speaks version 4") == (version == ours),
               "a longer hello: %s", alone.trouble.text);
     }
-    side_open(&alone, ROLE_RECEIVER, key, 0, 2); /* a proof before the hello */
+    side_open(&alone, ROLE_RECEIVER, key, 0, ours); /* a proof before the hello */
     record = (struct record){RECORD_PROOF, PROOF_BYTES, 0};
     CHECK(meeting_take(&alone.meeting, &record, hello, &alone.trouble) < 0, "a proof without a hello is taken");
 }
