@@ -158,7 +158,8 @@ export class Page {
     const {link, video, hud} = this.parts;
     const ageMs = video.ageMs(performance.now());
     const old = ageMs === null || ageMs > OLD_MS;
-    this.grade = gradeOf(link.up, old, video.pictureMs, this.linkMs);
+    const weak = this.drawer?.minute.weak === true;
+    this.grade = gradeOf(link.up, old, video.pictureMs, this.linkMs, weak);
     if (ageMs !== null) hud.ratio(...video.size);
     hud.link(this.grade, old ? ageMs : video.pictureMs, this.linkMs);
     void this.drawer?.awake.want(this.driving);

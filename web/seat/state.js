@@ -89,11 +89,12 @@ export function aged(state, sinceS, why) {
 /**
  * How good the link is. good: a driver notices no delay; slow: drive slowly.
  * @param {boolean} up @param {boolean} pictureOld
- * @param {number | null} pictureMs @param {number | null} linkMs @returns {LinkGrade}
+ * @param {number | null} pictureMs @param {number | null} linkMs
+ * @param {boolean} weak Wi-Fi that loses packets @returns {LinkGrade}
  */
-export function gradeOf(up, pictureOld, pictureMs, linkMs) {
+export function gradeOf(up, pictureOld, pictureMs, linkMs, weak) {
   if (!up) return 'none';
-  const slow = pictureOld || (pictureMs ?? 0) > 150 || (linkMs ?? 0) > 80;
+  const slow = weak || pictureOld || (pictureMs ?? 0) > 150 || (linkMs ?? 0) > 80;
   return slow ? 'slow' : 'good';
 }
 

@@ -169,12 +169,13 @@ test('who took the wheel', () => {
 });
 
 test('the link chip', () => {
-  assert.equal(gradeOf(true, false, 13, 4), 'good');
-  assert.equal(gradeOf(true, false, null, null), 'good');
-  assert.equal(gradeOf(true, false, 200, 4), 'slow');
-  assert.equal(gradeOf(true, false, 13, 90), 'slow');
-  assert.equal(gradeOf(true, true, 13, 4), 'slow');
-  assert.equal(gradeOf(false, false, 13, 4), 'none');
+  assert.equal(gradeOf(true, false, 13, 4, false), 'good');
+  assert.equal(gradeOf(true, false, null, null, false), 'good');
+  assert.equal(gradeOf(true, false, 200, 4, false), 'slow');
+  assert.equal(gradeOf(true, false, 13, 90, false), 'slow');
+  assert.equal(gradeOf(true, true, 13, 4, false), 'slow');
+  assert.equal(gradeOf(false, false, 13, 4, false), 'none');
+  assert.equal(gradeOf(true, false, 13, 4, true), 'slow');
 });
 
 test('a sparkline ends at the right edge, breaks where nothing is known', () => {
