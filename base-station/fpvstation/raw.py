@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 from fpvcar.recordings import pictures
 from fpvcar.recordings.export import in_order, one_by_one, require
 from fpvcar.recordings.pictures import Frame
-from fpvcar.units import SECOND_NS
+from fpvcar.units import SECOND_NS, counted
 from fpvstation.copies import Copies
 from fpvstation.identity import StoreError
 from fpvstation.restore import session_of
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _say("whoever read it has gone")
         return 1
-    _say(f"{count} pictures")
+    _say(counted(count, "picture"))
     return 0 if count else 1
 
 

@@ -10,7 +10,7 @@ from typing import TextIO
 import msgspec
 
 from fpvcar.recordings.progress import ELSEWHERE_S, bar_of, span, words_of
-from fpvcar.units import MB
+from fpvcar.units import MB, counted
 from fpvstation.keep import CarState
 from fpvstation.relay import OfficeState
 from fpvstation.standing import Standing
@@ -61,7 +61,8 @@ def lines_of(now: Standing, now_s: float) -> Iterator[str]:
     if not now.cars:
         yield "no car yet: fpvstation pair ADDRESS"
     store = now.store
-    yield (f"{store.path}: {store.sessions} sessions, {store.segments} segments, "
+    yield (f"{store.path}: {counted(store.sessions, 'session')}, "
+           f"{counted(store.segments, 'segment')}, "
            f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
            f"{store.total / MB:.0f} MB are free")  # fmt: skip
     for fault in now.faults(now_s):

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from fpvcar.recordings.progress import Progress
-from fpvcar.units import MB
+from fpvcar.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.copies import Copies
 from fpvstation.disk import Folder
@@ -39,7 +39,7 @@ def verify(arguments: argparse.Namespace) -> int:
         else:
             good += 1
     shown.end()
-    print(f"{good} segments are right ({size / MB:.0f} MB), {bad} are not")
+    print(f"right: {counted(good, 'segment')} ({size / MB:.0f} MB); not right: {bad}")
     return 1 if bad else 0
 
 
@@ -58,7 +58,7 @@ def rebuild(arguments: argparse.Namespace) -> int:
     for one in shown:
         one.end()
     took_s = time.monotonic() - began_s
-    print(f"{count} sessions are listed ({count / took_s:.0f} a second)")
+    print(f"{counted(count, 'session')} listed ({count / took_s:.0f} a second)")
     return 0
 
 
@@ -67,7 +67,7 @@ def rm(arguments: argparse.Namespace) -> int:
     store, _ = opened(arguments.store)
     trash = trash_of(time.time())
     gone = store.remove(_named(arguments.session, store), trash)
-    print(f"{len(gone)} segments are in {arguments.store / trash} now")
+    print(f"{counted(len(gone), 'segment')} moved to {arguments.store / trash}")
     return 0
 
 
@@ -99,9 +99,9 @@ def restore(arguments: argparse.Namespace) -> int:
     for fault in done.faults:
         print(f"fpvstation: {fault}", file=sys.stderr)
     for place, count in done.came.items():
-        print(f"{session}: {count} segments are back from {place}, and right")
+        print(f"{session}: {counted(count, 'segment')} back from {place}, and right")
     if done.here:
-        print(f"{session}: {done.here} segments were here, and right")
+        print(f"{session}: {counted(done.here, 'segment')} here already, and right")
     for name in done.missing:
         print(f"fpvstation: {name}: no good copy in trash or offices; a station that "
               "runs fetches it while its car has it", file=sys.stderr)  # fmt: skip

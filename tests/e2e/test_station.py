@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from fpvcar.units import counted
 from fpvstation import client
 from fpvstation.cars import Cars
 from tests.e2e.harness import STRIP, RunningBench, free_port_from, started, wait_for
@@ -144,4 +145,4 @@ def judge(station: Station, recordings: Path) -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert f"{len(stored)} segments are right" in done.stdout
+    assert f"right: {counted(len(stored), 'segment')}" in done.stdout

@@ -14,7 +14,7 @@ from fpvcar.recorder import folder
 from fpvcar.recordings import losses, names, reader, salvage, verify
 from fpvcar.recordings.library import Library
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.units import MB, SECOND_NS
+from fpvcar.units import MB, SECOND_NS, counted
 
 DAMAGE_SHOWN = 20
 RECOVERED = ".recovered"
@@ -85,8 +85,8 @@ def _list(path: Path) -> bool:
         kept = "  kept" if _keep_mark(found[one.name]).exists() else ""
         print(
             f"{found[one.name]}  {utc(start_ns)}  {span:>8}  "
-            f"{one.bytes / MB:7.1f} MB  {one.pictures} pictures of "
-            f"{one.messages} messages{state.get(one.state, '')}{kept}"
+            f"{one.bytes / MB:7.1f} MB  {counted(one.pictures, 'picture')} of "
+            f"{counted(one.messages, 'message')}{state.get(one.state, '')}{kept}"
         )
     return good
 

@@ -27,7 +27,7 @@ from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.progress import Progress
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.sheets import CsvFile, ParquetFile, write_tables
-from fpvcar.units import SECOND_NS
+from fpvcar.units import SECOND_NS, counted
 
 OVERLAP_NS = SECOND_NS
 
@@ -220,4 +220,4 @@ def _write_film(film: Film, new: Path, progress: Progress) -> str:
             done += file.write(piece)
             progress.to(done, time.monotonic())
     missing = "".join(f"; {words}" for words in film.missing)
-    return f"{film.pictures:,} pictures, {film.seconds:.1f} s{missing}"
+    return f"{counted(film.pictures, 'picture')}, {film.seconds:.1f} s{missing}"

@@ -34,11 +34,11 @@ def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", "--store", str(root)]) == 0
-    assert capsys.readouterr().out == "1 segments are right (1 MB), 0 are not\n"
+    assert capsys.readouterr().out == "right: 1 segment (1 MB); not right: 0\n"
     (root / SESSION / NAME).write_bytes(bytes(len(DATA)))
     assert main(["verify", "--store", str(root)]) == 1
     said = capsys.readouterr()
-    assert "0 segments are right" in said.out and "set aside" in said.err
+    assert "right: 0 segments" in said.out and "set aside" in said.err
 
 
 def test_what_verify_cannot_read_is_not_called_bad(
@@ -130,14 +130,14 @@ def test_verify_reads_one_session_or_all(
     store.open("")
     put(store, f"{other}-0001.mcap", b"other", "Arrow")
     assert main(["verify", f"--store={root}", "--all"]) == 0
-    assert "2 segments are right" in capsys.readouterr().out
+    assert "right: 2 segments" in capsys.readouterr().out
     (root / SESSION / NAME).write_bytes(b"bent")
     assert main(["verify", f"--store={root}", other]) == 0
-    assert "1 segments are right" in capsys.readouterr().out
+    assert "right: 1 segment" in capsys.readouterr().out
     assert main(["verify", f"--store={root}", "Beagle"]) == 1
     assert '"Beagle" names 0 sessions' in capsys.readouterr().err
     assert main(["verify", f"--store={root}", SESSION]) == 1
-    assert "0 segments are right" in capsys.readouterr().out
+    assert "right: 0 segments" in capsys.readouterr().out
 
 
 def test_rm_takes_a_session_by_its_name(
@@ -211,10 +211,10 @@ def test_restore_brings_back_what_rm_took(
     session, none = SESSION.rpartition("/")[2], f"--config={tmp_path / 'none'}"
     argv = ["restore", f"--store={root}", none, session]
     assert main(argv) == 0
-    assert f"{SESSION}: 1 segments were here, and right" in capsys.readouterr().out
+    assert f"{SESSION}: 1 segment here already, and right" in capsys.readouterr().out
     assert main(["rm", f"--store={root}", session]) == 0
     assert main(argv) == 0
-    assert "1 segments are back from the trash, and right" in capsys.readouterr().out
+    assert "1 segment back from the trash, and right" in capsys.readouterr().out
     assert (root / SESSION / NAME).read_bytes() == DATA
     (root / SESSION / NAME).unlink()
     assert main(argv) == 1
