@@ -150,7 +150,7 @@ class TestKeys:
         receiver = ends.receive()
         stranger = knock()
         stranger.send(Hello(SENDER, version=7).whole())
-        assert "speaks version 2" in stranger.last_words()
+        assert "speaks version 3" in stranger.last_words()
         receiver.kill(15)
         said = receiver.ended().err.splitlines()
         assert len(said) == 2 and "speaks version 7" in said[0], said
