@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.bench.pigpiod.alerts import LOOK_US
 from fpvcar.bench.pigpiod.daemon import Client, Pipes
 from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.protocol import Cmd, Request
@@ -56,9 +57,9 @@ def test_external_levels_are_sampled(core: Core) -> None:
     reader = core.reader(1 << 22)
     core.run(5000)
     core.soc.pin[22].external = 1
-    core.run(5000)
+    core.run(LOOK_US)
     ((tick, level),) = reader.edges(22)
-    assert level == 1 and T0 + 5000 <= tick <= T0 + 7000
+    assert level == 1 and T0 + 5000 <= tick <= T0 + 5000 + LOOK_US
 
 
 def test_a_pull_or_mode_changed_behind_its_back_is_seen(core: Core) -> None:
@@ -140,6 +141,39 @@ def test_nothing_is_due_while_nobody_watches(core: Core) -> None:
     assert core.daemon.due_us(core.now_us) == core.now_us + 1000
     core(Cmd.NC, reader.handle)
     assert core.daemon.due_us(core.now_us) is None
+
+
+def test_batches_come_where_something_is_awaited(core: Core) -> None:
+    """Edges come within a millisecond, on the grid of batches; else it only looks."""
+    reader = core.reader(1 << 22)
+    assert core.daemon.due_us(core.now_us) == T0 + LOOK_US
+    core.daemon.lines.play(22, [(T0 + 2300, 1)])
+    assert core.daemon.due_us(core.now_us) == T0 + 3000
+    core.run(3000)
+    assert reader.edges(22) == [(T0 + 2300, 1)]
+    assert core.daemon.due_us(core.now_us) == T0 + 3000 + LOOK_US
+    core.run(1500)
+    core(Cmd.WRITE, 22, 0)
+    assert core.daemon.due_us(core.now_us) == T0 + 5000
+    core.run(500)
+    assert reader.edges(22) == [(T0 + 4500, 0)]
+    core(Cmd.WDOG, 22, 2)
+    assert core.daemon.due_us(core.now_us) == T0 + 7000
+    core(Cmd.WDOG, 22, 0)
+    core(Cmd.EVT, 5)
+    assert core.daemon.due_us(core.now_us) == T0 + 6000
+
+
+def test_a_filter_is_awaited(core: Core) -> None:
+    reader = core.reader(1 << 22)
+    core(Cmd.FG, 22, 2000)
+    core.run(LOOK_US)
+    assert core.daemon.due_us(core.now_us) == T0 + 1000 + LOOK_US
+    core.daemon.lines.play(22, [(T0 + LOOK_US + 500, 1)])
+    core.run(1000)
+    assert core.daemon.due_us(core.now_us) == T0 + LOOK_US + 3000
+    core.run(2000)
+    assert reader.edges(22) == [(T0 + LOOK_US + 2500, 1)]
 
 
 def test_keep_alive_after_a_minute(core: Core) -> None:

@@ -21,6 +21,9 @@ from fpvcar.bench.pigpiod.pwm import SAMPLE_US
 from fpvcar.bench.pigpiod.watchdogs import Watchdogs
 
 BATCH_US = 1000
+LOOK_US = 5000
+"""How often a batch looks at what others changed in the chip's file, where nothing else
+is awaited: a look each millisecond would cost half of what this process takes."""
 
 
 class Alerts:
@@ -75,9 +78,19 @@ class Alerts:
 
     def next_us(self, now_us: int) -> int | None:
         """Tells when the next batch is due, in microseconds; None if nobody watches."""
-        if self._lines.monitored or self._events:
-            return max(self._end_us, now_us - BATCH_US) + BATCH_US
-        return self._notifier.next_alive_us()
+        if not self._lines.monitored and not self._events:
+            return self._notifier.next_alive_us()
+        dues = [
+            self._end_us + LOOK_US,
+            now_us if self._events or self._unfiltered else None,
+            self._lines.next_us(now_us),
+            self._watchdogs.next_us(),
+            *(glitch.awaits_us() for glitch in self._glitch.values()),
+            *(self._noise[gpio].awaits_us() for gpio in self._noisy),
+        ]
+        awaited_us = min(due for due in dues if due is not None)
+        batches = max(1, -(-(awaited_us - self._end_us) // BATCH_US))
+        return self._end_us + batches * BATCH_US
 
     def batch(self, now_us: int) -> tuple[int, int]:
         """Reports everything up to now; returns bits of changed GPIO, of events."""

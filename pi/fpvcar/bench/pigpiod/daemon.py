@@ -143,9 +143,7 @@ class Daemon:
     def execute(self, client: Client | None, request: Request, now_us: int) -> Outcome:
         """Executes one command, after all that was due before it."""
         self.lines.settle(now_us)
-        due_us = self.scripts.next_us()
-        if due_us is not None and due_us <= now_us:
-            self._run_scripts(now_us)
+        self._run_due_scripts(now_us)
         if request.cmd == Cmd.NOIB and client is not None:
             return self._noib(client, now_us)
         return self._do(request, now_us)
@@ -157,14 +155,14 @@ class Daemon:
     def advance(self, now_us: int) -> None:
         """Does all that is due: waves, scripts, reports."""
         self.lines.settle(now_us)
-        self._run_scripts(now_us)
+        self._run_due_scripts(now_us)
         due_us = self.alerts.next_us(now_us)
         if due_us is not None and due_us <= now_us:
             changed, events = self.alerts.batch(now_us)
             if changed or events:
                 for script in self.scripts.all():
                     script.notice(changed, events, now_us)
-                self._run_scripts(now_us)
+                self._run_due_scripts(now_us)
             self._forget_closed_pipes()
             self.alerts.refresh(now_us)
 
@@ -188,9 +186,11 @@ class Daemon:
         for number in list(self._pipe_handles):
             self._pipes.close(number)
 
-    def _run_scripts(self, now_us: int) -> None:
-        self.scripts.run(now_us, self._do)
-        self.alerts.refresh(now_us)
+    def _run_due_scripts(self, now_us: int) -> None:
+        due_us = self.scripts.next_us()
+        if due_us is not None and due_us <= now_us:
+            self.scripts.run(now_us, self._do)
+            self.alerts.refresh(now_us)
 
     def _forget_closed_pipes(self) -> None:
         for number in list(self._pipe_handles):

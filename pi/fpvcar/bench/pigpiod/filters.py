@@ -34,7 +34,7 @@ class Filter(ABC):
                 shown = self._sample(at_us, level)
                 if not out or shown != out[-1][1]:
                     out.append((at_us, shown))
-                awaited_us = self._awaits_us()
+                awaited_us = self.awaits_us()
                 if awaited_us is not None:
                     awaited_us = max(sampled(awaited_us * 1000), at_us + SAMPLE_US)
                 at_us = awaited_us
@@ -45,7 +45,7 @@ class Filter(ABC):
         """Takes one sample; returns the level to show."""
 
     @abstractmethod
-    def _awaits_us(self) -> int | None:
+    def awaits_us(self) -> int | None:
         """Tells when a sample of the same level would matter."""
 
 
@@ -67,7 +67,7 @@ class Glitch(Filter):
             self.reported = level
         return self.reported
 
-    def _awaits_us(self) -> int | None:
+    def awaits_us(self) -> int | None:
         if self.level == self.reported:
             return None
         return self.changed_us + self.steady_us
@@ -102,5 +102,5 @@ class Noise(Filter):
         self.level = level
         return self.held if self.shuts_us is None else level
 
-    def _awaits_us(self) -> int | None:
+    def awaits_us(self) -> int | None:
         return self.shuts_us

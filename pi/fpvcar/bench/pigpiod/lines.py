@@ -146,6 +146,17 @@ class Lines:
                 word = word & ~(1 << gpio) | level << gpio
         return word
 
+    def next_us(self, now_us: int) -> int | None:
+        """Tells when the next watched edge may be; None: not before a pin is driven."""
+        driven = self._seen_outside != self._outside.count or self.feed is not None
+        if driven or any(map(self._watched, self.trains)):
+            return now_us
+        dues = [
+            *(edge[0] for edge in self._edges),
+            *(due[0] for due in self._future[:1]),
+        ]
+        return min(dues, default=None)
+
     @property
     def recorded(self) -> int:
         """Returns the word after everything that was recorded."""

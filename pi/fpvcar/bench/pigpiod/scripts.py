@@ -25,44 +25,42 @@ class Scripts:
     """Keeps the scripts of the daemon; they outlive their clients."""
 
     def __init__(self) -> None:
-        self._slots: list[Script | None] = [None] * SLOTS
+        self._slots: dict[int, Script] = {}
+        """In the order of their numbers."""
         self._dying: set[int] = set()
 
     def all(self) -> list[Script]:
         """Returns the stored scripts."""
-        return [script for script in self._slots if script is not None]
+        return list(self._slots.values())
 
     def next_us(self) -> int | None:
         """Tells when the next script wants to run; None: none does."""
-        times = [
-            s.wake_us for s in self._slots if s is not None and s.wake_us is not None
-        ]
-        return min(times) if times else None
+        times = [script.wake_us for script in self._slots.values()]
+        return min((time for time in times if time is not None), default=None)
 
     def run(self, now_us: int, execute: Execute) -> None:
         """Runs every script that is due."""
-        for script in self._slots:
-            if script is not None:
-                script.run(now_us, execute)
+        for script in self.all():
+            script.run(now_us, execute)
 
     def waited_bits(self) -> int:
         """Returns the bits of the GPIO that scripts wait for."""
         bits = 0
-        for script in self._slots:
-            if script is not None:
-                bits |= script.wait_bits
+        for script in self._slots.values():
+            bits |= script.wait_bits
         return bits
 
     def store(self, request: Request, now_us: int) -> int:
         """Answers PROC: stores a script; returns its slot, or an error."""
-        free = [n for n, script in enumerate(self._slots) if script is None]
+        free = [number for number in range(SLOTS) if number not in self._slots]
         if not free:
             return Err.NO_SCRIPT_ROOM
         try:
             instructions = parse(request.ext)
         except ScriptError as fault:
             return fault.error
-        self._slots[free[0]] = Script(instructions, run_program, now_us)
+        script = Script(instructions, run_program, now_us)
+        self._slots = dict(sorted({**self._slots, free[0]: script}.items()))
         return free[0]
 
     def start(self, request: Request, now_us: int) -> int:
@@ -111,16 +109,14 @@ class Scripts:
         def look(at_us: int) -> Outcome:
             if script.state(at_us) is RunState.RUNNING:
                 return Wait(at_us + DELETE_POLL_US, look)
-            self._slots[number] = None
+            del self._slots[number]
             self._dying.discard(number)
             return 0
 
         return look(now_us)
 
     def _get(self, number: int) -> Script | None:
-        if number >= SLOTS or number in self._dying:
-            return None
-        return self._slots[number]
+        return None if number in self._dying else self._slots.get(number)
 
     def _checked(self, request: Request) -> Script | int:
         if request.p1 >= SLOTS:

@@ -41,6 +41,10 @@ class Watchdogs:
                 last = levels
             self._timers[gpio] = (timeout_us, since_us)
 
+    def next_us(self) -> int | None:
+        """Tells when the next one fires if no pin changes; None: none is set."""
+        return min((sum(timer) for timer in self._timers.values()), default=None)
+
     def fired(self, now_us: int) -> int:
         """Returns a bit for each watchdog that has fired; it runs again."""
         bits = 0
