@@ -34,6 +34,13 @@ void tree_folder_complain(const struct tree_folder *folder, uint64_t *errors,
     free(path);
 }
 
+static bool is_unfinished(const struct stat *state)
+{
+    /* A folder may have got the set-group-id bit from the one above. */
+    return S_ISDIR(state->st_mode) && state->st_uid == geteuid() &&
+           (state->st_mode & 05777) == TREE_UNFINISHED;
+}
+
 /* Which attributes of its source a folder gets when all is in it. One that was there has
  * got a new time by what was put into it; its mode is its own, but for DST itself. */
 static enum tree_keep what_to_keep(const struct rdcp_options *options, int fd, bool made,
@@ -44,7 +51,7 @@ static enum tree_keep what_to_keep(const struct rdcp_options *options, int fd, b
         return KEEP_ALL;
     if (fstat(fd, &state) < 0 || state.st_uid != geteuid())
         return KEEP_NOTHING;
-    if (tree_is_unfinished(&state))
+    if (is_unfinished(&state))
         return KEEP_ALL;
     return named ? KEEP_TIMES : KEEP_NOTHING;
 }
@@ -208,13 +215,6 @@ void tree_folder_free(struct tree_folder *folder)
     free(folder);
 }
 
-bool tree_is_unfinished(const struct stat *state)
-{
-    /* A folder may have got the set-group-id bit from the one above. */
-    return S_ISDIR(state->st_mode) && state->st_uid == geteuid() &&
-           (state->st_mode & 05777) == TREE_UNFINISHED;
-}
-
 /* The last component of `path` is the name of what is to come; cuts it off. */
 static int open_beside(struct tree_base *base, char *path, bool folder)
 {
@@ -243,7 +243,7 @@ int tree_base_open(struct tree_base *base, const char *target, bool single,
     if (base->fd >= 0) {
         result = 0;
         if (single && folder && fstat(base->fd, &state) == 0 &&
-            tree_is_unfinished(&state))
+            is_unfinished(&state))
             base->rename = allocated(strdup(""));
     } else if (errno == ENOENT || errno == ENOTDIR) {
         if (single)

@@ -56,7 +56,6 @@ void tree_folder_free(struct tree_folder *folder);
 /* A folder that is being filled: no one else comes in, and the sticky bit, which
  * nothing here has otherwise, tells the next run that its attributes are to come. */
 enum { TREE_UNFINISHED = 01700 };
-bool tree_is_unfinished(const struct stat *state);
 
 /* Where DST is: which folder the names of a stream go into, as cp decides. */
 struct tree_base {

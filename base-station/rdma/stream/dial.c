@@ -40,6 +40,18 @@ struct dialing {
     struct trouble unproven; /* why one that answered was none for us */
 };
 
+/* How much memory may be pinned for RDMA. */
+static uint64_t pinned_limit(void)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct sets[2] = {{0}};
+    struct rlimit limit;
+    bool all = syscall(SYS_capget, &header, sets) == 0 &&
+               sets[0].effective & 1u << CAP_IPC_LOCK;
+    return all || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY
+               ? UINT64_MAX : limit.rlim_cur;
+}
+
 int hello_of_options(struct hello *mine, const struct options *options, int transport,
                      struct trouble *trouble)
 {
@@ -340,23 +352,6 @@ enum {
     OTHERS = 24 << 10,      /* small records, door bells, queues of a few ... */
     EACH = 256,             /* ... and what each credit more adds to the queues */
 };
-
-static int may_pin_all(void)
-{
-    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct sets[2] = {{0}};
-    return syscall(SYS_capget, &header, sets) == 0 &&
-           sets[0].effective & 1u << CAP_IPC_LOCK;
-}
-
-uint64_t pinned_limit(void)
-{
-    struct rlimit limit;
-    if (may_pin_all() || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 ||
-        limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    return limit.rlim_cur;
-}
 
 uint64_t pinned_need(const struct hello *hello)
 {

@@ -26,10 +26,6 @@ int meet_next(struct meeting *meeting, struct transport *transport,
 struct transport *dial(const struct options *options, const struct key *key,
                        struct meeting *meeting, struct trouble *trouble);
 
-/* How much memory may be pinned for RDMA: RLIMIT_MEMLOCK, or UINT64_MAX where it does not
- * hold (CAP_IPC_LOCK). */
-uint64_t pinned_limit(void);
-
 /* What a side pins that offers this: its ring, queues and small records; a receiver
  * also receives for the records that are not data. */
 uint64_t pinned_need(const struct hello *hello);

@@ -15,10 +15,9 @@
     "  --bind ADDR                   this machine's address to use\n"                  \
     "  --encrypt, --sign, --plain    protect the data; without, as --encrypt beyond\n"   \
     "                                loopback; the safer of both ends' holds\n"        \
-    "  --checksum xxh3|none         --chunk BYTES  --credits N\n"                     \
+    "  --checksum xxh3|none          --chunk BYTES  --credits N\n"                     \
     "  --timeout S (10)              the other end's silence, 0 = no limit\n"          \
     "  --idle-timeout S (0)          the data's silence\n"                             \
-    "  --connect-timeout S           \n"                                               \
     "  -v, --verbose  --json         what was moved, how fast\n"                       \
     "  --no-progress                 -v without it on a terminal\n"                    \
     "  --help  --version\n"
@@ -28,6 +27,7 @@ static const char usage_send[] =
     "Sends stdin, a file or a command's output to an rdrecv.\n"
     "  --rate BYTES                  a second, at most\n"
     "  --finish-timeout S (3600)     from the end of the data to its confirmation\n"
+    "  --connect-timeout S (10)      until the receiver has proved, 0 = no limit\n"
     COMMON_USAGE;
 
 static const char usage_receive[] =
@@ -37,6 +37,7 @@ static const char usage_receive[] =
     "  --sync                        sync the file and its folder\n"
     "  --announce-fd N               where to say port, transports, addresses\n"
     "  --port LOW-HIGH               one of these, for PORT 0\n"
+    "  --connect-timeout S (0)       until a sender has proved, 0 = no limit\n"
     COMMON_USAGE;
 
 enum kind {
