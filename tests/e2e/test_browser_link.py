@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.driver import Driver, free
-from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
+from tests.e2e.harness import SMALL, PinWatch, RunningBench, wait_for
 from tests.e2e.proxy import Link
 from tests.e2e.seat import (
     at_the_wheel,
@@ -23,7 +23,7 @@ from tests.e2e.seat import (
 )
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 DEAF = """
 const Whole = WebSocket;
 window.WebSocket = class extends Whole {

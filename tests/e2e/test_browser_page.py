@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
-from tests.e2e.harness import STRIP, RunningBench, started
+from tests.e2e.harness import SMALL, RunningBench, started
 from tests.e2e.seat import at_the_wheel, opened, until, violations
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 FIRST_SCREEN_BYTES = 150_000
 STATUS = "fetch('/api/status').then((answer) => answer.json())"
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from fpvcar.recordings import messages, reader
-from tests.e2e.harness import STRIP, RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.recording import files
 from tests.e2e.seat import (
     GAMEPAD,
@@ -20,7 +20,7 @@ from tests.e2e.seat import (
 )
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 
 
 def texts(bench: RunningBench) -> list[str]:

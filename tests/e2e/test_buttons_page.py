@@ -11,10 +11,11 @@ from fpvcar import paths
 from fpvcar.bench import soc as chips
 from fpvcar.buttons.game import PATIENCE_S
 from fpvcar.config import profiles
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import touching, until, violations
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = SMALL
 LOOKS = list(profiles.load(paths.HARDWARE / "bench.toml").buttons.values())
 WORDS = """
 [...document.querySelectorAll('body *')].filter((one) =>

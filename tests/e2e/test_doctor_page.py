@@ -14,12 +14,12 @@ from playwright.sync_api import Page
 from fpvcar.doctor.collect import LEAST_TIMEOUT
 from fpvcar.doctor.report import Report, as_json
 from tests.e2e.driver import Driver
-from tests.e2e.harness import STRIP, RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import grown_up, opened, until
 from tests.rigs.doctor import THROTTLED, PlayedMachine, examined, healthy, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 ROUTE = "**/api/doctor"
 ASK = "fetch('/api/doctor', {method: 'POST'}).then((one) => one.text())"
 SAYS = "document.querySelector('#doctor [role=status]')?.textContent"

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.e2e.driver import Driver, make_whole, sit_down
-from tests.e2e.harness import STRIP, RunningBench, started, wait_for
+from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.hostile import HOLDERS, plug
 from tests.e2e.seat import grown_up, opened, until
 from tests.e2e.test_hostile import start
@@ -23,7 +23,7 @@ NEWCOMER_S = 3.0
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
     """A bench whose camera costs little."""
-    with started(tmp_path_factory.mktemp("bench"), STRIP) as running:
+    with started(tmp_path_factory.mktemp("bench"), *SMALL) as running:
         yield running
 
 

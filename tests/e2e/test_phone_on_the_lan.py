@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from fpvcar import paths
 from fpvcar.config import profiles
-from tests.e2e.harness import RunningBench, started, wait_for
+from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.phone import drive_code, on_the_lan, take_wheel
 from tests.e2e.seat import grown_up, holds, opened, probe, stands, until, violations
 from tests.rigs.lan import Lan
@@ -37,7 +37,7 @@ def lan_bench(
     tmp_path_factory: pytest.TempPathFactory, lan: Lan
 ) -> Iterator[RunningBench]:
     """A bench that is open to the LAN."""
-    with started(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0") as running:
+    with started(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0", *SMALL) as running:
         yield running
 
 

@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, Route
 
-from tests.e2e.harness import STRIP, RunningBench
+from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.seat import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 COUNT, PAGE, LAST_MS, EVERY_MS = 3050, 100, 1_763_755_200_000, 7_200_000
 FRAMES = 120
 FRAME_MOST_MS = 167.0
