@@ -24,7 +24,7 @@ from tests.e2e.harness import STRIP, PinWatch, RunningBench, started, wait_for
 from tests.e2e.stopping import Cause, Run, reason
 
 pytestmark = pytest.mark.e2e
-RUNS, SOAK_RUNS = 3, 20
+RUNS, SOAK_RUNS = 2, 20
 SPOILT_MOST = 2
 """Of a row's runs: a car that stops too early for another reason is no busy machine."""
 SILENT_S = 0.30
