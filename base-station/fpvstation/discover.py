@@ -39,7 +39,7 @@ async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
     """Listens for so long; `interfaces`: addresses of this machine's, none for all.
     Raises Lacking, OSError."""
     try:
-        from zeroconf import InterfaceChoice
+        from zeroconf import DNSQuestionType, InterfaceChoice
         from zeroconf.asyncio import (
             AsyncServiceBrowser,
             AsyncServiceInfo,
@@ -54,13 +54,17 @@ async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
         def heard(name: str, **_: object) -> None:
             names.add(name)
 
-        browser = AsyncServiceBrowser(here.zeroconf, TYPE, handlers=[heard])
+        # What is answered to one alone goes to any program that shares the port: avahi.
+        to_all = DNSQuestionType.QM
+        browser = AsyncServiceBrowser(
+            here.zeroconf, TYPE, handlers=[heard], question_type=to_all
+        )
         await asyncio.sleep(seconds)
         await browser.async_cancel()
         found = []
         for name in sorted(names):
             info = AsyncServiceInfo(TYPE, name)
-            if await info.async_request(here.zeroconf, ANSWER_MS):
+            if await info.async_request(here.zeroconf, ANSWER_MS, to_all):
                 addresses = tuple(info.parsed_scoped_addresses())
                 host = (info.server or "").rstrip(".")
                 label = name.removesuffix(f".{TYPE}")
