@@ -33,6 +33,16 @@ FINE_PWM = "--set=motors.{}.pwm_hz = 500"
 PIN_STEP = 1 / 400
 """Of that PWM: pigpio counts it in 5 us; one of 4000 Hz has 50 steps only."""
 EXPORT = "fetch('/api/calibration/profile').then((answer) => answer.text())"
+LATE = """() => {
+  const ask = window.fetch;
+  window.fetch = async (url, ...more) => {
+    const answer = await ask(url, ...more);
+    const ms = /keep/.test(url) ? 500 : /calibration$/.test(url) ? 1000 : 0;
+    await new Promise((done) => setTimeout(done, ms));
+    return answer;
+  };
+}"""
+"""What the car says to "keep", and its list, come late: meanwhile it has no step."""
 SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
@@ -109,8 +119,11 @@ def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
     assert any(sample.duties[2] > 0.0 for sample in watch.samples)
     assert not any(sample.duties[0] or sample.duties[3] for sample in watch.samples)
     one(page, "say-right").click()
+    page.evaluate(LATE)
     one(page, "calibration-keep").click()
     until(page, f"{SAYS} === 'Kept.'")
+    page.wait_for_timeout(1500)
+    assert page.evaluate(SAYS) == "Kept.", "and not that the step has ended"
     now = json.loads(file.read_text())
     assert now["changes"][0]["values"] == {"motors.steer.invert": True}
     text = page.evaluate(EXPORT)

@@ -39,6 +39,7 @@ export class Calibration {
     this.motion = new Motion();
     this.looks = false;
     this.told = false;
+    this.keeps = false;
     this.style();
   }
 
@@ -152,12 +153,13 @@ export class Calibration {
           this.heard(view, await API.say(word, figures ?? []))),
         keep: () => {
           this.hold.up();
+          this.keeps = true; // which ends the step: that it is none is no news then
           void this.tried(async () => {
             const all = await API.keep();
             this.parts.kept();
             this.close();
             this.list(all, W.calibration.kept);
-          });
+          }).finally(() => { this.keeps = false; });
         },
         back: () => {
           this.close();
@@ -189,6 +191,7 @@ export class Calibration {
       try {
         const step = await API.step();
         if (this.view !== view) return;
+        if (this.keeps) continue;
         if (step === null) {
           await this.open(W.calibration.ended);
           return;
