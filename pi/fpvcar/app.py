@@ -101,7 +101,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     senses = SensorSuite(ranges, battery, computer)
     car_recorder = CarRecorder(
         profile, directory,
-        Sources(ranges.status, senses.battery, camera.request_key,
+        Sources(ranges.status, ranges.measured, senses.battery, camera.request_key,
                 tuple(buttons_of(profile))),
     )  # fmt: skip
     recorder, feed = car_recorder.recorder, car_recorder.feed

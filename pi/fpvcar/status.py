@@ -23,6 +23,16 @@ class Range(Struct, frozen=True):
     state: str = "ok"
 
 
+class Measured(Struct, frozen=True):
+    """One measurement of a range sensor, at `at_s` of CLOCK_MONOTONIC. `range_m` is
+    None for "no target"."""
+
+    name: str
+    bearing_deg: float
+    range_m: float | None
+    at_s: float
+
+
 class Battery(Struct, frozen=True):
     """The pack. `share` is the charge that is left, 0 to 1, by voltage.
 

@@ -165,7 +165,7 @@ class Drive:
         self._walls: dict[str, tuple[float, float | None, str]] = {}
         feed = Feed(
             self,  # type: ignore[arg-type]
-            Sources(lambda _: (), lambda _: None, lambda: True),
+            Sources(lambda _: (), tuple, lambda _: None, lambda: True),
         )
         self.control = Control(
             self.profile, lambda duties, now_ns: True,

@@ -28,7 +28,7 @@ def main() -> int:
     folder, *overrides = sys.argv[1:]
     profile = profiles.load(paths.HARDWARE / "bench.toml", overrides)
     size = round(profile.camera.bitrate / 8 * PICTURE_S)
-    sources = Sources(lambda _: (), lambda _: None, lambda: True)
+    sources = Sources(lambda _: (), tuple, lambda _: None, lambda: True)
     recorder = CarRecorder(profile, Path(folder), sources).recorder
     ending = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ending.set())

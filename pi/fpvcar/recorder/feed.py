@@ -19,13 +19,13 @@ from fpvcar.drive.control import Stepped
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
 from fpvcar.recordings.points import points_of
-from fpvcar.status import Battery, Range, Recording
+from fpvcar.status import Battery, Measured, Range, Recording
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
 
 SECOND_S = 1.0
 NEWER_S = 0.0005
-"""Two ranges measured within this are one."""
+"""Two voltages measured within this are one."""
 BATTERY_S = 0.04
 """How often the battery is looked at, which is measured 12 times a second."""
 AGAIN_S = 10
@@ -58,10 +58,15 @@ def harmless(
 
 
 class Sources(NamedTuple):
-    """What the feed reads, or asks, by itself. `request_key` asks the camera for a key
-    frame; `buttons` are their names, in the order of a View's bits."""
+    """What the feed reads, or asks, by itself.
+
+    `ranges` is how each sensor is now, `measured` takes out what they measured since
+    it was called last. `request_key` asks the camera for a key frame; `buttons` are
+    their names, in the order of a View's bits.
+    """
 
     ranges: Callable[[float], Sequence[Range]]
+    measured: Callable[[], Sequence[Measured]]
     battery: Callable[[float], Battery | None]
     request_key: Callable[[], bool]
     buttons: Sequence[str] = ()
@@ -88,7 +93,7 @@ class Feed:
         self._recorder, self._sources = recorder, sources
         self._last_event: tuple[str, gate.Latches] | None = None
         self._battery, self._battery_due_s = (-1.0, ""), 0.0
-        self._seen: dict[str, tuple[float, str]] = {}
+        self._states: dict[str, str] = {}
         self._lasting: dict[str, messages.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
         self._driven = False
@@ -234,21 +239,26 @@ class Feed:
         self._recorder.note(decision.words, level, messages.GATE)
 
     def _read_ranges(self, ranges: Sequence[Range], now_s: float) -> None:
-        for one in ranges:
-            at_s = -1.0 if one.age_s is None else now_s - one.age_s
-            before_s, state = self._seen.get(one.name, (-1.0, ""))
-            if at_s - before_s < NEWER_S and one.state == state:
-                continue
-            self._seen[one.name] = (at_s, one.state)
-            good = one.state == "ok"
-            reading = messages.Reading(
-                one.bearing_deg, one.range_m if good else None, one.state
-            )
-            when_ns = round(at_s * 1e9) if good and at_s > 0.0 else None
-            self._recorder.put(messages.RANGE + one.name, reading, when_ns)
-            shown_ns = round(now_s * 1e9) if when_ns is None else when_ns
-            arc = partial(points_of, shown_ns + self._recorder.offset_ns, reading)
-            self._recorder.put(messages.POINTS + one.name, arc, when_ns)
+        """All that was measured, and each sensor that has something else to say."""
+        for one in self._sources.measured():
+            when_ns = round(one.at_s * 1e9)
+            self._put_range(one.name, when_ns, one.bearing_deg, one.range_m, "ok")
+        for sensor in ranges:
+            name, state = sensor.name, sensor.state
+            if state != self._states.get(name):
+                self._states[name] = state
+                if state != "ok":
+                    now_ns = round(now_s * 1e9)
+                    self._put_range(name, now_ns, sensor.bearing_deg, None, state)
+
+    def _put_range(
+        self, name: str, when_ns: int, bearing_deg: float, range_m: float | None,
+        state: str,
+    ) -> None:  # fmt: skip
+        reading = messages.Reading(bearing_deg, range_m, state)
+        self._recorder.put(messages.RANGE + name, reading, when_ns)
+        arc = partial(points_of, when_ns + self._recorder.offset_ns, reading)
+        self._recorder.put(messages.POINTS + name, arc, when_ns)
 
     def _read_battery(self, now_s: float) -> None:
         battery = self._sources.battery(now_s)

@@ -14,6 +14,7 @@ from fpvcar import config, status
 from fpvcar.sensors.reading import LastReading, RangeThread
 from fpvcar.sensors.tof import TofThread
 from fpvcar.sensors.ultrasonic import UltrasonicThread
+from fpvcar.status import Measured
 
 
 class Ranges:
@@ -72,6 +73,11 @@ class Ranges:
     def status(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a sensor, in the profile's order."""
         return tuple(one.status(now_s) for one in self._readings)
+
+    def measured(self) -> list[Measured]:
+        """Takes out what was measured since the last call, each sensor's in order."""
+        unread = [one.unread for one in self._readings]
+        return [one.popleft() for one in unread for _ in range(len(one))]
 
     def readings(self) -> dict[str, int]:
         """How often each sensor measured since the start."""

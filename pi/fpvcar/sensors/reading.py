@@ -1,8 +1,9 @@
 """The last reading of a range sensor: how far, when, and what is wrong with it."""
 
 import math
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fpvcar import config, status
 from fpvcar.status import NOISY
@@ -11,6 +12,8 @@ from fpvcar.threads import Worker
 JUMP_M, JUMP_SHARE = 0.1, 0.2
 """A range that jumps by more, in metres and as a share, is noise: see noise.py."""
 NEVER_S = -math.inf
+UNREAD_MOST = 32
+"""Measurements that wait for the recorder: a second of the fastest sensor."""
 
 
 @dataclass
@@ -25,6 +28,10 @@ class LastReading:
     readings: int = 0
     offset_m: float = 0.0
     """Added to each range."""
+    unread: deque[status.Measured] = field(
+        default_factory=lambda: deque(maxlen=UNREAD_MOST)
+    )
+    """Measurements that nobody has taken out yet; the oldest go first."""
 
     def update(self, range_m: float | None, state: str, now_s: float) -> None:
         """Takes a measurement; only an "ok" one sets the range and its age."""
@@ -35,6 +42,9 @@ class LastReading:
             )
             self.at_s = now_s
             self.readings += 1
+            self.unread.append(
+                status.Measured(self.name, self.bearing_deg, self.range_m, now_s)
+            )
 
     def noisy(self, nearest: float | None) -> None:
         """Keeps the nearest of readings that jump; its age goes on."""

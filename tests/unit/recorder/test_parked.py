@@ -116,7 +116,9 @@ def test_what_may_yet_be_kept_is_not_taken_before() -> None:
 
 
 def car(rig: Rig) -> Feed:
-    return Feed(rig.recorder, Sources(lambda _: (), lambda _: None, lambda: True))
+    return Feed(
+        rig.recorder, Sources(lambda _: (), tuple, lambda _: None, lambda: True)
+    )
 
 
 def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:

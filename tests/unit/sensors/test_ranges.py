@@ -16,7 +16,7 @@ from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
 from fpvcar.sensors.ranges import Ranges
-from fpvcar.sensors.reading import LastReading
+from fpvcar.sensors.reading import UNREAD_MOST, LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
 from tests.rigs.vl53l0x import Rig
 from tests.rigs.wheels import Chip, until
@@ -291,3 +291,18 @@ def test_an_offset_is_added_from_the_moment_it_is_known() -> None:
     assert front.range_m == pytest.approx(0.25)
     front.noisy(None)
     assert front.range_m is None
+
+
+def test_what_was_measured_is_taken_out_once_and_in_order() -> None:
+    ranges = Ranges(profiles.load(paths.HARDWARE / "bench.toml"))
+    front, other = ranges._readings[:2]
+    for number in range(UNREAD_MOST + 2):
+        front.update(0.1 * number, "ok", float(number))
+    other.update(None, "ok", 1.0)
+    other.update(None, "no answer", 2.0)
+    taken = ranges.measured()
+    assert [one.at_s for one in taken if one.name == front.name] == [
+        float(number) for number in range(2, UNREAD_MOST + 2)
+    ], "the oldest went"
+    assert taken[-1] == status.Measured(other.name, other.bearing_deg, None, 1.0)
+    assert len(taken) == UNREAD_MOST + 1 and not ranges.measured()
