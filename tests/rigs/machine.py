@@ -21,7 +21,7 @@ from tests.rigs.hub import CODES, PROFILE, FakeCamera, FakeLights
 PINS = PROFILE.motor_pins()
 MS = 1_000_000
 STEP_NS = 5 * MS
-TICK_NS = 20 * MS
+STATE_NS = 20 * MS
 OFF_NS = 300 * MS
 RANGE_AGE_S = 0.03
 WAYS = {"front": 1.0, "rear": -1.0}
@@ -115,7 +115,7 @@ class WiredCar:
         )  # fmt: skip
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))
-        self.next_tick_ns = self.now_ns
+        self.next_state_ns = self.now_ns
 
     def start_wheels(self) -> None:
         self.wheels = Wheels(PROFILE, self.connect, self.helper)
@@ -189,9 +189,9 @@ class WiredCar:
                 self.answers += self.wheels.tick(self.now_ns)
             if self.now_ns >= self.run_until_ns:
                 self.hear([])
-                if self.now_ns >= self.next_tick_ns:
-                    self.next_tick_ns = self.now_ns + TICK_NS
-                    self.control.step()
+                self.control.tick()
+                if self.now_ns >= self.next_state_ns:
+                    self.next_state_ns = self.now_ns + STATE_NS
                     self.hub.broadcast()
             self.whatever_moves_was_wished()
             self.no_wall_is_driven_at()

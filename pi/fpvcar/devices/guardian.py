@@ -38,8 +38,8 @@ from fpvcar import memory
 from fpvcar.devices.pins import PinsLost
 
 PATIENCE_S = 0.2
-"""A setpoint lasts for 0.1 s, and at its end `wheels` itself stops the car: it hangs if
-it is silent for 0.1 s more."""
+"""A setpoint lasts for 0.12 s, and at its end `wheels` itself stops the car: it hangs
+if it is silent for longer."""
 ANSWER_S = 0.1
 """A guardian that takes longer hangs: nobody stops the motors when we die."""
 START_S = 2.0

@@ -1,7 +1,8 @@
 """The gate's owner: the only part of `run` that sends setpoints to `wheels`.
 
 It holds the driver's last fresh wish and the latches, runs the gate on every wish
-and at most 20 ms after the last run, mixes, and sends. It opens and closes nothing.
+and whenever time alone may change what it decides, mixes, and sends. It opens and
+closes nothing.
 """
 
 import logging
@@ -21,6 +22,10 @@ from fpvcar.status import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
+"""The gate's tick while a motor comes up to its wish, or an obstacle limits it."""
+RENEW_S = 0.045
+"""The tick while nothing changes: just longer than the 40 ms between two wishes of a
+page, and short enough for a lease to outlive a loop that stands still for 75 ms."""
 EARLY_S = 0.002
 """So much before it is due the gate runs all the same: a wish some microseconds later
 than a tick does not wake the loop twice for each."""
@@ -112,7 +117,7 @@ class Control:
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
         self._slew = mixing.Slew()
-        self._stepped_ns = 0
+        self._stepped_ns, self._tick_s = 0, 0.0
         self._put_off: Callable[[float], None] = lambda seconds: None
 
     # --- what drivers and grown-ups do ---
@@ -122,7 +127,7 @@ class Control:
         self._hear()  # what the wheels stopped for counts before what is wished
         self._wish = Wish(throttle, steer, now_s)
         self.step()
-        self._put_off(TICK_S)
+        self._put_off(self._tick_s)
 
     def let_go(self) -> None:
         """A stale neutral stops the car. It is not fresh: it does not arm the gate."""
@@ -250,6 +255,7 @@ class Control:
             mixing.supply_v(volts, self._profile.battery), slew, now_s,
         )  # fmt: skip
         self._send(self.duties, now_ns)
+        self._tick_s = self._next_tick_s(world, slew, now_s)
         after = self.decision
         self._save_changes(after.latches.hold)
         if self._watcher is not None:
@@ -302,19 +308,33 @@ class Control:
         self.free = self._guard.look(self._seen, now_s, self.decision.throttle)
         return self.free if self.guard_mode == "limit" else Free()
 
+    def _next_tick_s(
+        self, world: gate.World, before: mixing.Slew, now_s: float
+    ) -> float:
+        """How soon the gate is to run again: before time alone changes what it
+        decides. `before`: where the motors were, by the run before this one."""
+        decision, wish = self.decision, self._wish
+        if decision.reason == "nobody":
+            return IDLE_TICK_S
+        if decision.neutral or wish is None:
+            return RENEW_S
+        free = world.free.ahead if wish.throttle > 0.0 else world.free.back
+        if free < 1.0 or self._slew[:2] != before[:2]:
+            return TICK_S
+        return min(RENEW_S, gate.holds_s(wish, world, now_s, self._profile.gate))
+
     @property
     def due_in_s(self) -> float:
         """How long until the gate is to run again, if no wish comes before."""
-        tick_s = IDLE_TICK_S if self.decision.reason == "nobody" else TICK_S
-        return tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
+        return self._tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 
     def timed(self, put_off: Callable[[float], None]) -> None:
         """Takes what puts the next tick off: after a wish has run the gate."""
         self._put_off = put_off
 
     def tick(self) -> float:
-        """Hears the wheels, and runs the gate if it is due: every 20 ms, or sooner by a
-        wish. Returns when to tick again."""
+        """Hears the wheels, and runs the gate if it is due. Returns when to tick again,
+        in s."""
         self._hear()
         if self.due_in_s <= EARLY_S:
             self.step()

@@ -146,6 +146,16 @@ def _blind(world: World, limits: config.Gate) -> bool:
     return world.picture_age_s is None or world.picture_age_s >= limits.blind_s
 
 
+def holds_s(wish: Wish, world: World, now_s: float, limits: config.Gate) -> float:
+    """How long a decision by this wish holds if nothing else comes: until the wish is
+    silence, or the picture so old that the car is blind."""
+    silent_s = wish.received_s + limits.silence_s - now_s
+    if world.picture_age_s is None or limits.blind == "ignore":
+        return silent_s
+    blind_s = limits.blind_s - world.picture_age_s
+    return min(silent_s, blind_s) if blind_s > 0.0 else silent_s
+
+
 def hold(latches: Latches, wanted: Hold) -> Latches:
     """Adds a hold; the one that is harder to clear stays."""
     if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(

@@ -6,9 +6,16 @@ import pytest
 
 from fpvcar import paths, status
 from fpvcar.config import profiles
-from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, TICK_S, Control, Inputs
+from fpvcar.drive.control import (
+    IDLE_TICK_S,
+    NO_PINS,
+    RENEW_S,
+    TICK_S,
+    Control,
+    Inputs,
+)
 from fpvcar.drive.gate import Cause
-from fpvcar.wheels.client import REST_LEASE_NS
+from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wire import down
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.control import PROFILE, Rig
@@ -27,7 +34,7 @@ def test_a_wish_puts_the_next_tick_off_to_a_tick_after_it() -> None:
     rig, later = Rig(), list[float]()
     rig.control.timed(later.append)
     rig.drive_off()
-    assert later == [TICK_S, TICK_S]
+    assert later == [RENEW_S, TICK_S], "it stands; it speeds up"
     assert rig.control.due_in_s == pytest.approx(TICK_S)
 
 
@@ -320,13 +327,59 @@ def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
     rig.control.step()
     assert rig.control.due_in_s == IDLE_TICK_S < REST_LEASE_NS / 1e9
     rig.wish(0.0)
-    assert rig.control.due_in_s == TICK_S
+    assert rig.control.due_in_s == RENEW_S
     rig.now_ns += 15_000_000
-    assert rig.control.due_in_s == pytest.approx(0.005)
+    assert rig.control.due_in_s == pytest.approx(RENEW_S - 0.015)
     rig.wish(0.5)
     assert rig.control.due_in_s == TICK_S
     rig.control.nobody(lost=False)
     assert rig.control.due_in_s == IDLE_TICK_S
+
+
+def test_a_setpoint_that_nothing_changes_is_renewed_in_time() -> None:
+    rig = Rig()
+    rig.drive_off()
+    for _ in range(100):
+        rig.now_ns += 40_000_000
+        rig.wish(1.0)
+    assert rig.control.due_in_s == RENEW_S
+    assert LEASE_NS / 1e9 - RENEW_S >= 0.075, "what a loop may stand still for"
+    rig.seen = (status.Range("front", 0.0, 0.6, 0.01, "ok"),)
+    rig.control.guard_mode = "limit"
+    rig.wish(1.0)
+    assert rig.control.due_in_s == TICK_S, "an obstacle limits it"
+    rig.wish(-1.0)
+    rig.now_ns += 40_000_000
+    rig.wish(-1.0)
+    assert rig.control.due_in_s == TICK_S, "it comes up to speed the other way"
+
+
+def test_the_gate_runs_when_a_wish_becomes_silence() -> None:
+    rig = Rig()
+    rig.drive_off()
+    for _ in range(100):
+        rig.tick()
+        rig.wish(1.0)
+    wished_ns = rig.now_ns
+    while rig.moving:
+        rig.now_ns += round(rig.control.due_in_s * 1e9)
+        rig.control.tick()
+    late_s = (rig.now_ns - wished_ns) / 1e9 - PROFILE.gate.silence_s
+    assert 0.0 <= late_s < 0.001
+
+
+def test_the_gate_runs_when_the_picture_is_too_old() -> None:
+    rig = Rig()
+    rig.drive_off()
+    for _ in range(100):
+        rig.tick()
+        rig.wish(1.0)
+    rig.picture_age_s = PROFILE.gate.blind_s - 0.03
+    rig.wish(1.0)
+    assert rig.control.due_in_s == pytest.approx(0.03)
+    rig.picture_age_s = PROFILE.gate.blind_s
+    rig.control.step()
+    assert not rig.moving and rig.cause is Cause.BLIND
 
 
 def test_a_weak_supply_halves_the_throttle_while_it_lasts() -> None:

@@ -21,11 +21,11 @@ from fpvcar.config.schema import CYCLE_S
 from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.fake import FakePins
-from fpvcar.drive import gate, mixing
-from fpvcar.drive.guard import Guard
+from fpvcar.drive.control import Control, Inputs
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
+from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.profiles import mx1508s
 from tests.rigs.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
@@ -33,6 +33,8 @@ from tests.unit.drive.test_guard import BENCH, LIMITS
 
 WORLDS, WORLDS_SOAK = 12, 200
 SENSOR_S = 0.031
+WISH_S = 0.04
+"""So often a page wishes; between two wishes the gate runs when it is due."""
 LATE_TICKS = 3
 """So long ago a VL53L0X began to measure what it tells now."""
 REAR, ECHO_US_PER_M, NO_ECHO_US = 3, 2e6 / 343.0, 38_000
@@ -51,17 +53,21 @@ class Drive:
     now_s: float = 100.0
     hardest_mps: float = 0.0
     fastest_mps: float = 0.0
-    decision: gate.Decision = field(init=False)
     reading: LastReading = field(default_factory=lambda: LastReading("front", 0.0))
-    eye_at, turned_deg, throttle_way, throttle = 0, 0.0, 1.0, 0.0
+    eye_at, turned_deg, throttle_way = 0, 0.0, 1.0
 
     def __post_init__(self) -> None:
-        self.dice, self.guard = random.Random(self.seed), Guard(self.profile.guard)
+        self.dice = random.Random(self.seed)
         self.world = self.in_a_room() if self.furnished else self.in_a_bare_room()
-        self.pins, self.slew = FakePins(), mixing.Slew()
+        self.pins = FakePins()
         self.bridge, _ = motor_drivers(self.profile, self.pins)
-        self.latches = gate.Latches(arm=None)
-        self.due_s = self.volts_due_s = self.now_s
+        self.control = Control(
+            self.profile, self.send,
+            Inputs(lambda _: 0.01, lambda _: self.volts, self.ranges),
+            lambda: None, lambda: round(self.now_s * 1e9),
+        )  # fmt: skip
+        self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 0, 0))
+        self.due_s = self.volts_due_s = self.wish_due_s = self.now_s
         self.volts = self.world.battery.volts
         self.past_m = deque[float](maxlen=LATE_TICKS + 1)
 
@@ -120,27 +126,31 @@ class Drive:
         """What is decided now the pins have a tick later."""
         self.now_s += TICK_S
         self.sense()
-        measured = self.faulty(self.reading.status(self.now_s))
-        free = self.guard.look([measured], self.now_s, self.throttle)
-        world = gate.World(0.01, None, 1.0, free)
-        wish = gate.Wish(throttle, 0.0, self.now_s)
-        self.decision = gate.decide(
-            wish, self.latches, world, self.now_s, self.profile.gate
-        )
         if self.now_s >= self.volts_due_s:
             self.volts = self.world.battery.volts
             self.volts_due_s = self.now_s + BATTERY_EVERY_S
-        duties, self.slew = mixing.mix(
-            self.decision.throttle, 0.0, self.profile.motors, self.volts, self.slew,
-            self.now_s,
-        )  # fmt: skip
-        self.throttle = self.decision.throttle
         drive, _ = mx1508s(self.profile)
         now = inputs(self.pins.duty(drive.forward), self.pins.duty(drive.reverse))
-        self.bridge.drive(duties[0], self.now_s)
+        if self.now_s >= self.wish_due_s:
+            if not self.control.driven():
+                self.control.wish(0.0, 0.0, self.now_s)  # it arms the gate
+            self.control.wish(throttle, 0.0, self.now_s)
+            self.wish_due_s = self.now_s + WISH_S
+        else:
+            self.control.tick()
+        self.bridge.tick(self.now_s)
         self.world.step(now)
         self.hardest_mps = self.world.hardest_mps
         self.fastest_mps = max(self.fastest_mps, abs(self.world.speed_mps))
+
+    def ranges(self, now_s: float) -> Sequence[status.Range]:
+        """For the gate."""
+        return [self.faulty(self.reading.status(now_s))]
+
+    def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
+        """For the gate."""
+        self.bridge.drive(duties[0], self.now_s)
+        return True
 
 
 class Backing(Drive):
@@ -255,7 +265,7 @@ def test_nothing_ahead_is_hit(soaking: bool, car: type[Drive], furnished: bool) 
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("car", "faults"), [(Failing, 40), (Sticking, 3)])
+@pytest.mark.parametrize(("car", "faults"), [(Failing, 30), (Sticking, 3)])
 def test_a_sensor_that_fails_on_the_way_lets_no_wall_be_hit(
     soaking: bool, car: type[Failing | Sticking], faults: int
 ) -> None:
