@@ -27,7 +27,8 @@ FLOORS = (
     ("devices", "wire", "wiring"),
     ("config", "garbage", "mcap", "status", "threads", "child", "noise", "memory",
      "parts", "paths", "watchdog", "system"),
-    ("arguments", "clock", "units", "files", "leash", "sd_notify"),
+    ("arguments", "clock", "units", "files", "leash", "sd_notify",
+     "timers"),
 )  # fmt: skip
 """From the roof down; `verbs` imports lazily what a verb needs."""
 SEAM = "devices.backends"

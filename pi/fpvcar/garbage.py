@@ -5,9 +5,10 @@ A full collection goes through every object that is younger than the start: 70 m
 setpoint. So it waits until they stand; young objects are collected all the while.
 """
 
-import asyncio
 import gc
 from collections.abc import Callable
+
+from fpvcar.timers import aligned_sleep
 
 LOOK_S = 1.0
 COLLECT_AT = 20
@@ -27,6 +28,6 @@ def hold_back() -> None:
 async def collect_while(still: Callable[[], bool]) -> None:
     """Collects what has gathered, while the wheels stand."""
     while True:
-        await asyncio.sleep(LOOK_S)
+        await aligned_sleep(LOOK_S)
         if gc.get_count()[2] >= COLLECT_AT and still():
             gc.collect()

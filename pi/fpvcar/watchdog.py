@@ -1,12 +1,12 @@
 """Ends a `run` whose event loop stands still, with all stacks in the log.
 
-    loop ---- beat, every 0.25 s ----> watchdog <---- look, every 0.25 s ---- a thread
+    loop ---- beat, every 0.5 s ----> watchdog <---- look, every 0.5 s ---- a thread
     no beat for 2 s: the stacks to stderr, exit status 70; the unit starts it again
 
 It brings the service back; it does not stop the car: `wheels` has done that long ago,
 when the deadline of the last setpoint passed.
 
-Only looks count, each for a quarter of a second at most: a process that was stopped,
+Only looks count, each for half a second at most: a process that was stopped,
 a machine that slept or was too busy to run this thread shows it a long time without a
 beat too, but few looks. A loop that holds the interpreter's lock holds this thread as
 well, and `wheels` have no such thread: the car stops all the same, by the lease or by
@@ -14,7 +14,6 @@ the dead man, but nothing starts those two again before units with a watchdog of
 own exist.
 """
 
-import asyncio
 import faulthandler
 import logging
 import os
@@ -25,9 +24,10 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from fpvcar import sd_notify
+from fpvcar.timers import aligned_sleep
 
 PATIENCE_S = 2.0
-LOOK_S = 0.25
+LOOK_S = 0.5
 STATUS = 70
 """EX_SOFTWARE of <sysexits.h>: tells it from every other end."""
 log = logging.getLogger("fpvcar.run")
@@ -85,6 +85,6 @@ async def run(
         while True:
             watchdog.beat()
             unit.beat(round(clock_s() * 1e9))
-            await asyncio.sleep(LOOK_S)
+            await aligned_sleep(LOOK_S)
     finally:
         ended.set()

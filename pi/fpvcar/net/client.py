@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fpvcar.timers import aligned_sleep
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     LINE_MAX,
@@ -75,4 +76,4 @@ class NetworkClient:
             if used != told:
                 self.wish(Used(used))
                 told = used
-            await asyncio.sleep(USED_S)
+            await aligned_sleep(USED_S)

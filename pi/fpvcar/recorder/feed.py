@@ -7,7 +7,6 @@ Nothing here may disturb its caller: a fault is logged once, and the car drives 
 is given here must not change afterwards: the recorder's thread encodes it.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
 from fpvcar.recordings.points import points_of
 from fpvcar.status import Battery, Measured, Range, Recording
+from fpvcar.timers import aligned_sleep
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
 
@@ -201,7 +201,7 @@ class Feed:
         """Records the health once a second; the recorder has its second then, too."""
         while True:
             self._second(health)
-            await asyncio.sleep(SECOND_S)
+            await aligned_sleep(SECOND_S)
 
     # --- the rest ---
 
