@@ -36,6 +36,8 @@ from fpvcar.wire.down import Error
 
 STATE_S = 0.1
 STATE_NOBODY_S = 1.0
+TIDY_S = 0.5
+"""While somebody drives: how often it is looked at whose time is over."""
 STATE_EARLY_S = 0.04
 """A state that is due so soon goes out with what answers a message: the loop wakes once
 for both. Who drives sends wishes as often."""
@@ -72,7 +74,7 @@ class Hub:
         self.sessions: list[Session] = []
         self.changed = changed
         self._put_off: Callable[[float], None] = lambda seconds: None
-        self._due_s = math.inf
+        self._due_s, self._tidied_s = math.inf, -math.inf
         self._profile, self._lights = profile, lights
         self._https_port, self._clock_s = https_port, clock_s
         name = functools.partial(video_id, key or secrets.token_bytes(KEY_BYTES))
@@ -196,7 +198,9 @@ class Hub:
 
     def _beat_early(self, now_s: float) -> None:
         """Sends this state now, and the next when it would have come: 10 a second."""
-        self.broadcast()
+        if now_s - self._tidied_s >= TIDY_S:
+            self._tidy(now_s)
+        self._show(now_s)
         self._due_s = max(self._due_s, now_s) + STATE_S
         self._put_off(self._due_s - now_s)
 
@@ -213,12 +217,20 @@ class Hub:
     def broadcast(self) -> None:
         """Sends the state to everybody, now."""
         now_s = self._clock_s()
+        self._tidy(now_s)
+        self._show(now_s)
+
+    def _tidy(self, now_s: float) -> None:
+        """Time passes, for seats, rights, sensors and the recorder's LED."""
+        self._tidied_s = now_s
         self._driving.tick(now_s)
         self.unlocking.tick(now_s)
         if self.sessions:
             self._here_s = now_s
         self._senses.attend(now_s - self._here_s < REST_AFTER_S)
         self._lights.record(self._recorder.status())
+
+    def _show(self, now_s: float) -> None:
         self._state.seq += 1
         here, head = len(self.sessions), self._settings.head_lights
         for session in self.sessions:

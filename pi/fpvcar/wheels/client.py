@@ -89,17 +89,19 @@ class WheelsClient:
     def hear(self) -> None:
         """Takes the answers that have come; whoever sends calls it as often.
 
-        The loop does not wake for each of them: fifty times a second that cost more
-        than all that they say. No stop waits for it: `wheels` stands before it answers
-        that it has stopped, and no motion is decided on while an answer is unheard.
-        What goes wrong here ends `_serve`.
+        The loop does not wake for each of them, and what follows the answer to the
+        newest setpoint waits for the next call: to find that nothing does costs as much
+        as all that they say. No stop waits for it: `wheels` stands before it answers
+        that it has stopped, and then refuses motion until it has had a zero. What goes
+        wrong here ends `_serve`.
         """
         connection, ended = self._socket, self._ended
         if connection is None or ended is None or ended.done():
             return
         try:
             for _ in range(HEAR_MOST):
-                self._take(connection.recv(PACKET_MAX))
+                if self._take(connection.recv(PACKET_MAX)):
+                    break
         except BlockingIOError:
             pass
         except Exception as fault:
@@ -107,19 +109,21 @@ class WheelsClient:
             self._set("absent")
             ended.set_exception(fault)
 
-    def _take(self, packet: bytes) -> None:
+    def _take(self, packet: bytes) -> bool:
+        """True for the answer to the newest setpoint: nothing else is waited for."""
         if not packet:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
         if isinstance(answer, str):
             self._on_why(answer)
-            return
+            return False
         self._unanswered_ns = None
         at_rest = answer.seq == self._seq and not self._sent_motion
         if at_rest or answer.status == Status.STOPPED:
             self._moves = False
         self._set("ok")
         self._on_answer(answer)
+        return answer.seq == self._seq and answer.status != Status.STOPPED
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         """Sends a setpoint that is good for its lease. False if it could not."""

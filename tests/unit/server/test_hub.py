@@ -9,7 +9,7 @@ import pytest
 from fpvcar import status
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
-from fpvcar.server.hub import REST_AFTER_S
+from fpvcar.server.hub import REST_AFTER_S, TIDY_S
 from fpvcar.server.session import Closing
 from fpvcar.wire import down, up
 from tests.rigs.hub import PROFILE, House, Visitor
@@ -371,6 +371,24 @@ def test_sensors_rest_when_nobody_was_here_for_a_while() -> None:
     house.hub.leave(ann.session)
     assert here(REST_AFTER_S - 0.1), "a lost link may come back"
     assert not here(0.2)
+
+
+def test_time_passes_for_the_rest_beside_a_driver_too() -> None:
+    """His wishes send the states, and put the timer off that does both."""
+    house = House()
+    ann, hub = house.visitor("Ann"), house.hub
+    hub._timed(lambda seconds: None)
+    hub._beat()
+    begin_s, looked_s = house.now_s, [house.now_s]
+    for tick in range(100):
+        house.now_s = begin_s + tick * 0.04
+        house.senses.here, before = False, hub._state.seq
+        ann.drive(0.5)
+        if house.senses.here:
+            looked_s.append(house.now_s)
+            assert hub._state.seq > before
+    pauses_s = [b - a for a, b in zip(looked_s, looked_s[1:], strict=False)]
+    assert 0.4 < min(pauses_s[1:]) and max(pauses_s) <= TIDY_S + 0.13
 
 
 @pytest.mark.parametrize(("wishes", "most_gap_ms"), [(True, 130), (False, 100)])

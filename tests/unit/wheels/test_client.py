@@ -144,6 +144,26 @@ async def test_setpoint_and_answer(
     assert observed.answers[0].seq == 1 and observed.states == ["ok"]
 
 
+async def test_what_follows_the_newest_answer_is_heard_next(
+    client: WheelsClient, wheels: Wheels, observed: Observed
+) -> None:
+    """The wheels stop by themselves right behind an answer, and once before one."""
+    await wheels.accept()
+    for _ in range(2):
+        client.send((0.25, 0.0), time.monotonic_ns())
+    wheels.answer(1)
+    wheels.answer(2)
+    wheels.answer(2, Status.STOPPED)
+    client.hear()
+    assert [one.seq for one in observed.answers] == [1, 2]
+    client.send((0.25, 0.0), time.monotonic_ns())
+    wheels.answer(3, Status.REFUSED)
+    client.hear()
+    assert [one.status for one in observed.answers[2:]] == [
+        Status.STOPPED, Status.REFUSED,
+    ]  # fmt: skip
+
+
 async def test_a_car_at_rest_has_a_longer_lease(
     client: WheelsClient, wheels: Wheels
 ) -> None:
