@@ -1,12 +1,16 @@
 """The packages, as `make deb` builds them, looked into without installing them."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from fpvcar.commands.setup import boards
+from fpvcar.config import profiles
+from fpvcar.doctor.checks import board
 from fpvcar.system import UNITS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
@@ -82,6 +86,18 @@ def test_it_depends_on_what_trixie_has(debs: Path) -> None:
         )
         least = wanted.split(">= ")[1].rstrip(")")
         output("dpkg", "--compare-versions", version, "ge", least)
+
+
+def test_apt_brings_what_the_cars_that_are_shipped_need() -> None:
+    """By itself, not as one of several: Raspberry Pi OS Lite has rpicam-apps-lite."""
+    (recommended,) = re.findall(
+        r"^Package: fpvcar\n(?:.+\n)*?Recommends: ((?:.+\n )*.+)\n",
+        (ROOT / "debian" / "control").read_text(), re.M,
+    )  # fmt: skip
+    sources = {profiles.load(path).camera.source for path in boards().values()}
+    cameras = {board.CAMERA_PACKAGES[one][0] for one in sources}
+    wanted = {*cameras, *board.NETWORK_PACKAGES}
+    assert wanted <= {one.strip() for one in recommended.split(",")}
 
 
 def test_byte_code_is_made_where_it_is_installed(debs: Path, tmp_path: Path) -> None:
