@@ -229,6 +229,23 @@ def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
     assert Path(pins_off.PINS).parent == Path(made[1])
 
 
+def test_bookworm_gets_each_file_that_the_package_has() -> None:
+    """But the one that goes back, and the station's."""
+    script = (UNITS.parent / "tools" / "install.sh").read_text()
+    (files,) = re.findall(r"^files\(\) \{\n.*?^\}\n", script, re.M | re.S)
+    listed = subprocess.run(
+        ["bash", "-euc", f"units=/u\n{files}files"], cwd=UNITS.parent, check=True,
+        capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    installed = {line.split()[0] for line in listed.splitlines()}
+    ours = {
+        str(path.relative_to(UNITS.parent))
+        for path in UNITS.rglob("*")
+        if path.is_file() and not path.name.startswith("fpvstation")
+    }
+    assert installed == ours - {"systemd/upgrade"}
+
+
 def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(
     tmp_path: Path,
 ) -> None:

@@ -29,6 +29,7 @@ files() {
         systemd/fpvcar.tmpfiles /etc/tmpfiles.d/fpvcar.conf \
         systemd/fpvcar.udev /etc/udev/rules.d/60-fpvcar.rules \
         systemd/system.conf.d/fpvcar.conf /etc/systemd/system.conf.d/fpvcar.conf \
+        systemd/fpvcar-network.rules /etc/polkit-1/rules.d/fpvcar-network.rules \
         systemd/avahi/fpvcar.service /etc/avahi/services/fpvcar.service
 }
 
@@ -53,7 +54,7 @@ packages() {
     armhf) wanted+=(gcc libc6-dev python3-dev) ;;
     esac
     # What only Raspberry Pi OS has; elsewhere the car says what it lacks.
-    for one in pigpio python3-picamera2 avahi-daemon; do
+    for one in pigpio python3-picamera2 avahi-daemon dnsmasq-base libnss-myhostname; do
         ! apt-cache show "$one" >/dev/null 2>&1 || wanted+=("$one")
     done
     say "Debian packages: ${wanted[*]}"
