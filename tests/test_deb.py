@@ -73,7 +73,7 @@ def test_units_users_and_the_helper_are_in_it(unpacked: Path) -> None:
         assert (unpacked / "usr/lib" / name / "fpvcar.conf").is_file(), name
     assert (unpacked / "lib/udev/rules.d/60-fpvcar.rules").is_file()
     assert (unpacked / "lib/systemd/system.conf.d/fpvcar.conf").is_file()
-    assert (unpacked / "etc/avahi/services/fpvcar.service").is_file()
+    assert not (unpacked / "etc").exists(), "what is there stays until a purge"
     helper = unpacked / "usr/lib/fpvcar/pins-off"
     assert helper.resolve().name == "pins_off.py" and helper.resolve().is_file()
 

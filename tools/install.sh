@@ -29,8 +29,7 @@ files() {
         systemd/fpvcar.tmpfiles /etc/tmpfiles.d/fpvcar.conf \
         systemd/fpvcar.udev /etc/udev/rules.d/60-fpvcar.rules \
         systemd/system.conf.d/fpvcar.conf /etc/systemd/system.conf.d/fpvcar.conf \
-        systemd/fpvcar-network.rules /etc/polkit-1/rules.d/fpvcar-network.rules \
-        systemd/avahi/fpvcar.service /etc/avahi/services/fpvcar.service
+        systemd/fpvcar-network.rules /etc/polkit-1/rules.d/fpvcar-network.rules
 }
 
 remove() {

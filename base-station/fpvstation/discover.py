@@ -1,6 +1,6 @@
 """Who announces itself as a car on this network, by mDNS (RFC 6762, RFC 6763).
 
-A car's avahi does that: /etc/avahi/services/fpvcar.service.
+A car's avahi does that, as `fpvcar setup` tells it.
 """
 
 import asyncio

@@ -38,12 +38,26 @@ dtparam=strict_gpiod
 MODULES = "etc/modules-load.d/fpvcar.conf"
 WIFI = "etc/NetworkManager/conf.d/fpvcar.conf"
 SYSCTL = "etc/sysctl.d/90-fpvcar.conf"
+AVAHI = "etc/avahi/services/fpvcar.service"
+ANNOUNCED = """\
+<?xml version="1.0" standalone="no"?>
+<!DOCTYPE service-group SYSTEM "avahi-service.dtd">
+<!-- What a base station finds the car by: fpvstation cars. -->
+<service-group>
+  <name replace-wildcards="yes">%h</name>
+  <service>
+    <type>_fpvcar._tcp</type>
+    <port>8081</port>
+  </service>
+</service-group>
+"""
 OWN_FILES = {
     MODULES: "# sensors, by /dev/i2c-N\ni2c-dev\n",
     WIFI: "# With power save a command takes a second and more, now and then.\n"
     "[connection]\nwifi.powersave=2\n",
     SYSCTL: "# A lost packet goes again 30 ms after a round trip, not 200.\n"
     "# The minus: Linux before 6.11 cannot.\n-net.ipv4.tcp_rto_min_us = 30000\n",
+    AVAHI: ANNOUNCED,
 }
 """Files of ours in folders of others."""
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")

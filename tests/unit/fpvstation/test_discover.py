@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
+from fpvcar.commands import setup
 from fpvstation.__main__ import main
 from fpvstation.cars import HTTPS_PORT
 from fpvstation.discover import LACKING, TYPE, Found, look
 
 LOOPBACK = "127.0.0.1"
-ANNOUNCED = (
-    Path(__file__).parents[3] / "systemd" / "avahi" / "fpvcar.service"
-).read_text()
 PORT = 8081
 
 
@@ -72,7 +70,7 @@ async def test_what_is_lacking_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cars_avahi_announces_what_is_looked_for() -> None:
-    service = xml.etree.ElementTree.fromstring(ANNOUNCED).find("service")
+    service = xml.etree.ElementTree.fromstring(setup.ANNOUNCED).find("service")
     assert service is not None
     assert f"{service.findtext('type')}.local." == TYPE
     assert int(service.findtext("port") or 0) == HTTPS_PORT == PORT
