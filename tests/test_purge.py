@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.commands import setup
+
 POSTRM = Path(__file__).resolve().parent.parent / "debian" / "fpvcar.postrm"
 DEBCONF = """\
 db_input() { echo asked; }
@@ -30,9 +32,11 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def purge(root: Path, answer: str = "false") -> subprocess.CompletedProcess[str]:
+def purge(
+    root: Path, answer: str = "false", verb: str = "purge"
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["sh", POSTRM, "purge"], check=True, capture_output=True, text=True,
+        ["sh", POSTRM, verb], check=True, capture_output=True, text=True,
         env={**os.environ, "DPKG_ROOT": str(root), "ANSWER": answer,
              "PATH": f"{root / 'fakes'}:/usr/bin:/bin"},
     )  # fmt: skip
@@ -71,6 +75,23 @@ def test_without_a_recording_nobody_is_asked(root: Path) -> None:
     done = purge(root)
     assert "asked" not in done.stdout and "userdel fpvcar\n" in done.stdout
     assert not (root / "var/lib/fpvcar").exists() and not (root / "etc/fpvcar").exists()
+
+
+def test_what_setup_wrote_goes_though_it_could_not_be_undone(root: Path) -> None:
+    for name in setup.OWN_FILES:
+        (root / name).parent.mkdir(parents=True)
+        (root / name).touch()
+    purge(root)
+    assert [one for one in (root / "etc").rglob("*") if one.is_file()] == []
+
+
+def test_removed_it_keeps_no_way_back(root: Path) -> None:
+    (root / "var/cache/fpvcar").mkdir(parents=True)
+    purge(root, verb="upgrade")
+    assert (root / "var/cache/fpvcar").exists()
+    purge(root, verb="remove")
+    assert not (root / "var/cache/fpvcar").exists()
+    assert (root / "var/lib/fpvcar/codes.json").exists()
 
 
 def test_without_debconf_they_stay(root: Path) -> None:
