@@ -85,7 +85,8 @@ def boards() -> dict[str, Path]:
 def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answers:
     """What the flags left open; an existing profile stays unless a board is named.
 
-    Raises ConfigError for a board that nobody knows and a name that is none.
+    Raises ConfigError for a board that nobody knows, a name that is none, and a
+    profile that is refused: nothing is written then.
     """
     known, profile = boards(), root / PROFILE
     if not board and not profile.exists():
@@ -96,9 +97,8 @@ def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answer
         raise ConfigError(f'board "{board}": expected one of {", ".join(known)}')
     if not board and not profile.exists():
         raise ConfigError(f"no board: give --board, one of {', '.join(known)}")
+    default = profiles.load(known[board] if board else profile).car.name
     if not name:
-        source = known[board] if board else profile
-        default = profiles.load(source).car.name
         name = read(f"The car's name ({default})? ").strip() or default
     if not HOST.fullmatch(name):
         raise ConfigError(
@@ -206,7 +206,6 @@ def main(arguments: Any, run: Run = _run) -> int:
     answers = ask(arguments.board, arguments.name, root, read)
     wanted = list(steps(answers, root))
     changed = write(wanted)
-    profiles.load(root / PROFILE)
     for path in changed:
         print(f"  wrote {path}")
     if root != Path("/"):

@@ -130,6 +130,17 @@ def test_what_is_no_answer_is_refused_and_nothing_is_written(
     assert all_files(card) == before
 
 
+def test_a_profile_that_is_refused_stays_as_it_is(card: Path) -> None:
+    setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
+    path = card / system.PROFILE
+    path.write_text(path.read_text().replace("enable = 18", "enable = 17"))
+    before = all_files(card)
+    with pytest.raises(ConfigError, match="GPIO 17 is already used"):
+        setup.main(setting_up(card, "--name=Dusty"))
+    assert all_files(card) == before
+    assert setup.main(setting_up(card, "--board=l298n", "--name=Dusty")) == 0
+
+
 @pytest.mark.parametrize("name", sorted(setup.boards()))
 def test_every_board_can_be_named(name: str) -> None:
     toml = setup.boards()[name].read_text()
