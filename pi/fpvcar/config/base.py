@@ -4,8 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Gpio = Annotated[int, Meta(ge=0, le=27)]
-LowGpio = Annotated[int, Meta(ge=9, le=27)]
+HEADER_GPIO = 27
+"""The highest on the 40 pins of the header."""
+Gpio = Annotated[int, Meta(ge=0, le=HEADER_GPIO)]
+LowGpio = Annotated[int, Meta(ge=9, le=HEADER_GPIO)]
 """A GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]

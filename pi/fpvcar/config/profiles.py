@@ -4,6 +4,8 @@ A refusal names the place, quotes the value, and says what would do.
 """
 
 import difflib
+import json
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from fpvcar.config import checks
-from fpvcar.config.base import ConfigError, Section
+from fpvcar.config.base import HEADER_GPIO, ConfigError, Section
 from fpvcar.config.motors import DEFAULT_DRIVER
 from fpvcar.config.schema import Profile
 
@@ -79,7 +81,34 @@ def converted(raw: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as fault:
-        raise ConfigError(str(fault)) from None
+        raise ConfigError(_words(str(fault), raw)) from None
+
+
+def _words(said: str, raw: dict[str, Any]) -> str:
+    """msgspec's "Expected `int` <= 27 - at `$.lights.head[0]`", the place and what
+    stands there first."""
+    expected, _, path = said.partition(" - at `$")
+    expected = expected[0].lower() + expected[1:]
+    place = path.strip("`.")
+    if expected.endswith(f"<= {HEADER_GPIO}"):
+        expected += (
+            ": a GPIO by its BCM number, not a pin's of the header; which is which: "
+            "fpvcar wiring mx1508 --pins"
+        )
+    value = _at(raw, re.findall(r"[^.\[\]]+|\.\.\.", place))
+    shown = f" = {json.dumps(value)}" if isinstance(value, str | int | float) else ""
+    return f"{place}{shown}: {expected}" if place else expected
+
+
+def _at(value: Any, steps: Sequence[str]) -> Any:
+    """What stands there; None where msgspec does not say where, as of a table by any
+    name ("...")."""
+    for step in steps:
+        if isinstance(value, list) and step.isdecimal():
+            value = value[int(step)]
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _with_drivers(raw: dict[str, Any]) -> dict[str, Any]:

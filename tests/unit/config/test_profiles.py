@@ -109,13 +109,21 @@ def test_an_l298n_names_its_enable() -> None:
             "sensors.ultrasound.rear.trigger = 24: GPIO 24 is already used by "
             "motors.steer.forward",
         ),
-        ({"lights": {"head": [28]}}, "<= 27"),
+        (
+            {"lights": {"head": [5, 28]}},
+            "lights.head[1] = 28: expected `int` <= 27: a GPIO by its BCM number",
+        ),
+        (motor(forward=40), "motors.drive.forward = 40: expected `int` <= 27: a GPIO"),
+        (
+            {"sensors": {"tof": {"front": {"power": 40}}}},
+            "sensors.tof[...].power: expected `int` <= 27: a GPIO by its BCM number",
+        ),
         ({"pins": {"port": 80}}, ">= 1024"),
         (
             {"camera": {"source": "bensh"}},
             "stamped, strip, none; did you mean bench?",
         ),
-        ({"camera": {"width": "wide"}}, "camera.width"),
+        ({"camera": {"width": "wide"}}, 'camera.width = "wide": expected `int`'),
         ({"battery": {"empty_v": 9.0}}, "expected below full_v = 8.4"),
         ({"car": {"name": ""}}, "car.name"),
         ({"car": {"name": "a b"}}, "car.name"),
@@ -139,7 +147,7 @@ def test_an_l298n_names_its_enable() -> None:
         (motor(driver="l298"), "did you mean l298n?"),
         (
             motor(driver="l298n"),
-            "missing required field `enable`",
+            "motors.drive: object missing required field `enable`",
         ),
         (motor(driver="l298n", enabel=18), "did you mean motors.drive.enable?"),
         (motor(driver="l298n", enable=8), ">= 9"),
