@@ -38,6 +38,8 @@ LOWEST_DOWN = 9
 """From this GPIO on they are pulled down from the chip's reset on (see LowGpio)."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
 """(bus, GPIO) of the I2C bus that every Pi has."""
+HELD_UP = (2, 3)
+"""GPIO with 1.8 kΩ to 3.3 V on every board: no pull-down of a chip's holds them low."""
 MOTORS = ("drive", "steer", "left", "right")
 SERVO_HZ = (40, 60)
 TOF_ADDRESS = 0x29
@@ -50,6 +52,7 @@ def refuse_clashes(profile: Profile) -> None:
     """Raises ConfigError for the first of what cannot be in one car."""
     _refuse_other_motors(profile)
     _refuse_shared_pins(profile)
+    _refuse_held_up(profile.motors)
     _refuse_like_buttons(profile.buttons)
     _refuse_shared_addresses(profile)
     _refuse_shared_names(profile)
@@ -64,14 +67,19 @@ def refuse_clashes(profile: Profile) -> None:
 def warnings(profile: Profile) -> list[str]:
     """What can be in one car, and asks for care."""
     return [
-        f"motors.{name}.{key} = {gpio}: GPIO 0 to 8 are pulled up until the program "
+        f"{place} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
         "ground, or take GPIO 9 to 27"
-        for name, motor in _named(profile.motors)
-        if isinstance(motor, Mx1508)
-        for key, gpio in (("forward", motor.forward), ("reverse", motor.reverse))
+        for gpio, place in _mx1508_inputs(profile.motors)
         if gpio < LOWEST_DOWN
-    ]  # fmt: skip
+    ]
+
+
+def _mx1508_inputs(motors: Motors) -> Iterator[tuple[int, str]]:
+    """Pins that make a motor turn as soon as they are high, whoever pulls them up."""
+    for name, motor in _named(motors):
+        if isinstance(motor, Mx1508):
+            yield from used_pins(motor, f"motors.{name}")
 
 
 def used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
@@ -133,6 +141,16 @@ def _refuse_shared_pins(profile: Profile) -> None:
                 f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}"
             )
         seen[gpio] = place
+
+
+def _refuse_held_up(motors: Motors) -> None:
+    """Refuses a motor that runs on when whatever stops it makes its pin an input."""
+    for gpio, place in _mx1508_inputs(motors):
+        if gpio in HELD_UP:
+            raise ConfigError(
+                f"{place} = {gpio}: GPIO 2 and 3 have 1.8 kΩ to 3.3 V on the board, so "
+                "nobody could stop the motor; expected GPIO 9 to 27"
+            )
 
 
 def _refuse_shared_addresses(profile: Profile) -> None:

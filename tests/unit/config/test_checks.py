@@ -192,6 +192,17 @@ def test_inputs_that_are_pulled_up_at_the_start_are_warned_of() -> None:
     assert checks.warnings(profiles.parse(minimal(motors=motors))) == []
 
 
+@pytest.mark.parametrize("gpio", [2, 3])
+def test_no_motor_hangs_on_a_pin_that_the_board_holds_up(gpio: int) -> None:
+    """Who lets go of it makes it an input: high, to an MX1508 an order to turn."""
+    motors = minimal()["motors"]
+    high = motors | {"steer": motors["steer"] | {"reverse": gpio}}
+    with pytest.raises(ConfigError, match=f"motors.steer.reverse = {gpio}: .* 1.8 kΩ"):
+        profiles.parse(minimal(motors=high))
+    enabled = motors["drive"] | {"driver": "l298n", "enable": 12, "reverse": gpio}
+    profiles.parse(minimal(motors=motors | {"drive": enabled}))
+
+
 HAT = {"driver": "motor-hat", "port": 1}
 SERVO = {"driver": "servo", "signal": 18}
 MX1508 = {"forward": 17, "reverse": 27}
