@@ -133,5 +133,6 @@ class Ring:
         return NoRoom(
             errno.ENOSPC,
             f"{free / MB:.0f} MB free (keep_free_mb = {settings.keep_free_mb}, "
-            f"max_mb = {settings.max_mb}), and no recording may go{waits}",
+            f"max_mb = {settings.max_mb}), and no recording may go{waits}; "
+            "make room, or sudo fpvcar doctor",
         )
