@@ -54,9 +54,12 @@ def address(host: str, port: int, state: Path, car: str) -> Address:
     names = (access.lan_address(), "localhost", name, f"{name}.local")
     try:
         return Address(host, port, credentials.server_context(state, names))
-    except (OSError, RuntimeError) as fault:  # OSError: the card is full
+    except RuntimeError as fault:
         log.warning("https is off: %s", fault)
-        return Address(host, port, None)
+    except OSError as fault:  # the card is full
+        words = fault.strerror or fault
+        log.warning("https is off: %s; sudo fpvcar doctor says where", words)
+    return Address(host, port, None)
 
 
 class Site:
