@@ -78,7 +78,7 @@ def test_one_error_is_tried_again_and_the_second_is_lost(
     pins.pwm(8, 0.5)
     assert soc.hat.duty(8) == 0.5
     wire.failing = 2
-    with pytest.raises(PinsLost, match="PCA9685, tried twice: .*0x60"):
+    with pytest.raises(PinsLost, match="tried twice: .*0x60.*; its supply.*doctor"):
         pins.pwm(8, 0.75)
     assert soc.hat.duty(8) == 0.5, "it does for ever what it was told"
 

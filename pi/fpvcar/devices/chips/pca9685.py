@@ -93,4 +93,6 @@ class Pca9685:
             try:
                 act()
             except I2cError as fault:
-                raise PinsLost(f"PCA9685, tried twice: {fault}") from None
+                raise PinsLost(
+                    f"PCA9685, tried twice: {fault}; its supply? sudo fpvcar doctor"
+                ) from None
