@@ -32,7 +32,10 @@ MICS = 46
 """pigpiod waits, in microseconds (pigpio.h); the package does not have it."""
 _TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
 """struct timeval; where 32 bits have a time of 64, the option has another number."""
-START = "start it: sudo systemctl enable --now pigpiod"
+START = (
+    "start it: sudo systemctl enable --now pigpiod; where there is none, "
+    'as on a Pi 5 and in Trixie: pins.backend = "auto" in the profile'
+)
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
 
