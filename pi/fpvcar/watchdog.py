@@ -9,9 +9,8 @@ when the deadline of the last setpoint passed.
 Only looks count, each for half a second at most: a process that was stopped,
 a machine that slept or was too busy to run this thread shows it a long time without a
 beat too, but few looks. A loop that holds the interpreter's lock holds this thread as
-well, and `wheels` have no such thread: the car stops all the same, by the lease or by
-the dead man, but nothing starts those two again before units with a watchdog of their
-own exist.
+well, and `wheels` have no such thread: the watchdogs of the units, which both loops
+feed, end those.
 """
 
 import faulthandler
