@@ -12,9 +12,11 @@ from typing import NamedTuple
 from fpvcar import paths
 from fpvcar.calibration.export import with_key
 from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.devices.i2c import ENABLE
 from fpvcar.system import HATS, METERS, MODEL
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 
+BUS = "dev/i2c-1"
 Probe = Callable[[int, Sequence[int]], Collection[int]]
 """(bus, addresses) -> those at which something answers."""
 
@@ -34,6 +36,8 @@ def run(what: str, names: Sequence[str], root: Path, probe: Probe) -> int:
         return 0
     if what == "propose":
         model = model_of(root)
+        if not (root / BUS).exists():
+            print(f"nobody could look for a HAT: {ENABLE}; then again", file=sys.stderr)
         proposal = propose(model, probe(1, (*HATS, *METERS)))
         for reason in proposal.reasons:
             print(reason, file=sys.stderr)

@@ -72,12 +72,25 @@ def test_it_proposes_what_it_finds(
         asked.append((bus, addresses))
         return [0x6F]
 
-    assert profile.run("propose", [], board(tmp_path, PI_4), probe) == 0
+    card = board(tmp_path, PI_4)
+    (card / "dev").mkdir()
+    (card / "dev/i2c-1").touch()
+    assert profile.run("propose", [], card, probe) == 0
     said = capsys.readouterr()
+    assert "nobody could look" not in said.err
     assert f"this is a {PI_4}\n" in said.err and "0x6f: motor-hat" in said.err
     assert asked == [(1, (0x60, 0x6F, 0x40, 0x41, 0x44, 0x45))]
     made = profiles.parse(tomllib.loads(said.out))
     assert made.pca9685.address == 0x6F and isinstance(made.motors.drive, MotorHat)
+
+
+def test_without_the_bus_it_says_that_it_did_not_look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A fresh Raspberry Pi OS: I2C is off until setup."""
+    assert profile.run("propose", [], board(tmp_path, PI_4), nobody) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("nobody could look for a HAT: enable I2C: sudo raspi-config")
 
 
 def test_without_a_hat_it_proposes_a_board_on_gpio() -> None:
