@@ -54,6 +54,10 @@ def _known(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
+
+
 def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["systemd-analyze", *words], capture_output=True, text=True, timeout=60
@@ -89,6 +93,19 @@ def test_the_camera_may_be_put_on_its_leash() -> None:
     unit = (UNITS / "fpvcar.service").read_text()
     allowed = unit[unit.index("SystemCallFilter=~@privileged") :]
     assert re.search(r"^SystemCallFilter=[^~\n]*\bcapset\b", allowed, re.M)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [one for one in UNITS.rglob("*") if "\nRestart=" in _text(one)],
+    ids=lambda path: path.name,
+)
+def test_who_fails_again_and_again_is_given_time(path: Path) -> None:
+    """A pin daemon on a board that it does not know, say: not five times a second."""
+    text = path.read_text()
+    assert "\nRestart=always\n" in text and "\nStartLimitIntervalSec=0\n" in text
+    (most_s,) = re.findall("^RestartMaxDelaySec=(.+)$", text, re.M)
+    assert "\nRestartSteps=6\n" in text and 5 <= int(most_s) <= 60
 
 
 def test_they_start_what_there_is_to_start() -> None:
