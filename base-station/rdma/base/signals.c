@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLLED_MOST = 7 };
-
 static int signal_fd = -1; /* signals are a process's, so this is too */
 
 /* Adds one to those to block, unless it is ignored: blocked, it would be heard all the
@@ -39,9 +37,10 @@ static int block(bool children)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int signals_open(void)
+int signals_open(struct trouble *trouble)
 {
-    return signal_fd = signal_fd < 0 ? block(false) : signal_fd;
+    signal_fd = signal_fd < 0 ? block(false) : signal_fd;
+    return signal_fd < 0 ? fault(trouble, "signalfd: %m") : 0;
 }
 
 int signals_watch(void)
@@ -64,7 +63,8 @@ int status_of(int wait_status)
                                   : 128 + WTERMSIG(wait_status);
 }
 
-int signals_take(struct trouble *trouble)
+/* One that came is a trouble: -1. 0: there was none. */
+static int take(struct trouble *trouble)
 {
     int number = signals_number(signal_fd);
     if (!number)
@@ -77,7 +77,7 @@ int signals_take(struct trouble *trouble)
 int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
                  struct trouble *trouble)
 {
-    struct pollfd all[POLLED_MOST + 1] = {{signal_fd, POLLIN, 0}};
+    struct pollfd all[SIGNALS_POLLED_MOST + 1] = {{signal_fd, POLLIN, 0}};
     memcpy(all + 1, polled, (size_t)count * sizeof *polled);
     for (;;) {
         int64_t left_ms = end_ms - now_ms();
@@ -86,7 +86,7 @@ int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
         int ready = poll(all, (nfds_t)count + 1, left_ms > 0 ? (int)left_ms : 0);
         if (ready < 0 && errno != EINTR)
             return fault(trouble, "poll: %m");
-        if (ready > 0 && all[0].revents && signals_take(trouble) < 0)
+        if (ready > 0 && all[0].revents && take(trouble) < 0)
             return -1;
         memcpy(polled, all + 1, (size_t)count * sizeof *polled);
         if (ready > (all[0].revents ? 1 : 0))

@@ -7,11 +7,9 @@
 
 #include "trouble.h"
 
-/* Blocks them. A descriptor that shows them, or -1; the same at the next call. */
-int signals_open(void);
-
-/* One that came is a trouble: -1. 0: there was none. */
-int signals_take(struct trouble *trouble);
+/* Blocks them: from now on one is a trouble of signals_wait, and does not end what is
+ * waited for by itself. 0, or -1 with a trouble. */
+int signals_open(struct trouble *trouble);
 
 /* What ends a program, and SIGCHLD, as a descriptor, of which each call gives another; -1
  * with errno. They are blocked from then on. */
@@ -28,6 +26,8 @@ static inline bool signalled(const struct trouble *trouble)
 {
     return trouble->status > 128;
 }
+
+enum { SIGNALS_POLLED_MOST = 32 };
 
 /* Waits for one of `polled` until `end_ms`. How many are ready, 0: none in time;
  * -1 with a trouble: a signal came, if they are blocked at all. */

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "link.h"
 #include "net.h"
 #include "ring.h"
@@ -98,8 +99,7 @@ static int answer(struct meeting *meeting, struct transport *transport,
 {
     bool answers = meeting->answers;
     meeting->answers = false;
-    return answers && transport->kind->control(transport, meeting->answer, trouble) < 0
-               ? -1 : 0;
+    return answers && transport_say(transport, meeting->answer, trouble) < 0 ? -1 : 0;
 }
 
 int meet_begin(struct meeting *meeting, const struct options *options,
@@ -143,7 +143,11 @@ static struct transport *dial_rdma(const struct options *options,
                                    struct trouble *why)
 {
     struct hello mine = {.credits = 0};
-    if (verbs_any_device() &&
+    if (!rdma) {
+        fault(why, "built without librdmacm");
+        return NULL;
+    }
+    if (rdma->any_device() &&
         hello_of_options(&mine, options, TRANSPORT_RDMA, why) < 0) {
         if (options->transport == WANT_AUTO && !options->verbose)
             say("%s", why->text); /* nobody who has a device expects TCP */
@@ -151,25 +155,23 @@ static struct transport *dial_rdma(const struct options *options,
     }
     if (options->transport == WANT_AUTO && limit_ms > RDMA_LIMIT_MS)
         limit_ms = RDMA_LIMIT_MS;
-    return verbs_dial(to->ai_addr, from, options, mine.credits, limit_ms, why);
+    return rdma->dial(to->ai_addr, from, options, mine.credits, limit_ms, why);
 }
 
 /* One address: RDMA where it may be, else TCP. */
 static struct transport *dial_address(const struct options *options,
                                       const struct addrinfo *to,
-                                      const struct addrinfo *from, int64_t limit_ms,
+                                      const struct sockaddr *from, int64_t limit_ms,
                                       struct trouble *trouble)
 {
-    const struct sockaddr *from_address = from ? from->ai_addr : NULL;
     char name[80];
-    net_name(to->ai_addr, to->ai_addrlen, name, sizeof name);
+    net_name(to->ai_addr, name, sizeof name);
     if (options->transport == WANT_AUTO && net_is_loopback(to->ai_addr)) {
         if (options->verbose)
             say("%s is loopback: TCP", name);
     } else if (options->transport != WANT_TCP) {
         struct trouble why = {0};
-        struct transport *transport =
-            dial_rdma(options, to, from_address, limit_ms, &why);
+        struct transport *transport = dial_rdma(options, to, from, limit_ms, &why);
         if (transport)
             return transport;
         if (signalled(&why))
@@ -181,8 +183,7 @@ static struct transport *dial_address(const struct options *options,
         if (options->verbose)
             say("%s: TCP, for over RDMA: %s", name, why.text);
     }
-    return tcp_dial(to->ai_addr, to->ai_addrlen, from_address,
-                    from ? from->ai_addrlen : 0, limit_ms, trouble);
+    return tcp_dial(to->ai_addr, from, limit_ms, trouble);
 }
 
 /* Until when the peer may take for its proof, and, while there are others to try, for
@@ -227,14 +228,14 @@ static void leave(const struct dialing *dialing, struct transport *transport,
     struct seals seals = {.data = {.cipher = NULL}};
     struct link link;
     if (signalled(why) && !transport->peer_left && meeting->stage == MEETING_PROOF) {
-        link_open(&link, transport, dialing->options, -1);
+        link_open(&link, transport, dialing->options);
         if (meeting_protection(meeting) != PROTECT_NOT &&
             seals_open(&seals, meeting, &ignored) == 0)
             link.seals = &seals;
         link_abort(&link, why);
         seals_close(&seals);
     } else if (!transport->peer_left) {
-        transport->kind->finish(transport, PARTING_MS);
+        transport_finish(transport, PARTING_MS);
     }
 }
 
@@ -254,71 +255,61 @@ static struct transport *meet(struct dialing *dialing, struct transport *transpo
     return NULL;
 }
 
-/* All addresses of one host, until one of them has proven that it has the key. */
-static struct transport *dial_host(struct dialing *dialing, const char *host,
-                                   int hosts_left, struct trouble *trouble)
+/* All addresses of one host, while there are so many others to try. */
+static struct transport *dial_host(struct dialing *dialing, const struct addrinfo *found,
+                                   const struct addrinfo *from, int others,
+                                   struct trouble *last)
 {
     const struct options *options = dialing->options;
-    int64_t end_ms = dialing->end_ms;
-    struct addrinfo *found =
-        net_resolve(host, options->port, left_ms(end_ms) / hosts_left, trouble);
-    struct addrinfo *from = NULL;
     struct transport *transport = NULL;
-    struct trouble last = {0};
-    int count = 0;
-    if (!found)
-        return NULL;
-    for (struct addrinfo *one = found; one; one = one->ai_next)
-        count++;
-    if (options->bind_to &&
-        !(from = net_resolve(options->bind_to, "0", left_ms(end_ms), trouble))) {
-        freeaddrinfo(found);
-        return NULL;
-    }
-    for (struct addrinfo *one = found; one && !transport && !signalled(&last);
-         one = one->ai_next, count--) {
-        int left = count + hosts_left - 1;
-        int64_t share_ms = left_ms(end_ms) / left;
-        if (share_ms < ADDRESS_LEAST_MS)
-            share_ms = ADDRESS_LEAST_MS;
-        if (from && from->ai_family != one->ai_family)
+    int left = others;
+    for (const struct addrinfo *one = found; one; one = one->ai_next)
+        left++;
+    for (; found && !transport && !signalled(last); found = found->ai_next, left--) {
+        int64_t share_ms = left_ms(dialing->end_ms) / left;
+        if (from && from->ai_family != found->ai_family)
             continue;
-        last = (struct trouble){0};
-        transport = dial_address(options, one, from, share_ms, &last);
+        *last = (struct trouble){0};
+        transport = dial_address(options, found, from ? from->ai_addr : NULL,
+                                 share_ms > ADDRESS_LEAST_MS ? share_ms : ADDRESS_LEAST_MS,
+                                 last);
         if (transport)
-            transport = meet(dialing, transport, left > 1, &last);
+            transport = meet(dialing, transport, left > 1, last);
         if (!transport && options->verbose)
-            say("%s", last.text);
+            say("%s", last->text);
     }
-    freeaddrinfo(found);
-    if (from)
-        freeaddrinfo(from);
-    if (!transport && !last.status)
-        fault(&last, "%s has no address of the family of --bind", host);
-    if (!transport)
-        *trouble = last;
     return transport;
 }
 
-/* HOST may be several, with commas between them. */
-static struct transport *dial_all(struct dialing *dialing, struct trouble *trouble)
+/* HOST may be several, with commas between them: until an address of one has proven that
+ * it has the key. */
+static struct transport *dial_all(struct dialing *dialing, struct trouble *last)
 {
-    const char *all = dialing->options->host;
-    char *hosts = strdup(all), *rest = hosts, *host;
+    const struct options *options = dialing->options;
+    char *hosts = allocated(strdup(options->host)), *rest = hosts, *host;
+    struct addrinfo *from = NULL;
     struct transport *transport = NULL;
-    struct trouble last = {0};
-    int count = 1;
-    if (!hosts)
-        fault(&last, "no memory");
-    for (const char *at = all; (at = strchr(at, ',')); at++)
-        count++;
-    while (!transport && !signalled(&last) && (host = strsep(&rest, ","))) {
-        last = (struct trouble){0};
-        transport = dial_host(dialing, host, count--, &last);
+    int left = 1;
+    for (const char *at = hosts; (at = strchr(at, ',')); at++)
+        left++;
+    if (options->bind_to)
+        from = net_resolve(options->bind_to, "0", left_ms(dialing->end_ms), last);
+    bool may_begin = !last->status;
+    for (; may_begin && !transport && !signalled(last) && (host = strsep(&rest, ","));
+         left--) {
+        *last = (struct trouble){0};
+        struct addrinfo *found =
+            net_resolve(host, options->port, left_ms(dialing->end_ms) / left, last);
+        if (found)
+            transport = dial_host(dialing, found, from, left - 1, last);
+        if (!transport && !last->status)
+            fault(last, "%s has no address of the family of --bind", host);
+        if (found)
+            freeaddrinfo(found);
     }
+    if (from)
+        freeaddrinfo(from);
     free(hosts);
-    if (!transport)
-        *trouble = last;
     return transport;
 }
 

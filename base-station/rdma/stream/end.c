@@ -4,22 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "signals.h"
 
 int end_init(struct end *end, const struct options *options)
 {
     end->options = options;
-    end->signal_fd = -1;
     child_init(&end->child);
     stats_init(&end->stats, options);
     return key_open(&end->key, options->key_file, (int)options->key_fd, &end->trouble);
-}
-
-int end_signals(struct end *end)
-{
-    end->signal_fd = signals_open();
-    return end->signal_fd < 0 ? fault(&end->trouble, "signalfd: %m")
-                              : 0;
 }
 
 int end_open(struct end *end, int64_t size)
@@ -28,13 +19,14 @@ int end_open(struct end *end, int64_t size)
     struct trouble *trouble = &end->trouble;
     struct transport *transport = end->transport;
     bool sealed = meeting_protection(&end->meeting) != PROTECT_NOT;
-    link_open(&end->link, transport, options, end->signal_fd);
+    link_open(&end->link, transport, options);
     if (sealed && seals_open(&end->seals, &end->meeting, trouble) < 0)
         return -1;
     end->link.seals = sealed ? &end->seals : NULL;
-    if (ring_open(&end->ring, end->meeting.mine.credits, meeting_chunk(&end->meeting)) < 0)
+    if (ring_open(&end->ring, end->meeting.mine.credits, transport->spares,
+                  meeting_chunk(&end->meeting)) < 0)
         return fault(trouble, "no memory for buffers: %m");
-    if (transport->kind->ring(transport, &end->ring, trouble) < 0)
+    if (transport->kind->ring && transport->kind->ring(transport, &end->ring, trouble) < 0)
         return -1;
     enum child_side side = options->sends ? CHILD_PRODUCER : CHILD_CONSUMER;
     if (options->command && child_open(&end->child, options->command, side, trouble) < 0)

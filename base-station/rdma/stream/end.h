@@ -13,7 +13,6 @@ struct end {
     const struct options *options; /* not owned */
     struct trouble trouble;
     struct key key;
-    int signal_fd; /* -1 until something else than a signal may be waited for */
     struct meeting meeting;
     struct transport *transport; /* NULL before a peer is proven */
     struct link link;
@@ -26,9 +25,6 @@ struct end {
 
 /* Reads the key; whatever comes of it, to close. */
 int end_init(struct end *end, const struct options *options);
-
-/* From now on a signal is a trouble, and does not end what is waited for by itself. */
-int end_signals(struct end *end);
 
 /* All that the stream needs, once the peer is proven: its buffers, its command. `size` is
  * that of what is sent, -1 = not known. Each is 0, or -1 with a trouble. */

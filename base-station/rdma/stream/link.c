@@ -1,7 +1,6 @@
 /* The connection to a proven peer: see link.h. */
 #include "link.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "signals.h"
@@ -9,7 +8,7 @@
 enum { BEAT_MS = 1000 };
 
 void link_open(struct link *link, struct transport *transport,
-               const struct options *options, int signal_fd)
+               const struct options *options)
 {
     int64_t now = now_ms();
     *link = (struct link){
@@ -21,33 +20,27 @@ void link_open(struct link *link, struct transport *transport,
         .moved_ms = now,
         .part = {now, transport->heard_bytes},
         .heard_bytes = transport->heard_bytes,
-        .signal_fd = signal_fd,
+        .sends = options->sends,
     };
 }
 
 int link_wait(struct link *link, struct pollfd *extra, int count,
               struct trouble *trouble)
 {
-    struct pollfd polled[LINK_FDS + 4] = {{link->signal_fd, POLLIN, 0}};
-    int own = 1 + link->transport->kind->fds(link->transport, polled + 1);
+    struct transport *transport = link->transport;
+    struct pollfd polled[TRANSPORT_FDS + 4];
+    int own = transport->kind->fds(transport, polled);
     memcpy(polled + own, extra, (size_t)count * sizeof *extra);
     int64_t until_ms = link->beaten_ms + BEAT_MS;
     if (link->timeout_ms && link->heard_ms + link->timeout_ms < until_ms)
         until_ms = link->heard_ms + link->timeout_ms + 1;
-    int64_t wait_ms = until_ms - now_ms();
-    int ready = poll(polled, (nfds_t)(own + count), wait_ms > 0 ? (int)wait_ms : 0);
-    if (ready < 0) {
-        if (errno != EINTR)
-            return fault(trouble, "poll: %m");
-        for (int i = 0; i < count; i++)
-            extra[i].revents = 0;
-        return 0;
-    }
+    if (signals_wait(polled, own + count, until_ms, trouble) < 0)
+        return -1;
     memcpy(extra, polled + own, (size_t)count * sizeof *extra);
-    link->transport->quiet = true;
-    for (int i = 1; i < own; i++)
-        link->transport->quiet &= !polled[i].revents;
-    return polled[0].revents ? signals_take(trouble) : 0;
+    transport->quiet = true;
+    for (int i = 0; i < own; i++)
+        transport->quiet &= !polled[i].revents;
+    return 0;
 }
 
 static int take_abort(struct link *link, const struct transport_event *event,
@@ -144,7 +137,7 @@ static int say_record(struct link *link, const struct record *record, const void
         memcpy(whole + RECORD_BYTES, body, record->length);
     if (seals && seal_close_record(&seals->say, whole, seals->say.count) < 0)
         return fault(trouble, "OpenSSL cannot encrypt");
-    int said = link->transport->kind->control(link->transport, whole, trouble);
+    int said = transport_say(link->transport, whole, trouble);
     if (said == 0 && seals) /* one that is not sent now was not sent with this number */
         seals->say.count++;
     return said;
@@ -185,7 +178,8 @@ int link_tick(struct link *link, struct trouble *trouble)
     int64_t now = now_ms();
     if (now - link->beaten_ms >= BEAT_MS) {
         link->beaten_ms = now;
-        if (link_say(link, RECORD_HEARTBEAT, link->said, trouble) < 0)
+        if ((!link->sends || link->got) &&
+            link_say(link, RECORD_HEARTBEAT, link->said, trouble) < 0)
             return -1;
     }
     link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;
@@ -214,5 +208,5 @@ void link_abort(struct link *link, const struct trouble *why)
         struct record record = {RECORD_ABORT, (uint32_t)length, (uint64_t)why->status};
         say_record(link, &record, why->text, &ignored);
     }
-    transport->kind->finish(transport, link->silent || link->told ? 0 : FINISH_MS);
+    transport_finish(transport, link->silent || link->told ? 0 : FINISH_MS);
 }

@@ -9,7 +9,6 @@
 #include "transport.h"
 
 enum {
-    LINK_FDS = TRANSPORT_FDS + 4,
     FINISH_MS = 1000,
     /* Bytes a second. Slower is a record that waits for bytes that were lost, and gets
      * a heartbeat's instead: 32 a second, or fewer. */
@@ -20,8 +19,11 @@ struct link {
     struct transport *transport;
     int64_t timeout_ms, idle_ms;
     int64_t heard_ms, beaten_ms, moved_ms; /* of the peer, to the peer, data */
-    int signal_fd;                         /* SIGINT, SIGTERM, SIGHUP; -1 before */
     bool silent; /* the peer is */
+    /* Over RDMA the receiver has nothing to take a record with between its proof and its
+     * first credit; one that came then would wait 0.7 s for its next try: so a sender
+     * says nothing before that. */
+    bool sends;
     struct seals *seals; /* NULL: plain; not owned */
     uint64_t said, got;  /* see records.h, heartbeat: what we say, what we have */
     uint64_t heard_bytes;
@@ -31,7 +33,7 @@ struct link {
 };
 
 void link_open(struct link *link, struct transport *transport,
-               const struct options *options, int signal_fd);
+               const struct options *options);
 
 /* Waits until something may have happened, at most until the next heartbeat. `extra`
  * are descriptors (-1 = none) with their events; their revents are filled in. A signal

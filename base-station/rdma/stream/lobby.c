@@ -19,16 +19,15 @@ enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100,
 
 static int announce(const struct lobby *lobby, struct trouble *trouble)
 {
-    int fd = lobby->options->announce_fd;
+    int fd = (int)lobby->options->announce_fd;
     if (fd < 0)
         return 0;
     const struct sockaddr *bound = (const struct sockaddr *)&lobby->bound;
-    const char *transports = lobby->verbs && lobby->listen_fd >= 0 ? "rdma,tcp"
-                             : lobby->verbs                        ? "rdma"
-                                                                   : "tcp";
-    char *addresses = net_addresses(bound, lobby->verbs ? verbs_has : NULL);
-    bool whole = dprintf(fd, "port=%u transports=%s addresses=%s\n",
-                         (unsigned)net_port(bound), transports, addresses) > 0;
+    char *addresses = net_addresses(bound, lobby->rdma_id ? rdma->has : NULL);
+    bool whole = dprintf(fd, "port=%u transports=%s%s%s addresses=%s\n",
+                         (unsigned)net_port(bound), lobby->rdma_id ? "rdma" : "",
+                         lobby->rdma_id && lobby->listen_fd >= 0 ? "," : "",
+                         lobby->listen_fd >= 0 ? "tcp" : "", addresses) > 0;
     free(addresses);
     if (fd > STDERR_FILENO)
         close(fd);
@@ -36,18 +35,22 @@ static int announce(const struct lobby *lobby, struct trouble *trouble)
                  : fault(trouble, "cannot announce on descriptor %d: %m", fd);
 }
 
-/* NULL with a trouble; its errno is ENOMEM where too little may be pinned. */
-static struct verbs_listener *listen_over_rdma(const struct lobby *lobby,
-                                               struct trouble *why)
+/* -1 with a trouble; its errno is ENOMEM where too little may be pinned. */
+static int listen_over_rdma(struct lobby *lobby, struct trouble *why)
 {
     struct hello mine = {.credits = 0};
-    if (verbs_any_device() &&
+    errno = ENODEV;
+    if (!rdma)
+        return fault(why, "built without librdmacm");
+    if (rdma->any_device() &&
         hello_of_options(&mine, lobby->options, TRANSPORT_RDMA, why) < 0) {
         errno = ENOMEM;
-        return NULL;
+        return -1;
     }
-    return verbs_listen((const struct sockaddr *)&lobby->bound, lobby->options,
-                        mine.credits, why);
+    lobby->rdma_credits = mine.credits;
+    lobby->rdma_id =
+        rdma->listen((const struct sockaddr *)&lobby->bound, lobby->options, why);
+    return lobby->rdma_id ? 0 : -1;
 }
 
 /* The same number on TCP and RDMA: with port 0, one that is free in both. */
@@ -55,48 +58,43 @@ static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
 {
     const struct options *options = lobby->options;
     const char *ports = options->ports ? options->ports : options->port;
-    bool fixed = strcmp(ports, "0") != 0;
-    for (int left = PORT_TRIES;; left--) {
+    bool must = options->transport == WANT_RDMA;
+    for (int left = strcmp(ports, "0") == 0 ? PORT_TRIES : 0;; left--) {
         struct trouble why = {0};
-        lobby->listen_fd = net_listen(options->bind_to, ports, &lobby->bound,
-                                      &lobby->bound_length, trouble);
+        socklen_t length;
+        lobby->listen_fd = net_listen(options->bind_to, ports, &lobby->bound, &length,
+                                      trouble);
         if (lobby->listen_fd < 0)
             return -1;
-        bool rdma = options->transport == WANT_RDMA ||
-                    (options->transport == WANT_AUTO && verbs_any_device());
-        if (!rdma)
+        if (!must && (options->transport == WANT_TCP || !rdma || !rdma->any_device()))
             return 0;
-        lobby->verbs = listen_over_rdma(lobby, &why);
-        if (lobby->verbs || options->transport == WANT_RDMA || left == 0 || fixed ||
-            errno != EADDRINUSE) {
-            if (!lobby->verbs && options->transport == WANT_RDMA)
-                return troubled(trouble, why.status, "cannot listen over RDMA: %s",
-                                why.text);
-            if (!lobby->verbs && (options->verbose || errno == ENOMEM))
-                say("TCP only, for over RDMA: %s", why.text);
-            return 0;
+        bool both = listen_over_rdma(lobby, &why) == 0;
+        if (!both && !must && left > 0 && errno == EADDRINUSE) {
+            shut(&lobby->listen_fd);
+            continue;
         }
-        close(lobby->listen_fd);
+        if (!both && !must && (options->verbose || errno == ENOMEM))
+            say("TCP only, for over RDMA: %s", why.text);
+        if (must)
+            shut(&lobby->listen_fd);
+        return both || !must ? 0
+                             : troubled(trouble, why.status, "cannot listen over RDMA: %s",
+                                        why.text);
     }
 }
 
 int lobby_open(struct lobby *lobby, const struct options *options, const struct key *key,
-               int signal_fd, struct trouble *trouble)
+               struct trouble *trouble)
 {
-    *lobby = (struct lobby){
-        .options = options, .key = key, .listen_fd = -1, .signal_fd = signal_fd};
+    *lobby = (struct lobby){.options = options, .key = key, .listen_fd = -1};
     if (options->guests_fd >= 0)
         fcntl((int)options->guests_fd, F_SETFD, FD_CLOEXEC);
     if (listen_on_both(lobby, trouble) < 0)
         return -1;
-    if (options->transport == WANT_RDMA) {
-        close(lobby->listen_fd);
-        lobby->listen_fd = -1;
-    }
     if (options->verbose)
         say("waiting on port %u for %s",
             (unsigned)net_port((struct sockaddr *)&lobby->bound),
-            !lobby->verbs          ? "TCP"
+            !lobby->rdma_id        ? "TCP"
             : lobby->listen_fd < 0 ? "RDMA"
                                    : "TCP and RDMA");
     return announce(lobby, trouble);
@@ -133,8 +131,8 @@ static void let_in(struct lobby *lobby)
     while ((guest = free_seat(lobby))) {
         struct trouble why = {0};
         struct transport *transport = NULL;
-        if (lobby->verbs)
-            transport = verbs_accept(lobby->verbs);
+        if (lobby->rdma_id)
+            transport = rdma->accept(lobby->rdma_id, lobby->options, lobby->rdma_credits);
         int fd = transport ? -1 : fd_take((int)lobby->options->guests_fd);
         bool expected = fd >= 0;
         if (expected)
@@ -187,62 +185,47 @@ static bool attend(const struct lobby *lobby, struct guest *guest)
     return false;
 }
 
-struct watch {
-    struct pollfd polled[5 + LOBBY_SEATS * TRANSPORT_FDS];
-    int count;
-    int64_t wait_ms;
-};
-
-static void watch(struct lobby *lobby, int out_fd, int64_t end_ms, struct watch *watch_)
+/* What is waited for, `out_fd` before all else. Returns how much; `until_ms` becomes the
+ * moment when a guest's time is over, if that is before. */
+static int watch(const struct lobby *lobby, int out_fd, struct pollfd *polled,
+                 int64_t *until_ms)
 {
-    bool room = free_seat(lobby) != NULL;
-    struct pollfd *polled = watch_->polled;
-    polled[0] = (struct pollfd){lobby->signal_fd, POLLIN, 0};
-    polled[1] = (struct pollfd){out_fd, 0, 0};
-    polled[2] = (struct pollfd){room ? lobby->listen_fd : -1, POLLIN, 0};
-    polled[3] = (struct pollfd){
-        lobby->verbs && room ? verbs_listener_fd(lobby->verbs) : -1, POLLIN, 0};
-    polled[4] = (struct pollfd){room ? (int)lobby->options->guests_fd : -1, POLLIN, 0};
-    watch_->count = 5;
-    int64_t until_ms = end_ms;
+    int count = 4;
+    bool room = false;
     for (int i = 0; i < LOBBY_SEATS; i++) {
-        struct guest *guest = &lobby->guests[i];
-        if (!guest->transport)
-            continue;
-        if (!until_ms || guest->until_ms < until_ms)
-            until_ms = guest->until_ms;
-        if (guest->leaving)
-            continue;
-        watch_->count +=
-            guest->transport->kind->fds(guest->transport, polled + watch_->count);
+        const struct guest *guest = &lobby->guests[i];
+        room |= !guest->transport;
+        if (guest->transport && guest->until_ms < *until_ms)
+            *until_ms = guest->until_ms;
+        if (guest->transport && !guest->leaving)
+            count += guest->transport->kind->fds(guest->transport, polled + count);
     }
-    watch_->wait_ms = until_ms ? until_ms - now_ms() : -1;
-    if (until_ms && watch_->wait_ms < 0)
-        watch_->wait_ms = 0;
+    polled[0] = (struct pollfd){out_fd, 0, 0};
+    polled[1] = (struct pollfd){room ? lobby->listen_fd : -1, POLLIN, 0};
+    polled[2] = (struct pollfd){
+        lobby->rdma_id && room ? rdma->fd(lobby->rdma_id) : -1, POLLIN, 0};
+    polled[3] = (struct pollfd){room ? (int)lobby->options->guests_fd : -1, POLLIN, 0};
+    return count;
 }
 
-static int check(const struct watch *watch_, int64_t end_ms, struct trouble *trouble)
-{
-    if (watch_->polled[0].revents && signals_take(trouble) < 0)
-        return -1;
-    if (watch_->polled[1].revents & (POLLERR | POLLHUP))
-        return fault(trouble, "the reader of the output left");
-    if (end_ms && now_ms() >= end_ms)
-        return fault(trouble, "no sender came in time (--connect-timeout)");
-    return 0;
-}
+_Static_assert(4 + LOBBY_SEATS * TRANSPORT_FDS <= SIGNALS_POLLED_MOST, "one wait for all");
 
 struct transport *lobby_meet(struct lobby *lobby, int out_fd, struct meeting *meeting,
                              struct trouble *trouble)
 {
     int64_t limit_ms = lobby->options->connect_ms;
-    int64_t end_ms = limit_ms ? now_ms() + limit_ms : 0;
+    int64_t end_ms = limit_ms ? now_ms() + limit_ms : INT64_MAX;
     for (;;) {
-        struct watch watched = {.count = 0};
-        watch(lobby, out_fd, end_ms, &watched);
-        if (poll(watched.polled, (nfds_t)watched.count, (int)watched.wait_ms) < 0)
-            continue;
-        if (check(&watched, end_ms, trouble) < 0)
+        struct pollfd polled[SIGNALS_POLLED_MOST];
+        int64_t until_ms = end_ms;
+        int count = watch(lobby, out_fd, polled, &until_ms);
+        if (signals_wait(polled, count, until_ms, trouble) < 0)
+            return NULL;
+        if (polled[0].revents & (POLLERR | POLLHUP))
+            fault(trouble, "the reader of the output left");
+        else if (now_ms() >= end_ms)
+            fault(trouble, "no sender came in time (--connect-timeout)");
+        if (trouble->status)
             return NULL;
         let_in(lobby);
         for (int i = 0; i < LOBBY_SEATS; i++) {
@@ -261,10 +244,10 @@ void lobby_close(struct lobby *lobby)
 {
     for (int i = 0; i < LOBBY_SEATS; i++)
         guest_close(&lobby->guests[i]);
-    if (lobby->verbs)
-        verbs_listener_close(lobby->verbs);
+    if (lobby->rdma_id)
+        rdma->close(lobby->rdma_id);
     shut(&lobby->listen_fd);
     if (lobby->options && lobby->options->guests_fd >= 0)
         close((int)lobby->options->guests_fd);
-    lobby->verbs = NULL;
+    lobby->rdma_id = NULL;
 }

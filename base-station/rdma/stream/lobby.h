@@ -21,16 +21,16 @@ struct guest {
 struct lobby {
     const struct options *options; /* not owned */
     const struct key *key;
-    int listen_fd, signal_fd;
-    struct verbs_listener *verbs;
+    int listen_fd;
+    struct rdma_cm_id *rdma_id; /* which listens, too */
+    uint32_t rdma_credits;
     struct sockaddr_storage bound;
-    socklen_t bound_length;
     struct guest guests[LOBBY_SEATS];
 };
 
 /* Listens. 0, or -1 with a trouble; to close in either case. */
 int lobby_open(struct lobby *lobby, const struct options *options, const struct key *key,
-               int signal_fd, struct trouble *trouble);
+               struct trouble *trouble);
 
 /* Waits for a proven sender; `out_fd` is watched, so that a reader that left ends the
  * wait. NULL with a trouble. */

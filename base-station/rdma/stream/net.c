@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +37,11 @@ socklen_t net_length(const struct sockaddr *address)
                                           : sizeof(struct sockaddr_in);
 }
 
-void net_name(const struct sockaddr *address, socklen_t length, char *into, size_t room)
+void net_name(const struct sockaddr *address, char *into, size_t room)
 {
     char host[64];
-    if (getnameinfo(address, length, host, sizeof host, NULL, 0, NI_NUMERICHOST))
+    if (getnameinfo(address, net_length(address), host, sizeof host, NULL, 0,
+                    NI_NUMERICHOST))
         snprintf(host, sizeof host, "?");
     const char *shorter = strncmp(host, "::ffff:", 7) == 0 ? host + 7 : host;
     bool six = strchr(shorter, ':') != NULL;
@@ -114,13 +114,12 @@ bool net_is_foreign(const struct sockaddr *address)
     return !net_is_loopback(address);
 }
 
-/* A name that a thread of its own asks for. Whoever is last frees it: the thread cannot
- * be stopped, and is left alone when the time is over. */
+/* A name that a thread of its own asks for. It cannot be stopped: when the time is over it
+ * is left alone, and the question is its own from then on. */
 struct question {
     char host[256], port[16];
-    int answered_fd; /* an eventfd */
-    atomic_int owners, error;
-    struct addrinfo *found; /* good once `error` is told */
+    int answered_fd, error;
+    struct addrinfo *found;
 };
 
 static int look_up(struct question *question, int flags)
@@ -130,90 +129,58 @@ static int look_up(struct question *question, int flags)
     return getaddrinfo(question->host, question->port, &hints, &question->found);
 }
 
-static void question_close(struct question *question)
-{
-    if (atomic_fetch_sub(&question->owners, 1) > 1)
-        return;
-    if (question->found)
-        freeaddrinfo(question->found);
-    close(question->answered_fd);
-    free(question);
-}
-
 static void *ask(void *argument)
 {
     struct question *question = argument;
-    atomic_store(&question->error, look_up(question, 0));
+    question->error = look_up(question, 0);
     eventfd_write(question->answered_fd, 1);
-    question_close(question);
     return NULL;
-}
-
-static struct question *question_open(const char *host, const char *port)
-{
-    size_t length = strlen(host);
-    bool brackets = length > 2 && host[0] == '[' && host[length - 1] == ']';
-    struct question *question = calloc(1, sizeof *question);
-    if (!question)
-        return NULL;
-    snprintf(question->host, sizeof question->host, "%.*s",
-             (int)(brackets ? length - 2 : length), brackets ? host + 1 : host);
-    snprintf(question->port, sizeof question->port, "%s", port);
-    question->answered_fd = eventfd(0, EFD_CLOEXEC);
-    atomic_init(&question->owners, 1);
-    return question;
-}
-
-/* Its thread must not take the signals that end the tool: those wait in a signalfd. */
-static int ask_aside(struct question *question)
-{
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    atomic_fetch_add(&question->owners, 1);
-    int error = pthread_create(&thread, NULL, ask, question);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error)
-        atomic_fetch_sub(&question->owners, 1);
-    else
-        pthread_detach(thread);
-    return error;
 }
 
 /* 0, an EAI_ error, or 1: no answer in time, or a signal, which is a trouble. */
 static int await(struct question *question, int64_t limit_ms, struct trouble *trouble)
 {
-    int64_t end_ms = now_ms() + limit_ms;
-    if (question->answered_fd < 0 || ask_aside(question))
-        return EAI_MEMORY;
-    struct pollfd polled = {question->answered_fd, POLLIN, 0};
-    int answered = signals_wait(&polled, 1, end_ms, trouble);
-    return answered > 0 ? atomic_load(&question->error) : 1;
+    pthread_t thread;
+    sigset_t all, before;
+    struct pollfd polled = {question->answered_fd = eventfd(0, EFD_CLOEXEC), POLLIN, 0};
+    sigfillset(&all); /* those that end the tool wait in a signalfd */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = polled.fd < 0 || pthread_create(&thread, NULL, ask, question);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!error && signals_wait(&polled, 1, now_ms() + limit_ms, trouble) <= 0) {
+        pthread_detach(thread);
+        return 1;
+    }
+    if (!error)
+        pthread_join(thread, NULL);
+    shut(&polled.fd);
+    return error ? EAI_MEMORY : question->error;
 }
 
 struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_ms,
                              struct trouble *trouble)
 {
     char name[128];
-    struct question *question = question_open(host, port);
-    struct addrinfo *found = NULL;
-    shown(name, sizeof name, host, (uint32_t)strlen(host));
-    int error = question ? look_up(question, AI_NUMERICHOST) : EAI_MEMORY;
+    struct question *question = allocated(calloc(1, sizeof *question));
+    size_t length = strlen(host);
+    bool brackets = length > 2 && host[0] == '[' && host[length - 1] == ']';
+    snprintf(question->host, sizeof question->host, "%.*s",
+             (int)(brackets ? length - 2 : length), brackets ? host + 1 : host);
+    snprintf(question->port, sizeof question->port, "%s", port);
+    shown(name, sizeof name, host, (uint32_t)length);
+    int error = look_up(question, AI_NUMERICHOST);
     if (error == EAI_NONAME)
         error = await(question, limit_ms, trouble);
     if (error == 1) {
         fault(trouble,
               "no name server says in time where \"%s\" is: check the name and "
               "/etc/resolv.conf (--connect-timeout)", name);
-    } else if (error) {
-        fault(trouble, "unknown host \"%s\": %s", name, gai_strerror(error));
-    } else {
-        found = question->found;
-        question->found = NULL;
+        return NULL;
     }
-    if (question)
-        question_close(question);
+    struct addrinfo *found = error ? NULL : question->found;
+    if (error)
+        fault(trouble, "unknown host \"%s\": %s", name, gai_strerror(error));
+    free(question);
     return found;
 }
 
@@ -293,23 +260,27 @@ static void add_address(struct bytes *list, const struct sockaddr *address)
 {
     char name[80];
     struct sockaddr_storage bare = {0};
-    socklen_t length = net_length(address);
-    memcpy(&bare, address, length);
+    memcpy(&bare, address, net_length(address));
     net_set_port((struct sockaddr *)&bare, 0);
-    net_name((struct sockaddr *)&bare, length, name, sizeof name);
+    net_name((struct sockaddr *)&bare, name, sizeof name);
     bytes_format(list, "%s%s", list->length ? "," : "", name);
 }
 
-static bool announceable(const struct ifaddrs *one, bool six_too)
+enum { RANK_PREFERRED, RANK_OTHER, RANK_LAST_RESORT, RANK_NONE };
+
+static int rank_of(const struct ifaddrs *one, bool six_too,
+                   bool (*preferred)(const struct sockaddr *))
 {
-    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || !(one->ifa_flags & IFF_RUNNING))
-        return false;
-    if (one->ifa_addr->sa_family == AF_INET)
-        return true;
-    if (one->ifa_addr->sa_family != AF_INET6 || !six_too)
-        return false;
-    const struct sockaddr_in6 *six = (const void *)one->ifa_addr;
-    return !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr); /* its scope is this machine's */
+    const unsigned up = IFF_UP | IFF_RUNNING;
+    const struct sockaddr *address = one->ifa_addr;
+    bool six = address && address->sa_family == AF_INET6;
+    if (!address || (one->ifa_flags & up) != up ||
+        !(six ? six_too : address->sa_family == AF_INET) ||
+        (six && is_in(address, "fe80::", 10))) /* its scope is this machine's */
+        return RANK_NONE;
+    if (net_is_loopback(address))
+        return RANK_LAST_RESORT;
+    return preferred && preferred(address) ? RANK_PREFERRED : RANK_OTHER;
 }
 
 char *net_addresses(const struct sockaddr *bound,
@@ -321,19 +292,10 @@ char *net_addresses(const struct sockaddr *bound,
         add_address(&list, bound);
     else if (getifaddrs(&all) < 0)
         all = NULL;
-    for (int pass = 0; pass < 3; pass++) { /* preferred, other, loopback */
-        if (pass == 2 && list.length)
-            break;
-        for (struct ifaddrs *one = all; one; one = one->ifa_next) {
-            if (!announceable(one, bound->sa_family == AF_INET6))
-                continue;
-            int rank = net_is_loopback(one->ifa_addr)            ? 2
-                       : preferred && preferred(one->ifa_addr) ? 0
-                                                                 : 1;
-            if (rank == pass)
+    for (int rank = 0; rank <= (list.length ? RANK_OTHER : RANK_LAST_RESORT); rank++)
+        for (struct ifaddrs *one = all; one; one = one->ifa_next)
+            if (rank_of(one, bound->sa_family == AF_INET6, preferred) == rank)
                 add_address(&list, one->ifa_addr);
-        }
-    }
     freeifaddrs(all);
     bytes_reserve(&list, 1); /* something stands there, of none too */
     return list.data;

@@ -8,7 +8,7 @@
 #include "trouble.h"
 
 /* "192.0.2.1:7" or "[2001:db8::1]:7"; port 0 is left out. */
-void net_name(const struct sockaddr *address, socklen_t length, char *into, size_t room);
+void net_name(const struct sockaddr *address, char *into, size_t room);
 
 /* What an errno of connecting means, and what to check. */
 const char *net_advice(int error);

@@ -9,6 +9,7 @@
 
 #include "end.h"
 #include "lobby.h"
+#include "signals.h"
 #include "sink.h"
 
 /* A reader that has read enough, like head(1), may leave before the end record is here. */
@@ -225,7 +226,7 @@ static void part(struct receiver *receiver)
     if (!end->transport)
         return;
     if (!end->trouble.status || published(receiver)) {
-        end->transport->kind->finish(end->transport, FINISH_MS);
+        transport_finish(end->transport, FINISH_MS);
         return;
     }
     child_signal(&end->child, SIGTERM);
@@ -258,9 +259,8 @@ int receive_stream(const struct options *options)
     receiver.lobby.listen_fd = -1;
     if (end_init(end, options) == 0 &&
         find_output(&receiver) == 0 && /* which a signal may end, as the key's reading */
-        end_signals(end) == 0 &&
-        lobby_open(&receiver.lobby, options, &end->key, end->signal_fd,
-                   &end->trouble) == 0)
+        signals_open(&end->trouble) == 0 &&
+        lobby_open(&receiver.lobby, options, &end->key, &end->trouble) == 0)
         end->transport = lobby_meet(&receiver.lobby, options->file ? -1 : STDOUT_FILENO,
                                     &end->meeting, &end->trouble);
     lobby_close(&receiver.lobby);

@@ -40,25 +40,26 @@ void slots_push(struct slots *queue, struct slot *slot)
         queue->last = slot;
 }
 
-int ring_open(struct ring *ring, uint32_t count, uint32_t chunk)
+int ring_open(struct ring *ring, uint32_t count, uint32_t spares, uint32_t chunk)
 {
     *ring = (struct ring){.count = count, .chunk = chunk, .wake_fd = -1,
                           .lock = PTHREAD_MUTEX_INITIALIZER,
                           .change = PTHREAD_COND_INITIALIZER};
     ring->slot_bytes = ring_slot_bytes(chunk);
-    size_t bytes;
+    size_t slots = (size_t)count + spares;
     errno = ENOMEM; /* 1024 credits of 16 MiB are more than 32 bits count */
-    if (__builtin_mul_overflow(ring->slot_bytes, (size_t)count, &bytes) ||
-        !(ring->slot = calloc(count, sizeof *ring->slot)))
+    if (__builtin_mul_overflow(ring->slot_bytes, slots, &ring->bytes) ||
+        !(ring->slot = calloc(slots, sizeof *ring->slot)))
         return -1;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+    void *memory = mmap(NULL, ring->bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return -1;
     ring->memory = memory;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < slots; i++) {
         ring->slot[i].bytes = ring->memory + ring->slot_bytes * i;
-        slots_put(&ring->free, &ring->slot[i]);
+        if (i < count)
+            slots_put(&ring->free, &ring->slot[i]);
     }
     ring->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return ring->wake_fd < 0 ? -1 : 0;
@@ -69,7 +70,7 @@ void ring_close(struct ring *ring)
     if (ring->slot) /* else it was not opened */
         shut(&ring->wake_fd);
     if (ring->memory)
-        munmap(ring->memory, ring->slot_bytes * ring->count);
+        munmap(ring->memory, ring->bytes);
     free(ring->slot);
     *ring = (struct ring){.wake_fd = -1};
 }
@@ -115,14 +116,6 @@ void ring_end(struct ring *ring)
     ring->ended = true;
     pthread_cond_broadcast(&ring->change);
     pthread_mutex_unlock(&ring->lock);
-}
-
-bool ring_drained(struct ring *ring)
-{
-    pthread_mutex_lock(&ring->lock);
-    bool drained = ring->ended && !ring->full.first;
-    pthread_mutex_unlock(&ring->lock);
-    return drained;
 }
 
 void ring_wake(struct ring *ring)

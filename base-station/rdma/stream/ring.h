@@ -27,9 +27,9 @@ struct slots { /* a queue; `free` is used as a stack, so that what is warm is us
 
 struct ring {
     uint8_t *memory;
-    size_t slot_bytes;
+    size_t bytes, slot_bytes; /* of all of it; of a slot */
     uint32_t count, chunk;
-    struct slot *slot;
+    struct slot *slot; /* `count`, and spares that are the transport's */
     pthread_mutex_t lock;
     pthread_cond_t change;
     struct slots free, full;
@@ -45,7 +45,7 @@ static inline size_t ring_slot_bytes(uint32_t chunk)
 }
 
 /* `memory` is page aligned and zero until used. 0, or -1 with errno. */
-int ring_open(struct ring *ring, uint32_t count, uint32_t chunk);
+int ring_open(struct ring *ring, uint32_t count, uint32_t spares, uint32_t chunk);
 void ring_close(struct ring *ring);
 
 void ring_put(struct ring *ring, struct slots *queue, struct slot *slot);
@@ -56,7 +56,6 @@ struct slot *ring_take(struct ring *ring, struct slots *queue); /* NULL: none th
 struct slot *ring_wait(struct ring *ring, struct slots *queue, int64_t *waited_us);
 
 void ring_end(struct ring *ring);
-bool ring_drained(struct ring *ring); /* ended, and `full` is empty */
 
 /* Makes the peer's thread look; and its answer that it does. */
 void ring_wake(struct ring *ring);

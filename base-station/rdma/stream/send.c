@@ -13,6 +13,7 @@
 
 #include "dial.h"
 #include "end.h"
+#include "signals.h"
 #include "source.h"
 
 struct sender {
@@ -148,9 +149,8 @@ static int move(struct sender *sender)
         return -1;
     }
     bool produced = !end->child.pid || end->child.status == 0;
-    const struct transport_kind *kind = end->transport->kind;
-    bool sent = ring_drained(&end->ring) && sender->posted == worker->count &&
-                (kind->ordered || !kind->sending(end->transport));
+    bool sent = sender->credits && sender->posted == worker->count &&
+                (end->transport->kind->ordered || end->link.said == sender->posted);
     if (sent && produced && !sender->end_ms)
         return post_end(sender);
     int64_t limit_ms = end->options->finish_ms;
@@ -190,7 +190,7 @@ static void say_goodbye(struct sender *sender)
 {
     struct trouble ignored = {0};
     link_say(&sender->end.link, RECORD_BYE, 0, &ignored);
-    sender->end.transport->kind->finish(sender->end.transport, FINISH_MS);
+    transport_finish(sender->end.transport, FINISH_MS);
 }
 
 static void part(struct sender *sender)
@@ -221,7 +221,7 @@ int send_stream(const struct options *options)
                              : "stdin");
     if (end_init(end, options) == 0 &&
         open_input(&sender) == 0 && /* which a signal may end: it may wait for ever */
-        end_signals(end) == 0)
+        signals_open(&end->trouble) == 0)
         end->transport = dial(options, &end->key, &end->meeting, &end->trouble);
     if (end->transport && begin(&sender) == 0 && send_all(&sender) == 0)
         say_goodbye(&sender);

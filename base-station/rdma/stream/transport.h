@@ -1,5 +1,6 @@
-/* A connection that carries records: TCP (transport_tcp.c) or RDMA (transport_verbs.c).
- * One thread owns it; nothing here ever waits but finish(). */
+/* A connection that carries records: over TCP (transport_tcp.c) or RDMA
+ * (transport_verbs.c). One thread owns it; nothing here ever waits but
+ * transport_finish. */
 #pragma once
 
 #include <poll.h>
@@ -23,7 +24,11 @@ struct transport_event {
     struct slot *slot;
 };
 
-enum { TRANSPORT_FDS = 3, CONTROLS_MOST = 4 };
+enum {
+    TRANSPORT_FDS = 3,
+    CONTROLS_MOST = 4,
+    CONTROLS_MEMORY = CONTROLS_MOST * CONTROL_BYTES,
+};
 
 struct transport;
 
@@ -32,11 +37,8 @@ struct transport_kind {
     int number;       /* as the hello has it */
     bool ordered; /* control records go after the data that was posted before them */
 
-    /* Makes the slots' memory known to the device. */
+    /* Makes the slots' memory known to the device; NULL: there is none. */
     int (*ring)(struct transport *, struct ring *, struct trouble *);
-    /* Queues a whole record that is not data; copied. At most CONTROLS_MOST wait; a
-     * heartbeat or a credit that would be one more is left for later: returns 1. */
-    int (*control)(struct transport *, const uint8_t *record, struct trouble *);
     /* Sends slot->bytes, header and body. */
     int (*post)(struct transport *, struct slot *, struct trouble *);
     /* Lets a slot be received into. */
@@ -45,10 +47,11 @@ struct transport_kind {
     int (*poll)(struct transport *, struct transport_event *, struct trouble *);
     /* Fills in what to poll(2) for before the next poll(). Returns how many. */
     int (*fds)(struct transport *, struct pollfd *);
-    bool (*sending)(const struct transport *);
-    /* Sends what is queued, says that no more comes, waits until the peer left: while
-     * something moves, at most so long after it moved. A signal ends the wait. */
-    void (*finish)(struct transport *, int limit_ms);
+    /* For transport_finish: goes on, drops what comes, and returns how much has not
+     * reached the peer; 0 also where it never will. */
+    uint64_t (*left)(struct transport *);
+    /* Ends the connection, after that; NULL: close() is enough. */
+    void (*leave)(struct transport *);
     void (*close)(struct transport *);
 };
 
@@ -59,50 +62,43 @@ struct transport {
     bool loopback;      /* both ends are on this machine, and share its caches */
     bool foreign;       /* the peer is not in a private network */
     uint32_t data_most; /* the greatest body of a data record; 0 until the proof */
+    uint32_t spares;    /* slots that it needs beyond the ring's own */
     bool peer_left;
     uint64_t heard_bytes; /* of the peer, as far as they come in parts of records */
     bool in_part;         /* a record has begun to come, and has not ended */
     /* poll(2) had nothing to say about its descriptors: poll() need not ask them. */
     bool quiet;
+    struct slot control[CONTROLS_MOST]; /* for records that are not data */
+    struct slots control_free;
 };
 
 /* Over TCP: takes a connected socket over, also when it fails. NULL with a trouble. */
 struct transport *tcp_open(int fd, struct trouble *trouble);
 
-/* Connects within `limit_ms`. NULL with a trouble. */
-struct transport *tcp_dial(const struct sockaddr *address, socklen_t length,
-                           const struct sockaddr *from, socklen_t from_length,
+/* Connects within `limit_ms`, from the address `from` unless that is NULL. NULL with a
+ * trouble. */
+struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
                            int64_t limit_ms, struct trouble *trouble);
 
-/* How long to wait for what is on its way: on a slow link that takes long. */
+/* Queues a whole record that is not data; copied. At most CONTROLS_MOST wait; a heartbeat
+ * or a credit that would be the last of these is left for later: returns 1. */
+int transport_say(struct transport *transport, const uint8_t *record,
+                  struct trouble *trouble);
+
+/* Sends what is queued, says that no more comes, waits until the peer has it all: while
+ * something moves, at most `limit_ms` after it moved, FINISH_MOST_MS in all. A signal ends
+ * the wait. */
 enum { FINISH_MOST_MS = 10000 };
+void transport_finish(struct transport *transport, int limit_ms);
 
-struct patience {
-    int64_t end_ms, most_ms, limit_ms;
-    uint64_t left;
-};
+void transport_close(struct transport *transport); /* NULL: there is none */
 
-static inline struct patience patience_begin(int64_t limit_ms, uint64_t left)
-{
-    int64_t now = now_ms();
-    return (struct patience){now + limit_ms, now + FINISH_MOST_MS, limit_ms, left};
-}
+/* --- for the kinds --- */
 
-/* `left` is what is still on its way. May it be waited for until `end_ms`? */
-static inline bool patience_left(struct patience *patience, uint64_t left)
-{
-    int64_t now = now_ms();
-    if (left < patience->left) {
-        patience->left = left;
-        patience->end_ms = now + patience->limit_ms;
-        if (patience->end_ms > patience->most_ms)
-            patience->end_ms = patience->most_ms;
-    }
-    return now < patience->end_ms;
-}
+/* `memory` is CONTROLS_MEMORY bytes, for its control slots. */
+void transport_open(struct transport *transport, const struct transport_kind *kind,
+                    uint8_t *memory);
+void transport_name(struct transport *transport, const struct sockaddr *peer);
 
-static inline void transport_close(struct transport *transport)
-{
-    if (transport)
-        transport->kind->close(transport);
-}
+/* Is it a control slot? */
+bool transport_controls(const struct transport *transport, const struct slot *slot);

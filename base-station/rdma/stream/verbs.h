@@ -15,43 +15,35 @@ enum {
     ACK_LEAST = 16,    /* 4.096 us * 2^16 = 0.27 s until it sends again */
     ACK_MOST = 21,     /* 8.6 s; a minute in all */
     ACK_MARGIN_MS = 1000,
-    CONTROL_MEMORY = (CONTROL_RECEIVES + CONTROLS_MOST) * CONTROL_BYTES,
+    CONTROL_MEMORY = CONTROLS_MEMORY + CONTROL_RECEIVES * CONTROL_BYTES,
 };
 
 struct verbs {
     struct transport base;
     bool receives; /* we accepted: data comes to us */
-    struct rdma_event_channel *events;
     struct rdma_cm_id *id;
-    struct ibv_pd *pd;
     struct ibv_comp_channel *completions;
     struct ibv_cq *cq;
     bool has_qp;
 
     uint8_t *control; /* CONTROL_MEMORY, in pages of its own */
     struct ibv_mr *control_mr;
-    struct slot control_in[CONTROL_RECEIVES], control_out[CONTROLS_MOST];
-    struct slots control_free;
+    struct slot control_in[CONTROL_RECEIVES];
 
     struct ring *ring; /* not owned */
     struct ibv_mr *ring_mr;
-    uint8_t *spare_memory; /* a receiver's control receives after the proof */
-    size_t spare_bytes;
-    struct ibv_mr *spare_mr;
-    struct slot spare[CONTROL_RECEIVES];
 
     struct slot *spent; /* received into, to post again at the next poll */
     unsigned in_flight; /* sends without a completion */
     int ready_fd;       /* always readable */
-    bool credited;      /* the receiver's first credit came */
     bool armed, drained, disconnected, failed;
     bool moves; /* completions came since the queue was empty before */
 };
 
 /* A connection over `id` (taken over, also when it fails) with its queue pair, first
  * receives posted; the queues hold `credits` records of data. NULL with a trouble. */
-struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
-                         bool receives, uint32_t credits, struct trouble *trouble);
+struct verbs *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
+                         struct trouble *trouble);
 
 extern const struct transport_kind verbs_kind;
 
@@ -62,6 +54,3 @@ int verbs_post_receive(struct verbs *verbs, struct slot *slot, struct trouble *t
  * A command's process does not get them. */
 struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
                          struct trouble *trouble);
-
-/* Such pages, zero until used. NULL with a trouble. */
-uint8_t *verbs_pages(size_t bytes, struct trouble *trouble);

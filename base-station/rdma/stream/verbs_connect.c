@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #include "net.h"
 #include "signals.h"
@@ -12,13 +13,7 @@
 #include "verbs.h"
 
 enum { BACKLOG = 16 };
-
-struct verbs_listener {
-    const struct options *options;
-    uint32_t credits;
-    struct rdma_event_channel *events;
-    struct rdma_cm_id *id;
-};
+#define NO_DEVICE "there is no RDMA device here (see ibv_devices)"
 
 /* Some providers allow nothing where a capacity is left at zero. Some pin the queues, so
  * they are no longer than they need be. */
@@ -27,9 +22,7 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *tr
     uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
     uint32_t receives = CONTROL_RECEIVES +
                         (verbs->receives ? FIRST_RECEIVES + credits : 0);
-    verbs->pd = ibv_alloc_pd(verbs->id->verbs);
-    if (verbs->pd)
-        verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
+    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
     if (!verbs->completions)
         return fault(trouble, "cannot use the RDMA device: %m");
     verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
@@ -43,56 +36,71 @@ static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *tr
                 .max_send_sge = 1,
                 .max_recv_sge = 1},
     };
-    verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, verbs->pd, &wanted) == 0;
+    verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, NULL, &wanted) == 0;
     if (verbs->has_qp)
         return 0;
     return fault(trouble,
-                 "the RDMA device has no queues for %u sends and %u receives: %s: give "
+                 "the RDMA device has no queues for %u sends and %u receives: %m: give "
                  "fewer --credits, or raise `ulimit -l`", (unsigned)sends,
-                 (unsigned)receives, strerror(errno));
+                 (unsigned)receives);
 }
 
 static int post_first(struct verbs *verbs, struct trouble *trouble)
 {
     int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
-    verbs->control = verbs_pages(CONTROL_MEMORY, trouble);
-    if (!verbs->control)
-        return -1;
-    verbs->control_mr = verbs_pin(verbs, verbs->control, CONTROL_MEMORY, trouble);
+    void *memory = mmap(NULL, CONTROL_MEMORY, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return fault(trouble, "no memory: %m");
+    verbs->control = memory;
+    transport_open(&verbs->base, &verbs_kind, verbs->control);
+    verbs->control_mr = verbs_pin(verbs, memory, CONTROL_MEMORY, trouble);
     if (!verbs->control_mr)
         return -1;
-    for (int i = 0; i < CONTROLS_MOST; i++) {
-        verbs->control_out[i].bytes =
-            verbs->control + (size_t)(CONTROL_RECEIVES + i) * CONTROL_BYTES;
-        slots_put(&verbs->control_free, &verbs->control_out[i]);
-    }
     for (int i = 0; i < first; i++) {
-        verbs->control_in[i].bytes = verbs->control + (size_t)i * CONTROL_BYTES;
+        verbs->control_in[i].bytes =
+            verbs->control + CONTROLS_MEMORY + (size_t)i * CONTROL_BYTES;
         if (verbs_post_receive(verbs, &verbs->control_in[i], trouble) < 0)
             return -1;
     }
     return 0;
 }
 
-static void close_id(struct rdma_cm_id *id, struct rdma_event_channel *events)
+/* An id with a channel of its own. NULL with an errno. */
+static struct rdma_cm_id *open_id(void)
 {
+    struct rdma_cm_id *id = NULL;
+    struct rdma_event_channel *events = rdma_create_event_channel();
+    if (events && fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
+        rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0)
+        return id;
+    if (events)
+        rdma_destroy_event_channel(events);
+    return NULL;
+}
+
+static void close_id(struct rdma_cm_id *id)
+{
+    int error = errno;
+    struct rdma_event_channel *events = id ? id->channel : NULL;
     if (id)
         rdma_destroy_id(id);
     if (events)
         rdma_destroy_event_channel(events);
+    errno = error;
 }
 
-struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *id,
-                         bool receives, uint32_t credits, struct trouble *trouble)
+struct verbs *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
+                         struct trouble *trouble)
 {
     struct verbs *verbs = calloc(1, sizeof *verbs);
     if (!verbs) {
-        close_id(id, events);
+        close_id(id);
         fault(trouble, "no memory");
         return NULL;
     }
     verbs->base.kind = &verbs_kind;
-    verbs->events = events;
+    verbs->base.spares = receives ? CONTROL_RECEIVES : 0;
     verbs->id = id;
     verbs->receives = receives;
     verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -100,7 +108,7 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
         fault(trouble, "eventfd: %m");
     else if (open_queues(verbs, credits, trouble) == 0 &&
              post_first(verbs, trouble) == 0 &&
-             fcntl(events->fd, F_SETFL, O_NONBLOCK) == 0 &&
+             fcntl(id->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
              fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
         return verbs;
     transport_close(&verbs->base);
@@ -109,12 +117,12 @@ struct verbs *verbs_open(struct rdma_event_channel *events, struct rdma_cm_id *i
 
 /* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
  * is the one expected. */
-static int expect(struct rdma_event_channel *events, enum rdma_cm_event_type expected,
-                  int64_t end_ms, struct trouble *trouble)
+static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64_t end_ms,
+                  struct trouble *trouble)
 {
-    struct pollfd polled = {events->fd, POLLIN, 0};
+    struct pollfd polled = {id->channel->fd, POLLIN, 0};
     struct rdma_cm_event *event;
-    while (rdma_get_cm_event(events, &event) < 0) {
+    while (rdma_get_cm_event(id->channel, &event) < 0) {
         if (errno != EAGAIN && errno != EINTR)
             return fault(trouble, "rdma_get_cm_event: %m");
         if (signals_wait(&polled, 1, end_ms, trouble) <= 0)
@@ -133,7 +141,7 @@ static int expect(struct rdma_event_channel *events, enum rdma_cm_event_type exp
     return fault(trouble, "%s", why);
 }
 
-bool verbs_any_device(void)
+static bool any_device(void)
 {
     int count = 0;
     struct ibv_device **devices = ibv_get_device_list(&count);
@@ -142,17 +150,22 @@ bool verbs_any_device(void)
     return devices && count > 0;
 }
 
-bool verbs_has(const struct sockaddr *address)
+/* librdmacm's addresses are not const, and it writes to none. */
+static struct sockaddr_storage copied(const struct sockaddr *address)
 {
     struct sockaddr_storage copy = {0};
-    struct rdma_cm_id *id = NULL;
     memcpy(&copy, address, net_length(address));
+    return copy;
+}
+
+static bool has(const struct sockaddr *address)
+{
+    struct sockaddr_storage copy = copied(address);
+    struct rdma_cm_id *id = open_id();
     net_set_port((struct sockaddr *)&copy, 0);
-    struct rdma_event_channel *events = rdma_create_event_channel();
-    bool has = events && rdma_create_id(events, &id, NULL, RDMA_PS_TCP) == 0 &&
-               rdma_bind_addr(id, (struct sockaddr *)&copy) == 0 && id->verbs;
-    close_id(id, events);
-    return has;
+    bool found = id && rdma_bind_addr(id, (struct sockaddr *)&copy) == 0 && id->verbs;
+    close_id(id);
+    return found;
 }
 
 static void name_device(const struct rdma_cm_id *id, char *into, size_t room)
@@ -223,28 +236,23 @@ static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options
 static void know_peer(struct verbs *verbs, const struct sockaddr *peer,
                       const struct options *options)
 {
-    struct transport *base = &verbs->base;
-    net_name(peer, net_length(peer), base->peer, sizeof base->peer);
-    base->foreign = net_is_foreign(peer);
-    name_device(verbs->id, base->device, sizeof base->device);
+    transport_name(&verbs->base, peer);
+    name_device(verbs->id, verbs->base.device, sizeof verbs->base.device);
     set_ack_timeout(verbs->id, options);
 }
 
-static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
-                   const struct sockaddr *address, const struct sockaddr *from,
-                   const struct options *options, int64_t end_ms, struct trouble *trouble)
+static int resolve(struct rdma_cm_id *id, const struct sockaddr *address,
+                   const struct sockaddr *from, const struct options *options,
+                   int64_t end_ms, struct trouble *trouble)
 {
-    struct sockaddr_storage to = {0};
     int limit_ms = (int)(end_ms - now_ms());
-    memcpy(&to, address, net_length(address));
-    /* rdma_resolve_addr does not write to `from`; its type is older than const. */
-    struct sockaddr_storage source = {0};
+    struct sockaddr_storage to = copied(address), source = {0};
     if (from)
-        memcpy(&source, from, net_length(from));
+        source = copied(from);
     if (rdma_resolve_addr(id, from ? (struct sockaddr *)&source : NULL,
                           (struct sockaddr *)&to, limit_ms) < 0)
         return fault(trouble, "no route to it by an RDMA device: %m");
-    if (expect(events, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
+    if (expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
         return -1;
     if (!id->verbs)
         return fault(trouble, "the route to it is not by an RDMA device");
@@ -256,97 +264,81 @@ static int resolve(struct rdma_event_channel *events, struct rdma_cm_id *id,
     }
     if (rdma_resolve_route(id, limit_ms) < 0)
         return fault(trouble, "the route to it is not by an RDMA device: %m");
-    return expect(events, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
+    return expect(id, RDMA_CM_EVENT_ROUTE_RESOLVED, end_ms, trouble);
 }
 
-struct transport *verbs_dial(const struct sockaddr *address, const struct sockaddr *from,
-                             const struct options *options, uint32_t credits,
-                             int64_t limit_ms, struct trouble *trouble)
+static struct transport *verbs_dial(const struct sockaddr *address,
+                                    const struct sockaddr *from,
+                                    const struct options *options, uint32_t credits,
+                                    int64_t limit_ms, struct trouble *trouble)
 {
     int64_t end_ms = now_ms() + limit_ms;
     struct rdma_cm_id *id = NULL;
-    if (!verbs_any_device()) {
-        fault(trouble, "there is no RDMA device here (see ibv_devices)");
+    if (!any_device())
+        fault(trouble, NO_DEVICE);
+    else if (!(id = open_id()))
+        fault(trouble, "librdmacm: %m: is rdma_ucm loaded?");
+    else
+        resolve(id, address, from, options, end_ms, trouble);
+    if (trouble->status) {
+        close_id(id);
         return NULL;
     }
-    struct rdma_event_channel *events = rdma_create_event_channel();
-    if (!events || fcntl(events->fd, F_SETFL, O_NONBLOCK) < 0 ||
-        rdma_create_id(events, &id, NULL, RDMA_PS_TCP) < 0)
-        fault(trouble, "librdmacm: %s: is rdma_ucm loaded?", strerror(errno));
-    if (trouble->status ||
-        resolve(events, id, address, from, options, end_ms, trouble) < 0) {
-        close_id(id, events);
-        return NULL;
-    }
-    struct verbs *verbs = verbs_open(events, id, false, credits, trouble);
+    struct verbs *verbs = verbs_open(id, false, credits, trouble);
     if (!verbs)
         return NULL;
     struct rdma_conn_param wanted = parameters();
     know_peer(verbs, address, options);
     if (rdma_connect(id, &wanted) < 0)
         fault(trouble, "rdma_connect: %m");
-    else if (expect(events, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
+    else if (expect(id, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
         return &verbs->base;
     transport_close(&verbs->base);
     return NULL;
 }
 
-struct verbs_listener *verbs_listen(const struct sockaddr *bound,
-                                    const struct options *options, uint32_t credits,
-                                    struct trouble *trouble)
+static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
+                                       const struct options *options,
+                                       struct trouble *trouble)
 {
-    struct sockaddr_storage address = {0};
-    struct verbs_listener *listener = calloc(1, sizeof *listener);
-    if (!listener) {
-        fault(trouble, "no memory");
-        return NULL;
-    }
-    memcpy(&address, bound, net_length(bound));
-    listener->options = options;
-    listener->credits = credits;
+    struct sockaddr_storage address = copied(bound);
+    struct rdma_cm_id *id = NULL;
     if (!device_here(options, trouble)) {
-        verbs_listener_close(listener);
         errno = ENODEV;
         return NULL;
     }
-    listener->events = rdma_create_event_channel();
-    if (listener->events && fcntl(listener->events->fd, F_SETFL, O_NONBLOCK) == 0 &&
-        rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP) == 0 &&
-        rdma_bind_addr(listener->id, (struct sockaddr *)&address) == 0 &&
-        rdma_listen(listener->id, BACKLOG) == 0)
-        return listener;
-    int error = errno;
-    fault(trouble, "%s%s", strerror(error),
-          error == ENODEV ? ": there is no RDMA device here (see ibv_devices)" : "");
-    verbs_listener_close(listener);
-    errno = error;
+    if ((id = open_id()) && rdma_bind_addr(id, (struct sockaddr *)&address) == 0 &&
+        rdma_listen(id, BACKLOG) == 0)
+        return id;
+    fault(trouble, errno == ENODEV ? "%m: " NO_DEVICE : "%m");
+    close_id(id);
     return NULL;
 }
 
-int verbs_listener_fd(const struct verbs_listener *listener)
+static int listener_fd(const struct rdma_cm_id *id)
 {
-    return listener->events->fd;
+    return id->channel->fd;
 }
 
 /* Takes over the id of a request. NULL: it came to nothing, and that is said. */
-static struct transport *accept_request(struct verbs_listener *listener,
-                                        struct rdma_cm_id *id)
+static struct transport *accept_request(struct rdma_cm_id *id,
+                                        const struct options *options, uint32_t credits)
 {
     struct trouble why = {0};
-    struct rdma_event_channel *events = rdma_create_event_channel();
+    struct rdma_event_channel *events = NULL;
     struct rdma_conn_param wanted = parameters();
-    struct verbs *verbs = NULL;
-    bool right = right_device(id, listener->options);
-    if (!right)
-        say("an RDMA connection came to nothing: it came by another device");
-    if (!right || !events || rdma_migrate_id(id, events) < 0) {
+    struct verbs *verbs;
+    if (!right_device(id, options))
+        fault(&why, "it came by another device");
+    else if (!(events = rdma_create_event_channel()) || rdma_migrate_id(id, events) < 0)
+        fault(&why, "%m");
+    if (why.status) {
         rdma_reject(id, NULL, 0);
-        close_id(id, events);
-        return NULL;
-    }
-    verbs = verbs_open(events, id, true, listener->credits, &why);
-    if (verbs) {
-        know_peer(verbs, rdma_get_peer_addr(id), listener->options);
+        rdma_destroy_id(id);
+        if (events)
+            rdma_destroy_event_channel(events);
+    } else if ((verbs = verbs_open(id, true, credits, &why))) {
+        know_peer(verbs, rdma_get_peer_addr(id), options);
         if (rdma_accept(id, &wanted) == 0)
             return &verbs->base;
         fault(&why, "rdma_accept: %m");
@@ -356,24 +348,27 @@ static struct transport *accept_request(struct verbs_listener *listener,
     return NULL;
 }
 
-struct transport *verbs_accept(struct verbs_listener *listener)
+static struct transport *verbs_accept(struct rdma_cm_id *listener,
+                                      const struct options *options, uint32_t credits)
 {
+    struct transport *transport = NULL;
     struct rdma_cm_event *event;
-    while (rdma_get_cm_event(listener->events, &event) == 0) {
+    while (!transport && rdma_get_cm_event(listener->channel, &event) == 0) {
         bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
         struct rdma_cm_id *id = event->id;
         rdma_ack_cm_event(event); /* before the id may leave this channel */
-        struct transport *transport = request ? accept_request(listener, id) : NULL;
-        if (transport)
-            return transport;
+        transport = request ? accept_request(id, options, credits) : NULL;
     }
-    return NULL;
+    return transport;
 }
 
-void verbs_listener_close(struct verbs_listener *listener)
-{
-    if (!listener)
-        return;
-    close_id(listener->id, listener->events);
-    free(listener);
-}
+static const struct rdma verbs_rdma = {
+    .has = has,
+    .any_device = any_device,
+    .dial = verbs_dial,
+    .listen = verbs_listen,
+    .fd = listener_fd,
+    .accept = verbs_accept,
+    .close = close_id,
+};
+const struct rdma *const rdma = &verbs_rdma;

@@ -164,23 +164,6 @@ static int post_recv(struct ibv_qp *pair, struct ibv_recv_wr *work,
 
 /* --- libibverbs --- */
 
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *of)
-{
-    static struct ibv_pd pd;
-    (void)of;
-    fake.open++;
-    return &pd;
-}
-
-int ibv_dealloc_pd(struct ibv_pd *pd)
-{
-    (void)pd;
-    if (has_qp || registered)
-        breaks("a domain with something in it is undone");
-    fake.open--;
-    return 0;
-}
-
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *of)
 {
     static struct ibv_comp_channel channel;
@@ -243,17 +226,17 @@ void ibv_ack_cq_events(struct ibv_cq *queue, unsigned count)
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *memory, size_t bytes, int access)
 {
-    static struct ibv_mr mr;
-    (void)pd, (void)memory, (void)bytes;
+    struct ibv_mr *mr = malloc(sizeof *mr);
+    *mr = (struct ibv_mr){.pd = pd, .addr = memory, .length = bytes};
     fake.access |= access;
     fake.open++;
     registered++;
-    return &mr;
+    return mr;
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
-    (void)mr;
+    free(mr);
     if (has_qp)
         breaks("memory is taken from a queue pair that may use it");
     fake.open--;
@@ -334,6 +317,8 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id,
 
 int rdma_destroy_id(struct rdma_cm_id *id)
 {
+    if (registered)
+        breaks("an id is undone before what is registered in its domain");
     if (has_qp)
         breaks("an id is undone before its queue pair");
     free(id);
@@ -424,11 +409,10 @@ void fake_reset(void)
     cq.context = &context;
 }
 
-struct rdma_cm_id *fake_id(struct rdma_event_channel **channel)
+struct rdma_cm_id *fake_id(void)
 {
     struct rdma_cm_id *id;
-    *channel = rdma_create_event_channel();
-    rdma_create_id(*channel, &id, NULL, RDMA_PS_TCP);
+    rdma_create_id(rdma_create_event_channel(), &id, NULL, RDMA_PS_TCP);
     id->verbs = &context;
     return id;
 }

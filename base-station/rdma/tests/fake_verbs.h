@@ -31,8 +31,8 @@ extern struct fake fake;
 /* As new. */
 void fake_reset(void);
 
-/* An id with a device, and the channel of its events, as a connection has them. */
-struct rdma_cm_id *fake_id(struct rdma_event_channel **events);
+/* An id with a device and a channel of events, as a connection has them. */
+struct rdma_cm_id *fake_id(void);
 
 /* The oldest send has ended; false: there is none. */
 bool fake_sent(enum ibv_wc_status status);

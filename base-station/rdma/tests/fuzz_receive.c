@@ -98,7 +98,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put_together(&peer, &said, &input);
     child_init(&receiver.end.child);
     receiver.end.options = receiver.end.stats.options = &options;
-    receiver.end.signal_fd = -1;
     receiver.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
     int out = open_target(&receiver);
     receiver.end.transport = tcp_open(fuzz_peer_start(&peer), &receiver.end.trouble);

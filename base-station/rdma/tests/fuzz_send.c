@@ -67,7 +67,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put_together(&peer, &said, chunks, length, &input);
     child_init(&sender.end.child);
     sender.end.options = sender.end.stats.options = &options;
-    sender.end.signal_fd = -1;
     sender.input_fd = open_file(length);
     sender.source.size = (int64_t)length;
     sender.source.whole = true;

@@ -339,7 +339,7 @@ static void check_options(void)
 static void check_ring(void)
 {
     struct ring ring;
-    bool opened = ring_open(&ring, CREDITS_MOST, CHUNK_MOST) == 0;
+    bool opened = ring_open(&ring, CREDITS_MOST, 0, CHUNK_MOST) == 0;
     CHECK(!opened || ring.slot_bytes * ring.count / ring.count == ring.slot_bytes,
           "%u buffers of %u bytes are too few bytes", ring.count, ring.chunk);
     CHECK(!opened || sizeof(size_t) > 4, "16 GiB in 32 bits");

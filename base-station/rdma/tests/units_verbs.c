@@ -55,10 +55,8 @@ static int drain(struct end *end)
 
 static void end_open(struct end *end, bool receives, uint32_t credits)
 {
-    struct rdma_event_channel *events;
-    struct rdma_cm_id *id = fake_id(&events);
     memset(end, 0, sizeof *end);
-    end->verbs = verbs_open(events, id, receives, credits, &end->why);
+    end->verbs = verbs_open(fake_id(), receives, credits, &end->why);
     CHECK(end->verbs, "%u credits: %s", (unsigned)credits, end->why.text);
     if (!end->verbs)
         exit(1);
@@ -70,7 +68,7 @@ static void end_open(struct end *end, bool receives, uint32_t credits)
         hear(RECORD_PROOF, PROOF_BYTES, 0);
         CHECK(drain(end) == FIRST_RECEIVES, "no meeting: %s", end->why.text);
     }
-    CHECK(ring_open(&end->ring, credits, CHUNK) == 0, "no ring");
+    CHECK(ring_open(&end->ring, credits, end->base->spares, CHUNK) == 0, "no ring");
     CHECK(end->kind->ring(end->base, &end->ring, &end->why) == 0, "%s", end->why.text);
 }
 
@@ -96,7 +94,7 @@ static int control(struct end *end, int type)
 {
     uint8_t record[CONTROL_BYTES];
     said(record, type, 0, 0);
-    return end->kind->control(end->base, record, &end->why);
+    return transport_say(end->base, record, &end->why);
 }
 
 /* All that may be posted at once is; all of it completes before anybody looks; and then
@@ -136,13 +134,11 @@ static void check_queues(bool receives, uint32_t credits)
 static void check_small_devices(void)
 {
     for (int which = 0; which < 3; which++) {
-        struct rdma_event_channel *events;
         struct trouble why = {0};
         fake_reset();
         fake.wr_most = which == 0 ? 31 : 0;
         fake.cqe_most = which == 1 ? 43 : 0;
-        struct rdma_cm_id *id = fake_id(&events);
-        struct verbs *verbs = verbs_open(events, id, false, 32, &why);
+        struct verbs *verbs = verbs_open(fake_id(), false, 32, &why);
         CHECK(!verbs == (which < 2), "device %d: %s", which, why.text);
         CHECK(!why.text[0] == (which == 2), "device %d: %s", which, why.text);
         if (which < 2)
@@ -214,7 +210,7 @@ static int64_t wait_for_trouble(struct end *end, const struct options *options,
     struct transport_event event;
     struct pollfd no_more[1];
     int64_t begin_ms = now_ms();
-    link_open(&link, end->base, options, -1);
+    link_open(&link, end->base, options);
     do {
         if (beats) {
             usleep(20000);
@@ -258,7 +254,7 @@ static void check_a_completion_that_never_comes(void)
     end_open(&end, false, 1);
     post_data(&end);
     int64_t begin_ms = now_ms();
-    end.kind->finish(end.base, SOON_MS);
+    transport_finish(end.base, SOON_MS);
     int64_t took_ms = now_ms() - begin_ms;
     CHECK(took_ms >= SOON_MS / 2 && took_ms < LATE_MS, "%d ms", (int)took_ms);
     CHECK(fake.disconnected, "the peer is not let go");
@@ -325,7 +321,7 @@ static void check_ends(void)
         CHECK(!rows[i].said || strstr(end.why.text, rows[i].said), "row %zu: %s", i,
               end.why.text);
         CHECK(fake.waiting_receives == 0, "row %zu: a dead queue pair gets receives", i);
-        CHECK(!end.kind->sending(end.base), "row %zu: it waits for what is flushed", i);
+        CHECK(!end.kind->left(end.base), "row %zu: it waits for what is flushed", i);
         end_close(&end);
     }
 }
@@ -360,7 +356,7 @@ static void check_dial(void)
         fake_reset();
         fake.answer = rows[i].answer;
         struct transport *transport =
-            verbs_dial((struct sockaddr *)&to, NULL, &options, 4, SOON_MS, &why);
+            rdma->dial((struct sockaddr *)&to, NULL, &options, 4, SOON_MS, &why);
         CHECK(!transport == (rows[i].said != NULL), "answer %zu: %s", i, why.text);
         CHECK(!rows[i].said || strstr(why.text, rows[i].said), "%s", why.text);
         CHECK(now_ms() - begin_ms < LATE_MS, "answer %zu: late", i);
