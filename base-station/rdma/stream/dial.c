@@ -15,7 +15,6 @@
 #include "net.h"
 #include "ring.h"
 #include "signals.h"
-#include "transport_verbs.h"
 
 /* TCP: what stays in a core's cache is fast, and what is sent has left its buffer: the
  * sender needs few, and more where a socket that was full takes much at once. RDMA: few
@@ -137,27 +136,6 @@ static int64_t left_ms(int64_t end_ms)
     return left > 0 ? left : 0;
 }
 
-static struct transport *dial_rdma(const struct options *options,
-                                   const struct addrinfo *to,
-                                   const struct sockaddr *from, int64_t limit_ms,
-                                   struct trouble *why)
-{
-    struct hello mine = {.credits = 0};
-    if (!rdma) {
-        fault(why, "built without librdmacm");
-        return NULL;
-    }
-    if (rdma->any_device() &&
-        hello_of_options(&mine, options, TRANSPORT_RDMA, why) < 0) {
-        if (options->transport == WANT_AUTO && !options->verbose)
-            say("%s", why->text); /* nobody who has a device expects TCP */
-        return NULL;
-    }
-    if (options->transport == WANT_AUTO && limit_ms > RDMA_LIMIT_MS)
-        limit_ms = RDMA_LIMIT_MS;
-    return rdma->dial(to->ai_addr, from, options, mine.credits, limit_ms, why);
-}
-
 /* One address: RDMA where it may be, else TCP. */
 static struct transport *dial_address(const struct options *options,
                                       const struct addrinfo *to,
@@ -171,9 +149,15 @@ static struct transport *dial_address(const struct options *options,
             say("%s is loopback: TCP", name);
     } else if (options->transport != WANT_TCP) {
         struct trouble why = {0};
-        struct transport *transport = dial_rdma(options, to, from, limit_ms, &why);
+        int64_t rdma_ms = limit_ms;
+        if (options->transport == WANT_AUTO && rdma_ms > RDMA_LIMIT_MS)
+            rdma_ms = RDMA_LIMIT_MS;
+        struct transport *transport =
+            rdma ? rdma->dial(to->ai_addr, from, options, rdma_ms, &why) : NULL;
         if (transport)
             return transport;
+        if (!rdma)
+            fault(&why, RDMA_LEFT_OUT);
         if (signalled(&why))
             *trouble = why;
         else if (options->transport == WANT_RDMA)

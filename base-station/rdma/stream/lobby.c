@@ -35,52 +35,38 @@ static int announce(const struct lobby *lobby, struct trouble *trouble)
                  : fault(trouble, "cannot announce on descriptor %d: %m", fd);
 }
 
-/* -1 with a trouble; its errno is ENOMEM where too little may be pinned. */
-static int listen_over_rdma(struct lobby *lobby, struct trouble *why)
-{
-    struct hello mine = {.credits = 0};
-    errno = ENODEV;
-    if (!rdma)
-        return fault(why, "built without librdmacm");
-    if (rdma->any_device() &&
-        hello_of_options(&mine, lobby->options, TRANSPORT_RDMA, why) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
-    lobby->rdma_credits = mine.credits;
-    lobby->rdma_id =
-        rdma->listen((const struct sockaddr *)&lobby->bound, lobby->options, why);
-    return lobby->rdma_id ? 0 : -1;
-}
-
 /* The same number on TCP and RDMA: with port 0, one that is free in both. */
 static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
 {
     const struct options *options = lobby->options;
     const char *ports = options->ports ? options->ports : options->port;
     bool must = options->transport == WANT_RDMA;
+    struct trouble why;
     for (int left = strcmp(ports, "0") == 0 ? PORT_TRIES : 0;; left--) {
-        struct trouble why = {0};
         socklen_t length;
+        why = (struct trouble){0};
         lobby->listen_fd = net_listen(options->bind_to, ports, &lobby->bound, &length,
                                       trouble);
         if (lobby->listen_fd < 0)
             return -1;
         if (!must && (options->transport == WANT_TCP || !rdma || !rdma->any_device()))
             return 0;
-        bool both = listen_over_rdma(lobby, &why) == 0;
-        if (!both && !must && left > 0 && errno == EADDRINUSE) {
-            shut(&lobby->listen_fd);
-            continue;
-        }
-        if (!both && !must && (options->verbose || errno == ENOMEM))
-            say("TCP only, for over RDMA: %s", why.text);
-        if (must)
-            shut(&lobby->listen_fd);
-        return both || !must ? 0
-                             : troubled(trouble, why.status, "cannot listen over RDMA: %s",
-                                        why.text);
+        if (rdma)
+            lobby->rdma_id = rdma->listen((const struct sockaddr *)&lobby->bound, options,
+                                          &why);
+        else
+            fault(&why, RDMA_LEFT_OUT);
+        if (must || lobby->rdma_id || left <= 0 || errno != EADDRINUSE)
+            break;
+        shut(&lobby->listen_fd);
     }
+    if (must)
+        shut(&lobby->listen_fd);
+    if (!lobby->rdma_id && must)
+        return troubled(trouble, why.status, "cannot listen over RDMA: %s", why.text);
+    if (!lobby->rdma_id && options->verbose)
+        say("TCP only, for over RDMA: %s", why.text);
+    return 0;
 }
 
 int lobby_open(struct lobby *lobby, const struct options *options, const struct key *key,
@@ -132,7 +118,7 @@ static void let_in(struct lobby *lobby)
         struct trouble why = {0};
         struct transport *transport = NULL;
         if (lobby->rdma_id)
-            transport = rdma->accept(lobby->rdma_id, lobby->options, lobby->rdma_credits);
+            transport = rdma->accept(lobby->rdma_id, lobby->options);
         int fd = transport ? -1 : fd_take((int)lobby->options->guests_fd);
         bool expected = fd >= 0;
         if (expected)

@@ -7,7 +7,6 @@
 #include "meeting.h"
 #include "options.h"
 #include "transport.h"
-#include "transport_verbs.h"
 
 enum { LOBBY_SEATS = 8, LOBBY_LIMIT_MS = 5000 };
 
@@ -23,7 +22,6 @@ struct lobby {
     const struct key *key;
     int listen_fd;
     struct rdma_cm_id *rdma_id; /* which listens, too */
-    uint32_t rdma_credits;
     struct sockaddr_storage bound;
     struct guest guests[LOBBY_SEATS];
 };

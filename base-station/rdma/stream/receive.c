@@ -1,31 +1,164 @@
 /* rdrecv: takes a stream from one sender and writes it.
  *
- * The peer's thread (here) always takes what it gave credits for, however slow the
- * output is; the sink's thread writes it. Nothing is published, and no command sees an
- * end of file, before the end record came and agreed with what was written.
+ * A thread of its own (the worker) alone touches the output: it writes what is in the
+ * ring's slots, and judges whether what came is what was sent. The peer's thread always
+ * takes what it gave credits for, however slow the output is. Nothing is published, and no
+ * command sees an end of file, before the end record came and agreed with what was
+ * written.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "end.h"
+#include "hash.h"
 #include "lobby.h"
 #include "signals.h"
-#include "sink.h"
+#include "target.h"
 
 /* A reader that has read enough, like head(1), may leave before the end record is here. */
-enum { LEFT_MS = 500, PUBLISH_MS = 60000 };
+enum { LEFT_MS = 500, PUBLISH_MS = 60000, PIPE_BYTES = 1 << 20 };
+
+/* Is it published? Who comes first decides: the worker, or who gives up. */
+enum fate { FATE_OPEN, FATE_GIVEN_UP, FATE_PUBLISHED };
 
 struct receiver {
     struct end end;
     struct lobby lobby;
     struct target target;
-    struct sink sink;
+    struct ending ending; /* good once the ring has ended */
+    bool end_taken;       /* and then not changed any more */
+    atomic_int writing_fd; /* -1 before and after */
+    atomic_int fate;
+
     int64_t left_ms;             /* when the output's reader left; 0 = it has not */
     uint64_t taken, given, told; /* data records taken; credits given, and told of */
     uint64_t written;            /* bytes, when it was last looked at */
     int64_t done_ms;             /* when done was said */
-    bool end_taken, done_said, bye;
+    bool done_said, bye;
 };
+
+/* --- the worker --- */
+
+static const char *name_of(const struct receiver *receiver)
+{
+    return receiver->target.path[0] ? receiver->target.path : "the output";
+}
+
+/* After a failed write: 0 if it is worth another try. */
+static int retry(struct receiver *receiver)
+{
+    struct trouble *trouble = &receiver->end.worker.trouble;
+    struct pollfd polled = {receiver->target.fd, POLLOUT, 0};
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        poll(&polled, 1, -1);
+    else if (errno == EPIPE)
+        fault(trouble, "the reader of %s left before the end", name_of(receiver));
+    else if (errno != EINTR)
+        fault(trouble, "cannot write %s: %m", name_of(receiver));
+    return trouble->status ? -1 : 0;
+}
+
+static int write_all(struct receiver *receiver, const uint8_t *from, size_t length)
+{
+    while (length) {
+        ssize_t done = write(receiver->target.fd, from, length);
+        if (done == 0)
+            errno = ENOSPC; /* a device that takes no more */
+        if (done <= 0 && retry(receiver) < 0)
+            return -1;
+        from += done > 0 ? done : 0;
+        length -= done > 0 ? (size_t)done : 0;
+    }
+    return 0;
+}
+
+static int take(struct receiver *receiver, struct slot *slot, XXH3_state_t *hash)
+{
+    struct worker *worker = &receiver->end.worker;
+    uint8_t *payload = slot->bytes + RECORD_BYTES;
+    uint32_t length = slot->length;
+    if (worker->seal) {
+        if (length <= SEAL_BYTES ||
+            seal_open_record(worker->seal, slot->bytes, worker->count++) < 0)
+            return fault(&worker->trouble, "somebody changed the stream on its way");
+        length -= SEAL_BYTES;
+    }
+    if (worker->checksummed)
+        XXH3_64bits_update(hash, payload, length);
+    int64_t since_us = now_us();
+    if (write_all(receiver, payload, length) < 0)
+        return -1;
+    worker->stream_us += now_us() - since_us;
+    atomic_fetch_add(&worker->total, length);
+    return 0;
+}
+
+static int judge(struct receiver *receiver, uint64_t checksum)
+{
+    struct worker *worker = &receiver->end.worker;
+    uint64_t total = atomic_load(&worker->total);
+    if (!receiver->end_taken)
+        return fault(&worker->trouble, "stopped");
+    if (receiver->ending.total != total)
+        return fault(&worker->trouble, "%llu bytes came of the %llu that were sent",
+                     (unsigned long long)total,
+                     (unsigned long long)receiver->ending.total);
+    if (worker->checksummed && receiver->ending.value != checksum)
+        return fault(&worker->trouble,
+                     "the checksum is %016llx, sent was %016llx: the network or the "
+                     "memory of a machine is faulty", (unsigned long long)checksum,
+                     (unsigned long long)receiver->ending.value);
+    return 0;
+}
+
+static bool settle(struct receiver *receiver, enum fate fate)
+{
+    int undecided = FATE_OPEN;
+    return atomic_compare_exchange_strong(&receiver->fate, &undecided, fate);
+}
+
+static int write_out(struct receiver *receiver, XXH3_state_t *hash)
+{
+    struct worker *worker = &receiver->end.worker;
+    struct target *target = &receiver->target;
+    struct ring *ring = worker->ring;
+    struct slot *slot;
+    XXH3_64bits_reset(hash);
+    if (target_open(target, &worker->trouble) < 0)
+        return -1;
+    fcntl(target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    atomic_store(&receiver->writing_fd, target->fd);
+    while ((slot = ring_wait(ring, &ring->full, &worker->network_us))) {
+        if (take(receiver, slot, hash) < 0)
+            return -1;
+        ring_put(ring, &ring->free, slot);
+        ring_wake(ring);
+    }
+    if (judge(receiver, XXH3_64bits_digest(hash)) < 0)
+        return -1;
+    atomic_store(&receiver->writing_fd, -1);
+    if (target_sync(target, &worker->trouble) < 0)
+        return -1;
+    if (!settle(receiver, FATE_PUBLISHED))
+        return fault(&worker->trouble, "stopped");
+    return target_publish(target, &worker->trouble);
+}
+
+static void *work(void *argument)
+{
+    struct receiver *receiver = argument;
+    XXH3_state_t *hash = allocated(XXH3_createState());
+    write_out(receiver, hash);
+    XXH3_freeState(hash);
+    worker_over(&receiver->end.worker);
+    return NULL;
+}
+
+/* --- the peer's thread --- */
 
 /* Gives the transport every free slot: each is a credit. */
 static int give(struct receiver *receiver)
@@ -71,9 +204,8 @@ static int begin(struct receiver *receiver)
     if (end->options->command)
         receiver->target.fd = end->child.fd;
     end->transport->data_most = end->ring.chunk + (end->link.seals ? SEAL_BYTES : 0);
-    receiver->sink.worker = &end->worker;
-    receiver->sink.target = &receiver->target;
-    return sink_start(&receiver->sink, &end->trouble) < 0 ? -1 : give(receiver);
+    return worker_start(&end->worker, work, receiver, &end->trouble) < 0 ? -1
+                                                                         : give(receiver);
 }
 
 static int refuse(struct receiver *receiver, const char *why)
@@ -84,14 +216,13 @@ static int refuse(struct receiver *receiver, const char *why)
 
 static int take_end(struct receiver *receiver, const struct transport_event *event)
 {
-    struct ending ending;
     if (event->record.number != receiver->taken)
         return refuse(receiver, "an end after another number of records than came");
-    ending_get(&ending, event->body);
+    ending_get(&receiver->ending, event->body);
     receiver->end_taken = true;
     receiver->end.link.idle_ms = 0; /* no more data is to move */
     receiver->end.link.got++;
-    sink_finish(&receiver->sink, &ending);
+    ring_end(&receiver->end.ring);
     return 0;
 }
 
@@ -183,12 +314,9 @@ static int check_reader(struct receiver *receiver, const struct pollfd *output)
 static int receive_all(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
+    struct pollfd output = {-1, 0, 0};
     for (;;) {
         struct transport_event event;
-        struct pollfd output = {
-            receiver->left_ms ? -1 : atomic_load(&receiver->sink.fd), 0, 0};
-        if (end_wait(end, &output) < 0)
-            return -1;
         int got;
         while ((got = link_next(&end->link, &event, &end->trouble)) > 0)
             if (take_event(receiver, &event) < 0 || receiver->bye)
@@ -199,6 +327,9 @@ static int receive_all(struct receiver *receiver)
         if (receiver->done_said && now_ms() - receiver->done_ms > FINISH_MOST_MS)
             return 0; /* its goodbye was lost, and nothing else */
         stats_progress(&end->stats, atomic_load(&end->worker.total));
+        output.fd = receiver->left_ms ? -1 : atomic_load(&receiver->writing_fd);
+        if (end_wait(end, &output) < 0)
+            return -1;
     }
 }
 
@@ -207,7 +338,7 @@ static bool published(struct receiver *receiver)
 {
     struct worker *worker = &receiver->end.worker;
     struct trouble ignored = {0};
-    if (!worker->started || sink_give_up(&receiver->sink) ||
+    if (!worker->started || settle(receiver, FATE_GIVEN_UP) ||
         receiver->end.options->command)
         return false;
     worker_await(worker, PUBLISH_MS);
@@ -255,7 +386,7 @@ int receive_stream(const struct options *options)
 {
     static struct receiver receiver; /* its thread may outlive this function */
     struct end *end = &receiver.end;
-    atomic_store(&receiver.sink.fd, -1);
+    atomic_store(&receiver.writing_fd, -1);
     receiver.lobby.listen_fd = -1;
     if (end_init(end, options) == 0 &&
         find_output(&receiver) == 0 && /* which a signal may end, as the key's reading */

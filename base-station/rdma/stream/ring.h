@@ -67,7 +67,7 @@ void slots_push(struct slots *stack, struct slot *slot);
 struct slot *slots_take(struct slots *queue);
 
 /* The thread that reads the stream or writes it, so that the one which speaks to the peer
- * never waits for that: what source.h and sink.h share. */
+ * never waits for that: that of send.c and that of receive.c. */
 struct worker {
     /* Set before it starts; not owned. */
     struct ring *ring;

@@ -1,71 +1,217 @@
 /* rdsend: reads a stream and sends it to one receiver.
  *
- * The peer's thread (here) sends what the source's thread made ready, as far as the
- * receiver has given credits. The end record goes out only when the input ended well:
- * at the end of a file or of stdin, or when the producer has exited with 0.
+ * A thread of its own (the worker) alone touches the input: it fills the ring's slots and
+ * makes a data record of each. The peer's thread sends these, as far as the receiver has
+ * given credits. The end record goes out only when the input ended well: at the end of a
+ * file or of stdin, or when the producer has exited with 0.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "dial.h"
 #include "end.h"
+#include "hash.h"
 #include "signals.h"
-#include "source.h"
+
+/* A slow producer's bytes are sent on when nothing more came for this long. */
+enum { PAUSE_MS = 1, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20, CREDIT_US = 100000 };
 
 struct sender {
     struct end end;
     char name[200]; /* of the input, for messages */
-    int input_fd;   /* of FILE; -1 without */
-    struct source source;
+    int fd;         /* it; -1 before it is open */
+    bool whole;     /* a file by name: its size must not change while it is read */
+    struct stat before; /* as it was then, if it is regular; else st_size is -1 */
+    double due_us;      /* when what was read so far may have gone out */
+    uint64_t checksum;  /* settled when the worker is over */
+
     uint64_t credits, posted;
     int64_t end_ms; /* when the end went out; 0 = it has not */
     bool done;
 };
 
+/* --- the worker --- */
+
+static bool readable(const struct sender *sender, int wait_ms)
+{
+    struct pollfd polled = {sender->fd, POLLIN, 0};
+    return poll(&polled, 1, wait_ms) > 0;
+}
+
+/* Returns the bytes got; 0 at the end; -1 in trouble. */
+static ssize_t read_some(struct sender *sender, uint8_t *into, size_t room)
+{
+    for (;;) {
+        ssize_t got = read(sender->fd, into, room);
+        if (got >= 0)
+            return got;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            readable(sender, -1);
+        else if (errno != EINTR)
+            return fault(&sender->end.worker.trouble, "cannot read %s: %m", sender->name);
+    }
+}
+
+/* Fills a slot, or what there is of it. Returns 0 at the end, -1 in trouble. */
+static ssize_t fill(struct sender *sender, uint8_t *into, size_t room)
+{
+    size_t have = 0;
+    int64_t since_us = now_us(), first_us = 0;
+    for (;;) {
+        ssize_t got = read_some(sender, into + have, room - have);
+        if (got < 0)
+            return -1;
+        have += (size_t)got;
+        if (got == 0 || have == room)
+            break;
+        first_us = first_us ? first_us : now_us();
+        if (now_us() - first_us > FILL_MOST_MS * 1000 || !readable(sender, PAUSE_MS))
+            break;
+    }
+    sender->end.worker.stream_us += now_us() - since_us;
+    return (ssize_t)have;
+}
+
+static int make_record(struct worker *worker, struct slot *slot, size_t length)
+{
+    uint64_t number = worker->count++;
+    slot->length = (uint32_t)length + (worker->seal ? SEAL_BYTES : 0);
+    record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, number});
+    if (worker->seal && seal_close_record(worker->seal, slot->bytes, number) < 0)
+        return fault(&worker->trouble, "OpenSSL cannot encrypt");
+    return 0;
+}
+
+/* Sleeps until the rate allows more than these bytes. What a pause before them would have
+ * allowed is lost, but for a tenth of a second. */
+static void keep_rate(struct sender *sender, size_t length)
+{
+    int64_t now = now_us();
+    if (sender->due_us < (double)(now - CREDIT_US))
+        sender->due_us = (double)(now - CREDIT_US);
+    sender->due_us += (double)length * 1e6 / (double)sender->end.options->rate;
+    int64_t left_us = (int64_t)sender->due_us - now;
+    struct timespec nap = {left_us / 1000000, left_us % 1000000 * 1000};
+    if (left_us > 0)
+        nanosleep(&nap, NULL);
+}
+
+/* At a low rate a record is a tenth of a second's. */
+static size_t room_of(const struct sender *sender)
+{
+    uint64_t room = sender->end.ring.chunk, tenth = (uint64_t)sender->end.options->rate / 10;
+    if (sender->end.options->rate && tenth < room)
+        room = tenth ? tenth : 1;
+    return (size_t)room;
+}
+
+/* Files in /proc say that they have 0 bytes, those in /sys 4096, whatever they have. */
+static bool another_size(const struct stat *before, uint64_t total, const struct stat *now)
+{
+    uint64_t size = (uint64_t)before->st_size;
+    bool written = now->st_mtim.tv_sec != before->st_mtim.tv_sec ||
+                   now->st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+    if (now->st_size != before->st_size)
+        return true;
+    return size && total != size && (total > size || written);
+}
+
+static int check(struct sender *sender)
+{
+    struct stat now;
+    uint64_t total = atomic_load(&sender->end.worker.total);
+    if (!sender->whole || fstat(sender->fd, &now) < 0 ||
+        !another_size(&sender->before, total, &now))
+        return 0;
+    return fault(&sender->end.worker.trouble,
+                 "%s changed while it was read: it had %lld bytes, %llu were read, it has "
+                 "%lld now", sender->name, (long long)sender->before.st_size,
+                 (unsigned long long)total, (long long)now.st_size);
+}
+
+static int pass_on(struct sender *sender, XXH3_state_t *hash)
+{
+    struct worker *worker = &sender->end.worker;
+    struct ring *ring = worker->ring;
+    struct slot *slot;
+    sender->due_us = (double)now_us();
+    while ((slot = ring_wait(ring, &ring->free, &worker->network_us))) {
+        uint8_t *payload = slot->bytes + RECORD_BYTES;
+        ssize_t length = fill(sender, payload, room_of(sender));
+        if (length <= 0)
+            return length < 0 ? -1 : check(sender);
+        if (worker->checksummed)
+            XXH3_64bits_update(hash, payload, (size_t)length);
+        if (make_record(worker, slot, (size_t)length) < 0)
+            return -1;
+        atomic_fetch_add(&worker->total, (uint64_t)length);
+        ring_put(ring, &ring->full, slot);
+        ring_wake(ring);
+        if (sender->end.options->rate)
+            keep_rate(sender, (size_t)length);
+    }
+    return fault(&worker->trouble, "stopped");
+}
+
+static void *work(void *argument)
+{
+    struct sender *sender = argument;
+    struct worker *worker = &sender->end.worker;
+    XXH3_state_t *hash = allocated(XXH3_createState());
+    XXH3_64bits_reset(hash);
+    pass_on(sender, hash);
+    sender->checksum = worker->checksummed ? XXH3_64bits_digest(hash) : 0;
+    XXH3_freeState(hash);
+    ring_end(worker->ring);
+    worker_over(worker);
+    return NULL;
+}
+
+/* --- the peer's thread --- */
+
 static int open_input(struct sender *sender)
 {
     const char *file = sender->end.options->file;
-    struct stat state;
+    struct trouble *trouble = &sender->end.trouble;
     if (sender->end.options->command)
         return 0;
+    sender->fd = STDIN_FILENO;
     if (file) {
         do /* a FIFO's open waits for its writer; nobody waits for us yet */
-            sender->input_fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        while (sender->input_fd < 0 && errno == EINTR);
-        if (sender->input_fd < 0)
-            return fault(&sender->end.trouble, "cannot open %s: %m", sender->name);
+            sender->fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        while (sender->fd < 0 && errno == EINTR);
+        if (sender->fd < 0)
+            return fault(trouble, "cannot open %s: %m", sender->name);
     }
-    int fd = file ? sender->input_fd : STDIN_FILENO;
-    bool closed = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY; /* see descriptors.h */
-    errno = EBADF;
-    if (closed || fstat(fd, &state) < 0)
-        return fault(&sender->end.trouble, "cannot use stdin: %m");
-    if (S_ISDIR(state.st_mode))
-        return fault(&sender->end.trouble, "%s is a directory: rdcp -r copies trees",
-                     sender->name);
-    sender->source.size = S_ISREG(state.st_mode) ? state.st_size : -1;
-    sender->source.whole = file && S_ISREG(state.st_mode);
-    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    bool closed = (fcntl(sender->fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+    errno = EBADF; /* see descriptors.h */
+    if (closed || fstat(sender->fd, &sender->before) < 0)
+        return fault(trouble, "cannot use stdin: %m");
+    if (S_ISDIR(sender->before.st_mode))
+        return fault(trouble, "%s is a directory: rdcp -r copies trees", sender->name);
+    sender->whole = file && S_ISREG(sender->before.st_mode);
+    if (!S_ISREG(sender->before.st_mode))
+        sender->before.st_size = -1;
+    posix_fadvise(sender->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return 0;
 }
 
 static int begin(struct sender *sender)
 {
-    const struct options *options = sender->end.options;
-    struct source *source = &sender->source;
-    if (end_open(&sender->end, source->size) < 0)
+    struct end *end = &sender->end;
+    if (end_open(end, sender->before.st_size) < 0)
         return -1;
-    source->worker = &sender->end.worker;
-    source->fd = options->command ? sender->end.child.fd
-                 : options->file  ? sender->input_fd
-                                  : STDIN_FILENO;
-    source->name = sender->name;
-    source->rate = (uint64_t)options->rate;
-    return source_start(source, &sender->end.trouble);
+    if (end->options->command)
+        sender->fd = end->child.fd;
+    fcntl(sender->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    return worker_start(&end->worker, work, sender, &end->trouble);
 }
 
 static int take_done(struct sender *sender, const struct transport_event *event)
@@ -125,7 +271,7 @@ static int post_end(struct sender *sender)
 {
     struct end *end = &sender->end;
     struct worker *worker = &end->worker;
-    struct ending ending = {atomic_load(&worker->total), sender->source.checksum};
+    struct ending ending = {atomic_load(&worker->total), sender->checksum};
     int said = link_say_ending(&end->link, RECORD_END, worker->count, &ending,
                                &end->trouble);
     if (said == 0) {
@@ -166,8 +312,6 @@ static int send_all(struct sender *sender)
     for (;;) {
         struct transport_event event;
         struct pollfd none = {-1, 0, 0};
-        if (end_wait(end, &none) < 0)
-            return -1;
         uint64_t posted;
         do {
             int got;
@@ -183,6 +327,8 @@ static int send_all(struct sender *sender)
         if (link_tick(&end->link, &end->trouble) < 0)
             return -1;
         stats_progress(&end->stats, atomic_load(&end->worker.total));
+        if (end_wait(end, &none) < 0)
+            return -1;
     }
 }
 
@@ -213,8 +359,8 @@ int send_stream(const struct options *options)
 {
     static struct sender sender; /* its thread may outlive this function in trouble */
     struct end *end = &sender.end;
-    sender.input_fd = -1;
-    sender.source.size = -1;
+    sender.fd = -1;
+    sender.before.st_size = -1;
     visible(sender.name, sizeof sender.name,
             options->command ? options->command[0]
             : options->file  ? options->file

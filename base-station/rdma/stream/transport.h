@@ -25,11 +25,13 @@ struct transport_event {
 };
 
 enum {
-    TRANSPORT_FDS = 3,
+    TRANSPORT_FDS = 2,
     CONTROLS_MOST = 4,
     CONTROLS_MEMORY = CONTROLS_MOST * CONTROL_BYTES,
 };
 
+struct options;
+struct rdma_cm_id;
 struct transport;
 
 struct transport_kind {
@@ -45,7 +47,8 @@ struct transport_kind {
     int (*give)(struct transport *, struct slot *, struct trouble *);
     /* 1: an event; 0: none now; -1: trouble, or the peer left. */
     int (*poll)(struct transport *, struct transport_event *, struct trouble *);
-    /* Fills in what to poll(2) for before the next poll(). Returns how many. */
+    /* Fills in what to poll(2) for before the next poll(), after one that had nothing.
+     * Returns how many. */
     int (*fds)(struct transport *, struct pollfd *);
     /* For transport_finish: goes on, drops what comes, and returns how much has not
      * reached the peer; 0 also where it never will. */
@@ -79,6 +82,33 @@ struct transport *tcp_open(int fd, struct trouble *trouble);
  * trouble. */
 struct transport *tcp_dial(const struct sockaddr *address, const struct sockaddr *from,
                            int64_t limit_ms, struct trouble *trouble);
+
+/* Over RDMA (verbs_connect.c). */
+struct rdma {
+    /* Is this an address of an RDMA device here? */
+    bool (*has)(const struct sockaddr *address);
+    bool (*any_device)(void);
+
+    /* Connects within `limit_ms`. NULL with a trouble. */
+    struct transport *(*dial)(const struct sockaddr *address, const struct sockaddr *from,
+                              const struct options *options, int64_t limit_ms,
+                              struct trouble *trouble);
+
+    /* Listens on the address and port that TCP got. NULL with a trouble; its errno is
+     * EADDRINUSE where another port may do. */
+    struct rdma_cm_id *(*listen)(const struct sockaddr *bound,
+                                 const struct options *options, struct trouble *trouble);
+    int (*fd)(const struct rdma_cm_id *listener);
+
+    /* The next connection that was asked for and has come about, or NULL. */
+    struct transport *(*accept)(struct rdma_cm_id *listener,
+                                const struct options *options);
+    void (*close)(struct rdma_cm_id *listener); /* or NULL */
+};
+
+/* NULL: built without librdmacm (transport_noverbs.c). */
+extern const struct rdma *const rdma;
+#define RDMA_LEFT_OUT "built without librdmacm"
 
 /* Queues a whole record that is not data; copied. At most CONTROLS_MOST wait; a heartbeat
  * or a credit that would be the last of these is left for later: returns 1. */

@@ -1,4 +1,4 @@
 /* Built without librdmacm: there is no RDMA. */
-#include "transport_verbs.h"
+#include "transport.h"
 
 const struct rdma *const rdma = NULL;

@@ -4,16 +4,13 @@
  * Completions: the queue is armed first, then drained until it is empty, so that no
  * completion that came in between waits for an event; one event may stand for many.
  */
-#include "transport_verbs.h"
+#include "verbs.h"
 
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "descriptors.h"
-#include "verbs.h"
 
 /* A small receive, for what is not data. */
 static bool small(const struct verbs *verbs, const struct slot *slot)
@@ -159,62 +156,47 @@ static void take_completion_event(struct verbs *verbs)
     }
 }
 
-struct look { /* what one verbs_poll has done about an empty queue */
-    bool armed, asked;
-};
-
-/* The queue was found empty. 1: look again; 0: it is, and what comes next wakes us; -1:
- * trouble. The connection manager is asked when nothing else woke us: its descriptor
- * stays ready, and what came before its word is told before it. */
-static int rest(struct verbs *verbs, struct look *look, struct trouble *trouble)
+/* The queue was found empty: what comes from now on wakes who waits. -1: trouble. */
+static int rest(struct verbs *verbs, struct trouble *trouble)
 {
-    if (!look->armed)
-        take_completion_event(verbs);
-    if (!verbs->armed) {
-        int error = ibv_req_notify_cq(verbs->cq, 0);
-        if (error)
-            return fault(trouble, "ibv_req_notify_cq: %s", strerror(error));
-        verbs->armed = look->armed = true;
-        verbs->base.quiet = verbs->moves && !verbs->failed;
-        return 1;
-    }
-    if (look->asked || (verbs->moves && !verbs->failed))
-        return 0;
-    look->asked = true;
+    take_completion_event(verbs);
     take_cm_events(verbs);
-    return 1;
+    int error = verbs->armed ? 0 : ibv_req_notify_cq(verbs->cq, 0);
+    if (error)
+        return fault(trouble, "ibv_req_notify_cq: %s", strerror(error));
+    verbs->armed = true;
+    return 0;
 }
 
 static int verbs_poll(struct transport *base, struct transport_event *event,
                       struct trouble *trouble)
 {
     struct verbs *verbs = (struct verbs *)base;
-    struct look look = {.armed = false};
     struct ibv_wc done;
-    int got = 1;
-    verbs->drained = false;
+    int got;
     if (verbs->spent && !verbs->failed &&
         verbs_post_receive(verbs, verbs->spent, trouble) < 0)
         return -1;
     verbs->spent = NULL;
-    while (got > 0) {
-        got = ibv_poll_cq(verbs->cq, 1, &done);
+    for (bool rested = base->quiet && verbs->armed;;) {
+        while ((got = ibv_poll_cq(verbs->cq, 1, &done)) > 0) {
+            int told = take_completion(verbs, &done, event, trouble);
+            if (told)
+                return told;
+        }
         if (got < 0)
             return fault(trouble, "ibv_poll_cq: %m");
-        verbs->moves |= got > 0;
-        int told = got ? take_completion(verbs, &done, event, trouble) : 0;
-        if (told)
-            return told;
-        if (!got && !(base->quiet && verbs->armed) &&
-            (got = rest(verbs, &look, trouble)) < 0)
+        if (rested)
+            break; /* and what came before the word of its end has been told before */
+        if (rest(verbs, trouble) < 0)
             return -1;
+        rested = true;
     }
-    verbs->drained = base->quiet = true;
-    verbs->moves = false;
+    base->quiet = true;
     if (!verbs->disconnected)
         return 0;
-    verbs->base.peer_left = true;
-    return fault(trouble, "%s left without a word", verbs->base.peer);
+    base->peer_left = true;
+    return fault(trouble, "%s left without a word", base->peer);
 }
 
 static int verbs_fds(struct transport *base, struct pollfd *polled)
@@ -223,9 +205,7 @@ static int verbs_fds(struct transport *base, struct pollfd *polled)
     base->quiet = false;
     polled[0] = (struct pollfd){verbs->id->channel->fd, POLLIN, 0};
     polled[1] = (struct pollfd){verbs->completions->fd, POLLIN, 0};
-    /* What the last poll() left in the queue brings no event: always ready, then. */
-    polled[2] = (struct pollfd){verbs->drained ? -1 : verbs->ready_fd, POLLIN, 0};
-    return 3;
+    return 2;
 }
 
 /* A send that completed is in the other end's memory, so nothing said is lost. */
@@ -260,7 +240,6 @@ static void verbs_close(struct transport *base)
         ibv_destroy_cq(verbs->cq);
     if (verbs->completions)
         ibv_destroy_comp_channel(verbs->completions);
-    shut(&verbs->ready_fd);
     struct rdma_event_channel *events = verbs->id->channel;
     rdma_destroy_id(verbs->id);
     rdma_destroy_event_channel(events);

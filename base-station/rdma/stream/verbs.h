@@ -35,9 +35,7 @@ struct verbs {
 
     struct slot *spent; /* received into, to post again at the next poll */
     unsigned in_flight; /* sends without a completion */
-    int ready_fd;       /* always readable */
-    bool armed, drained, disconnected, failed;
-    bool moves; /* completions came since the queue was empty before */
+    bool armed, disconnected, failed;
 };
 
 /* A connection over `id` (taken over, also when it fails) with its queue pair, first

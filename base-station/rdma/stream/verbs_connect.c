@@ -1,15 +1,14 @@
-/* How an RDMA connection comes about: librdmacm. See transport_verbs.h and verbs.h. */
+/* How an RDMA connection comes about: librdmacm. See transport.h and verbs.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 
+#include "dial.h"
 #include "net.h"
 #include "signals.h"
-#include "transport_verbs.h"
 #include "verbs.h"
 
 enum { BACKLOG = 16 };
@@ -103,13 +102,9 @@ struct verbs *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
     verbs->base.spares = receives ? CONTROL_RECEIVES : 0;
     verbs->id = id;
     verbs->receives = receives;
-    verbs->ready_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (verbs->ready_fd < 0)
-        fault(trouble, "eventfd: %m");
-    else if (open_queues(verbs, credits, trouble) == 0 &&
-             post_first(verbs, trouble) == 0 &&
-             fcntl(id->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
-             fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
+    if (open_queues(verbs, credits, trouble) == 0 && post_first(verbs, trouble) == 0 &&
+        fcntl(id->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
+        fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
         return verbs;
     transport_close(&verbs->base);
     return NULL;
@@ -148,6 +143,19 @@ static bool any_device(void)
     if (devices)
         ibv_free_device_list(devices);
     return devices && count > 0;
+}
+
+/* How many records of data this end may have on its way at once; -1 with a trouble, and
+ * an errno of its own: too little may be pinned. Nobody who has a device expects TCP. */
+static int64_t credits_here(const struct options *options, struct trouble *trouble)
+{
+    struct hello mine;
+    if (hello_of_options(&mine, options, TRANSPORT_RDMA, trouble) >= 0)
+        return mine.credits;
+    if (options->transport == WANT_AUTO && !options->verbose)
+        say("TCP only, for over RDMA: %s", trouble->text);
+    errno = ENOMEM;
+    return -1;
 }
 
 /* librdmacm's addresses are not const, and it writes to none. */
@@ -269,13 +277,15 @@ static int resolve(struct rdma_cm_id *id, const struct sockaddr *address,
 
 static struct transport *verbs_dial(const struct sockaddr *address,
                                     const struct sockaddr *from,
-                                    const struct options *options, uint32_t credits,
-                                    int64_t limit_ms, struct trouble *trouble)
+                                    const struct options *options, int64_t limit_ms,
+                                    struct trouble *trouble)
 {
-    int64_t end_ms = now_ms() + limit_ms;
+    int64_t end_ms = now_ms() + limit_ms, credits = 0;
     struct rdma_cm_id *id = NULL;
     if (!any_device())
         fault(trouble, NO_DEVICE);
+    else if ((credits = credits_here(options, trouble)) < 0)
+        return NULL;
     else if (!(id = open_id()))
         fault(trouble, "librdmacm: %m: is rdma_ucm loaded?");
     else
@@ -284,7 +294,7 @@ static struct transport *verbs_dial(const struct sockaddr *address,
         close_id(id);
         return NULL;
     }
-    struct verbs *verbs = verbs_open(id, false, credits, trouble);
+    struct verbs *verbs = verbs_open(id, false, (uint32_t)credits, trouble);
     if (!verbs)
         return NULL;
     struct rdma_conn_param wanted = parameters();
@@ -307,6 +317,8 @@ static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
         errno = ENODEV;
         return NULL;
     }
+    if (any_device() && credits_here(options, trouble) < 0)
+        return NULL;
     if ((id = open_id()) && rdma_bind_addr(id, (struct sockaddr *)&address) == 0 &&
         rdma_listen(id, BACKLOG) == 0)
         return id;
@@ -322,22 +334,24 @@ static int listener_fd(const struct rdma_cm_id *id)
 
 /* Takes over the id of a request. NULL: it came to nothing, and that is said. */
 static struct transport *accept_request(struct rdma_cm_id *id,
-                                        const struct options *options, uint32_t credits)
+                                        const struct options *options)
 {
     struct trouble why = {0};
+    struct hello mine;
     struct rdma_event_channel *events = NULL;
     struct rdma_conn_param wanted = parameters();
     struct verbs *verbs;
     if (!right_device(id, options))
         fault(&why, "it came by another device");
-    else if (!(events = rdma_create_event_channel()) || rdma_migrate_id(id, events) < 0)
+    else if (hello_of_options(&mine, options, TRANSPORT_RDMA, &why) >= 0 &&
+             (!(events = rdma_create_event_channel()) || rdma_migrate_id(id, events) < 0))
         fault(&why, "%m");
     if (why.status) {
         rdma_reject(id, NULL, 0);
         rdma_destroy_id(id);
         if (events)
             rdma_destroy_event_channel(events);
-    } else if ((verbs = verbs_open(id, true, credits, &why))) {
+    } else if ((verbs = verbs_open(id, true, mine.credits, &why))) {
         know_peer(verbs, rdma_get_peer_addr(id), options);
         if (rdma_accept(id, &wanted) == 0)
             return &verbs->base;
@@ -349,7 +363,7 @@ static struct transport *accept_request(struct rdma_cm_id *id,
 }
 
 static struct transport *verbs_accept(struct rdma_cm_id *listener,
-                                      const struct options *options, uint32_t credits)
+                                      const struct options *options)
 {
     struct transport *transport = NULL;
     struct rdma_cm_event *event;
@@ -357,7 +371,7 @@ static struct transport *verbs_accept(struct rdma_cm_id *listener,
         bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
         struct rdma_cm_id *id = event->id;
         rdma_ack_cm_event(event); /* before the id may leave this channel */
-        transport = request ? accept_request(id, options, credits) : NULL;
+        transport = request ? accept_request(id, options) : NULL;
     }
     return transport;
 }

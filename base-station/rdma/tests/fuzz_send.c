@@ -67,9 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put_together(&peer, &said, chunks, length, &input);
     child_init(&sender.end.child);
     sender.end.options = sender.end.stats.options = &options;
-    sender.input_fd = open_file(length);
-    sender.source.size = (int64_t)length;
-    sender.source.whole = true;
+    sender.fd = open_file(length);
+    fstat(sender.fd, &sender.before);
+    sender.whole = true;
     sender.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
     sender.end.transport = tcp_open(fuzz_peer_start(&peer), &sender.end.trouble);
     if (!sender.end.transport || begin(&sender) < 0)
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pthread_join(sender.end.worker.thread, NULL);
     transport_close(sender.end.transport);
     ring_close(&sender.end.ring);
-    close(sender.input_fd);
+    close(sender.fd);
     fuzz_peer_end(&peer);
     bool whole = said.done && said.credits >= chunks;
     if (!said.broken && !peer.late && whole != good)

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "link.h"
-#include "transport_verbs.h"
 #include "verbs.h"
 #include "check.h"
 #include "fake_verbs.h"
@@ -168,7 +167,7 @@ static void something_comes(void)
 }
 
 /* Whatever moment a completion comes at, before, between and after the calls: whoever
- * then polls what fds() names is woken, or has been told; also if he left some untold. */
+ * then polls what fds() names is woken, or has been told. */
 static void check_no_completion_is_lost(void)
 {
     for (int round = 0; round < 2000; round++) {
@@ -182,7 +181,7 @@ static void check_no_completion_is_lost(void)
             struct pollfd polled[TRANSPORT_FDS];
             if (heard < 20)
                 post_data(&end);
-            int got = chance(4) ? drain(&end) : take(&end, 1);
+            int got = drain(&end);
             heard += got;
             CHECK(got >= 0 && ++waits < 10000, "round %d: %s", round, end.why.text);
             int count = end.kind->fds(end.base, polled);
@@ -356,7 +355,7 @@ static void check_dial(void)
         fake_reset();
         fake.answer = rows[i].answer;
         struct transport *transport =
-            rdma->dial((struct sockaddr *)&to, NULL, &options, 4, SOON_MS, &why);
+            rdma->dial((struct sockaddr *)&to, NULL, &options, SOON_MS, &why);
         CHECK(!transport == (rows[i].said != NULL), "answer %zu: %s", i, why.text);
         CHECK(!rows[i].said || strstr(why.text, rows[i].said), "%s", why.text);
         CHECK(now_ms() - begin_ms < LATE_MS, "answer %zu: late", i);
