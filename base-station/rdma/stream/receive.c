@@ -45,7 +45,7 @@ struct receiver {
 
 static const char *name_of(const struct receiver *receiver)
 {
-    return receiver->target.path[0] ? receiver->target.path : "the output";
+    return receiver->target.name ? receiver->target.name : "the output";
 }
 
 /* After a failed write: 0 if it is worth another try. */
@@ -186,7 +186,6 @@ static int give(struct receiver *receiver)
 static int find_output(struct receiver *receiver)
 {
     const struct options *options = receiver->end.options;
-    receiver->target.fd = -1;
     if (!options->command)
         return target_find(&receiver->target, options->file, STDOUT_FILENO,
                            options->sync, &receiver->end.trouble);
@@ -384,10 +383,9 @@ static int receiver_close(struct receiver *receiver)
 
 int receive_stream(const struct options *options)
 {
-    static struct receiver receiver; /* its thread may outlive this function */
+    static struct receiver receiver = { /* its thread may outlive this function */
+        .lobby = {.listen_fd = -1}, .target = TARGET_NONE, .writing_fd = -1};
     struct end *end = &receiver.end;
-    atomic_store(&receiver.writing_fd, -1);
-    receiver.lobby.listen_fd = -1;
     if (end_init(end, options) == 0 &&
         find_output(&receiver) == 0 && /* which a signal may end, as the key's reading */
         signals_open(&end->trouble) == 0 &&

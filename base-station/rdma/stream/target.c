@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -20,108 +19,100 @@ enum { LINKS_MOST = 40 };
 #define HEX "0123456789abcdef"
 #define PART ".part" /* .NAME.XXXXXXXX.part */
 
-static int refuse(struct trouble *trouble, const char *what, const char *name)
+static int refuse(struct trouble *trouble, const char *what, const struct target *target)
 {
     char safe[200];
-    visible(safe, sizeof safe, name);
+    visible(safe, sizeof safe, !target->name ? "stdout" : *target->name ? target->name
+                                                                         : "\"\"");
     return fault(trouble, "%s %s: %m", what, safe);
 }
 
-static int folder_of(const char *path, char into[PATH_MAX])
+/* Opens the folder of what the name leads to. Follows symlinks whose last target is
+ * absent, too; realpath(3) would refuse them. */
+static int follow(struct target *target)
 {
-    char copy[PATH_MAX];
-    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return snprintf(into, PATH_MAX, "%s", dirname(copy)) < PATH_MAX ? 0 : -1;
-}
-
-static int copy_path(struct target *target, const char *name)
-{
+    char path[PATH_MAX];
     errno = ENAMETOOLONG;
-    return snprintf(target->path, sizeof target->path, "%s", name) <
-                   (int)sizeof target->path
-               ? 0
-               : -1;
-}
-
-/* Follows symlinks whose last target is absent; realpath(3) would refuse them. */
-static int follow(struct target *target, const char *name)
-{
-    if (copy_path(target, name) < 0)
+    if (snprintf(path, sizeof path, "%s", target->name) >= (int)sizeof path)
         return -1;
     for (int links = 0; links < LINKS_MOST; links++) {
-        char text[PATH_MAX], folder[PATH_MAX], next[2 * PATH_MAX];
-        ssize_t length = readlink(target->path, text, sizeof text - 1);
+        char *slash = strrchr(path, '/');
+        const char *file = slash ? slash + 1 : path, *folder = slash ? path : ".";
+        if (slash == path)
+            folder = "/";
+        else if (slash)
+            *slash = '\0';
+        int from = target->folder_fd;
+        target->folder_fd =
+            openat(from < 0 ? AT_FDCWD : from, folder, O_PATH | O_CLOEXEC);
+        shut(&from);
+        if (target->folder_fd < 0)
+            return -1;
+        errno = *file ? ENAMETOOLONG : EISDIR;
+        if (!*file || snprintf(target->file, sizeof target->file, "%s", file) >=
+                          (int)sizeof target->file)
+            return -1;
+        ssize_t length =
+            readlinkat(target->folder_fd, target->file, path, sizeof path - 1);
         if (length < 0)
             return 0;
-        text[length] = '\0';
-        if (folder_of(target->path, folder) < 0)
-            return -1;
-        int need = text[0] == '/' ? snprintf(next, sizeof next, "%s", text)
-                                  : snprintf(next, sizeof next, "%s/%s", folder, text);
-        if (need >= PATH_MAX)
-            break;
-        memcpy(target->path, next, (size_t)need + 1);
+        path[length] = '\0';
     }
     errno = ELOOP;
     return -1;
 }
 
-static int check_writable(struct target *target, struct trouble *trouble)
+static int find_stdout(struct target *target, struct trouble *trouble)
 {
-    char folder[PATH_MAX];
-    if (target->exists && access(target->path, W_OK) < 0)
-        return refuse(trouble, "cannot write", target->path);
-    if (!target->replaces)
-        return 0;
-    if (folder_of(target->path, folder) < 0 || access(folder, W_OK | X_OK) < 0)
-        return refuse(trouble, "cannot make a file beside", target->path);
+    errno = EBADF; /* also one that was closed: see descriptors.h */
+    if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY ||
+        fstat(target->fd, &target->old) < 0)
+        return refuse(trouble, "cannot use", target);
+    if (target->sync && !S_ISREG(target->old.st_mode) && !S_ISBLK(target->old.st_mode))
+        return troubled(trouble, EXIT_USAGE,
+                        "--sync: stdout is not a file that could be synced");
+    return 0;
+}
+
+/* A file that is absent or regular, in a folder where another can be made. */
+static int find_file(struct target *target, struct trouble *trouble)
+{
+    struct stat found;
+    if (follow(target) < 0)
+        return refuse(trouble, "cannot use", target);
+    if (target->exists &&
+        (fstatat(target->folder_fd, target->file, &found, 0) < 0 ||
+         found.st_dev != target->old.st_dev || found.st_ino != target->old.st_ino)) {
+        errno = ESTALE; /* as what a link in /proc leads to, once it has no name */
+        return refuse(trouble, "cannot replace what this leads to:", target);
+    }
+    if (target->exists && faccessat(target->folder_fd, target->file, W_OK, 0) < 0)
+        return refuse(trouble, "cannot write", target);
+    if (faccessat(target->folder_fd, ".", W_OK | X_OK, 0) < 0)
+        return refuse(trouble, "cannot make a file beside", target);
     return 0;
 }
 
 int target_find(struct target *target, const char *name, int fd, bool sync,
                 struct trouble *trouble)
 {
-    struct stat found;
-    *target = (struct target){.fd = fd, .sync = sync};
-    if (!name) {
-        if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
-            errno = EBADF; /* also one that was closed: see descriptors.h */
-        else if (fstat(fd, &target->old) == 0)
-            errno = 0;
-        if (errno)
-            return refuse(trouble, "cannot use", "stdout");
-        bool keeps = S_ISREG(target->old.st_mode) || S_ISBLK(target->old.st_mode);
-        if (sync && !keeps)
-            return troubled(trouble, EXIT_USAGE,
-                            "--sync: stdout is not a file that could be synced");
-        return 0;
-    }
-    target->fd = -1;
+    *target = (struct target){.name = name, .folder_fd = -1, .fd = name ? -1 : fd,
+                              .sync = sync};
+    if (!name)
+        return find_stdout(target, trouble);
     target->exists = stat(name, &target->old) == 0;
     if (!target->exists && (errno != ENOENT || !*name))
-        return refuse(trouble, "cannot use", *name ? name : "\"\"");
-    if (target->exists ? S_ISDIR(target->old.st_mode) : name[strlen(name) - 1] == '/') {
+        return refuse(trouble, "cannot use", target);
+    mode_t mode = target->exists ? target->old.st_mode : S_IFREG;
+    if (S_ISDIR(mode) || (!target->exists && name[strlen(name) - 1] == '/')) {
         errno = EISDIR;
-        return refuse(trouble, "cannot write to", name);
+        return refuse(trouble, "cannot write to", target);
     }
-    /* What a link in /proc leads to need not have that name, or any: as /dev/stdout. */
-    bool in_place = target->exists && !S_ISREG(target->old.st_mode);
-    if (in_place ? copy_path(target, name) < 0 : follow(target, name) < 0)
-        return refuse(trouble, "cannot use", name);
-    if (target->exists &&
-        (stat(in_place ? name : target->path, &found) < 0 ||
-         found.st_dev != target->old.st_dev || found.st_ino != target->old.st_ino))
-    {
-        errno = ESTALE; /* it has no name any more */
-        return refuse(trouble, "cannot replace what this leads to:", name);
-    }
-    target->replaces = !target->exists || S_ISREG(target->old.st_mode);
-    if (sync && !target->replaces && !S_ISBLK(target->old.st_mode))
+    if (S_ISREG(mode))
+        return find_file(target, trouble);
+    if (sync && !S_ISBLK(mode))
         return troubled(trouble, EXIT_USAGE, "--sync: %s cannot be synced", name);
-    return check_writable(target, trouble);
+    return access(name, W_OK) < 0 ? refuse(trouble, "cannot write", target) : 0;
 }
 
 static int open_socket(const char *path)
@@ -155,7 +146,7 @@ static int dress(struct target *target)
         char safe[200];
         const char *why = strerror(errno);
         bool group = fchown(target->fd, (uid_t)-1, target->old.st_gid) == 0;
-        visible(safe, sizeof safe, target->path);
+        visible(safe, sizeof safe, target->name);
         say("%s will belong to another owner%s: %s", safe, group ? "" : " and group", why);
     }
     /* A set-uid bit was meant for the old owner. */
@@ -163,9 +154,9 @@ static int dress(struct target *target)
 }
 
 /* Removes what runs that were killed have left of the same target: what nobody locks. */
-static void remove_stale(const char *folder, const char *head)
+static void remove_stale(int folder_fd, const char *head)
 {
-    DIR *entries = opendir(folder);
+    DIR *entries = fdopendir(openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     size_t length = strlen(head);
     struct dirent *entry;
     while (entries && (entry = readdir(entries))) {
@@ -175,10 +166,10 @@ static void remove_stale(const char *folder, const char *head)
             continue;
         struct stat state;
         int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-        int fd = openat(dirfd(entries), entry->d_name, flags);
+        int fd = openat(folder_fd, entry->d_name, flags);
         if (fd >= 0 && fstat(fd, &state) == 0 && S_ISREG(state.st_mode) &&
             flock(fd, LOCK_EX | LOCK_NB) == 0)
-            unlinkat(dirfd(entries), entry->d_name, 0);
+            unlinkat(folder_fd, entry->d_name, 0);
         shut(&fd);
     }
     if (entries)
@@ -187,53 +178,42 @@ static void remove_stale(const char *folder, const char *head)
 
 /* A file without a name, which ends with its writer however that ends; target_publish
  * names it through /proc. -1 where the file system has none, as on NFS. */
-static int open_nameless(const char *folder)
+static int open_nameless(int folder_fd)
 {
     char link[40];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = openat(folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (fd < 0 || access(link, F_OK) == 0)
-        return fd;
-    close(fd);
-    return -1;
+    if (fd >= 0 && access(link, F_OK) < 0)
+        shut(&fd);
+    return fd;
 }
 
 /* The lock says that somebody is at work. Between opening and locking, another run may
- * have taken the file for one that was left behind: -1 then, too. */
-static int open_named(const char *path)
-{
-    struct stat state;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return -1;
-    flock(fd, LOCK_EX | LOCK_NB);
-    if (fstat(fd, &state) == 0 && state.st_nlink > 0)
-        return fd;
-    close(fd);
-    errno = ENOENT;
-    return -1;
-}
-
+ * have taken the file for one that was left behind: none, then. */
 static int open_temporary(struct target *target)
 {
-    char folder[PATH_MAX], copy[PATH_MAX], head[216];
+    struct stat state;
+    char head[216];
     uint32_t number;
-    if (folder_of(target->path, folder) < 0 ||
-        getrandom(&number, sizeof number, 0) != sizeof number)
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
         return -1;
-    memcpy(copy, target->path, sizeof copy);
     /* The name must stay below NAME_MAX, whatever the target's is. */
-    snprintf(head, sizeof head, ".%.200s.", basename(copy));
-    if (snprintf(target->temporary, sizeof target->temporary, "%s/%s%08x" PART, folder,
-                 head, (unsigned)number) < 0)
-        return -1;
-    remove_stale(folder, head);
-    target->fd = open_nameless(folder);
+    snprintf(head, sizeof head, ".%.200s.", target->file);
+    remove_stale(target->folder_fd, head);
+    target->fd = open_nameless(target->folder_fd);
     target->nameless = target->fd >= 0;
-    if (target->nameless)
-        flock(target->fd, LOCK_EX | LOCK_NB); /* for when it gets its name */
-    else
-        target->fd = open_named(target->temporary);
+    snprintf(target->temporary, sizeof target->temporary, "%s%08x" PART, head,
+             (unsigned)number);
+    if (!target->nameless)
+        target->fd = openat(target->folder_fd, target->temporary,
+                            O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (target->fd >= 0)
+        flock(target->fd, LOCK_EX | LOCK_NB);
+    if (target->fd >= 0 && !target->nameless &&
+        (fstat(target->fd, &state) < 0 || !state.st_nlink)) {
+        shut(&target->fd);
+        errno = ENOENT;
+    }
     if (target->fd < 0)
         target->temporary[0] = '\0';
     return target->fd;
@@ -241,34 +221,21 @@ static int open_temporary(struct target *target)
 
 int target_open(struct target *target, struct trouble *trouble)
 {
-    if (!target->path[0])
+    if (!target->name)
         return 0;
     target->owned = true;
-    if (target->replaces) {
+    if (target->folder_fd >= 0) {
         if (open_temporary(target) < 0)
-            return refuse(trouble, "cannot make a file beside", target->path);
-        return dress(target) < 0 ? refuse(trouble, "cannot prepare", target->path) : 0;
+            return refuse(trouble, "cannot make a file beside", target);
+        return dress(target) < 0 ? refuse(trouble, "cannot prepare", target) : 0;
     }
     if (S_ISSOCK(target->old.st_mode))
-        target->fd = open_socket(target->path);
+        target->fd = open_socket(target->name);
     else /* a FIFO's open waits for its reader, and a signal may end the wait */
         do
-            target->fd = open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+            target->fd = open(target->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         while (target->fd < 0 && errno == EINTR);
-    return target->fd < 0 ? refuse(trouble, "cannot open", target->path) : 0;
-}
-
-static int sync_folder(const char *path)
-{
-    char folder[PATH_MAX];
-    if (folder_of(path, folder) < 0)
-        return -1;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    int result = fsync(fd);
-    shut(&fd);
-    return result;
+    return target->fd < 0 ? refuse(trouble, "cannot open", target) : 0;
 }
 
 /* Gives the file of `fd` its temporary name, and then the target's: a link replaces
@@ -277,49 +244,52 @@ static int put_in_place(struct target *target, int fd)
 {
     char link[40];
     struct stat now;
-    if (lstat(target->path, &now) == 0 && !S_ISREG(now.st_mode)) {
+    int folder_fd = target->folder_fd;
+    if (fstatat(folder_fd, target->file, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISREG(now.st_mode)) {
         errno = EEXIST;
         return -1;
     }
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (target->nameless &&
-        linkat(AT_FDCWD, link, AT_FDCWD, target->temporary, AT_SYMLINK_FOLLOW) < 0)
+        linkat(AT_FDCWD, link, folder_fd, target->temporary, AT_SYMLINK_FOLLOW) < 0)
         return -1;
-    if (rename(target->temporary, target->path) < 0)
+    if (renameat(folder_fd, target->temporary, folder_fd, target->file) < 0)
         return -1;
     target->temporary[0] = '\0';
     return 0;
 }
 
-static const char *name_of(const struct target *target)
+static int sync_folder(const struct target *target)
 {
-    return target->path[0] ? target->path : "stdout";
+    int fd = openat(target->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = fd < 0 ? -1 : fsync(fd);
+    shut(&fd);
+    return result;
 }
 
 int target_sync(struct target *target, struct trouble *trouble)
 {
     if (target->sync && fsync(target->fd) < 0)
-        return refuse(trouble, "cannot sync", name_of(target));
+        return refuse(trouble, "cannot sync", target);
     return 0;
 }
 
 int target_publish(struct target *target, struct trouble *trouble)
 {
-    const char *name = name_of(target);
     int kept = -1; /* what the file is named and locked by, once it is closed */
     if (target->temporary[0] && (kept = fcntl(target->fd, F_DUPFD_CLOEXEC, 0)) < 0)
-        return refuse(trouble, "cannot publish", name);
+        return refuse(trouble, "cannot publish", target);
     if (target->owned) { /* NFS and quotas may say only now that there is no room */
         int fd = target->fd;
         target->fd = -1;
-        target->owned = false;
         if (close(fd) < 0)
-            refuse(trouble, "cannot close", name);
+            refuse(trouble, "cannot close", target);
     }
     if (!trouble->status && kept >= 0 && put_in_place(target, kept) < 0)
-        refuse(trouble, "cannot put the new file in place of", name);
-    if (!trouble->status && kept >= 0 && target->sync && sync_folder(target->path) < 0)
-        refuse(trouble, "cannot sync the folder of", name);
+        refuse(trouble, "cannot put the new file in place of", target);
+    if (!trouble->status && kept >= 0 && target->sync && sync_folder(target) < 0)
+        refuse(trouble, "cannot sync the folder of", target);
     shut(&kept);
     return trouble->status ? -1 : 0;
 }
@@ -327,14 +297,14 @@ int target_publish(struct target *target, struct trouble *trouble)
 void target_discard(struct target *target)
 {
     if (target->temporary[0])
-        unlink(target->temporary);
+        unlinkat(target->folder_fd, target->temporary, 0);
 }
 
 void target_close(struct target *target)
 {
     target_discard(target);
     target->temporary[0] = '\0';
-    if (target->owned && target->fd >= 0)
-        close(target->fd);
-    target->fd = -1;
+    if (target->owned)
+        shut(&target->fd);
+    shut(&target->folder_fd);
 }

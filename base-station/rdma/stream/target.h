@@ -9,14 +9,18 @@
 #include "trouble.h"
 
 struct target {
-    char path[PATH_MAX];          /* symlinks followed; empty = stdout or a command */
-    char temporary[PATH_MAX + 32]; /* empty = there is none */
+    const char *name; /* as it was given; NULL = stdout or a command; not owned */
+    int folder_fd;    /* where the file is that gets its content by rename; -1 = none is */
+    char file[NAME_MAX + 1];      /* its name in there, symlinks followed */
+    char temporary[NAME_MAX + 1]; /* that of the new one; empty = there is none */
     struct stat old;
-    bool exists, replaces, sync;
+    bool exists, sync;
     bool nameless; /* `temporary` is yet to be linked to it */
     int fd;
     bool owned; /* fd is ours to close */
 };
+
+#define TARGET_NONE {.folder_fd = -1, .fd = -1}
 
 /* Looks at the name and changes nothing. `name` NULL: `fd` is written as it is. */
 int target_find(struct target *target, const char *name, int fd, bool sync,
