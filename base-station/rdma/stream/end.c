@@ -2,15 +2,88 @@
 #include "end.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "stats.h"
+
+enum { LOOK_MS = 10 };
 
 int end_init(struct end *end, const struct options *options)
 {
     end->options = options;
+    end->output_fd = -1;
     child_init(&end->child);
-    stats_init(&end->stats, options);
+    end->begun_us = now_us();
     return key_open(&end->key, options->key_file, (int)options->key_fd, &end->trouble);
+}
+
+/* "sending to PEER over tcp, chunks of ..." */
+static void say_begin(const struct end *end)
+{
+    const struct transport *transport = end->transport;
+    const char *seal = seal_name(&end->meeting);
+    if (end->options->verbose)
+        say("%s %s over %s%s%s, chunks of %u bytes%s%s%s",
+            end->options->sends ? "sending to" : "receiving from", transport->peer,
+            transport->kind->name, transport->device[0] ? " on " : "", transport->device,
+            (unsigned)end->ring.chunk, *seal ? ", " : "", seal,
+            end->checksummed ? ", XXH3" : "");
+}
+
+static bool shows_progress(const struct end *end)
+{
+    return end->begun && end->options->verbose && end->options->progress &&
+           isatty(STDERR_FILENO);
+}
+
+static void show_progress(struct end *end)
+{
+    int64_t now = now_us();
+    uint64_t bytes = atomic_load(&end->worker.total);
+    if (now - end->shown_us < STATS_EACH_MS * INT64_C(1000) || !shows_progress(end))
+        return;
+    end->shown_us = now;
+    stats_show(bytes, bytes, end->size, now - end->begun_us);
+}
+
+/* How much it was and how fast: for a person, for a program. */
+static void say_result(const struct end *end)
+{
+    const struct worker *worker = &end->worker;
+    const struct transport *transport = end->transport;
+    const char *name = transport ? transport->kind->name : "none";
+    const char *device = transport ? transport->device : "";
+    bool over = atomic_load(&worker->over);
+    uint64_t bytes = atomic_load(&worker->total);
+    double seconds = (double)(now_us() - end->begun_us) / 1e6;
+    double rate = seconds > 0 ? (double)bytes / seconds : 0;
+    double stream_s = over ? (double)worker->stream_us / 1e6 : 0;
+    double network_s = over ? (double)worker->network_us / 1e6 : 0;
+    double read_s = end->options->sends ? stream_s : 0, write_s = stream_s - read_s;
+    char speed[32], done[32], error[sizeof end->trouble.text];
+    if (shows_progress(end))
+        fputs(STATS_CLEAR, stderr);
+    if (end->begun && end->options->verbose)
+        say("Bandwidth %s/s: %s in %.3f s over %s%s%s; waited %.3f s to read, %.3f s "
+            "for the network, %.3f s to write",
+            stats_amount(rate, speed, sizeof speed),
+            stats_amount((double)bytes, done, sizeof done), seconds, name,
+            *device ? " on " : "", device, read_s, network_s, write_s);
+    if (!end->options->json)
+        return;
+    shown(error, sizeof error, end->trouble.text, (uint32_t)strlen(end->trouble.text));
+    for (char *at = error; (at = strpbrk(at, "\"\\"));)
+        *at = '\'';
+    fprintf(stderr,
+            "{\"bytes\": %llu, \"seconds\": %.6f, \"bytes_per_s\": %.0f, "
+            "\"transport\": \"%s\", \"device\": \"%s\", \"peer\": \"%s\", "
+            "\"read_wait_s\": %.6f, \"network_wait_s\": %.6f, \"write_wait_s\": %.6f, "
+            "\"status\": %d, \"error\": \"%s\"}\n",
+            (unsigned long long)bytes, seconds, rate, name, device,
+            transport ? transport->peer : "", read_s, network_s, write_s,
+            end->trouble.status, error);
 }
 
 int end_open(struct end *end, int64_t size)
@@ -31,25 +104,88 @@ int end_open(struct end *end, int64_t size)
     enum child_side side = options->sends ? CHILD_PRODUCER : CHILD_CONSUMER;
     if (options->command && child_open(&end->child, options->command, side, trouble) < 0)
         return -1;
-    end->worker.ring = &end->ring;
-    end->worker.seal = sealed ? &end->seals.data : NULL;
-    end->worker.checksummed = meeting_checksum(&end->meeting);
-    stats_open(&end->stats, size, transport, &end->meeting);
+    end->checksummed = meeting_checksum(&end->meeting);
+    say_begin(end);
+    end->size = size;
+    end->begun_us = end->shown_us = now_us();
+    end->begun = true;
     return 0;
 }
 
-int end_wait(struct end *end, struct pollfd *extra)
+int worker_start(struct end *end, void *(*work)(void *))
+{
+    int error = pthread_create(&end->worker.thread, NULL, work, end);
+    if (error)
+        return fault(&end->trouble, "no thread: %s", strerror(error));
+    end->worker.started = true;
+    return 0;
+}
+
+void worker_over(struct end *end)
+{
+    atomic_store(&end->worker.over, true);
+    ring_wake(&end->ring);
+}
+
+void worker_await(struct end *end, int limit_ms)
+{
+    for (int64_t end_ms = now_ms() + limit_ms;
+         !atomic_load(&end->worker.over) && now_ms() < end_ms;) {
+        struct pollfd polled = {end->ring.wake_fd, POLLIN, 0};
+        poll(&polled, 1, LOOK_MS);
+        ring_woken(&end->ring);
+    }
+}
+
+bool worker_join(struct end *end)
+{
+    struct worker *worker = &end->worker;
+    if (worker->started && !atomic_load(&worker->over))
+        return false;
+    if (worker->started)
+        pthread_join(worker->thread, NULL);
+    worker->started = false;
+    return true;
+}
+
+/* For the peer, the worker, the command, the output's reader, a signal. */
+static int wait_for_any(struct end *end)
 {
     struct pollfd polled[] = {
         {end->ring.wake_fd, POLLIN, 0},
         {end->child.pid_fd, POLLIN, 0},
-        *extra,
+        {end->output_fd, 0, 0},
     };
     if (link_wait(&end->link, polled, 3, &end->trouble) < 0)
         return -1;
     if (polled[0].revents)
         ring_woken(&end->ring);
-    *extra = polled[2];
+    end->output_events = polled[2].revents;
+    return 0;
+}
+
+int end_run(struct end *end, int (*take)(struct end *, const struct transport_event *),
+            int (*move)(struct end *))
+{
+    while (!end->done) {
+        struct transport_event event;
+        int got = 0, again = 1;
+        while (again > 0 && !end->done) {
+            while (!end->done && (got = link_next(&end->link, &event, &end->trouble)) > 0)
+                if (take(end, &event) < 0)
+                    return -1;
+            again = end->done ? 0 : move(end);
+            if (got < 0 || again < 0)
+                return -1;
+        }
+        if (end->done)
+            break;
+        if (link_tick(&end->link, &end->trouble) < 0)
+            return -1;
+        show_progress(end);
+        if (wait_for_any(end) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -58,16 +194,16 @@ void end_settle(struct end *end)
     if (!end->worker.started)
         return;
     ring_end(&end->ring);
-    worker_await(&end->worker, SETTLE_MS);
+    worker_await(end, SETTLE_MS);
 }
 
 int end_close(struct end *end)
 {
     struct trouble *trouble = &end->trouble;
-    bool settled = worker_join(&end->worker);
+    bool settled = worker_join(end);
     if (trouble->status && !heard_in_chain(trouble, end->options))
         say("%s", trouble->text);
-    stats_close(&end->stats, end->transport, &end->worker, trouble);
+    say_result(end);
     if (!settled && end->options->sends)
         end->child.fd = -1;
     child_close(&end->child);

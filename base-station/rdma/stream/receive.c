@@ -26,7 +26,7 @@ enum { LEFT_MS = 500, PUBLISH_MS = 60000, PIPE_BYTES = 1 << 20 };
 enum fate { FATE_OPEN, FATE_GIVEN_UP, FATE_PUBLISHED };
 
 struct receiver {
-    struct end end;
+    struct end end; /* first: the one is the other's address */
     struct lobby lobby;
     struct target target;
     struct ending ending; /* good once the ring has ended */
@@ -38,7 +38,7 @@ struct receiver {
     uint64_t taken, given, told; /* data records taken; credits given, and told of */
     uint64_t written;            /* bytes, when it was last looked at */
     int64_t done_ms;             /* when done was said */
-    bool done_said, bye;
+    bool done_said;
 };
 
 /* --- the worker --- */
@@ -81,13 +81,13 @@ static int take(struct receiver *receiver, struct slot *slot, XXH3_state_t *hash
     struct worker *worker = &receiver->end.worker;
     uint8_t *payload = slot->bytes + RECORD_BYTES;
     uint32_t length = slot->length;
-    if (worker->seal) {
+    if (receiver->end.link.seals) {
         if (length <= SEAL_BYTES ||
-            seal_open_record(worker->seal, slot->bytes, worker->count++) < 0)
+            seal_open_record(&receiver->end.seals.data, slot->bytes, worker->count++) < 0)
             return fault(&worker->trouble, "somebody changed the stream on its way");
         length -= SEAL_BYTES;
     }
-    if (worker->checksummed)
+    if (receiver->end.checksummed)
         XXH3_64bits_update(hash, payload, length);
     int64_t since_us = now_us();
     if (write_all(receiver, payload, length) < 0)
@@ -107,7 +107,7 @@ static int judge(struct receiver *receiver, uint64_t checksum)
         return fault(&worker->trouble, "%llu bytes came of the %llu that were sent",
                      (unsigned long long)total,
                      (unsigned long long)receiver->ending.total);
-    if (worker->checksummed && receiver->ending.value != checksum)
+    if (receiver->end.checksummed && receiver->ending.value != checksum)
         return fault(&worker->trouble,
                      "the checksum is %016llx, sent was %016llx: the network or the "
                      "memory of a machine is faulty", (unsigned long long)checksum,
@@ -125,7 +125,7 @@ static int write_out(struct receiver *receiver, XXH3_state_t *hash)
 {
     struct worker *worker = &receiver->end.worker;
     struct target *target = &receiver->target;
-    struct ring *ring = worker->ring;
+    struct ring *ring = &receiver->end.ring;
     struct slot *slot;
     XXH3_64bits_reset(hash);
     if (target_open(target, &worker->trouble) < 0)
@@ -154,7 +154,7 @@ static void *work(void *argument)
     XXH3_state_t *hash = allocated(XXH3_createState());
     write_out(receiver, hash);
     XXH3_freeState(hash);
-    worker_over(&receiver->end.worker);
+    worker_over(&receiver->end);
     return NULL;
 }
 
@@ -203,8 +203,7 @@ static int begin(struct receiver *receiver)
     if (end->options->command)
         receiver->target.fd = end->child.fd;
     end->transport->data_most = end->ring.chunk + (end->link.seals ? SEAL_BYTES : 0);
-    return worker_start(&end->worker, work, receiver, &end->trouble) < 0 ? -1
-                                                                         : give(receiver);
+    return worker_start(end, work) < 0 ? -1 : give(receiver);
 }
 
 static int refuse(struct receiver *receiver, const char *why)
@@ -225,12 +224,13 @@ static int take_end(struct receiver *receiver, const struct transport_event *eve
     return 0;
 }
 
-static int take_event(struct receiver *receiver, const struct transport_event *event)
+static int take_event(struct end *end, const struct transport_event *event)
 {
+    struct receiver *receiver = (struct receiver *)end;
     if (event->kind == EVENT_SENT)
         return 0;
     if (event->record.type == RECORD_BYE && receiver->done_said) {
-        receiver->bye = true;
+        end->done = true;
         return 0;
     }
     if (receiver->end_taken)
@@ -271,7 +271,24 @@ static int hear_child(struct receiver *receiver)
     return child_check(child, &receiver->end.trouble);
 }
 
-static int move(struct receiver *receiver)
+/* It is no fault if nothing more comes for it: as in a shell, where a writer that has
+ * ended never hears of it. What does come, the worker cannot write. */
+static int check_reader(struct receiver *receiver)
+{
+    struct end *end = &receiver->end;
+    if (!receiver->left_ms && (end->output_events & (POLLERR | POLLHUP)))
+        receiver->left_ms = now_ms();
+    end->output_fd = receiver->left_ms ? -1 : atomic_load(&receiver->writing_fd);
+    if (!receiver->left_ms || receiver->end_taken ||
+        now_ms() - receiver->left_ms < LEFT_MS)
+        return 0;
+    if (hear_child(receiver) < 0)
+        return -1;
+    return fault(&end->trouble, "the reader of %s left before the end",
+                 end->options->command ? end->options->command[0] : "the output");
+}
+
+static int go_on(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
     struct worker *worker = &end->worker;
@@ -291,45 +308,17 @@ static int move(struct receiver *receiver)
     if (child->pid && child->fd >= 0)
         child_let_end(child);
     bool consumed = !child->pid || child->status == 0;
-    return consumed && !receiver->done_said ? say_done(receiver, &end->trouble) : 0;
+    if (consumed && !receiver->done_said)
+        return say_done(receiver, &end->trouble);
+    /* Is its goodbye lost, and nothing else? */
+    end->done = receiver->done_said && now_ms() - receiver->done_ms > FINISH_MOST_MS;
+    return 0;
 }
 
-/* It is no fault if nothing more comes for it: as in a shell, where a writer that has
- * ended never hears of it. What does come, the sink cannot write. */
-static int check_reader(struct receiver *receiver, const struct pollfd *output)
+static int move(struct end *end)
 {
-    if (!receiver->left_ms && (output->revents & (POLLERR | POLLHUP)))
-        receiver->left_ms = now_ms();
-    if (!receiver->left_ms || receiver->end_taken ||
-        now_ms() - receiver->left_ms < LEFT_MS)
-        return 0;
-    if (hear_child(receiver) < 0)
-        return -1;
-    char **command = receiver->end.options->command;
-    return fault(&receiver->end.trouble, "the reader of %s left before the end",
-                 command ? command[0] : "the output");
-}
-
-static int receive_all(struct receiver *receiver)
-{
-    struct end *end = &receiver->end;
-    struct pollfd output = {-1, 0, 0};
-    for (;;) {
-        struct transport_event event;
-        int got;
-        while ((got = link_next(&end->link, &event, &end->trouble)) > 0)
-            if (take_event(receiver, &event) < 0 || receiver->bye)
-                return receiver->bye ? 0 : -1;
-        if (got < 0 || move(receiver) < 0 || check_reader(receiver, &output) < 0 ||
-            link_tick(&end->link, &end->trouble) < 0)
-            return -1;
-        if (receiver->done_said && now_ms() - receiver->done_ms > FINISH_MOST_MS)
-            return 0; /* its goodbye was lost, and nothing else */
-        stats_progress(&end->stats, atomic_load(&end->worker.total));
-        output.fd = receiver->left_ms ? -1 : atomic_load(&receiver->writing_fd);
-        if (end_wait(end, &output) < 0)
-            return -1;
-    }
+    struct receiver *receiver = (struct receiver *)end;
+    return go_on(receiver) < 0 || check_reader(receiver) < 0 ? -1 : 0;
 }
 
 /* Trouble that came when the file was being put in its place, and there it is. */
@@ -340,7 +329,7 @@ static bool published(struct receiver *receiver)
     if (!worker->started || settle(receiver, FATE_GIVEN_UP) ||
         receiver->end.options->command)
         return false;
-    worker_await(worker, PUBLISH_MS);
+    worker_await(&receiver->end, PUBLISH_MS);
     if (!atomic_load(&worker->over) || worker->trouble.status)
         return false;
     if (!receiver->done_said && !receiver->end.transport->peer_left)
@@ -374,7 +363,7 @@ static int receiver_close(struct receiver *receiver)
             say("all is written, but the sender did not say goodbye: %s", trouble->text);
         *trouble = (struct trouble){0};
     }
-    if (worker_join(&receiver->end.worker))
+    if (worker_join(&receiver->end))
         target_close(&receiver->target);
     else
         target_discard(&receiver->target);
@@ -394,7 +383,7 @@ int receive_stream(const struct options *options)
                                     &end->meeting, &end->trouble);
     lobby_close(&receiver.lobby);
     if (end->transport && begin(&receiver) == 0)
-        receive_all(&receiver);
+        end_run(end, take_event, move);
     part(&receiver);
     return receiver_close(&receiver);
 }

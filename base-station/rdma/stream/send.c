@@ -24,7 +24,7 @@
 enum { PAUSE_MS = 1, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20, CREDIT_US = 100000 };
 
 struct sender {
-    struct end end;
+    struct end end; /* first: the one is the other's address */
     char name[200]; /* of the input, for messages */
     int fd;         /* it; -1 before it is open */
     bool whole;     /* a file by name: its size must not change while it is read */
@@ -34,7 +34,6 @@ struct sender {
 
     uint64_t credits, posted;
     int64_t end_ms; /* when the end went out; 0 = it has not */
-    bool done;
 };
 
 /* --- the worker --- */
@@ -79,13 +78,14 @@ static ssize_t fill(struct sender *sender, uint8_t *into, size_t room)
     return (ssize_t)have;
 }
 
-static int make_record(struct worker *worker, struct slot *slot, size_t length)
+static int make_record(struct end *end, struct slot *slot, size_t length)
 {
-    uint64_t number = worker->count++;
-    slot->length = (uint32_t)length + (worker->seal ? SEAL_BYTES : 0);
+    struct seal *seal = end->link.seals ? &end->seals.data : NULL;
+    uint64_t number = end->worker.count++;
+    slot->length = (uint32_t)length + (seal ? SEAL_BYTES : 0);
     record_put(slot->bytes, &(struct record){RECORD_DATA, slot->length, number});
-    if (worker->seal && seal_close_record(worker->seal, slot->bytes, number) < 0)
-        return fault(&worker->trouble, "OpenSSL cannot encrypt");
+    if (seal && seal_close_record(seal, slot->bytes, number) < 0)
+        return fault(&end->worker.trouble, "OpenSSL cannot encrypt");
     return 0;
 }
 
@@ -139,7 +139,7 @@ static int check(struct sender *sender)
 static int pass_on(struct sender *sender, XXH3_state_t *hash)
 {
     struct worker *worker = &sender->end.worker;
-    struct ring *ring = worker->ring;
+    struct ring *ring = &sender->end.ring;
     struct slot *slot;
     sender->due_us = (double)now_us();
     while ((slot = ring_wait(ring, &ring->free, &worker->network_us))) {
@@ -147,9 +147,9 @@ static int pass_on(struct sender *sender, XXH3_state_t *hash)
         ssize_t length = fill(sender, payload, room_of(sender));
         if (length <= 0)
             return length < 0 ? -1 : check(sender);
-        if (worker->checksummed)
+        if (sender->end.checksummed)
             XXH3_64bits_update(hash, payload, (size_t)length);
-        if (make_record(worker, slot, (size_t)length) < 0)
+        if (make_record(&sender->end, slot, (size_t)length) < 0)
             return -1;
         atomic_fetch_add(&worker->total, (uint64_t)length);
         ring_put(ring, &ring->full, slot);
@@ -163,14 +163,14 @@ static int pass_on(struct sender *sender, XXH3_state_t *hash)
 static void *work(void *argument)
 {
     struct sender *sender = argument;
-    struct worker *worker = &sender->end.worker;
+    struct end *end = &sender->end;
     XXH3_state_t *hash = allocated(XXH3_createState());
     XXH3_64bits_reset(hash);
     pass_on(sender, hash);
-    sender->checksum = worker->checksummed ? XXH3_64bits_digest(hash) : 0;
+    sender->checksum = end->checksummed ? XXH3_64bits_digest(hash) : 0;
     XXH3_freeState(hash);
-    ring_end(worker->ring);
-    worker_over(worker);
+    ring_end(&end->ring);
+    worker_over(end);
     return NULL;
 }
 
@@ -211,7 +211,7 @@ static int begin(struct sender *sender)
     if (end->options->command)
         sender->fd = end->child.fd;
     fcntl(sender->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
-    return worker_start(&end->worker, work, sender, &end->trouble);
+    return worker_start(end, work);
 }
 
 static int take_done(struct sender *sender, const struct transport_event *event)
@@ -224,13 +224,13 @@ static int take_done(struct sender *sender, const struct transport_event *event)
     if (ending.total != atomic_load(&sender->end.worker.total))
         return fault(&sender->end.trouble,
                      "the other end wrote another number of bytes than were sent");
-    sender->done = sender->end.child.whole = true;
+    sender->end.done = sender->end.child.whole = true;
     return 0;
 }
 
-static int take_event(struct sender *sender, const struct transport_event *event)
+static int take_event(struct end *end, const struct transport_event *event)
 {
-    struct end *end = &sender->end;
+    struct sender *sender = (struct sender *)end;
     if (event->kind == EVENT_SENT) {
         end->link.said++;
         ring_put(&end->ring, &end->ring.free, event->slot);
@@ -282,14 +282,15 @@ static int post_end(struct sender *sender)
     return said < 0 ? -1 : 0;
 }
 
-static int move(struct sender *sender)
+static int move(struct end *end)
 {
-    struct end *end = &sender->end;
+    struct sender *sender = (struct sender *)end;
     struct worker *worker = &end->worker;
+    uint64_t posted = sender->posted;
     if (child_check(&end->child, &end->trouble) < 0 || post_data(sender) < 0)
         return -1;
     if (!atomic_load(&worker->over))
-        return 0;
+        return sender->posted != posted; /* what went at once has freed its slot */
     if (worker->trouble.status) {
         end->trouble = worker->trouble;
         return -1;
@@ -303,33 +304,7 @@ static int move(struct sender *sender)
     if (sender->end_ms && limit_ms && now_ms() - sender->end_ms > limit_ms)
         return fault(&end->trouble, "no confirmation for %g s (--finish-timeout)",
                      (double)limit_ms / 1000);
-    return 0;
-}
-
-static int send_all(struct sender *sender)
-{
-    struct end *end = &sender->end;
-    for (;;) {
-        struct transport_event event;
-        struct pollfd none = {-1, 0, 0};
-        uint64_t posted;
-        do {
-            int got;
-            while ((got = link_next(&end->link, &event, &end->trouble)) > 0)
-                if (take_event(sender, &event) < 0)
-                    return -1;
-                else if (sender->done)
-                    return 0;
-            posted = sender->posted;
-            if (got < 0 || move(sender) < 0)
-                return -1;
-        } while (sender->posted != posted); /* what went at once has freed its slot */
-        if (link_tick(&end->link, &end->trouble) < 0)
-            return -1;
-        stats_progress(&end->stats, atomic_load(&end->worker.total));
-        if (end_wait(end, &none) < 0)
-            return -1;
-    }
+    return sender->posted != posted;
 }
 
 static void say_goodbye(struct sender *sender)
@@ -345,7 +320,7 @@ static void part(struct sender *sender)
     if (!trouble->status || !sender->end.transport)
         return;
     child_signal(&sender->end.child, SIGTERM);
-    if (sender->end_ms && !sender->done && !sender->end.link.told) {
+    if (sender->end_ms && !sender->end.done && !sender->end.link.told) {
         struct trouble unknown = {0};
         troubled(&unknown, EXIT_UNKNOWN,
                  "outcome unknown: all was sent, but not confirmed: %.200s",
@@ -369,7 +344,7 @@ int send_stream(const struct options *options)
         open_input(&sender) == 0 && /* which a signal may end: it may wait for ever */
         signals_open(&end->trouble) == 0)
         end->transport = dial(options, &end->key, &end->meeting, &end->trouble);
-    if (end->transport && begin(&sender) == 0 && send_all(&sender) == 0)
+    if (end->transport && begin(&sender) == 0 && end_run(end, take_event, move) == 0)
         say_goodbye(&sender);
     part(&sender);
     end_settle(end);

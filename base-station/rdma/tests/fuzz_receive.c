@@ -97,13 +97,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&receiver, 0, sizeof receiver);
     put_together(&peer, &said, &input);
     child_init(&receiver.end.child);
-    receiver.end.options = receiver.end.stats.options = &options;
+    receiver.end.options = &options;
+    receiver.end.output_fd = -1;
     receiver.end.meeting = (struct meeting){.mine = hello, .theirs = hello};
     int out = open_target(&receiver);
     receiver.end.transport = tcp_open(fuzz_peer_start(&peer), &receiver.end.trouble);
     if (!receiver.end.transport || begin(&receiver) < 0)
         abort();
-    bool good = receive_all(&receiver) == 0;
+    bool good = end_run(&receiver.end, take_event, move) == 0;
     ring_end(&receiver.end.ring);
     pthread_join(receiver.end.worker.thread, NULL);
     transport_close(receiver.end.transport);

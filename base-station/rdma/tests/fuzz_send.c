@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&sender, 0, sizeof sender);
     put_together(&peer, &said, chunks, length, &input);
     child_init(&sender.end.child);
-    sender.end.options = sender.end.stats.options = &options;
+    sender.end.options = &options;
+    sender.end.output_fd = -1;
     sender.fd = open_file(length);
     fstat(sender.fd, &sender.before);
     sender.whole = true;
@@ -74,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sender.end.transport = tcp_open(fuzz_peer_start(&peer), &sender.end.trouble);
     if (!sender.end.transport || begin(&sender) < 0)
         abort();
-    bool good = send_all(&sender) == 0;
+    bool good = end_run(&sender.end, take_event, move) == 0;
     if (good && (!sender.end_ms || sender.posted != chunks))
         abort();
     ring_end(&sender.end.ring);
