@@ -207,20 +207,20 @@ static int prove(struct transport *transport, const struct dialing *dialing, boo
 static void leave(const struct dialing *dialing, struct transport *transport,
                   const struct trouble *why)
 {
-    struct meeting *meeting = dialing->meeting;
+    const struct meeting *meeting = dialing->meeting;
     struct trouble ignored = {0};
     struct seals seals = {.data = {.cipher = NULL}};
     struct link link;
-    if (signalled(why) && !transport->peer_left && meeting->stage == MEETING_PROOF) {
-        link_open(&link, transport, dialing->options);
-        if (meeting_protection(meeting) != PROTECT_NOT &&
-            seals_open(&seals, meeting, &ignored) == 0)
-            link.seals = &seals;
-        link_abort(&link, why);
-        seals_close(&seals);
-    } else if (!transport->peer_left) {
+    if (!signalled(why) || meeting->stage != MEETING_PROOF) {
         transport_finish(transport, PARTING_MS);
+        return;
     }
+    link_open(&link, transport, dialing->options);
+    if (meeting_protection(meeting) != PROTECT_NOT &&
+        seals_open(&seals, meeting, &ignored) == 0)
+        link.seals = &seals;
+    link_abort(&link, why);
+    seals_close(&seals);
 }
 
 /* Who answered proves itself, or is closed. What a receiver says of it is kept rather
@@ -232,7 +232,8 @@ static struct transport *meet(struct dialing *dialing, struct transport *transpo
                    trouble) == 0 &&
         prove(transport, dialing, others, trouble) == 0)
         return transport;
-    leave(dialing, transport, trouble);
+    if (!transport->peer_left)
+        leave(dialing, transport, trouble);
     transport_close(transport);
     if (!dialing->unproven.heard || trouble->heard)
         dialing->unproven = *trouble;
@@ -335,24 +336,18 @@ uint64_t pinned_need(const struct hello *hello)
     return ring_slot_bytes(hello->chunk) * (credits + spare) + credits * EACH + OTHERS;
 }
 
-static uint32_t halved(uint32_t value, uint32_t least)
-{
-    return value / 2 > least ? value / 2 : least;
-}
-
 int pinned_fit(struct hello *hello, uint64_t limit_bytes)
 {
     struct hello wanted = *hello;
-    while (pinned_need(hello) > limit_bytes)
-        if (hello->chunk > CHUNK_GOOD)
-            hello->chunk = halved(hello->chunk, CHUNK_GOOD);
-        else if (hello->credits > CREDITS_GOOD)
-            hello->credits = halved(hello->credits, CREDITS_GOOD);
-        else if (hello->chunk > CHUNK_LEAST)
-            hello->chunk = halved(hello->chunk, CHUNK_LEAST);
+    while (pinned_need(hello) > limit_bytes) {
+        bool large = hello->chunk > CHUNK_GOOD, many = hello->credits > CREDITS_GOOD;
+        uint32_t half = hello->chunk / 2, least = large ? CHUNK_GOOD : CHUNK_LEAST;
+        if (large || (!many && hello->chunk > CHUNK_LEAST))
+            hello->chunk = half > least ? half : least;
         else if (hello->credits > 1)
             hello->credits--;
         else
             return -1;
+    }
     return wanted.chunk != hello->chunk || wanted.credits != hello->credits;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "options.h"
-#include "seal.h"
+#include "meeting.h"
 #include "transport.h"
 
 enum {

@@ -1,13 +1,23 @@
-/* Hello and proof: see meeting.h. */
+/* Hello and proof, and a tag on each record: see meeting.h. */
 #include "meeting.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/kdf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#if defined(__arm__) || defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+static int other_role(const struct meeting *meeting)
+{
+    return meeting->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
+}
 
 static uint8_t *hello_of(struct meeting *meeting, int role)
 {
@@ -72,11 +82,6 @@ static int give_proof(struct meeting *meeting, struct trouble *trouble)
         return fault(trouble, "OpenSSL cannot make a proof");
     meeting->answers = true;
     return 0;
-}
-
-static int other_role(const struct meeting *meeting)
-{
-    return meeting->role == ROLE_SENDER ? ROLE_RECEIVER : ROLE_SENDER;
 }
 
 static int take_hello(struct meeting *meeting, const struct record *record,
@@ -162,13 +167,11 @@ enum { LABEL_BYTES = 16 };
 int proof_make(uint8_t out[PROOF_BYTES], const struct key *key, int role,
                const struct transcript *transcript)
 {
-    uint8_t text[LABEL_BYTES + 2 * WHOLE_HELLO_BYTES] = {0};
+    uint8_t text[LABEL_BYTES + sizeof *transcript] = {0};
     unsigned int length = 0;
     const char *label = role == ROLE_SENDER ? "rdpipe3 sender" : "rdpipe3 receiver";
     memcpy(text, label, strlen(label));
-    memcpy(text + LABEL_BYTES, transcript->sender, WHOLE_HELLO_BYTES);
-    memcpy(text + LABEL_BYTES + WHOLE_HELLO_BYTES, transcript->receiver,
-           WHOLE_HELLO_BYTES);
+    memcpy(text + LABEL_BYTES, transcript, sizeof *transcript);
     if (!HMAC(EVP_sha256(), key->bytes, (int)key->length, text, sizeof text, out,
               &length))
         return -1;
@@ -181,4 +184,119 @@ bool proof_holds(const uint8_t in[PROOF_BYTES], const struct key *key, int role,
     uint8_t right[PROOF_BYTES];
     return proof_make(right, key, role, transcript) == 0 &&
            CRYPTO_memcmp(in, right, PROOF_BYTES) == 0;
+}
+
+enum { IV_BYTES = 12 };
+
+bool seal_has_aes(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+#elif defined(__aarch64__)
+    return (getauxval(AT_HWCAP) & (HWCAP_AES | HWCAP_PMULL)) == (HWCAP_AES | HWCAP_PMULL);
+#elif defined(__arm__)
+    return getauxval(AT_HWCAP2) & HWCAP2_AES;
+#else
+    return false;
+#endif
+}
+
+const char *seal_name(const struct meeting *meeting)
+{
+    static const char *const names[][2] = {
+        {"", ""},
+        {"signed by ChaCha20-Poly1305's Poly1305", "signed by AES-256-GCM's GMAC"},
+        {"encrypted by ChaCha20-Poly1305", "encrypted by AES-256-GCM"},
+    };
+    return names[meeting_protection(meeting)][meeting_aes(meeting)];
+}
+
+int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct meeting *meeting, int role)
+{
+    const struct key *key = meeting->key;
+    const unsigned char *salt = (const unsigned char *)&meeting->transcript;
+    const char *info = role == ROLE_SENDER ? "rdpipe3 seal sender"
+                                           : "rdpipe3 seal receiver";
+    size_t length = SEAL_KEY_BYTES;
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
+    int good = context && EVP_PKEY_derive_init(context) > 0 &&
+               EVP_PKEY_CTX_set_hkdf_md(context, EVP_sha256()) > 0 &&
+               EVP_PKEY_CTX_set1_hkdf_salt(context, salt, sizeof(struct transcript)) > 0 &&
+               EVP_PKEY_CTX_set1_hkdf_key(context, key->bytes, (int)key->length) > 0 &&
+               EVP_PKEY_CTX_add1_hkdf_info(context, (const unsigned char *)info,
+                                           (int)strlen(info)) > 0 &&
+               EVP_PKEY_derive(context, out, &length) > 0 && length == SEAL_KEY_BYTES;
+    EVP_PKEY_CTX_free(context);
+    return good ? 0 : -1;
+}
+
+static int seal_open(struct seal *seal, const struct meeting *meeting, int role,
+                     enum seal_lane lane)
+{
+    uint8_t secret[SEAL_KEY_BYTES];
+    *seal = (struct seal){.cipher = EVP_CIPHER_CTX_new(), .lane = lane};
+    seal->signs = meeting_protection(meeting) == PROTECT_SIGN;
+    int good = seal->cipher && seal_key(secret, meeting, role) == 0 &&
+               EVP_CipherInit_ex(seal->cipher,
+                                 meeting_aes(meeting) ? EVP_aes_256_gcm()
+                                                      : EVP_chacha20_poly1305(),
+                                 NULL, secret, NULL, 1);
+    explicit_bzero(secret, sizeof secret);
+    return good ? 0 : -1;
+}
+
+int seals_open(struct seals *seals, const struct meeting *meeting,
+               struct trouble *trouble)
+{
+    if (seal_open(&seals->data, meeting, ROLE_SENDER, LANE_DATA) == 0 &&
+        seal_open(&seals->say, meeting, meeting->role, LANE_CONTROL) == 0 &&
+        seal_open(&seals->hear, meeting, other_role(meeting), LANE_CONTROL) == 0)
+        return 0;
+    return fault(trouble, "OpenSSL cannot encrypt");
+}
+
+void seals_close(struct seals *seals)
+{
+    EVP_CIPHER_CTX_free(seals->data.cipher);
+    EVP_CIPHER_CTX_free(seals->say.cipher);
+    EVP_CIPHER_CTX_free(seals->hear.cipher);
+    *seals = (struct seals){.data = {.cipher = NULL}};
+}
+
+/* All but the tag, in place. Returns where that is, or NULL. */
+static uint8_t *pass(struct seal *seal, uint8_t *record, uint64_t counter, int sealing)
+{
+    struct record header;
+    uint8_t iv[IV_BYTES] = {(uint8_t)seal->lane}, *body = record + RECORD_BYTES;
+    int done;
+    for (int i = 0; i < 8; i++)
+        iv[4 + i] = (uint8_t)(counter >> 8 * i);
+    if (record_get(&header, record, CHUNK_MOST + SEAL_BYTES) ||
+        header.length < SEAL_BYTES)
+        return NULL;
+    int length = (int)header.length - SEAL_BYTES;
+    bool good = EVP_CipherInit_ex(seal->cipher, NULL, NULL, NULL, iv, sealing) &&
+                EVP_CipherUpdate(seal->cipher, NULL, &done, record, RECORD_BYTES) &&
+                (!length || EVP_CipherUpdate(seal->cipher, seal->signs ? NULL : body,
+                                             &done, body, length));
+    return good ? body + length : NULL;
+}
+
+int seal_close_record(struct seal *seal, uint8_t *record, uint64_t counter)
+{
+    uint8_t none[SEAL_BYTES], *tag = pass(seal, record, counter, 1);
+    int done;
+    bool good = tag && EVP_CipherFinal_ex(seal->cipher, none, &done) &&
+                EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_GET_TAG, SEAL_BYTES, tag);
+    return good ? 0 : -1;
+}
+
+int seal_open_record(struct seal *seal, uint8_t *record, uint64_t counter)
+{
+    uint8_t none[SEAL_BYTES], *tag = pass(seal, record, counter, 0);
+    int done;
+    bool good = tag &&
+                EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, SEAL_BYTES, tag) &&
+                EVP_CipherFinal_ex(seal->cipher, none, &done) > 0;
+    return good ? 0 : -1;
 }

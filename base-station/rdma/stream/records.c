@@ -28,28 +28,26 @@ void record_put(uint8_t out[RECORD_BYTES], const struct record *record)
     put(out + 8, record->number, 8);
 }
 
+static const struct { uint32_t least, most; } bodies[] = {
+    [RECORD_HELLO] = {HELLO_BYTES, ABORT_BYTES}, /* another version's may be longer */
+    [RECORD_PROOF] = {PROOF_BYTES, PROOF_BYTES},
+    [RECORD_DATA] = {1, 0},
+    [RECORD_END] = {END_BYTES, END_BYTES},
+    [RECORD_DONE] = {END_BYTES, END_BYTES},
+    [RECORD_ABORT] = {0, ABORT_BYTES}, /* the others have none */
+};
+
 const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
                        uint32_t data_most)
 {
-    static const struct { uint32_t least, most; } lengths[] = {
-        [RECORD_HELLO] = {HELLO_BYTES, ABORT_BYTES}, /* another version's may be longer */
-        [RECORD_PROOF] = {PROOF_BYTES, PROOF_BYTES},
-        [RECORD_DATA] = {1, 0},
-        [RECORD_CREDIT] = {0, SEAL_BYTES},
-        [RECORD_HEARTBEAT] = {0, SEAL_BYTES},
-        [RECORD_END] = {END_BYTES, END_BYTES + SEAL_BYTES},
-        [RECORD_DONE] = {END_BYTES, END_BYTES + SEAL_BYTES},
-        [RECORD_BYE] = {0, SEAL_BYTES},
-        [RECORD_ABORT] = {0, ABORT_BYTES + SEAL_BYTES},
-    };
     if (get(in, 2) != MAGIC || in[3] != 0)
         return "it does not speak rdsend's protocol";
     uint8_t type = in[2];
     if (type < RECORD_HELLO || type > RECORD_ABORT)
         return "a record of a type that this version does not know";
     uint32_t length = (uint32_t)get(in + 4, 4);
-    uint32_t most = type == RECORD_DATA ? data_most : lengths[type].most;
-    if (length < lengths[type].least || length > most)
+    uint32_t most = bodies[type].most + (type > RECORD_DATA ? SEAL_BYTES : 0);
+    if (length < bodies[type].least || length > (type == RECORD_DATA ? data_most : most))
         return "a record of a length that its type does not have";
     *record = (struct record){type, length, get(in + 8, 8)};
     return NULL;
@@ -57,17 +55,8 @@ const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
 
 bool record_fits(const struct record *record)
 {
-    switch (record->type) {
-    case RECORD_END:
-    case RECORD_DONE:
-        return record->length == END_BYTES;
-    case RECORD_CREDIT:
-    case RECORD_HEARTBEAT:
-    case RECORD_BYE:
-        return record->length == 0;
-    default:
-        return record->length <= ABORT_BYTES;
-    }
+    return record->length >= bodies[record->type].least &&
+           record->length <= bodies[record->type].most;
 }
 
 void hello_put(uint8_t out[HELLO_BYTES], const struct hello *hello)

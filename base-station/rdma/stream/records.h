@@ -14,7 +14,7 @@
  *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: its
  *                                     processor has the instructions), zero u8,
  *                                     chunk u32, credits u32, nonce 32
- *   2 proof      0                    32: HMAC-SHA-256, see proof.h
+ *   2 proof      0                    32: HMAC-SHA-256, see meeting.h
  *   3 data       sequence from 0      1 to chunk bytes
  *   4 credit     data records that may have been sent in all
  *   5 heartbeat  what the peer must have: a sender's data and end records that left, a
@@ -28,7 +28,7 @@
  *   receiver       hello       proof credit   credit ...       done
  *
  * The safer of both hellos' protections holds; both are in the proofs. If it is not plain,
- * each record from the credit on ends with a tag of 16 bytes: see seal.h.
+ * each record from the credit on ends with a tag of 16 bytes: see meeting.h.
  *
  * A credit is given only after the buffer was posted again. Heartbeats and aborts may
  * come at any time once the proof is through; an abort also instead of a proof.

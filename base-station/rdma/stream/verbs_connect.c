@@ -136,13 +136,28 @@ static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64
     return fault(trouble, "%s", why);
 }
 
-static bool any_device(void)
+/* Is there a device of this name, up to a colon? NULL: any. The names of all are put
+ * together, if there is room for them. */
+static bool device_here(const char *wanted, char *names, size_t room)
 {
-    int count = 0;
-    struct ibv_device **devices = ibv_get_device_list(&count);
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    bool found = false;
+    for (int i = 0; devices && devices[i]; i++) {
+        const char *name = ibv_get_device_name(devices[i]);
+        size_t length = strlen(name), end = room ? strlen(names) : 0;
+        found |= !wanted || (strcspn(wanted, ":") == length &&
+                             strncmp(name, wanted, length) == 0);
+        if (room)
+            snprintf(names + end, room - end, " %s", name);
+    }
     if (devices)
         ibv_free_device_list(devices);
-    return devices && count > 0;
+    return found;
+}
+
+static bool any_device(void)
+{
+    return device_here(NULL, NULL, 0);
 }
 
 /* How many records of data this end may have on its way at once; -1 with a trouble, and
@@ -191,28 +206,6 @@ static bool right_device(const struct rdma_cm_id *id, const struct options *opti
     if (!strchr(options->device, ':'))
         name[strcspn(name, ":")] = '\0';
     return strcmp(name, options->device) == 0;
-}
-
-/* Is there a device that --device may mean? */
-static bool device_here(const struct options *options, struct trouble *trouble)
-{
-    size_t length = options->device ? strcspn(options->device, ":") : 0;
-    struct ibv_device **devices = ibv_get_device_list(NULL);
-    char names[160] = "";
-    bool found = false;
-    for (int i = 0; devices && devices[i]; i++) {
-        const char *name = ibv_get_device_name(devices[i]);
-        size_t end = strlen(names);
-        found |= !options->device ||
-                 (strlen(name) == length && strncmp(name, options->device, length) == 0);
-        snprintf(names + end, sizeof names - end, " %s", name);
-    }
-    bool any = devices && devices[0];
-    if (devices)
-        ibv_free_device_list(devices);
-    if (!found && any)
-        fault(trouble, "no RDMA device %.60s here: there is%s", options->device, names);
-    return found || !any; /* without any, what follows says so */
 }
 
 static struct rdma_conn_param parameters(void)
@@ -313,16 +306,21 @@ static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
 {
     struct sockaddr_storage address = copied(bound);
     struct rdma_cm_id *id = NULL;
-    if (!device_here(options, trouble)) {
-        errno = ENODEV;
+    char names[160] = "";
+    errno = ENODEV;
+    if (!device_here(options->device, names, sizeof names)) {
+        if (*names)
+            fault(trouble, "no RDMA device %.60s here: there is%s", options->device, names);
+        else
+            fault(trouble, NO_DEVICE);
         return NULL;
     }
-    if (any_device() && credits_here(options, trouble) < 0)
+    if (credits_here(options, trouble) < 0)
         return NULL;
     if ((id = open_id()) && rdma_bind_addr(id, (struct sockaddr *)&address) == 0 &&
         rdma_listen(id, BACKLOG) == 0)
         return id;
-    fault(trouble, errno == ENODEV ? "%m: " NO_DEVICE : "%m");
+    fault(trouble, "%m");
     close_id(id);
     return NULL;
 }

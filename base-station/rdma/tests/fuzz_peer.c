@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "meeting.h"
-#include "seal.h"
 #include "transport.h"
 
 enum { CHUNK = 512, SLOTS = 3 };

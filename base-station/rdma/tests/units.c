@@ -9,7 +9,6 @@
 #include "meeting.h"
 #include "options.h"
 #include "ring.h"
-#include "seal.h"
 
 static size_t unhex(const char *digits, uint8_t *into, size_t room)
 {
