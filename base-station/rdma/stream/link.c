@@ -70,9 +70,7 @@ static int unseal(struct link *link, struct transport_event *event,
     }
     return record_fits(record)
                ? 0
-               : fault(trouble,
-                       "refused what %s sent: a record of a length that its type does "
-                       "not have", link->transport->peer);
+               : transport_refuse(link->transport, RECORD_LENGTH_WRONG, trouble);
 }
 
 static int take_heartbeat(const struct link *link, const struct record *record,

@@ -208,8 +208,7 @@ static int begin(struct receiver *receiver)
 
 static int refuse(struct receiver *receiver, const char *why)
 {
-    return fault(&receiver->end.trouble, "refused what %s sent: %s",
-                 receiver->end.transport->peer, why);
+    return transport_refuse(receiver->end.transport, why, &receiver->end.trouble);
 }
 
 static int take_end(struct receiver *receiver, const struct transport_event *event)

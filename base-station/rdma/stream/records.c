@@ -48,7 +48,7 @@ const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
     uint32_t length = (uint32_t)get(in + 4, 4);
     uint32_t most = bodies[type].most + (type > RECORD_DATA ? SEAL_BYTES : 0);
     if (length < bodies[type].least || length > (type == RECORD_DATA ? data_most : most))
-        return "a record of a length that its type does not have";
+        return RECORD_LENGTH_WRONG;
     *record = (struct record){type, length, get(in + 8, 8)};
     return NULL;
 }

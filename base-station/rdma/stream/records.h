@@ -98,6 +98,8 @@ struct ending {
 
 void record_put(uint8_t out[RECORD_BYTES], const struct record *record);
 
+#define RECORD_LENGTH_WRONG "a record of a length that its type does not have"
+
 /* Reads a header. `data_most` is the greatest length of data that fits here, 0 before
  * data is allowed. Returns NULL, or what is wrong with it. */
 const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],

@@ -248,8 +248,8 @@ static int take_event(struct end *end, const struct transport_event *event)
     }
     if (event->kind == EVENT_RECORD && event->record.type == RECORD_DONE)
         return take_done(sender, event);
-    return fault(&end->trouble, "refused what %s sent: a record that is not a receiver's",
-                 end->transport->peer);
+    return transport_refuse(end->transport, "a record that is not a receiver's",
+                            &end->trouble);
 }
 
 static int post_data(struct sender *sender)

@@ -24,6 +24,12 @@ void transport_name(struct transport *transport, const struct sockaddr *peer)
     transport->foreign = net_is_foreign(peer);
 }
 
+int transport_refuse(const struct transport *transport, const char *why,
+                     struct trouble *trouble)
+{
+    return fault(trouble, "refused what %s sent: %s", transport->peer, why);
+}
+
 bool transport_controls(const struct transport *transport, const struct slot *slot)
 {
     return slot >= transport->control && slot < transport->control + CONTROLS_MOST;

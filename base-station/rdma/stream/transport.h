@@ -123,6 +123,10 @@ void transport_finish(struct transport *transport, int limit_ms);
 
 void transport_close(struct transport *transport); /* NULL: there is none */
 
+/* What the peer sent is not to be: -1, a trouble. */
+int transport_refuse(const struct transport *transport, const char *why,
+                     struct trouble *trouble);
+
 /* --- for the kinds --- */
 
 /* `memory` is CONTROLS_MEMORY bytes, for its control slots. */

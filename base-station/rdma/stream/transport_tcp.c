@@ -87,7 +87,7 @@ static int take_header(struct tcp *tcp, struct trouble *trouble)
     if (data && !tcp->in_slot)
         why = "more data than it has credits for";
     if (why)
-        return fault(trouble, "refused what %s sent: %s", tcp->base.peer, why);
+        return transport_refuse(&tcp->base, why, trouble);
     if (data) {
         memcpy(tcp->in_slot->bytes, tcp->in, RECORD_BYTES);
         tcp->in_slot->length = tcp->in_record.length;

@@ -87,7 +87,7 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     if (!why && length != RECORD_BYTES + record.length)
         why = "a message of another length than it says";
     if (why)
-        return fault(trouble, "refused what %s sent: %s", verbs->base.peer, why);
+        return transport_refuse(&verbs->base, why, trouble);
     bool data = record.type == RECORD_DATA;
     slot->length = record.length;
     *event = (struct transport_event){

@@ -174,19 +174,15 @@ static int64_t credits_here(const struct options *options, struct trouble *troub
 }
 
 /* librdmacm's addresses are not const, and it writes to none. */
-static struct sockaddr_storage copied(const struct sockaddr *address)
+static struct sockaddr *as_theirs(const struct sockaddr *address)
 {
-    struct sockaddr_storage copy = {0};
-    memcpy(&copy, address, net_length(address));
-    return copy;
+    return (struct sockaddr *)(uintptr_t)address;
 }
 
 static bool has(const struct sockaddr *address)
 {
-    struct sockaddr_storage copy = copied(address);
     struct rdma_cm_id *id = open_id();
-    net_set_port((struct sockaddr *)&copy, 0);
-    bool found = id && rdma_bind_addr(id, (struct sockaddr *)&copy) == 0 && id->verbs;
+    bool found = id && rdma_bind_addr(id, as_theirs(address)) == 0 && id->verbs;
     close_id(id);
     return found;
 }
@@ -208,15 +204,11 @@ static bool right_device(const struct rdma_cm_id *id, const struct options *opti
     return strcmp(name, options->device) == 0;
 }
 
-static struct rdma_conn_param parameters(void)
-{
-    return (struct rdma_conn_param){
-        .retry_count = VERBS_RETRIES,
-        .rnr_retry_count = VERBS_RETRIES,
-        .responder_resources = 0, /* nobody may read or write here */
-        .initiator_depth = 0,
-    };
-}
+/* Nobody may read or write here. */
+#define PARAMETERS                                                                     \
+    &(struct rdma_conn_param) {                                                        \
+        .retry_count = VERBS_RETRIES, .rnr_retry_count = VERBS_RETRIES                 \
+    }
 
 /* Whether an outage was too long, the peer's silence tells (link.h): the queue pair is
  * to try again for longer than that. Its first try and VERBS_RETRIES more take 4.096 us
@@ -247,11 +239,7 @@ static int resolve(struct rdma_cm_id *id, const struct sockaddr *address,
                    int64_t end_ms, struct trouble *trouble)
 {
     int limit_ms = (int)(end_ms - now_ms());
-    struct sockaddr_storage to = copied(address), source = {0};
-    if (from)
-        source = copied(from);
-    if (rdma_resolve_addr(id, from ? (struct sockaddr *)&source : NULL,
-                          (struct sockaddr *)&to, limit_ms) < 0)
+    if (rdma_resolve_addr(id, as_theirs(from), as_theirs(address), limit_ms) < 0)
         return fault(trouble, "no route to it by an RDMA device: %m");
     if (expect(id, RDMA_CM_EVENT_ADDR_RESOLVED, end_ms, trouble) < 0)
         return -1;
@@ -290,9 +278,8 @@ static struct transport *verbs_dial(const struct sockaddr *address,
     struct verbs *verbs = verbs_open(id, false, (uint32_t)credits, trouble);
     if (!verbs)
         return NULL;
-    struct rdma_conn_param wanted = parameters();
     know_peer(verbs, address, options);
-    if (rdma_connect(id, &wanted) < 0)
+    if (rdma_connect(id, PARAMETERS) < 0)
         fault(trouble, "rdma_connect: %m");
     else if (expect(id, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
         return &verbs->base;
@@ -304,7 +291,6 @@ static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
                                        const struct options *options,
                                        struct trouble *trouble)
 {
-    struct sockaddr_storage address = copied(bound);
     struct rdma_cm_id *id = NULL;
     char names[160] = "";
     errno = ENODEV;
@@ -317,7 +303,7 @@ static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
     }
     if (credits_here(options, trouble) < 0)
         return NULL;
-    if ((id = open_id()) && rdma_bind_addr(id, (struct sockaddr *)&address) == 0 &&
+    if ((id = open_id()) && rdma_bind_addr(id, as_theirs(bound)) == 0 &&
         rdma_listen(id, BACKLOG) == 0)
         return id;
     fault(trouble, "%m");
@@ -337,7 +323,6 @@ static struct transport *accept_request(struct rdma_cm_id *id,
     struct trouble why = {0};
     struct hello mine;
     struct rdma_event_channel *events = NULL;
-    struct rdma_conn_param wanted = parameters();
     struct verbs *verbs;
     if (!right_device(id, options))
         fault(&why, "it came by another device");
@@ -351,7 +336,7 @@ static struct transport *accept_request(struct rdma_cm_id *id,
             rdma_destroy_event_channel(events);
     } else if ((verbs = verbs_open(id, true, mine.credits, &why))) {
         know_peer(verbs, rdma_get_peer_addr(id), options);
-        if (rdma_accept(id, &wanted) == 0)
+        if (rdma_accept(id, PARAMETERS) == 0)
             return &verbs->base;
         fault(&why, "rdma_accept: %m");
         transport_close(&verbs->base);
