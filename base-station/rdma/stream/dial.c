@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -149,11 +150,10 @@ static struct transport *dial_address(const struct options *options,
             say("%s is loopback: TCP", name);
     } else if (options->transport != WANT_TCP) {
         struct trouble why = {0};
-        int64_t rdma_ms = limit_ms;
-        if (options->transport == WANT_AUTO && rdma_ms > RDMA_LIMIT_MS)
-            rdma_ms = RDMA_LIMIT_MS;
+        int64_t most_ms = options->transport == WANT_AUTO ? RDMA_LIMIT_MS : limit_ms;
         struct transport *transport =
-            rdma ? rdma->dial(to->ai_addr, from, options, rdma_ms, &why) : NULL;
+            rdma ? rdma->dial(to->ai_addr, from, options, MIN(limit_ms, most_ms), &why)
+                 : NULL;
         if (transport)
             return transport;
         if (!rdma)
@@ -179,7 +179,7 @@ static int64_t stage_end_ms(const struct dialing *dialing, bool others)
         left /= 2;
     else if (dialing->limit_ms > PROOF_LEAST_MS)
         least = PROOF_LEAST_MS;
-    return now_ms() + (left > least ? left : least);
+    return now_ms() + MAX(left, least);
 }
 
 static int prove(struct transport *transport, const struct dialing *dialing, bool others,
@@ -256,8 +256,7 @@ static struct transport *dial_host(struct dialing *dialing, const struct addrinf
             continue;
         *last = (struct trouble){0};
         transport = dial_address(options, found, from ? from->ai_addr : NULL,
-                                 share_ms > ADDRESS_LEAST_MS ? share_ms : ADDRESS_LEAST_MS,
-                                 last);
+                                 MAX(share_ms, ADDRESS_LEAST_MS), last);
         if (transport)
             transport = meet(dialing, transport, left > 1, last);
         if (!transport && options->verbose)
@@ -343,7 +342,7 @@ int pinned_fit(struct hello *hello, uint64_t limit_bytes)
         bool large = hello->chunk > CHUNK_GOOD, many = hello->credits > CREDITS_GOOD;
         uint32_t half = hello->chunk / 2, least = large ? CHUNK_GOOD : CHUNK_LEAST;
         if (large || (!many && hello->chunk > CHUNK_LEAST))
-            hello->chunk = half > least ? half : least;
+            hello->chunk = MAX(half, least);
         else if (hello->credits > 1)
             hello->credits--;
         else

@@ -131,8 +131,7 @@ static int say_record(struct link *link, const struct record *record, const void
     struct record sealed = *record;
     sealed.length += seals ? SEAL_BYTES : 0;
     record_put(whole, &sealed);
-    if (record->length)
-        memcpy(whole + RECORD_BYTES, body, record->length);
+    memcpy(whole + RECORD_BYTES, body, record->length);
     if (seals && seal_close_record(&seals->say, whole, seals->say.count) < 0)
         return fault(trouble, "OpenSSL cannot encrypt");
     int said = transport_say(link->transport, whole, trouble);
@@ -141,18 +140,14 @@ static int say_record(struct link *link, const struct record *record, const void
     return said;
 }
 
-int link_say(struct link *link, int type, uint64_t number, struct trouble *trouble)
-{
-    return say_record(link, &(struct record){(uint8_t)type, 0, number}, NULL, trouble);
-}
-
-int link_say_ending(struct link *link, int type, uint64_t number,
-                    const struct ending *ending, struct trouble *trouble)
+int link_say(struct link *link, int type, uint64_t number, const struct ending *ending,
+             struct trouble *trouble)
 {
     uint8_t body[END_BYTES];
-    ending_put(body, ending);
-    return say_record(link, &(struct record){(uint8_t)type, END_BYTES, number}, body,
-                      trouble);
+    struct record record = {(uint8_t)type, ending ? END_BYTES : 0, number};
+    if (ending)
+        ending_put(body, ending);
+    return say_record(link, &record, body, trouble);
 }
 
 /* A record that has begun, and does not go on as any network would bring it. */
@@ -177,7 +172,7 @@ int link_tick(struct link *link, struct trouble *trouble)
     if (now - link->beaten_ms >= BEAT_MS) {
         link->beaten_ms = now;
         if ((!link->sends || link->got) &&
-            link_say(link, RECORD_HEARTBEAT, link->said, trouble) < 0)
+            link_say(link, RECORD_HEARTBEAT, link->said, NULL, trouble) < 0)
             return -1;
     }
     link->silent = link->timeout_ms && now - link->heard_ms > link->timeout_ms;

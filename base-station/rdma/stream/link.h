@@ -47,10 +47,9 @@ int link_next(struct link *link, struct transport_event *event, struct trouble *
 /* Sends a heartbeat if it is time; silence of the peer or of the data is a trouble. */
 int link_tick(struct link *link, struct trouble *trouble);
 
-/* Queues a record without a body; or an end or a done. 1: later. */
-int link_say(struct link *link, int type, uint64_t number, struct trouble *trouble);
-int link_say_ending(struct link *link, int type, uint64_t number,
-                    const struct ending *ending, struct trouble *trouble);
+/* Queues a record; only an end and a done have an `ending`. 1: later. */
+int link_say(struct link *link, int type, uint64_t number, const struct ending *ending,
+             struct trouble *trouble);
 
 /* Tells the peer what went wrong, unless it told us, and waits for its leave. */
 void link_abort(struct link *link, const struct trouble *why);

@@ -8,6 +8,7 @@
 #include <openssl/kdf.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/random.h>
 #if defined(__arm__) || defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -140,8 +141,7 @@ int meeting_take(struct meeting *meeting, const struct record *record,
 
 uint32_t meeting_chunk(const struct meeting *meeting)
 {
-    return meeting->mine.chunk < meeting->theirs.chunk ? meeting->mine.chunk
-                                                       : meeting->theirs.chunk;
+    return MIN(meeting->mine.chunk, meeting->theirs.chunk);
 }
 
 bool meeting_checksum(const struct meeting *meeting)
@@ -152,12 +152,10 @@ bool meeting_checksum(const struct meeting *meeting)
 
 enum protection meeting_protection(const struct meeting *meeting)
 {
-    return meeting->mine.protection > meeting->theirs.protection
-               ? meeting->mine.protection
-               : meeting->theirs.protection;
+    return MAX(meeting->mine.protection, meeting->theirs.protection);
 }
 
-bool meeting_aes(const struct meeting *meeting)
+static bool both_aes(const struct meeting *meeting)
 {
     return meeting->mine.aes && meeting->theirs.aes;
 }
@@ -208,7 +206,7 @@ const char *seal_name(const struct meeting *meeting)
         {"signed by ChaCha20-Poly1305's Poly1305", "signed by AES-256-GCM's GMAC"},
         {"encrypted by ChaCha20-Poly1305", "encrypted by AES-256-GCM"},
     };
-    return names[meeting_protection(meeting)][meeting_aes(meeting)];
+    return names[meeting_protection(meeting)][both_aes(meeting)];
 }
 
 int seal_key(uint8_t out[SEAL_KEY_BYTES], const struct meeting *meeting, int role)
@@ -238,7 +236,7 @@ static int seal_open(struct seal *seal, const struct meeting *meeting, int role,
     seal->signs = meeting_protection(meeting) == PROTECT_SIGN;
     int good = seal->cipher && seal_key(secret, meeting, role) == 0 &&
                EVP_CipherInit_ex(seal->cipher,
-                                 meeting_aes(meeting) ? EVP_aes_256_gcm()
+                                 both_aes(meeting) ? EVP_aes_256_gcm()
                                                       : EVP_chacha20_poly1305(),
                                  NULL, secret, NULL, 1);
     explicit_bzero(secret, sizeof secret);
@@ -286,17 +284,18 @@ int seal_close_record(struct seal *seal, uint8_t *record, uint64_t counter)
 {
     uint8_t none[SEAL_BYTES], *tag = pass(seal, record, counter, 1);
     int done;
-    bool good = tag && EVP_CipherFinal_ex(seal->cipher, none, &done) &&
-                EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_GET_TAG, SEAL_BYTES, tag);
-    return good ? 0 : -1;
+    if (!tag || !EVP_CipherFinal_ex(seal->cipher, none, &done) ||
+        !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_GET_TAG, SEAL_BYTES, tag))
+        return -1;
+    return 0;
 }
 
 int seal_open_record(struct seal *seal, uint8_t *record, uint64_t counter)
 {
     uint8_t none[SEAL_BYTES], *tag = pass(seal, record, counter, 0);
     int done;
-    bool good = tag &&
-                EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, SEAL_BYTES, tag) &&
-                EVP_CipherFinal_ex(seal->cipher, none, &done) > 0;
-    return good ? 0 : -1;
+    if (!tag ||
+        !EVP_CIPHER_CTX_ctrl(seal->cipher, EVP_CTRL_AEAD_SET_TAG, SEAL_BYTES, tag))
+        return -1;
+    return EVP_CipherFinal_ex(seal->cipher, none, &done) > 0 ? 0 : -1;
 }

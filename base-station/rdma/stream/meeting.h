@@ -49,7 +49,6 @@ int meeting_take(struct meeting *meeting, const struct record *record,
 uint32_t meeting_chunk(const struct meeting *meeting);
 bool meeting_checksum(const struct meeting *meeting);
 enum protection meeting_protection(const struct meeting *meeting);
-bool meeting_aes(const struct meeting *meeting);
 
 /* Protects each record once the proofs are through. AES-256-GCM where both processors have
  * the instructions, else ChaCha20-Poly1305. HKDF-SHA-256 makes one key for each direction:

@@ -26,7 +26,7 @@ uint16_t net_port(const struct sockaddr *address)
     return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
 }
 
-void net_set_port(struct sockaddr *address, uint16_t port)
+static void set_port(struct sockaddr *address, uint16_t port)
 {
     ((struct sockaddr_in *)(void *)address)->sin_port = htons(port); /* as sin6_port */
 }
@@ -184,7 +184,7 @@ struct addrinfo *net_resolve(const char *host, const char *port, int64_t limit_m
     return found;
 }
 
-static int listen_on(const struct sockaddr *address, socklen_t length)
+static int listen_on(const struct sockaddr *address)
 {
     int one = 1, zero = 0;
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -193,10 +193,9 @@ static int listen_on(const struct sockaddr *address, socklen_t length)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (address->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (bind(fd, address, length) == 0 && listen(fd, 64) == 0)
-        return fd;
-    shut(&fd);
-    return -1;
+    if (bind(fd, address, net_length(address)) < 0 || listen(fd, 64) < 0)
+        shut(&fd);
+    return fd;
 }
 
 bool net_ports(const char *text, uint16_t *least, uint16_t *most)
@@ -214,15 +213,14 @@ bool net_ports(const char *text, uint16_t *least, uint16_t *most)
 
 static int listen_at(const struct addrinfo *at, uint16_t port)
 {
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
-    if (at) {
-        net_set_port(at->ai_addr, port);
-        return listen_on(at->ai_addr, at->ai_addrlen);
+    struct sockaddr_storage any = {.ss_family = AF_INET6};
+    struct sockaddr *address = at ? at->ai_addr : (struct sockaddr *)&any;
+    set_port(address, port);
+    int fd = listen_on(address);
+    if (fd < 0 && !at && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+        any.ss_family = AF_INET; /* whose port is at the same place */
+        fd = listen_on(address);
     }
-    int fd = listen_on((struct sockaddr *)&six, sizeof six);
-    if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
-        fd = listen_on((struct sockaddr *)&four, sizeof four);
     return fd;
 }
 
@@ -261,7 +259,7 @@ static void add_address(struct bytes *list, const struct sockaddr *address)
     char name[80];
     struct sockaddr_storage bare = {0};
     memcpy(&bare, address, net_length(address));
-    net_set_port((struct sockaddr *)&bare, 0);
+    set_port((struct sockaddr *)&bare, 0);
     net_name((struct sockaddr *)&bare, name, sizeof name);
     bytes_format(list, "%s%s", list->length ? "," : "", name);
 }

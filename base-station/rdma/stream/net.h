@@ -20,7 +20,6 @@ bool net_is_loopback(const struct sockaddr *address);
 bool net_is_foreign(const struct sockaddr *address);
 socklen_t net_length(const struct sockaddr *address);
 uint16_t net_port(const struct sockaddr *address);
-void net_set_port(struct sockaddr *address, uint16_t port);
 
 /* Resolves one host (and port), within `limit_ms`: getaddrinfo(3) itself may wait for a
  * silent name server for longer than anybody wants to. NULL with a trouble; to free with

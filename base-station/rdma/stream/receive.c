@@ -176,7 +176,7 @@ static int give(struct receiver *receiver)
     bool waits = receiver->told - receiver->taken < ring->count / 2;
     if (news == 0 || receiver->end_taken || (news < ring->count / 4 && !waits))
         return 0;
-    int said = link_say(&end->link, RECORD_CREDIT, receiver->given, &end->trouble);
+    int said = link_say(&end->link, RECORD_CREDIT, receiver->given, NULL, &end->trouble);
     if (said == 0)
         receiver->told = end->link.said = receiver->given;
     return said < 0 ? -1 : 0;
@@ -253,7 +253,7 @@ static int say_done(struct receiver *receiver, struct trouble *trouble)
 {
     struct end *end = &receiver->end;
     struct ending ending = {atomic_load(&end->worker.total), receiver->target.sync};
-    int said = link_say_ending(&end->link, RECORD_DONE, receiver->taken, &ending, trouble);
+    int said = link_say(&end->link, RECORD_DONE, receiver->taken, &ending, trouble);
     receiver->done_said = said == 0;
     end->link.said += said == 0;
     receiver->done_ms = now_ms();

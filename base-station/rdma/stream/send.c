@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,9 +107,9 @@ static void keep_rate(struct sender *sender, size_t length)
 /* At a low rate a record is a tenth of a second's. */
 static size_t room_of(const struct sender *sender)
 {
-    uint64_t room = sender->end.ring.chunk, tenth = (uint64_t)sender->end.options->rate / 10;
-    if (sender->end.options->rate && tenth < room)
-        room = tenth ? tenth : 1;
+    uint64_t rate = (uint64_t)sender->end.options->rate, room = sender->end.ring.chunk;
+    if (rate && rate / 10 < room)
+        room = MAX(rate / 10, 1);
     return (size_t)room;
 }
 
@@ -272,8 +273,7 @@ static int post_end(struct sender *sender)
     struct end *end = &sender->end;
     struct worker *worker = &end->worker;
     struct ending ending = {atomic_load(&worker->total), sender->checksum};
-    int said = link_say_ending(&end->link, RECORD_END, worker->count, &ending,
-                               &end->trouble);
+    int said = link_say(&end->link, RECORD_END, worker->count, &ending, &end->trouble);
     if (said == 0) {
         end->link.said++;
         end->link.idle_ms = 0; /* no more data is to move */
@@ -310,7 +310,7 @@ static int move(struct end *end)
 static void say_goodbye(struct sender *sender)
 {
     struct trouble ignored = {0};
-    link_say(&sender->end.link, RECORD_BYE, 0, &ignored);
+    link_say(&sender->end.link, RECORD_BYE, 0, NULL, &ignored);
     transport_finish(sender->end.transport, FINISH_MS);
 }
 

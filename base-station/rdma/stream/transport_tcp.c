@@ -122,7 +122,8 @@ static int read_some(struct tcp *tcp, struct trouble *trouble)
     tcp->in_have += (uint32_t)got;
     tcp->base.heard_bytes += (uint64_t)got;
     tcp->base.in_part = true;
-    return header && tcp->in_have == RECORD_BYTES && take_header(tcp, trouble) < 0 ? -1 : 1;
+    bool has_header = header && tcp->in_have == RECORD_BYTES;
+    return has_header && take_header(tcp, trouble) < 0 ? -1 : 1;
 }
 
 static int tcp_poll(struct transport *base, struct transport_event *event,

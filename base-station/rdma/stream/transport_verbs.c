@@ -7,10 +7,35 @@
 #include "verbs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "bytes.h"
+
+enum { CONTROL_MEMORY = CONTROLS_MEMORY + CONTROL_RECEIVES * CONTROL_BYTES };
+
+struct verbs {
+    struct transport base;
+    bool receives; /* we accepted: data comes to us */
+    struct rdma_cm_id *id;
+    struct ibv_comp_channel *completions;
+    struct ibv_cq *cq;
+    bool has_qp;
+
+    uint8_t *control; /* CONTROL_MEMORY, in pages of its own */
+    struct ibv_mr *control_mr;
+    struct slot control_in[CONTROL_RECEIVES];
+
+    struct ring *ring; /* not owned */
+    struct ibv_mr *ring_mr;
+
+    uint8_t heard[CONTROL_BYTES]; /* the body of the last record that was not data */
+    unsigned in_flight; /* sends without a completion */
+    bool armed, disconnected, failed;
+};
 
 /* A small receive, for what is not data. */
 static bool small(const struct verbs *verbs, const struct slot *slot)
@@ -18,7 +43,7 @@ static bool small(const struct verbs *verbs, const struct slot *slot)
     return slot >= verbs->control_in && slot < verbs->control_in + CONTROL_RECEIVES;
 }
 
-int verbs_post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble)
+static int post_receive(struct verbs *verbs, struct slot *slot, struct trouble *trouble)
 {
     bool control = small(verbs, slot);
     size_t room = control ? CONTROL_BYTES : RECORD_BYTES + verbs->ring->chunk + SEAL_BYTES;
@@ -42,10 +67,11 @@ static int verbs_post(struct transport *base, struct slot *slot, struct trouble 
     return 0;
 }
 
-/* Large pages are pinned sooner; a command's process has no need of any, and what is
+/* Whole pages that this end may send from and receive into, and the other may not touch.
+ * Large ones are pinned sooner; a command's process has no need of any, and what is
  * pinned would be copied for it, or, before Linux 5.12, taken from us. */
-struct ibv_mr *verbs_pin(struct verbs *verbs, void *memory, size_t bytes,
-                         struct trouble *trouble)
+static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
+                          struct trouble *trouble)
 {
     madvise(memory, bytes, MADV_HUGEPAGE);
     madvise(memory, bytes, MADV_DONTFORK);
@@ -63,18 +89,18 @@ static int verbs_ring(struct transport *base, struct ring *ring, struct trouble 
 {
     struct verbs *verbs = (struct verbs *)base;
     verbs->ring = ring;
-    verbs->ring_mr = verbs_pin(verbs, ring->memory, ring->bytes, trouble);
+    verbs->ring_mr = pin(verbs, ring->memory, ring->bytes, trouble);
     if (!verbs->ring_mr)
         return -1;
     for (uint32_t i = ring->count; i < ring->count + base->spares; i++)
-        if (verbs_post_receive(verbs, &ring->slot[i], trouble) < 0)
+        if (post_receive(verbs, &ring->slot[i], trouble) < 0)
             return -1;
     return 0;
 }
 
 static int verbs_give(struct transport *base, struct slot *slot, struct trouble *trouble)
 {
-    return verbs_post_receive((struct verbs *)base, slot, trouble);
+    return post_receive((struct verbs *)base, slot, trouble);
 }
 
 static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length,
@@ -93,12 +119,16 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     *event = (struct transport_event){
         .kind = data ? EVENT_DATA : EVENT_RECORD,
         .record = record,
-        .body = slot->bytes + RECORD_BYTES,
+        .body = data ? slot->bytes + RECORD_BYTES : verbs->heard,
         .slot = data ? slot : NULL,
     };
+    if (data)
+        return 1;
+    memcpy(verbs->heard, slot->bytes + RECORD_BYTES, record.length);
     bool once = verbs->receives && small(verbs, slot);
-    verbs->spent = data || once ? NULL : slot;
-    return 1;
+    if (once || verbs->failed)
+        return 1;
+    return post_receive(verbs, slot, trouble) < 0 ? -1 : 1;
 }
 
 /* 1: an event; 0: nothing to tell; -1: trouble. */
@@ -174,10 +204,6 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
     struct verbs *verbs = (struct verbs *)base;
     struct ibv_wc done;
     int got;
-    if (verbs->spent && !verbs->failed &&
-        verbs_post_receive(verbs, verbs->spent, trouble) < 0)
-        return -1;
-    verbs->spent = NULL;
     for (bool rested = base->quiet && verbs->armed;;) {
         while ((got = ibv_poll_cq(verbs->cq, 1, &done)) > 0) {
             int told = take_completion(verbs, &done, event, trouble);
@@ -246,7 +272,7 @@ static void verbs_close(struct transport *base)
     free(verbs);
 }
 
-const struct transport_kind verbs_kind = {
+static const struct transport_kind verbs_kind = {
     .name = "rdma",
     .number = TRANSPORT_RDMA,
     .ordered = true,
@@ -259,3 +285,71 @@ const struct transport_kind verbs_kind = {
     .leave = verbs_leave,
     .close = verbs_close,
 };
+
+/* Some providers allow nothing where a capacity is left at zero. Some pin the queues, so
+ * they are no longer than they need be. */
+static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *trouble)
+{
+    uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
+    uint32_t receives = CONTROL_RECEIVES +
+                        (verbs->receives ? FIRST_RECEIVES + credits : 0);
+    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
+    if (!verbs->completions)
+        return fault(trouble, "cannot use the RDMA device: %m");
+    verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
+                              verbs->completions, 0);
+    struct ibv_qp_init_attr wanted = {
+        .send_cq = verbs->cq,
+        .recv_cq = verbs->cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = sends,
+                .max_recv_wr = receives,
+                .max_send_sge = 1,
+                .max_recv_sge = 1},
+    };
+    verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, NULL, &wanted) == 0;
+    if (verbs->has_qp)
+        return 0;
+    return fault(trouble,
+                 "the RDMA device has no queues for %u sends and %u receives: %m: give "
+                 "fewer --credits, or raise `ulimit -l`", (unsigned)sends,
+                 (unsigned)receives);
+}
+
+static int post_first(struct verbs *verbs, struct trouble *trouble)
+{
+    int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
+    void *memory = mmap(NULL, CONTROL_MEMORY, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return fault(trouble, "no memory: %m");
+    verbs->control = memory;
+    transport_open(&verbs->base, &verbs_kind, verbs->control);
+    verbs->control_mr = pin(verbs, memory, CONTROL_MEMORY, trouble);
+    if (!verbs->control_mr)
+        return -1;
+    for (int i = 0; i < first; i++) {
+        verbs->control_in[i].bytes =
+            verbs->control + CONTROLS_MEMORY + (size_t)i * CONTROL_BYTES;
+        if (post_receive(verbs, &verbs->control_in[i], trouble) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct transport *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
+                             struct trouble *trouble)
+{
+    struct verbs *verbs = allocated(calloc(1, sizeof *verbs));
+    verbs->base.kind = &verbs_kind;
+    verbs->base.spares = receives ? CONTROL_RECEIVES : 0;
+    verbs->id = id;
+    verbs->receives = receives;
+    if (open_queues(verbs, credits, trouble) == 0 && post_first(verbs, trouble) == 0 &&
+        fcntl(id->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
+        fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
+        return &verbs->base;
+    fault(trouble, "cannot use the RDMA device: %m");
+    transport_close(&verbs->base);
+    return NULL;
+}

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "dial.h"
 #include "net.h"
@@ -13,57 +12,6 @@
 
 enum { BACKLOG = 16 };
 #define NO_DEVICE "there is no RDMA device here (see ibv_devices)"
-
-/* Some providers allow nothing where a capacity is left at zero. Some pin the queues, so
- * they are no longer than they need be. */
-static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *trouble)
-{
-    uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);
-    uint32_t receives = CONTROL_RECEIVES +
-                        (verbs->receives ? FIRST_RECEIVES + credits : 0);
-    verbs->completions = ibv_create_comp_channel(verbs->id->verbs);
-    if (!verbs->completions)
-        return fault(trouble, "cannot use the RDMA device: %m");
-    verbs->cq = ibv_create_cq(verbs->id->verbs, (int)(sends + receives), NULL,
-                              verbs->completions, 0);
-    struct ibv_qp_init_attr wanted = {
-        .send_cq = verbs->cq,
-        .recv_cq = verbs->cq,
-        .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = sends,
-                .max_recv_wr = receives,
-                .max_send_sge = 1,
-                .max_recv_sge = 1},
-    };
-    verbs->has_qp = verbs->cq && rdma_create_qp(verbs->id, NULL, &wanted) == 0;
-    if (verbs->has_qp)
-        return 0;
-    return fault(trouble,
-                 "the RDMA device has no queues for %u sends and %u receives: %m: give "
-                 "fewer --credits, or raise `ulimit -l`", (unsigned)sends,
-                 (unsigned)receives);
-}
-
-static int post_first(struct verbs *verbs, struct trouble *trouble)
-{
-    int first = verbs->receives ? FIRST_RECEIVES : CONTROL_RECEIVES;
-    void *memory = mmap(NULL, CONTROL_MEMORY, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return fault(trouble, "no memory: %m");
-    verbs->control = memory;
-    transport_open(&verbs->base, &verbs_kind, verbs->control);
-    verbs->control_mr = verbs_pin(verbs, memory, CONTROL_MEMORY, trouble);
-    if (!verbs->control_mr)
-        return -1;
-    for (int i = 0; i < first; i++) {
-        verbs->control_in[i].bytes =
-            verbs->control + CONTROLS_MEMORY + (size_t)i * CONTROL_BYTES;
-        if (verbs_post_receive(verbs, &verbs->control_in[i], trouble) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 /* An id with a channel of its own. NULL with an errno. */
 static struct rdma_cm_id *open_id(void)
@@ -87,27 +35,6 @@ static void close_id(struct rdma_cm_id *id)
     if (events)
         rdma_destroy_event_channel(events);
     errno = error;
-}
-
-struct verbs *verbs_open(struct rdma_cm_id *id, bool receives, uint32_t credits,
-                         struct trouble *trouble)
-{
-    struct verbs *verbs = calloc(1, sizeof *verbs);
-    if (!verbs) {
-        close_id(id);
-        fault(trouble, "no memory");
-        return NULL;
-    }
-    verbs->base.kind = &verbs_kind;
-    verbs->base.spares = receives ? CONTROL_RECEIVES : 0;
-    verbs->id = id;
-    verbs->receives = receives;
-    if (open_queues(verbs, credits, trouble) == 0 && post_first(verbs, trouble) == 0 &&
-        fcntl(id->channel->fd, F_SETFL, O_NONBLOCK) == 0 &&
-        fcntl(verbs->completions->fd, F_SETFL, O_NONBLOCK) == 0)
-        return verbs;
-    transport_close(&verbs->base);
-    return NULL;
 }
 
 /* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
@@ -226,12 +153,12 @@ static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options
                     sizeof value);
 }
 
-static void know_peer(struct verbs *verbs, const struct sockaddr *peer,
-                      const struct options *options)
+static void know_peer(struct transport *transport, struct rdma_cm_id *id,
+                      const struct sockaddr *peer, const struct options *options)
 {
-    transport_name(&verbs->base, peer);
-    name_device(verbs->id, verbs->base.device, sizeof verbs->base.device);
-    set_ack_timeout(verbs->id, options);
+    transport_name(transport, peer);
+    name_device(id, transport->device, sizeof transport->device);
+    set_ack_timeout(id, options);
 }
 
 static int resolve(struct rdma_cm_id *id, const struct sockaddr *address,
@@ -275,15 +202,15 @@ static struct transport *verbs_dial(const struct sockaddr *address,
         close_id(id);
         return NULL;
     }
-    struct verbs *verbs = verbs_open(id, false, (uint32_t)credits, trouble);
-    if (!verbs)
+    struct transport *transport = verbs_open(id, false, (uint32_t)credits, trouble);
+    if (!transport)
         return NULL;
-    know_peer(verbs, address, options);
+    know_peer(transport, id, address, options);
     if (rdma_connect(id, PARAMETERS) < 0)
         fault(trouble, "rdma_connect: %m");
     else if (expect(id, RDMA_CM_EVENT_ESTABLISHED, end_ms, trouble) == 0)
-        return &verbs->base;
-    transport_close(&verbs->base);
+        return transport;
+    transport_close(transport);
     return NULL;
 }
 
@@ -295,10 +222,8 @@ static struct rdma_cm_id *verbs_listen(const struct sockaddr *bound,
     char names[160] = "";
     errno = ENODEV;
     if (!device_here(options->device, names, sizeof names)) {
-        if (*names)
-            fault(trouble, "no RDMA device %.60s here: there is%s", options->device, names);
-        else
-            fault(trouble, NO_DEVICE);
+        fault(trouble, *names ? "no RDMA device %.60s here: there is%s" : NO_DEVICE,
+              options->device, names);
         return NULL;
     }
     if (credits_here(options, trouble) < 0)
@@ -323,7 +248,7 @@ static struct transport *accept_request(struct rdma_cm_id *id,
     struct trouble why = {0};
     struct hello mine;
     struct rdma_event_channel *events = NULL;
-    struct verbs *verbs;
+    struct transport *transport;
     if (!right_device(id, options))
         fault(&why, "it came by another device");
     else if (hello_of_options(&mine, options, TRANSPORT_RDMA, &why) >= 0 &&
@@ -334,12 +259,12 @@ static struct transport *accept_request(struct rdma_cm_id *id,
         rdma_destroy_id(id);
         if (events)
             rdma_destroy_event_channel(events);
-    } else if ((verbs = verbs_open(id, true, mine.credits, &why))) {
-        know_peer(verbs, rdma_get_peer_addr(id), options);
+    } else if ((transport = verbs_open(id, true, mine.credits, &why))) {
+        know_peer(transport, id, rdma_get_peer_addr(id), options);
         if (rdma_accept(id, PARAMETERS) == 0)
-            return &verbs->base;
+            return transport;
         fault(&why, "rdma_accept: %m");
-        transport_close(&verbs->base);
+        transport_close(transport);
     }
     say("an RDMA connection came to nothing: %s", why.text);
     return NULL;
