@@ -77,7 +77,7 @@ def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
 
 @dataclass
 class Seals:
-    """What protects the records of one direction: see seal.h."""
+    """What protects the records of one direction: see meeting.h."""
 
     key: bytes
     """The shared one."""

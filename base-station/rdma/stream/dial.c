@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bytes.h"
@@ -17,16 +14,8 @@
 #include "ring.h"
 #include "signals.h"
 
-/* TCP: what stays in a core's cache is fast, and what is sent has left its buffer: the
- * sender needs few, and more where a socket that was full takes much at once. RDMA: few
- * large messages. */
 enum {
-    TCP_CHUNK = 256 << 10,
-    TCP_CREDITS = 32,
-    TCP_BUFFERS = 6,
-    LOOPBACK_BUFFERS = 3,
-    RDMA_CHUNK = 1 << 20,
-    RDMA_CREDITS = 16,
+    LOOPBACK_BUFFERS = 3, /* what stays in a core's cache is fast */
     RDMA_LIMIT_MS = 2000,
     ADDRESS_LEAST_MS = 1000,
     PARTING_MS = 300,
@@ -40,43 +29,6 @@ struct dialing {
     int64_t limit_ms, end_ms;
     struct trouble unproven; /* why one that answered was none for us */
 };
-
-/* How much memory may be pinned for RDMA. */
-static uint64_t pinned_limit(void)
-{
-    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct sets[2] = {{0}};
-    struct rlimit limit;
-    bool all = syscall(SYS_capget, &header, sets) == 0 &&
-               sets[0].effective & 1u << CAP_IPC_LOCK;
-    return all || getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY
-               ? UINT64_MAX : limit.rlim_cur;
-}
-
-int hello_of_options(struct hello *mine, const struct options *options, int transport,
-                     struct trouble *trouble)
-{
-    bool tcp = transport == TRANSPORT_TCP;
-    uint32_t tcp_credits = options->sends ? TCP_BUFFERS : TCP_CREDITS;
-    *mine = (struct hello){
-        .version = RECORDS_VERSION,
-        .role = options->sends ? ROLE_SENDER : ROLE_RECEIVER,
-        .transport = (uint8_t)transport,
-        .protection = PROTECT_ENCRYPT,
-        .aes = seal_has_aes(),
-        .checksum = (uint8_t)options->checksum,
-        .chunk = options->chunk ? options->chunk : tcp ? TCP_CHUNK : RDMA_CHUNK,
-        .credits = options->credits ? options->credits : tcp ? tcp_credits : RDMA_CREDITS,
-    };
-    uint64_t limit = tcp ? UINT64_MAX : pinned_limit();
-    int less = pinned_fit(mine, limit);
-    if (less < 0)
-        fault(trouble,
-              "this user may pin %llu KiB (ulimit -l), and RDMA needs %llu at least",
-              (unsigned long long)limit >> 10,
-              (unsigned long long)(pinned_need(mine) + 1023) >> 10);
-    return less;
-}
 
 /* How the records are to be protected, on this connection. */
 static int hello_protect(struct hello *mine, const struct options *options,
@@ -318,35 +270,4 @@ struct transport *dial(const struct options *options, const struct key *key,
     if (!transport && dialing.unproven.status && !signalled(trouble))
         *trouble = dialing.unproven;
     return transport;
-}
-
-enum {
-    SPARE_RECEIVES = 8,
-    CREDITS_GOOD = 4,
-    CHUNK_GOOD = 128 << 10, /* what is smaller costs more than fewer in flight do */
-    OTHERS = 24 << 10,      /* small records, door bells, queues of a few ... */
-    EACH = 256,             /* ... and what each credit more adds to the queues */
-};
-
-uint64_t pinned_need(const struct hello *hello)
-{
-    uint64_t spare = hello->role == ROLE_RECEIVER ? SPARE_RECEIVES : 0;
-    uint64_t credits = hello->credits;
-    return ring_slot_bytes(hello->chunk) * (credits + spare) + credits * EACH + OTHERS;
-}
-
-int pinned_fit(struct hello *hello, uint64_t limit_bytes)
-{
-    struct hello wanted = *hello;
-    while (pinned_need(hello) > limit_bytes) {
-        bool large = hello->chunk > CHUNK_GOOD, many = hello->credits > CREDITS_GOOD;
-        uint32_t half = hello->chunk / 2, least = large ? CHUNK_GOOD : CHUNK_LEAST;
-        if (large || (!many && hello->chunk > CHUNK_LEAST))
-            hello->chunk = MAX(half, least);
-        else if (hello->credits > 1)
-            hello->credits--;
-        else
-            return -1;
-    }
-    return wanted.chunk != hello->chunk || wanted.credits != hello->credits;
 }

@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +113,9 @@ bool net_is_foreign(const struct sockaddr *address)
     return !net_is_loopback(address);
 }
 
-/* A name that a thread of its own asks for. It cannot be stopped: when the time is over it
- * is left alone, and the question is its own from then on. */
+/* A name that a thread of its own asks for; the signals that end the tool are blocked
+ * there, too. It cannot be stopped: when the time is over it is left alone, and the
+ * question is its own from then on. */
 struct question {
     char host[256], port[16];
     int answered_fd, error;
@@ -141,12 +141,8 @@ static void *ask(void *argument)
 static int await(struct question *question, int64_t limit_ms, struct trouble *trouble)
 {
     pthread_t thread;
-    sigset_t all, before;
     struct pollfd polled = {question->answered_fd = eventfd(0, EFD_CLOEXEC), POLLIN, 0};
-    sigfillset(&all); /* those that end the tool wait in a signalfd */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = polled.fd < 0 || pthread_create(&thread, NULL, ask, question);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!error && signals_wait(&polled, 1, now_ms() + limit_ms, trouble) <= 0) {
         pthread_detach(thread);
         return 1;

@@ -47,4 +47,19 @@ int64_t options_bytes(const char *text);
 /* What main() does: reads them and runs what was asked for. Returns the exit status. */
 int options_main(bool sends, int argc, char **argv, int (*run)(const struct options *));
 
+/* What this side offers; over RDMA no more than may be pinned. Returns whether that made
+ * it less; -1 with a trouble: not even the least may be pinned. */
+int hello_of_options(struct hello *mine, const struct options *options, int transport,
+                     struct trouble *trouble);
+
+uint64_t pinned_limit(void); /* how much memory may be pinned for RDMA, in bytes */
+
+/* What a side pins that offers this: its ring, queues and small records; a receiver
+ * also receives for the records that are not data. */
+uint64_t pinned_need(const struct hello *hello);
+
+/* Makes the hello's chunk and credits smaller until they fit into `limit_bytes`. Returns
+ * whether something was changed; -1: not even the least of both fits. */
+int pinned_fit(struct hello *hello, uint64_t limit_bytes);
+
 #define RDPIPE_VERSION "1.0"

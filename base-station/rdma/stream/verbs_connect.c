@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dial.h"
 #include "net.h"
+#include "options.h"
 #include "signals.h"
 #include "verbs.h"
 

@@ -1,5 +1,5 @@
 /* libFuzzer: what a sender may say once it is proven: the records of a stream, in any
- * order, whole or broken, to rdrecv's dispatch and its sink. Only a stream that is whole
+ * order, whole or broken, to rdrecv's dispatch and its worker. Only a stream that is whole
  * ends well, and then all of it is there. */
 #include "../stream/receive.c"
 
