@@ -164,29 +164,36 @@ static int wait_for_any(struct end *end)
     return 0;
 }
 
+/* Takes all that came, until the stream is done. */
+static int take_all(struct end *end,
+                    int (*take)(struct end *, const struct transport_event *))
+{
+    struct transport_event event;
+    int got = 0;
+    while (!end->done && (got = link_next(&end->link, &event, &end->trouble)) > 0)
+        if (take(end, &event) < 0)
+            return -1;
+    return got;
+}
+
 int end_run(struct end *end, int (*take)(struct end *, const struct transport_event *),
             int (*move)(struct end *))
 {
-    while (!end->done) {
-        struct transport_event event;
-        int got = 0, again = 1;
-        while (again > 0 && !end->done) {
-            while (!end->done && (got = link_next(&end->link, &event, &end->trouble)) > 0)
-                if (take(end, &event) < 0)
-                    return -1;
-            again = end->done ? 0 : move(end);
-            if (got < 0 || again < 0)
+    for (;;) {
+        int again;
+        do {
+            if (take_all(end, take) < 0)
                 return -1;
-        }
-        if (end->done)
-            break;
+            again = end->done ? 0 : move(end);
+        } while (again > 0);
+        if (again < 0 || end->done)
+            return again;
         if (link_tick(&end->link, &end->trouble) < 0)
             return -1;
         show_progress(end);
         if (wait_for_any(end) < 0)
             return -1;
     }
-    return 0;
 }
 
 void end_settle(struct end *end)
