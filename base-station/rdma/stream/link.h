@@ -28,7 +28,6 @@ struct link {
     uint64_t said, got;  /* see records.h, heartbeat: what we say, what we have */
     uint64_t heard_bytes;
     struct { int64_t since_ms; uint64_t bytes; } part; /* of a record that has begun */
-    uint8_t opened[CONTROL_BYTES];                     /* the last record, unsealed */
     bool told; /* the peer said why it stops: it need not be told */
 };
 

@@ -12,7 +12,8 @@
 #include "trouble.h"
 
 enum transport_event_kind {
-    EVENT_RECORD, /* a record that is not data; `body` is good until the next poll */
+    EVENT_RECORD, /* a record that is not data; its `body`, which stands behind its header,
+                   * is the caller's until the next poll */
     EVENT_DATA,   /* data, in a slot that was given; the slot is the caller's now */
     EVENT_SENT,   /* a slot that was posted; it is the caller's again */
 };
@@ -20,7 +21,7 @@ enum transport_event_kind {
 struct transport_event {
     enum transport_event_kind kind;
     struct record record;
-    const uint8_t *body;
+    uint8_t *body;
     struct slot *slot;
 };
 

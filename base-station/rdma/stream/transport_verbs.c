@@ -32,7 +32,7 @@ struct verbs {
     struct ring *ring; /* not owned */
     struct ibv_mr *ring_mr;
 
-    uint8_t heard[CONTROL_BYTES]; /* the body of the last record that was not data */
+    uint8_t heard[CONTROL_BYTES]; /* the last record that was not data */
     unsigned in_flight; /* sends without a completion */
     bool armed, disconnected, failed;
 };
@@ -119,12 +119,12 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     *event = (struct transport_event){
         .kind = data ? EVENT_DATA : EVENT_RECORD,
         .record = record,
-        .body = data ? slot->bytes + RECORD_BYTES : verbs->heard,
+        .body = (data ? slot->bytes : verbs->heard) + RECORD_BYTES,
         .slot = data ? slot : NULL,
     };
     if (data)
         return 1;
-    memcpy(verbs->heard, slot->bytes + RECORD_BYTES, record.length);
+    memcpy(verbs->heard, slot->bytes, length);
     bool once = verbs->receives && small(verbs, slot);
     if (once || verbs->failed)
         return 1;
