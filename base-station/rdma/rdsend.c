@@ -1,9 +1,9 @@
 /* rdsend: see stream/send.c, and rdsend.1. */
+#include "descriptors.h"
 #include "end.h"
-#include "leash_work.h"
 
 int main(int argc, char **argv)
 {
-    leash_main(argc, argv);
+    standard_open();
     return options_main(true, argc, argv, send_stream);
 }

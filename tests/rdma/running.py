@@ -15,7 +15,6 @@ from tests.rdma.ends import SLOWNESS
 Ended = subprocess.CompletedProcess[bytes]
 
 MARK = "RDPIPE_TEST"  # the sshd of the tests sets it for its sessions too
-COPIERS = {"rdpipe", "rdcp"}
 
 
 def processes() -> Iterator[tuple[int, list[str]]]:
@@ -128,8 +127,8 @@ class Tools:
         until = time.monotonic() + within_s
         while time.monotonic() < until:
             for pid, words in self.ours().items():
-                copier = os.path.basename(words[0]) in COPIERS  # names all of them
-                if not copier and all(one in "\0".join(words) for one in needles):
+                ours = words[1:2] == ["--ssh"]  # it names all of them
+                if not ours and all(one in "\0".join([*words, ""]) for one in needles):
                     return pid
             time.sleep(0.02)
         raise AssertionError(f"no process {needles}: {self.ours()}")

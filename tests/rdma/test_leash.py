@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.leash import APPEND, READ, VERSION, WRITE, frame, work
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 
@@ -49,14 +50,14 @@ def test_a_file_alone_is_written_not_run(tools: Tools, host: str, sign: str) -> 
     assert target.read_bytes() == before + b"data\n"
 
 
-@pytest.mark.parametrize("verb", ["read", "write", "append"])
-def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, verb: str) -> None:
+@pytest.mark.parametrize("middle", [READ, WRITE, APPEND])
+def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, middle: int) -> None:
     (tools.place / "script").write_text("#!/bin/sh\ntouch ran\n")
     (tools.place / "script").chmod(0o755)
-    lines = f"leash 4 - -\n{verb} {b'script'.hex()}\nrun\n".encode()
-    words = [str(tools.folder / "rdrecv"), "--leash"]
+    asked = frame(b"R", work(middle, b"script"))
+    words = [str(tools.folder / "rdpipe"), "--leash"]
     ended = subprocess.run(
-        words, input=lines, capture_output=True, timeout=10, cwd=tools.place
+        words, input=asked, capture_output=True, timeout=10, cwd=tools.place
     )
     assert b"a segment that does not fit its hops" in ended.stdout
     assert not (tools.place / "ran").exists()
@@ -157,8 +158,23 @@ def test_with_v_each_line_says_where(tools: Tools) -> None:
 def test_a_leash_of_another_version(tools: Tools) -> None:
     old = tools.place / "old"
     old.mkdir()
-    (old / "rdrecv").write_text("#!/bin/sh\necho rdpipe-leash 1\nexec cat >/dev/null\n")
-    (old / "rdrecv").chmod(0o755)
+    (old / "rdpipe").write_text("#!/bin/sh\necho rdpipe-leash 1\nexec cat >/dev/null\n")
+    (old / "rdpipe").chmod(0o755)
     ended = tools.run("rdpipe", "--remote-path", str(old), "host1:cat")
     assert ended.returncode != 0
     assert b"another version of rdpipe is there" in ended.stderr
+
+
+def test_an_rdpipe_of_another_version(tools: Tools) -> None:
+    """Up to version 4 it starts rdrecv as its leash, and says so when this greets."""
+    words = [str(tools.folder / "rdrecv"), "--leash"]
+    ended = subprocess.run(
+        words, input=b"leash 4 - -\n", capture_output=True, timeout=10
+    )
+    assert ended.stdout == b"rdpipe-leash %d\n" % VERSION
+    words = [str(tools.folder / "rdpipe"), "--leash"]
+    ended = subprocess.run(
+        words, input=b"leash 4 - -\n", capture_output=True, timeout=10
+    )
+    assert ended.stdout.startswith(b"rdpipe-leash %d\n" % VERSION)
+    assert b"refused what rdpipe sent: no frame of this version" in ended.stdout

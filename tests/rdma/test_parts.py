@@ -1,4 +1,4 @@
-"""The pure parts of rdpipe and rdcp: segments, quoting, the lines to a leash, the
+"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to a leash, the
 verdict, the records of a tree."""
 
 import ctypes
@@ -11,6 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rdma.leash import (
+    APPEND,
+    BACK,
+    KEY,
+    PASS,
+    RDCP,
+    READ,
+    SHELL,
+    THROUGH_SSH,
+    WRITE,
+    frame,
+    texts,
+    work,
+)
 from tests.rdma.tree import (
     ANSWER,
     BODY,
@@ -48,7 +62,6 @@ class Segment(ctypes.Structure):
         ("host", ctypes.c_char_p),
         ("label", ctypes.c_char_p),
         ("kind", ctypes.c_int),
-        ("shell", ctypes.c_bool),
         ("text", ctypes.POINTER(ctypes.c_char_p)),
         ("count", ctypes.c_size_t),
     ]
@@ -59,6 +72,15 @@ class Bytes(ctypes.Structure):
         ("data", ctypes.c_char_p),
         ("length", ctypes.c_size_t),
         ("room", ctypes.c_size_t),
+    ]
+
+
+class Said(ctypes.Structure):
+    _fields_ = [
+        ("verb", ctypes.c_int),
+        ("hop", ctypes.c_int),
+        ("body", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
     ]
 
 
@@ -87,7 +109,15 @@ def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return loaded
 
 
-COMMAND, READ, WRITE, APPEND = range(1, 5)
+COMMAND = SHELL
+
+
+def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
+    """What is first in `data`, which it keeps."""
+    said = Said()
+    said.kept = ctypes.create_string_buffer(data, len(data) + 1)
+    held = Bytes(ctypes.cast(said.kept, ctypes.c_char_p), len(data), len(data) + 1)
+    return pure.leash_next(ctypes.byref(held), ctypes.byref(said)), said
 
 
 @pytest.mark.parametrize(
@@ -118,7 +148,7 @@ def test_segments(
     segment, why = Segment(), ctypes.c_char_p()
     assert pure.segment_open(ctypes.byref(segment), text, ctypes.byref(why)) == 0
     assert (segment.host, segment.kind, segment.text[0]) == (host, kind, rest)
-    assert (segment.count, segment.shell) == (1, kind == COMMAND)
+    assert segment.count == 1
     pure.segment_close(ctypes.byref(segment))
 
 
@@ -153,52 +183,74 @@ def test_a_shell_takes_a_quoted_word_for_what_it_was(
         assert ended.stdout == text
 
 
-KEY = b"ab" * 32
+TO = (b"7", b"::1,1.2.3.4")
+TOKEN = b"t" * 32
 
 
 @pytest.mark.parametrize(
-    ("lines", "taken"),
+    ("body", "taken"),
     [
-        ([b"leash 4 - -", b"exec 6c73", b"run"], True),
-        ([b"leash 4 - -", b"shell 6c7320", b"run"], True),
-        ([b"leash 4 %s -" % KEY, b"write 61", b"run", b"beat"], True),
-        ([b"leash 4 - %s" % KEY, b"read 61", b"to 7 tcp ::1,1.2.3.4", b"run"], True),
-        ([b"leash 4 - %s" % KEY, b"out 2d76", b"pass", b"to 7 tcp h", b"run"], True),
-        ([b"leash 2 - -"], False),
-        ([b"leash 4 - - -"], False),
-        ([b"leash 1 - -"], False),
-        ([b"leash 4 - -", b"shell 6c 73"], False),
-        ([b"leash 4 - -", b"shell"], False),
-        ([b"leash 4 - -", b"exec 6c", b"shell 6c"], False),
-        ([b"leash 4 abc -"], False),
-        ([b"leash 4 - -", b"leash 4 - -"], False),
-        ([b"exec 6c73"], False),
-        ([b"leash 4 - -", b"run"], False),
-        ([b"leash 4 - -", b"pass", b"run"], False),
-        ([b"leash 4 - -", b"exec 6c7"], False),
-        ([b"leash 4 - -", b"exec 6c00"], False),
-        ([b"leash 4 - -", b"exec 6c", b"exec 6c"], False),
-        ([b"leash 4 - -", b"exec 6c", b"to 7 tcp h", b"run"], False),
-        ([b"leash 4 - %s" % KEY, b"exec 6c", b"run"], False),
-        ([b"leash 4 - %s" % KEY, b"exec 6c", b"to 7 tcp -h"], False),
-        ([b"leash 4 - %s" % KEY, b"exec 6c", b"to 7 tcp a;b"], False),
-        ([b"leash 4 %s -" % KEY, b"read 61", b"run"], False),
-        ([b"leash 4 - -", b"exec 6c", b"run", b"exec 6c"], False),
-        ([b"beat now"], False),
-        ([b""], False),
+        (work(SHELL, b"ls "), True),
+        (work(RDCP, b"--serve-source", b"--", b"a", b"b"), True),
+        (work(WRITE, b"a", key_in=KEY, options_in=[b"-v"]), True),
+        (work(READ, b"a", key_out=KEY, to=TO), True),
+        (work(PASS, key_out=KEY, to=TO, options_out=[b"-v"]), True),
+        (work(SHELL, b"ls", key_in=KEY, key_out=KEY, to=TO), True),
+        (work(SHELL, b"ls", key_out=KEY, to=TO, way=BACK, token=TOKEN), True),
+        (work(SHELL, b"ls", key_out=KEY, to=TO, way=BACK, token=TOKEN[1:]), False),
+        (work(SHELL), False),
+        (work(SHELL, b"l", b"s"), False),
+        (work(RDCP), False),
+        (work(PASS), False),
+        (work(PASS, b"a", key_in=KEY), False),
+        (work(PASS, key_in=KEY, key_out=KEY, to=TO), False),
+        (work(PASS + 1, b"a"), False),
+        (work(SHELL, b"ls", way=THROUGH_SSH + 1), False),
+        (work(SHELL, b"ls", key_in=b"abc"), False),
+        (work(SHELL, b"ls", key_out=KEY[1:], to=TO), False),
+        (work(SHELL, b"ls", to=TO), False),
+        (work(SHELL, b"ls", key_out=KEY), False),
+        (work(READ, b"a", key_in=KEY), False),
+        (work(WRITE, b"a", key_out=KEY, to=TO), False),
+        (texts(b"1 0 0 0 0"), False),
+        (texts(b"1 0 0 1 0", *[b""] * 6, b"a"), False),
+        (texts(b"1 0 0 2 0", *[b""] * 6, b"a"), False),
+        (texts(b"1 0 0 1 18446744073709551615", *[b""] * 6, b"a", b"b"), False),
+        (texts(b"", *[b""] * 7), False),
+        (b"", False),
     ],
 )
-def test_lines_to_a_leash(pure: ctypes.CDLL, lines: list[bytes], taken: bool) -> None:
-    work = ctypes.create_string_buffer(1024)  # more than struct leash_work has
-    why = ctypes.c_char_p()
-    results = [
-        pure.leash_take(work, ctypes.create_string_buffer(line), ctypes.byref(why))
-        for line in lines
-    ]
-    pure.leash_work_close(work)
-    assert set(results[:-1]) <= {0}
-    assert (results[-1] == 0) is taken
-    assert taken or why.value
+def test_what_a_leash_runs(pure: ctypes.CDLL, body: bytes, taken: bool) -> None:
+    taker = ctypes.create_string_buffer(1024)  # more than struct leash_work has
+    found, said = next_frame(pure, frame(b"R", body))
+    assert found == 1
+    assert (pure.leash_work_take(taker, ctypes.byref(said)) == 0) is taken
+    pure.leash_work_close(taker)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (frame(b"B"), 1),
+        (frame(b"F", b"x\0y", b"i"), 1),
+        (frame(b"N", texts(b"two words", b"more")), 1),
+        (frame(b"N", b"no end"), -1),
+        (frame(b"F", b"x" * (32 << 10), b"o"), 1),
+        (frame(b"F", b"x" * (32 << 10) + b"x", b"o"), -1),
+        (b"Rb800001", -1),
+        (b"Rb800000", 0),
+        (b"Bx000000", -1),
+        (b"B\x00" + b"000000", -1),
+        (b"Bb-00001", -1),
+        (b"Bb 00001", -1),
+        (b"Bb0x0001", -1),
+        (b"leash 4 - -\n", -1),  # an older rdpipe
+    ],
+)
+def test_frames(pure: ctypes.CDLL, data: bytes, found: int) -> None:
+    assert next_frame(pure, data)[0] == found
+    if found == 1:
+        assert {next_frame(pure, data[:cut])[0] for cut in range(len(data))} == {0}
 
 
 def _command(own: int, tools: int, order: int = 0) -> End:

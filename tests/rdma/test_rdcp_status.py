@@ -63,7 +63,7 @@ def test_a_home_that_cannot_be_reached_is_named(tools: Tools) -> None:
 def test_tools_that_are_not_there(tools: Tools) -> None:
     ended = tools.run("rdcp", "--remote-path", "/no/where", "host1:x", "to")
     assert ended.returncode == 1
-    assert b"no rdrecv found there" in ended.stderr
+    assert b"no rdpipe found there" in ended.stderr
 
 
 def test_an_option_that_is_no_good_is_bad_usage(tools: Tools) -> None:

@@ -238,7 +238,8 @@ def test_an_outage_does_not_end_it(tools: Tools) -> None:
     while not (part.exists() and part.stat().st_size > 3_000_000):
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.02)
-    os.kill(tools.pid_of("--serve-source", "rdcp\0--serve"), 9)
+    rows = tools.ours().items()
+    os.kill(next(pid for pid, row in rows if row[1:2] == ["--serve-source"]), 9)
     _, said = process.communicate(timeout=40)
     assert process.returncode == 0, said
     assert b"rdcp: dials again in 1 s, for 60 s at most" in said

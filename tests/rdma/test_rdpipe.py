@@ -224,7 +224,7 @@ def test_missing_tools_are_named(tools: Tools) -> None:
         [*words, "host1:cat", "cat"], input=b"", capture_output=True, timeout=30
     )
     assert ended.returncode == 127
-    assert b"no rdrecv found there: install it or give --remote-path" in ended.stderr
+    assert b"no rdpipe found there: install it or give --remote-path" in ended.stderr
 
 
 def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
@@ -273,10 +273,9 @@ def test_ctrl_c_on_the_whole_group(tools: Tools) -> None:
     [
         ("ssh", "host1", "exec"),
         ("ssh", "host2", "exec"),
-        ("rdrecv", "--leash"),
-        ("rdsend", "leash-run", "one"),
-        ("rdrecv", "leash-run", "three"),
-        ("--leash-run", "one"),
+        ("rdpipe\0--leash\0",),
+        ("rdsend\0", "one"),
+        ("rdrecv\0", "three"),
     ],
 )
 def test_any_part_killed_leaves_no_process(

@@ -42,7 +42,7 @@ def test_a_password_goes_to_ssh_alone(sit: Sit, tools: Tools) -> None:
     seat = sit("host1:cat >got")
     seat.awaits(b"password of host1: ")
     seat.types(b"secret\n")
-    tools.pid_of("--leash-run")  # it stands
+    tools.pid_of("rdrecv\0")  # it stands
     seat.types(b"data\n\x04")
     assert seat.ended() == 0, seat.shown
     assert (tools.place / "asked").read_text() == "host1 secret\n"
@@ -56,7 +56,7 @@ def test_one_password_is_asked_for_at_a_time(sit: Sit, tools: Tools) -> None:
     seat.types(b"one\n")
     seat.awaits(b"password of host2: ")
     seat.types(b"two\n")
-    tools.pid_of("--leash-run", "cat >got")
+    tools.pid_of("rdrecv\0", "cat >got")
     seat.types(b"data\n\x04")
     assert seat.ended() == 0, seat.shown
     assert (tools.place / "asked").read_text() == "host1 one\nhost2 two\n"
@@ -74,7 +74,7 @@ def test_nothing_is_read_where_nothing_reads_it(sit: Sit, tools: Tools) -> None:
 
 def test_ctrl_c_is_no_end_of_what_is_typed(sit: Sit, tools: Tools) -> None:
     seat = sit("cat && echo through >&2", ">target")
-    tools.pid_of("--leash-run")
+    tools.pid_of("rdsend\0")
     seat.types(b"half\n")
     tools.await_words("cat")
     seat.types(b"\x03")

@@ -1,4 +1,4 @@
-/* What a leash is told, and the command line that it makes of it: see leash_work.h. */
+/* What rdpipe and a leash say, and the command line made of it: see leash_work.h. */
 #include "leash_work.h"
 
 #include <errno.h>
@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "quote.h"
 
 void words_add(struct words *words, const char *text)
 {
@@ -37,261 +35,173 @@ int words_by_text(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-const char *const leash_hops[] = {"in", "out", "back"};
-const char *const leash_middles[] = {NULL, "exec", "read", "write", "append", "pass"};
+enum { HEAD = 8 };
+static const char hops[] = "iob";
 
-static int take_key(const char *word, char *key, bool *has)
+void leash_frame(struct bytes *into, enum leash_verb verb, enum leash_hop hop,
+                 const void *body, size_t length)
 {
-    *has = word && strcmp(word, "-") != 0;
-    if (!word || (*has && (strlen(word) != LEASH_KEY || !hex_is(word))))
+    bytes_format(into, "%c%c%06zx", (char)verb, hops[hop], length);
+    bytes_add(into, body, length);
+}
+
+void leash_text(struct bytes *into, enum leash_verb verb, enum leash_hop hop,
+                const char *text)
+{
+    leash_frame(into, verb, hop, text, text ? strlen(text) + 1 : 0);
+}
+
+int leash_next(const struct bytes *input, struct leash_said *said)
+{
+    char head[HEAD + 1] = "", verb, hop, digits[HEAD];
+    if (input->length < HEAD)
+        return 0;
+    memcpy(head, input->data, HEAD);
+    if (sscanf(head, "%c%c%6[0-9a-f]", &verb, &hop, digits) != 3 || strlen(digits) != 6 ||
+        !hop || !strchr(hops, hop))
         return -1;
-    if (*has)
-        memcpy(key, word, LEASH_KEY);
-    return 0;
-}
-
-static int take_greeting(struct leash_work *work, char **rest)
-{
-    const char *version = strsep(rest, " ");
-    if (!version || strcmp(version, "4") != 0)
+    *said = (struct leash_said){(enum leash_verb)verb,
+                                (enum leash_hop)(strchr(hops, hop) - hops),
+                                input->data + HEAD, strtoul(digits, NULL, 16)};
+    if (said->length > (verb == LEASH_FLOW ? LEASH_FRAME : LEASH_BODY))
         return -1;
-    if (take_key(strsep(rest, " "), work->key_in, &work->has_in) < 0 ||
-        take_key(strsep(rest, " "), work->key_out, &work->has_out) < 0 || *rest)
-        return -1;
-    work->greeted = true;
-    return 0;
+    if (input->length < HEAD + said->length)
+        return 0;
+    return verb != LEASH_FLOW && said->length && said->body[said->length - 1] ? -1 : 1;
 }
 
-static int take_words(struct words *words, char **rest, size_t most)
+void leash_heard(struct bytes *input, const struct leash_said *said)
 {
-    char *digits;
-    while ((digits = strsep(rest, " "))) {
-        char *text = words->count < most ? hex_text(digits) : NULL;
-        if (!text)
-            return -1;
-        words_add_text(words, text);
-    }
-    return words->count ? 0 : -1;
+    bytes_drop(input, HEAD + said->length);
 }
 
-static int take_middle(struct leash_work *work, enum leash_middle middle, char **rest)
+void leash_texts(struct words *into, const struct leash_said *said)
 {
-    if (work->middle != LEASH_NOTHING)
-        return -1;
-    work->middle = middle;
-    if (middle == LEASH_PASS)
-        return *rest ? -1 : 0;
-    return take_words(&work->middle_words, rest, middle == LEASH_EXEC ? LEASH_WORDS : 1);
+    for (const char *at = said->body; at < said->body + said->length; at += strlen(at) + 1)
+        words_add(into, at);
 }
 
-/* The words of a command for the login shell, as sshd has it run. */
-static int take_shell(struct leash_work *work, char **rest)
+void leash_say(enum leash_verb verb, enum leash_hop hop, const void *body, size_t length)
 {
-    const struct passwd *user = getpwuid(getuid());
-    const char *shell = user && access(user->pw_shell, X_OK) == 0 ? user->pw_shell
-                                                                  : "/bin/sh";
-    struct words *words = &work->middle_words;
-    if (work->middle != LEASH_NOTHING)
-        return -1;
-    words_add(words, shell);
-    words_add(words, "-c");
-    work->middle = LEASH_EXEC;
-    return take_words(words, rest, 3) == 0 && words->count == 3 ? 0 : -1;
+    struct bytes frame = {0};
+    leash_frame(&frame, verb, hop, body, length);
+    for (ssize_t put; frame.length; bytes_drop(&frame, put > 0 ? (size_t)put : 0))
+        if ((put = write(STDOUT_FILENO, frame.data, frame.length)) < 0 && errno != EINTR)
+            break;
+    bytes_close(&frame);
 }
 
-static char *take_field(char **rest)
+size_t leash_number(const struct leash_said *said, size_t most)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789.:%,-_";
-    const char *word = strsep(rest, " ");
-    if (!word || !*word || word[0] == '-' || word[strspn(word, plain)])
-        return NULL;
-    return allocated(strdup(word));
-}
-
-/* So many fields, and nothing behind them. */
-static int take_fields(char **rest, size_t count, char **const into[])
-{
-    for (size_t i = 0; i < count; i++)
-        if (!(*into[i] = take_field(rest)))
-            return -1;
-    return *rest ? -1 : 0;
-}
-
-static int take_to(struct leash_work *work, char **rest)
-{
-    char **const into[] = {&work->port, &work->transports, &work->addresses};
-    return work->port ? -1 : take_fields(rest, 3, into);
-}
-
-static int take_way(struct leash_work *work, char **rest)
-{
-    const char *way = strsep(rest, " ");
-    work->way = LEASH_STRAIGHT;
-    if (way && strcmp(way, "ssh") == 0)
-        work->way = LEASH_THROUGH_SSH;
-    else if (way && strcmp(way, "back") == 0)
-        work->way = LEASH_BACK;
-    else if (way)
-        return -1;
-    if (work->way == LEASH_BACK && !work->token) {
-        work->token = take_field(rest);
-        work->ports = take_field(rest);
-    }
-    return *rest || (work->way == LEASH_BACK &&
-                     (!work->token || strlen(work->token) != LEASH_TOKEN || !work->ports))
-               ? -1 : 0;
-}
-
-/* Of the hop into a segment that waits for it. */
-static int take_in(struct leash_work *work, const char *verb, char **rest)
-{
-    struct leash_dial *dial = &work->dial;
-    char **const into[] = {&dial->token, &dial->port, &dial->addresses};
-    char **const tunnel[] = {&work->tunnel};
-    if (!work->has_in || dial->token || work->tunnel)
-        return -1;
-    if (strcmp(verb, "tunnel") == 0)
-        return take_fields(rest, 1, tunnel);
-    return take_fields(rest, 3, into) == 0 && strlen(dial->token) == LEASH_TOKEN ? 0 : -1;
-}
-
-/* Is the segment one that can be run with the hops it has? */
-static bool fits(const struct leash_work *work)
-{
-    enum leash_middle middle = work->middle;
-    bool writes = middle == LEASH_WRITE || middle == LEASH_APPEND;
-    if (middle == LEASH_NOTHING || work->has_out != (work->port != NULL))
-        return false;
-    return middle == LEASH_EXEC || (work->has_in != work->has_out &&
-                                    (middle == LEASH_PASS || work->has_in == writes));
-}
-
-int leash_take(struct leash_work *work, char *line, const char **why)
-{
-    char *rest = line;
-    const char *verb = strsep(&rest, " ");
-    *why = "a line that this version does not know";
-    if (strcmp(verb, "beat") == 0)
-        return rest ? -1 : 0;
-    if (work->complete && (strcmp(verb, "dial") == 0 || strcmp(verb, "tunnel") == 0))
-        return take_in(work, verb, &rest);
-    if (work->complete && strcmp(verb, "run") != 0)
-        return -1;
-    if (strcmp(verb, "leash") == 0) {
-        *why = "a greeting of another version";
-        return work->greeted ? -1 : take_greeting(work, &rest);
-    }
-    if (!work->greeted)
-        return -1;
-    *why = "a line that cannot be read";
-    if (strcmp(verb, "in") == 0)
-        return take_words(&work->in_options, &rest, LEASH_WORDS);
-    if (strcmp(verb, "out") == 0)
-        return take_words(&work->out_options, &rest, LEASH_WORDS);
-    if (strcmp(verb, "shell") == 0)
-        return take_shell(work, &rest);
-    if (strcmp(verb, "back") == 0) {
-        work->back = true;
-        return rest ? -1 : 0;
-    }
-    if (strcmp(verb, "to") == 0)
-        return take_to(work, &rest);
-    for (enum leash_middle middle = LEASH_EXEC; middle <= LEASH_PASS; middle++)
-        if (strcmp(verb, leash_middles[middle]) == 0)
-            return take_middle(work, middle, &rest);
-    *why = "a segment that does not fit its hops";
-    work->complete = strcmp(verb, "run") == 0 && fits(work) && take_way(work, &rest) == 0;
-    return work->complete ? 0 : -1;
-}
-
-void leash_dial_close(struct leash_dial *dial)
-{
-    free(dial->addresses);
-    free(dial->port);
-    free(dial->token);
-    *dial = (struct leash_dial){0};
-}
-
-void leash_work_close(struct leash_work *work)
-{
-    leash_dial_close(&work->dial);
-    free(work->tunnel);
-    free(work->ports);
-    free(work->token);
-    free(work->addresses);
-    free(work->transports);
-    free(work->port);
-    words_close(&work->middle_words);
-    words_close(&work->out_options);
-    words_close(&work->in_options);
-    explicit_bzero(work, sizeof *work);
-}
-
-/* Is at the beginning of `input` a frame? */
-static bool is_frame(const struct bytes *input, struct leash_said *frame)
-{
-    char text[32] = "", verb[5], hop[5], end;
-    const char *newline = input->length
-                              ? memchr(input->data, '\n', input->length < sizeof text
-                                                              ? input->length : sizeof text)
-                              : NULL;
-    if (!newline)
-        return false;
-    memcpy(text, input->data, (size_t)(newline - input->data));
-    if (sscanf(text, "%4s %4s %9zu%c", verb, hop, &frame->length, &end) != 3)
-        return false;
-    frame->took = strcmp(verb, "took") == 0;
-    while (frame->hop < LEASH_HOPS && strcmp(hop, leash_hops[frame->hop]) != 0)
-        frame->hop++;
-    if ((!frame->took && strcmp(verb, "flow") != 0) || frame->hop == LEASH_HOPS ||
-        frame->length > (frame->took ? LEASH_WINDOW : LEASH_FRAME))
-        return false;
-    frame->bytes = newline + 1;
-    size_t line = (size_t)(newline + 1 - input->data);
-    frame->whole = line + (frame->took ? 0 : frame->length);
-    return true;
-}
-
-bool leash_next(struct bytes *input, struct leash_said *said)
-{
-    *said = (struct leash_said){0};
-    if (is_frame(input, said))
-        return input->length >= said->whole;
-    said->whole = 0;
-    return (said->line = bytes_line(input));
-}
-
-void leash_heard(struct bytes *input, struct leash_said *said)
-{
-    bytes_drop(input, said->whole);
-    free(said->line);
-}
-
-void leash_say(const struct bytes *text)
-{
-    size_t said = 0;
-    ssize_t put;
-    while (said < text->length &&
-           ((put = write(STDOUT_FILENO, text->data + said, text->length - said)) >= 0 ||
-            errno == EINTR))
-        said += put > 0 ? (size_t)put : 0;
+    char *rest;
+    const char *text = said->length ? said->body : "";
+    unsigned long number = strtoul(text, &rest, 10);
+    return *text >= '0' && *text <= '9' && !*rest && number < most ? number : most;
 }
 
 char *leash_field(const char *line, const char *name)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789.:%,-_";
     size_t length = strlen(name);
     for (const char *at = line; at; at = strchr(at, ' ')) {
         at += *at == ' ';
         if (strncmp(at, name, length) != 0 || at[length] != '=')
             continue;
-        const char *begin = at + length + 1;
-        char *value = allocated(strndup(begin, strcspn(begin, " \n"))), *rest = value;
-        char *field = take_field(&rest);
-        free(value);
-        return field;
+        const char *value = at + length + 1;
+        size_t all = strcspn(value, " \n");
+        if (!all || *value == '-' || strspn(value, plain) < all)
+            return NULL;
+        return allocated(strndup(value, all));
     }
     return NULL;
+}
+
+bool leash_is_command(enum leash_middle middle)
+{
+    return middle <= LEASH_SHELL;
+}
+
+bool leash_writes(enum leash_middle middle)
+{
+    return middle == LEASH_WRITE || middle == LEASH_APPEND;
+}
+
+/* The numbers of the first text; then the texts in the order of their fields, then all
+ * words. */
+enum { NUMBERS = 5, FIELDS = 6 };
+
+static void add_words(struct bytes *into, const struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        bytes_add(into, words->word[i], strlen(words->word[i]) + 1);
+}
+
+void leash_work_say(struct bytes *into, const struct leash_work *work)
+{
+    const char *const fields[FIELDS] = {work->token, work->ports, work->key_in,
+                                        work->key_out, work->port, work->addresses};
+    struct bytes body = {0};
+    bytes_format(&body, "%d %d %d %zu %zu", work->middle, work->back, work->way,
+                 work->in.count, work->out.count);
+    bytes_add(&body, "", 1);
+    for (size_t i = 0; i < FIELDS; i++)
+        bytes_add(&body, fields[i] ? fields[i] : "", fields[i] ? strlen(fields[i]) + 1 : 1);
+    add_words(&body, &work->in);
+    add_words(&body, &work->out);
+    add_words(&body, &work->words);
+    leash_frame(into, LEASH_RUN, LEASH_HOP_BACK, body.data, body.length);
+    explicit_bzero(body.data, body.length);
+    bytes_close(&body);
+}
+
+/* Is the segment one that can be run with the hops it has? */
+static bool fits(const struct leash_work *work)
+{
+    bool in = *work->key_in, out = *work->key_out;
+    if (out != (*work->port && *work->addresses) ||
+        (work->way == LEASH_BACK && strlen(work->token) != LEASH_TOKEN) ||
+        (in && strlen(work->key_in) != LEASH_KEY) ||
+        (out && strlen(work->key_out) != LEASH_KEY))
+        return false;
+    if (work->middle == LEASH_RDCP)
+        return work->words.count;
+    if (work->words.count != (work->middle != LEASH_PASS))
+        return false;
+    return work->middle == LEASH_SHELL ||
+           (in != out && (work->middle == LEASH_PASS || in == leash_writes(work->middle)));
+}
+
+int leash_work_take(struct leash_work *work, const struct leash_said *said)
+{
+    unsigned middle, back, way;
+    size_t in, out;
+    leash_work_close(work);
+    leash_texts(&work->texts, said);
+    struct words texts = work->texts;
+    size_t left = texts.count > FIELDS ? texts.count - FIELDS - 1 : 0;
+    if (texts.count <= FIELDS ||
+        sscanf(texts.word[0], "%u %u %u %zu %zu", &middle, &back, &way, &in, &out) !=
+            NUMBERS ||
+        middle > LEASH_PASS || way > LEASH_THROUGH_SSH || in > left || out > left - in)
+        return -1;
+    char **text = texts.word + 1, **word = text + FIELDS;
+    *work = (struct leash_work){
+        .middle = middle, .back = back, .way = way,
+        .token = text[0], .ports = text[1], .key_in = text[2], .key_out = text[3],
+        .port = text[4], .addresses = text[5],
+        .in = {word, in}, .out = {word + in, out},
+        .words = {word + in + out, left - in - out}, .texts = texts,
+    };
+    return fits(work) ? 0 : -1;
+}
+
+void leash_work_close(struct leash_work *work)
+{
+    for (size_t i = 0; i < work->texts.count; i++)
+        explicit_bzero(work->texts.word[i], strlen(work->texts.word[i]));
+    words_close(&work->texts);
+    *work = (struct leash_work){.key_in = "", .key_out = ""};
 }
 
 char *leash_work_file(const char *name)
@@ -302,30 +212,17 @@ char *leash_work_file(const char *name)
     return text_of("%s%s", name[0] == '/' ? "" : "./", name);
 }
 
-int leash_work_self(char into[PATH_MAX])
+char *leash_work_tool(const char *name)
 {
-    ssize_t length = readlink("/proc/self/exe", into, PATH_MAX - 1);
-    if (length < 0)
-        return -1;
-    into[length] = '\0';
-    return 0;
+    char self[PATH_MAX] = "";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = length > 0 ? strrchr(self, '/') : NULL;
+    return text_of("%.*s%s", slash ? (int)(slash - self) + 1 : 0, self, name);
 }
 
 int leash_work_tools(const struct leash_work *work)
 {
-    return work->has_in + work->has_out;
-}
-
-static void add_sibling(struct words *words, const char *self, const char *name)
-{
-    const char *slash = strrchr(self, '/');
-    words_add_text(words, text_of("%.*s%s", slash ? (int)(slash - self) + 1 : 0, self, name));
-}
-
-static void add_all(struct words *words, const struct words *more, size_t from)
-{
-    for (size_t i = from; i < more->count; i++)
-        words_add(words, more->word[i]);
+    return !!*work->key_in + !!*work->key_out;
 }
 
 static void add_number(struct words *words, const char *option, int number)
@@ -334,54 +231,63 @@ static void add_number(struct words *words, const char *option, int number)
     words_add_text(words, text_of("%d", number));
 }
 
-static void add_receiver(struct words *words, const struct leash_work *work,
-                         const char *self)
+static void add_all(struct words *words, const struct words *more)
 {
-    add_sibling(words, self, "rdrecv");
-    add_all(words, &work->in_options, 0);
+    for (size_t i = 0; i < more->count; i++)
+        words_add(words, more->word[i]);
+}
+
+static void add_receiver(struct words *words, const struct leash_work *work)
+{
+    words_add_text(words, leash_work_tool("rdrecv"));
+    add_all(words, &work->in);
     add_number(words, "--key-fd", LEASH_KEY_IN_FD);
     add_number(words, "--announce-fd", LEASH_ANNOUNCE_FD);
     add_number(words, "--guests-fd", LEASH_GUESTS_FD);
+    if (!*work->key_out)
+        add_number(words, "--status-fd", LEASH_STATUS_FD);
     words_add(words, "0");
 }
 
-static void add_sender(struct words *words, const struct leash_work *work,
-                       const char *self)
+static void add_sender(struct words *words, const struct leash_work *work)
 {
-    add_sibling(words, self, "rdsend");
-    add_all(words, &work->out_options, 0);
+    words_add_text(words, leash_work_tool("rdsend"));
+    add_all(words, &work->out);
     add_number(words, "--key-fd", LEASH_KEY_OUT_FD);
-    if (work->way != LEASH_STRAIGHT)
+    add_number(words, "--status-fd", LEASH_STATUS_FD);
+    if (work->way > LEASH_STRAIGHT)
         add_number(words, "--socket-fd", LEASH_SOCKET_FD);
     words_add(words, work->addresses);
     words_add(words, work->port);
 }
 
-static void add_command(struct words *words, const struct leash_work *work,
-                        const char *self)
+/* The login shell, as sshd has it run a command. */
+static const char *login_shell(void)
 {
-    const struct words *command = &work->middle_words;
-    bool own = strcmp(command->word[0], "rdcp") == 0;
-    if (leash_work_tools(work) > 0)
-        words_add(words, "--");
-    words_add(words, self);
-    add_number(words, "--leash-run", LEASH_STATUS_FD);
-    if (own)
-        add_sibling(words, self, "rdcp");
-    add_all(words, command, own);
+    const struct passwd *user = getpwuid(getuid());
+    return user && access(user->pw_shell, X_OK) == 0 ? user->pw_shell : "/bin/sh";
 }
 
-void leash_work_open(struct words *words, const struct leash_work *work, const char *self)
+void leash_work_open(struct words *words, const struct leash_work *work)
 {
+    bool in = *work->key_in, out = *work->key_out, command = leash_is_command(work->middle);
     *words = (struct words){0};
-    if (work->has_in)
-        add_receiver(words, work, self);
-    if (work->has_in && work->has_out)
+    if (in)
+        add_receiver(words, work);
+    if (in && (out || command))
         words_add(words, "--");
-    if (work->has_out)
-        add_sender(words, work, self);
-    if (work->middle == LEASH_EXEC)
-        add_command(words, work, self);
+    if (out)
+        add_sender(words, work);
+    if (out && command)
+        words_add(words, "--");
+    if (work->middle == LEASH_RDCP) {
+        words_add_text(words, leash_work_tool("rdcp"));
+    } else if (work->middle == LEASH_SHELL) {
+        words_add(words, login_shell());
+        words_add(words, "-c");
+    }
+    if (command)
+        add_all(words, &work->words);
     if (work->middle == LEASH_READ || work->middle == LEASH_WRITE)
-        words_add_text(words, leash_work_file(work->middle_words.word[0]));
+        words_add_text(words, leash_work_file(work->words.word[0]));
 }

@@ -1,39 +1,28 @@
-/* What rdpipe and a leash say to each other over an SSH session: lines of ASCII.
+/* What rdpipe and a leash say to each other over an SSH session.
+ *
+ * The leash begins with the line LEASH_GREETING, before which there may be a login shell's
+ * noise. All else is frames: a verb, a hop (i, o or b: into the segment, out of it, beside
+ * the hops), the length of the body in six hex digits, the body.
  *
  *   rdpipe -> leash (stdin)
- *     leash 4 KEY_IN KEY_OUT       32 bytes in hex for the hop into this segment and
- *                                  the one out of it, "-" where there is none
- *     in OPTION | out OPTION       one option for the receiver or for the sender, hex
- *     exec WORD...                 the segment is a command: its words, hex
- *     shell TEXT                   it is a command for the login shell, hex
- *     read FILE | write FILE | append FILE        it is a file, hex
- *     pass                         it is this end's own stdin or stdout
- *     back                         descriptor 16 goes to rdpipe or, of a segment without a
- *                                  hop into it, stdin comes from there: the `back` below
- *     to PORT TRANSPORTS ADDRESS,...              where the hop out of it goes
- *     run                          that was all; to where it goes straight
- *     run back TOKEN PORTS         the hop out of it: its other end dials, see way.h
- *     run ssh                      it goes through the sessions
- *     dial TOKEN PORT ADDRESS,...  the hop into it: connect to there for rdrecv
- *     tunnel PORT                  it goes through the sessions; PORT is rdrecv's
- *     beat                         once a second
- *   leash -> rdpipe (stdout; before the first line there may be a login shell's noise)
- *     rdpipe-leash 4
- *     announce port=N transports=T,... addresses=A,...
- *     await port=N addresses=A,... for the other end to dial
- *     reached out                  it did
- *     unreached out|in             nobody answers there: `run` and `dial` as another says
- *     status N                     the segment's command ended by itself
- *     note TEXT                    for a person
- *     beat
- *     exit N                       nothing of this segment is left; 128 + a signal
- *
+ *     R run         a struct leash_work; another one: the hop out of it, another way
+ *     D dial        TOKEN PORT ADDRESS,...: the hop into it, connect to there for rdrecv;
+ *                   of nothing: that hop goes through the sessions
+ *   leash -> rdpipe (stdout)
+ *     A announce    "port=N transports=T,... addresses=A,...", where rdrecv listens
+ *     W await       "port=N addresses=A,...", for the other end of the hop to dial
+ *     C connected   it did
+ *     U unreached   nobody answers there: `run` or `dial` as another says
+ *     S status      N: the segment's command ended by itself
+ *     N note        for a person
+ *     X exit        N: nothing of this segment is left; 128 + a signal
  *   either
- *     flow in|out|back N           followed by N bytes of the hop into the segment, of the
- *                                  one out of it, of what goes beside them; 0: its end
- *     took in|out|back N           so many went on: as many more may come
+ *     B beat        once a second
+ *     F flow        bytes of the hop; none: its end
+ *     T took        N: so many went on, as many more may come
  *
- * End of file, or 10 s without a line, ends everything below the leash.
+ * A body is texts, each ended by a NUL, but that of a flow. End of file, or 10 s without
+ * anything, ends everything below the leash.
  */
 #pragma once
 
@@ -43,32 +32,16 @@
 
 #include "bytes.h"
 
-/* rdsend, rdrecv, rdpipe and rdcp are all leashes when their first argument is --leash,
- * and do not come back from here then; their main() begins with it. It opens what of
- * stdin, stdout and stderr is closed, too.
- * --leash [IN OUT]: speaks as above on stdin and stdout; IN and OUT are descriptors that
- * the segment gets for its own stdin and stdout (/dev/null without).
- * --leash-run FD CMD...: runs CMD, writes its status to FD, exits with it. */
-void leash_main(int argc, char **argv);
-
-#define LEASH_GREETING "rdpipe-leash 4"
+#define LEASH_GREETING "rdpipe-leash 5"
 #define LEASH_GREETING_NAME 13 /* bytes of it before its version */
 #define LEASH_SILENCE_MS 10000
 #define LEASH_BEAT_MS 1000
 #define LEASH_KEY 64 /* digits */
-#define LEASH_LINE_BYTES (1 << 20) /* more than execve takes in one argument, in hex */
-#define LEASH_WORDS 65536
 #define LEASH_TOKEN 32 /* characters */
+#define LEASH_BODY (8 << 20) /* most of a frame: more than a command line that rdcp had */
 #define LEASH_FRAME (32 << 10) /* most bytes of one `flow` */
 #define LEASH_WINDOW (2 << 20) /* that may be on their way */
 #define LEASH_LET_GO 75 /* exit status: rdpipe left before the segment had ended */
-
-enum leash_middle { LEASH_NOTHING, LEASH_EXEC, LEASH_READ, LEASH_WRITE, LEASH_APPEND,
-                    LEASH_PASS };
-
-extern const char *const leash_middles[]; /* their names */
-
-enum leash_way { LEASH_STRAIGHT, LEASH_BACK, LEASH_THROUGH_SSH };
 
 /* Words to hand to execv: always ended by NULL, each owned. */
 struct words {
@@ -81,52 +54,85 @@ void words_add_text(struct words *words, char *text); /* and frees it */
 void words_close(struct words *words);
 int words_by_text(const void *one, const void *other); /* for qsort(3), bsearch(3) */
 
-struct leash_dial {
-    char *token, *port, *addresses;
+/* --- frames --- */
+
+enum leash_verb {
+    LEASH_RUN = 'R', LEASH_DIAL = 'D', LEASH_ANNOUNCE = 'A', LEASH_AWAIT = 'W',
+    LEASH_CONNECTED = 'C', LEASH_UNREACHED = 'U', LEASH_STATUS = 'S', LEASH_NOTE = 'N',
+    LEASH_EXIT = 'X', LEASH_BEAT = 'B', LEASH_FLOW = 'F', LEASH_TOOK = 'T',
+};
+
+enum leash_hop { LEASH_HOP_IN, LEASH_HOP_OUT, LEASH_HOP_BACK, LEASH_HOPS };
+
+struct leash_said {
+    enum leash_verb verb;
+    enum leash_hop hop;
+    const char *body; /* in the input; ends with a NUL, but of a flow */
+    size_t length;
+};
+
+/* What is next in `input`. 1: this; 0: it is not all there yet; -1: it is no frame. */
+int leash_next(const struct bytes *input, struct leash_said *said);
+
+/* Takes it out. */
+void leash_heard(struct bytes *input, const struct leash_said *said);
+
+void leash_frame(struct bytes *into, enum leash_verb verb, enum leash_hop hop,
+                 const void *body, size_t length);
+
+/* The texts of a frame. */
+void leash_texts(struct words *into, const struct leash_said *said);
+
+/* Writes a frame to rdpipe, which shows as an end of stdin where it has left. */
+void leash_say(enum leash_verb verb, enum leash_hop hop, const void *body, size_t length);
+
+/* A frame of one text, or of none. */
+void leash_text(struct bytes *into, enum leash_verb verb, enum leash_hop hop,
+                const char *text);
+
+/* What a frame of a number says, which is from 0 to `most`; without one: `most`. */
+size_t leash_number(const struct leash_said *said, size_t most);
+
+/* The value of NAME=VALUE in an announcement; to free, NULL if absent or
+ * if it holds anything but letters, digits and "._:%,-", or begins with "-". */
+char *leash_field(const char *line, const char *name);
+
+/* --- what is to be run --- */
+
+enum leash_middle {
+    LEASH_RDCP,  /* its words */
+    LEASH_SHELL, /* a command for the login shell */
+    LEASH_READ, LEASH_WRITE, LEASH_APPEND, /* a file */
+    LEASH_PASS,  /* this end's own stdin or stdout */
+};
+enum leash_way {
+    LEASH_SURE,     /* straight, and need not be looked for */
+    LEASH_STRAIGHT,
+    LEASH_BACK,
+    LEASH_THROUGH_SSH,
 };
 
 struct leash_work {
-    bool greeted, has_in, has_out, back, complete;
-    char key_in[LEASH_KEY + 1], key_out[LEASH_KEY + 1];
-    struct words in_options, out_options;
     enum leash_middle middle;
-    struct words middle_words; /* the command, or the one file name */
-    char *port, *transports, *addresses;
-    enum leash_way way; /* of the hop out of it */
-    char *token, *ports;
-    struct leash_dial dial; /* of the one into it: asked for, NULLs: not, or done */
-    char *tunnel;           /* the same */
+    bool back; /* LEASH_BACK_FD goes to rdpipe or, of a segment without a hop into it, its
+                  stdin comes from there */
+    enum leash_way way; /* of the hop out of it: see way.h */
+    const char *token, *ports; /* of who dials back; to listen for it on */
+    const char *key_in, *key_out; /* of the hop into it and out of it; "": there is none */
+    const char *port, *addresses; /* where that one goes */
+    struct words in, out; /* options for its receiver and its sender */
+    struct words words;   /* what it is, one word but of rdcp */
+    struct words texts;   /* of one that was taken: all of it, to which the rest points */
 };
 
-/* Takes one line from rdpipe (which it may cut up). Returns 0, or -1 with a reason. */
-int leash_take(struct leash_work *work, char *line, const char **why);
+void leash_work_say(struct bytes *into, const struct leash_work *work);
+
+/* 0; -1: that cannot be run. To close in either case. */
+int leash_work_take(struct leash_work *work, const struct leash_said *said);
 void leash_work_close(struct leash_work *work);
 
-void leash_dial_close(struct leash_dial *dial);
-
-enum leash_hop { LEASH_HOP_IN, LEASH_HOP_OUT, LEASH_HOP_BACK, LEASH_HOPS };
-extern const char *const leash_hops[]; /* their names */
-
-struct leash_said {
-    char *line; /* NULL: it is a frame */
-    enum leash_hop hop;
-    bool took; /* it is a `took`, without bytes */
-    const char *bytes;
-    size_t length, whole; /* of the bytes; with the line before them */
-};
-
-/* What one end says next, in `input`; false: it is not all there yet. */
-bool leash_next(struct bytes *input, struct leash_said *said);
-
-/* Takes it out. */
-void leash_heard(struct bytes *input, struct leash_said *said);
-
-/* Writes it to rdpipe, which shows as an end of stdin where it has left. */
-void leash_say(const struct bytes *text);
-
-/* The value of NAME=VALUE in an announcement; to free, NULL if absent or
- * if it holds anything but letters, digits and "._:%,-". */
-char *leash_field(const char *line, const char *name);
+bool leash_is_command(enum leash_middle middle);
+bool leash_writes(enum leash_middle middle);
 
 /* --- the command line that runs one segment: the tools around what was asked for --- */
 
@@ -134,9 +140,9 @@ char *leash_field(const char *line, const char *name);
 enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD,
        LEASH_GUESTS_FD, LEASH_SOCKET_FD, LEASH_BACK_FD };
 
-/* Builds it into `words`; `self` is the path of this binary, whose folder has the others.
- *   rdrecv ... 0 -- rdsend ... HOST PORT -- SELF --leash-run FD COMMAND... */
-void leash_work_open(struct words *words, const struct leash_work *work, const char *self);
+/* Builds it into `words`:
+ *   rdrecv ... 0 -- rdsend ... HOST PORT -- COMMAND */
+void leash_work_open(struct words *words, const struct leash_work *work);
 
 /* How many tools stand around the segment: 0 to 2. */
 int leash_work_tools(const struct leash_work *work);
@@ -144,5 +150,5 @@ int leash_work_tools(const struct leash_work *work);
 /* A file name as a tool takes it: "~/" is the home, none begins with "-"; to free. */
 char *leash_work_file(const char *name);
 
-/* The path of this program; the others lie beside it. 0, or -1 with errno. */
-int leash_work_self(char into[PATH_MAX]);
+/* The path of a tool: they all lie beside this program. To free. */
+char *leash_work_tool(const char *name);

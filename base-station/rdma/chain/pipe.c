@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "descriptors.h"
+#include "hop.h"
 #include "pipe_end.h"
 #include "quote.h"
 #include "signals.h"
@@ -30,6 +31,7 @@ enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
 struct pipe_run {
     const struct pipe_settings *settings;
     struct pipe_end *ends;
+    struct verdict_end *said; /* of each end */
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
@@ -50,34 +52,47 @@ static bool is_null_device(int fd)
 static void add_end(struct pipe_run *run, const struct pipe_segment *segment, int number)
 {
     static const struct pipe_segment own = {.middle = LEASH_PASS};
-    struct pipe_end *end = &run->ends[run->count++];
+    size_t which = run->count++;
     const struct pipe_segment *from = segment ? segment : &own;
-    *end = (struct pipe_end){
+    run->said[which] = (struct verdict_end){.command = leash_is_command(from->middle),
+                                            .command_status = -1, .status = -1};
+    run->ends[which] = (struct pipe_end){
         .host = from->host,
-        .label = from->label ? from->label : run->count == 1 ? "stdin" : "stdout",
+        .label = from->label ? from->label : which == 0 ? "stdin" : "stdout",
         .number = number,
-        .middle = from->middle,
-        .shell = from->shell,
-        .hop = (int)run->count - 1,
-        .words = &from->words,
+        .work = {.middle = from->middle, .words = from->words, .token = run->token,
+                 .ports = run->settings->ports ? run->settings->ports : "0", .key_in = "", .key_out = ""},
         .control_fd = -1,
         .answer_fd = -1,
-        .command_status = -1,
-        .status = -1,
         .heard_ms = now_ms(),
+        .said = &run->said[which],
     };
+}
+
+/* Its tools' options; with -v, each line of theirs says where it is. */
+static void add_options(struct words *into, const struct words *options,
+                        const struct pipe_end *end, size_t hop)
+{
+    for (size_t i = 0; i < options->count; i++)
+        words_add(into, options->word[i]);
+    words_add_text(into, text_of("--hop=%s, hop %zu", end->host ? end->host : "here", hop));
 }
 
 /* A hop between each two ends, each with a key of its own. */
 static int join(struct pipe_run *run)
 {
+    const struct pipe_settings *settings = run->settings;
     for (size_t i = 1; i < run->count; i++) {
         struct pipe_end *from = &run->ends[i - 1], *to = &run->ends[i];
         if (hex_random(from->key_out, LEASH_KEY) < 0)
             return -1;
-        memcpy(to->key_in, from->key_out, sizeof to->key_in);
-        from->has_out = to->has_in = true;
+        from->work.key_out = to->work.key_in = from->key_out;
+        add_options(&from->work.out, &settings->out_options, from, i);
+        add_options(&to->work.in, &settings->in_options, to, i);
     }
+    struct pipe_end *last = &run->ends[run->count - 1];
+    if (settings->sync && leash_writes(last->work.middle))
+        words_add(&last->work.in, "--sync");
     return 0;
 }
 
@@ -85,10 +100,11 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
                    size_t count)
 {
     run->ends = allocated(calloc(count + 2, sizeof *run->ends));
+    run->said = allocated(calloc(count + 2, sizeof *run->said));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
-    bool file = last->middle == LEASH_WRITE || last->middle == LEASH_APPEND;
+    bool file = leash_writes(last->middle);
     /* A file that is written has to be sent from somewhere. */
-    if ((first->host && first->middle == LEASH_EXEC && run->stdin_fd >= 0) ||
+    if ((first->host && leash_is_command(first->middle) && run->stdin_fd >= 0) ||
         (file && first == last))
         add_end(run, NULL, 0);
     for (size_t i = 0; i < count; i++)
@@ -99,6 +115,9 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
         add_end(run, NULL, 0);
     run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
     run->ends->may = LEASH_FRAME;
+    for (size_t i = 0; i < run->count; i++)
+        run->ends[i].work.back = run->ends[i].typed || (run->settings->back &&
+                                                        run->ends[i].work.middle == LEASH_RDCP);
     return hex_random(run->token, LEASH_TOKEN) < 0 ? -1 : join(run);
 }
 
@@ -118,35 +137,8 @@ static bool typing(const struct pipe_run *run)
     for (size_t i = 0; i < run->count; i++)
         if (!run->ends[i].greeted)
             return false;
-    return first->typed && !first->type_over && first->may && first->control_fd >= 0 &&
-           (foreground < 0 || foreground == getpgrp());
-}
-
-/* --via HOST=ADDRESS says where a host is; to free, NULL if none does. */
-static char *via(const struct pipe_settings *settings, const char *host)
-{
-    const char *at = host ? strchr(host, '@') : NULL;
-    const char *name = at ? at + 1 : host;
-    size_t length = name ? strlen(name) : 0;
-    for (size_t i = 0; name && i < settings->via.count; i++) {
-        const char *text = settings->via.word[i];
-        if (strncmp(text, name, length) == 0 && text[length] == '=')
-            return allocated(strdup(text + length + 1));
-    }
-    return NULL;
-}
-
-/* Where `from` reaches `to`, which said where it listens. */
-static char *addresses_of(const struct pipe_run *run, const struct pipe_end *from,
-                          const struct pipe_end *to, const char *said)
-{
-    char *given = via(run->settings, to->host);
-    char *announced = given ? given : leash_field(said, "addresses");
-    if (given || !announced || !same_text(from->host, to->host))
-        return announced;
-    char *nearest = text_of("127.0.0.1,%s", announced);
-    free(announced);
-    return nearest;
+    return first->typed && first->running && !first->type_over && first->may &&
+           first->control_fd >= 0 && (foreground < 0 || foreground == getpgrp());
 }
 
 static void open_end(struct pipe_run *run, size_t which)
@@ -174,92 +166,61 @@ static void open_ends(struct pipe_run *run)
     }
 }
 
-/* The line that says which way it is, where it is not straight. */
-static void tell_way(const struct pipe_run *run, const struct pipe_end *end)
-{
-    const char *from = end->host ? end->host : "here";
-    const char *to = end[1].host ? end[1].host : "here";
-    bool back = end->way == LEASH_BACK;
-    fprintf(stderr, "%s: from %s to %s: %s%s\n", run->settings->program, from, to,
-            back ? "the data's connection is dialed back"
-                 : "the data goes through the SSH session, which is slower",
-            run->settings->way == (int)end->way
-                ? "" : " (no port is reached: --port names those that a firewall lets in)");
-}
-
-static int try_way(struct pipe_run *run, struct pipe_end *end, enum leash_way way)
-{
-    pipe_end_try(end, way, run->token, run->settings->ports);
-    if (way != LEASH_THROUGH_SSH)
-        return 0;
-    tell_way(run, end);
-    return pipe_end_tunnel(end + 1);
-}
-
-/* Straight, else dialed back, else through the sessions. */
-static void mind_ways(struct pipe_run *run)
-{
-    for (size_t i = 0; i + 1 < run->count; i++) {
-        struct pipe_end *end = &run->ends[i], *next = end + 1;
-        int result = 0;
-        if (end->unreached_out && end->way != LEASH_THROUGH_SSH)
-            result = try_way(run, end, end->way + 1);
-        else if (next->unreached_in && end->way == LEASH_BACK)
-            result = try_way(run, end, LEASH_THROUGH_SSH);
-        end->unreached_out = next->unreached_in = false;
-        if (end->awaits) {
-            char *addresses = addresses_of(run, next, end, end->awaits);
-            result |= pipe_end_dial(next, run->token, end->awaits, addresses);
-            free(addresses);
-            free(end->awaits);
-            end->awaits = NULL;
-        }
-        if (end->reached)
-            tell_way(run, end);
-        end->reached = false;
-        if (result < 0)
-            pipe_end_let_go(end);
-    }
-}
-
 /* Runs each end whose next one listens. */
 static void run_ready(struct pipe_run *run)
 {
     for (size_t i = run->count; i-- > 0;) {
         struct pipe_end *end = &run->ends[i];
-        struct pipe_end *next = i + 1 < run->count ? end + 1 : NULL;
-        if (end->running || (next && !next->announcement) || end->control_fd < 0)
+        bool last = i + 1 == run->count;
+        if (end->running || end->control_fd < 0 || (!last && !end[1].announcement))
             continue;
-        if (!next) {
-            pipe_end_run(end, NULL, NULL, NULL);
-            continue;
-        }
-        char *port = leash_field(next->announcement, "port");
-        char *transports = leash_field(next->announcement, "transports");
-        char *addresses = addresses_of(run, end, next, next->announcement);
-        bool direct = same_text(end->host, next->host) || same_text(transports, "rdma");
-        enum leash_way way = direct ? LEASH_STRAIGHT : run->settings->way;
-        bool known = port && transports && addresses;
-        if (known)
-            pipe_end_run(end, port, transports, addresses);
-        if (!known || try_way(run, end, way) < 0)
-            pipe_end_let_go(end);
-        free(addresses);
-        free(transports);
-        free(port);
+        if (last)
+            pipe_end_run(end);
+        else
+            hop_begin(run->settings, end);
     }
 }
 
-static void judge(const struct pipe_run *run, struct verdict_end *ends)
+static void keep(char **into, const char *text)
 {
-    for (size_t i = 0; i < run->count; i++)
-        ends[i] = (struct verdict_end){
-            .command = run->ends[i].middle == LEASH_EXEC,
-            .command_status = run->ends[i].command_status,
-            .status = run->ends[i].status,
-            .order = run->ends[i].order,
-        };
-    verdict_settle(ends, run->count);
+    free(*into);
+    *into = allocated(strdup(text));
+}
+
+static void take(const struct pipe_run *run, struct pipe_end *end, const struct leash_said *said)
+{
+    const char *text = said->verb != LEASH_FLOW && said->length ? said->body : "";
+    switch (said->verb) {
+    case LEASH_ANNOUNCE:
+        if (!end->announcement)
+            keep(&end->announcement, text);
+        break;
+    case LEASH_AWAIT:
+        if (*end->work.key_out)
+            hop_dial_back(run->settings, end, text);
+        break;
+    case LEASH_CONNECTED:
+        if (*end->work.key_out)
+            hop_tell(run->settings, end);
+        break;
+    case LEASH_UNREACHED: hop_unreached(run->settings, end, said->hop); break;
+    case LEASH_STATUS: end->said->command_status = (int)leash_number(said, 255); break;
+    case LEASH_EXIT: end->said->status = (int)leash_number(said, 255); break;
+    case LEASH_NOTE: keep(&end->note, text); break;
+    case LEASH_FLOW:
+    case LEASH_TOOK: pipe_end_pass_on(end, said); break;
+    default: break;
+    }
+}
+
+static void listen_to(struct pipe_run *run, struct pipe_end *end, int64_t now)
+{
+    struct leash_said said;
+    pipe_end_listen(end, now);
+    while (pipe_end_next(end, &said)) {
+        take(run, end, &said);
+        leash_heard(&end->answers, &said);
+    }
 }
 
 static void let_go(struct pipe_run *run, int64_t now)
@@ -275,23 +236,18 @@ static void let_go(struct pipe_run *run, int64_t now)
  * running yet never will. */
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
-    struct verdict_end *ends = allocated(calloc(run->count, sizeof *ends));
-    judge(run, ends);
     bool all_running = true, fault = false;
+    verdict_settle(run->said, run->count);
     for (size_t i = 0; i < run->count; i++) {
-        struct pipe_end *end = &run->ends[i];
+        const struct pipe_end *end = &run->ends[i];
+        struct verdict_end *said = end->said;
         all_running &= end->running;
-        if (end->done && end->status && end->status != LEASH_LET_GO && !end->order)
-            end->order = ++run->faults;
-        fault |= end->done && verdict_failed(ends, run->count, i);
+        if (end->done && said->status && said->status != LEASH_LET_GO && !said->order)
+            said->order = ++run->faults;
+        fault |= end->done && verdict_failed(run->said, run->count, i);
     }
-    free(ends);
-    if (!fault) {
-        run->fault_ms = 0;
-        return;
-    }
-    run->fault_ms = run->fault_ms ? run->fault_ms : now;
-    if (!all_running || now - run->fault_ms >= AFTER_FAULT_MS)
+    run->fault_ms = !fault ? 0 : run->fault_ms ? run->fault_ms : now;
+    if (fault && (!all_running || now - run->fault_ms >= AFTER_FAULT_MS))
         let_go(run, now);
 }
 
@@ -336,7 +292,6 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
     while (!over(run, now_ms())) {
         open_ends(run);
         run_ready(run);
-        mind_ways(run);
         for (size_t i = 0; i < run->count; i++) {
             struct pipe_end *end = &run->ends[i];
             pipe_end_flush(end);
@@ -351,7 +306,7 @@ static void attend(struct pipe_run *run, struct pollfd *polled)
         int64_t now = now_ms();
         for (size_t i = 0; i < run->count; i++)
             if (polled[2 * i].revents)
-                pipe_end_listen(&run->ends[i], now);
+                listen_to(run, &run->ends[i], now);
         if (polled[2 * run->count + 1].revents)
             pipe_end_type(run->ends);
         take_signal(run, now);
@@ -379,31 +334,29 @@ static void tell(const struct pipe_run *run, const struct pipe_end *end)
         fprintf(stderr, "%s\n", end->note);
     else if (end->silent)
         fprintf(stderr, "nothing heard from there for 10 s\n");
-    else if (end->command_status > 0)
-        fprintf(stderr, "exit status %d\n", end->command_status);
-    else if (end->host && !end->greeted && end->status == 127)
-        fprintf(stderr, "no rdrecv found there: install it or give --remote-path\n");
+    else if (end->said->command_status > 0)
+        fprintf(stderr, "exit status %d\n", end->said->command_status);
+    else if (end->host && !end->greeted && end->said->status == 127)
+        fprintf(stderr, "no rdpipe found there: install it or give --remote-path\n");
     else if (end->host && !end->greeted)
-        fprintf(stderr, "no session: ssh ended with status %d\n", end->status);
+        fprintf(stderr, "no session: ssh ended with status %d\n", end->said->status);
     else
-        fprintf(stderr, "did not go through, status %d\n", end->status);
+        fprintf(stderr, "did not go through, status %d\n", end->said->status);
 }
 
 static int conclude(const struct pipe_run *run)
 {
-    struct verdict_end *ends = allocated(calloc(run->count, sizeof *ends));
-    judge(run, ends);
     size_t which = 0;
-    int status = verdict(ends, run->count, &which);
+    verdict_settle(run->said, run->count);
+    int status = verdict(run->said, run->count, &which);
     for (size_t i = 0; i < run->count && status && !run->caught; i++) {
-        struct pipe_end *end = &run->ends[i];
-        end->command_status = ends[i].command_status;
-        if (end->command_status > 0 && end->command_status <= run->settings->says_why)
+        const struct pipe_end *end = &run->ends[i];
+        int own = end->said->command_status;
+        if (own > 0 && own <= run->settings->says_why)
             continue;
-        if (i == which || end->command_status > 0 || end->note || end->silent)
+        if (i == which || own > 0 || end->note || end->silent)
             tell(run, end);
     }
-    free(ends);
     return run->caught ? 128 + run->caught : status;
 }
 
@@ -422,9 +375,9 @@ static void pipe_run_close(struct pipe_run *run)
 {
     for (size_t i = 0; i < run->count; i++) {
         free(run->ends[i].announcement);
-        free(run->ends[i].awaits);
         free(run->ends[i].note);
     }
+    free(run->said);
     free(run->ends);
     shut(&run->signal_fd);
 }

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "descriptors.h"
-#include "leash_work.h"
 #include "pipe.h"
 #include "quote.h"
 #include "trouble.h"
@@ -25,59 +24,13 @@ enum {
     KILL_MS = 1000,
 };
 
-static void add_hex_words(struct bytes *into, const char *verb, const struct words *words)
-{
-    bytes_text(into, verb);
-    for (size_t i = 0; i < words->count; i++) {
-        bytes_text(into, " ");
-        hex_add(into, words->word[i], strlen(words->word[i]));
-    }
-    bytes_text(into, "\n");
-}
-
-static void add_hex_word(struct bytes *into, const char *verb, char *word)
-{
-    add_hex_words(into, verb, &(const struct words){&word, 1});
-}
-
-/* `in --hop=HOST, hop N`: with -v, each line of that tool says where it is. */
-static void add_hop(struct bytes *into, const char *verb, const struct pipe_end *end, int hop)
-{
-    char text[300];
-    snprintf(text, sizeof text, "--hop=%s, hop %d", end->host ? end->host : "here", hop);
-    add_hex_word(into, verb, text);
-}
-
-static void queue_first(struct pipe_end *end, const struct pipe_settings *settings)
-{
-    static const struct words none;
-    struct bytes *into = &end->control;
-    bool file = end->middle == LEASH_WRITE || end->middle == LEASH_APPEND;
-    bytes_format(into, "leash 4 %s %s\n", end->has_in ? end->key_in : "-",
-                 end->has_out ? end->key_out : "-");
-    if (settings->in_options.count)
-        add_hex_words(into, "in", &settings->in_options);
-    if (settings->sync && file && end->has_in)
-        add_hex_word(into, "in", "--sync");
-    if (settings->out_options.count)
-        add_hex_words(into, "out", &settings->out_options);
-    if (end->has_in)
-        add_hop(into, "in", end, end->hop);
-    if (end->has_out)
-        add_hop(into, "out", end, end->hop + 1);
-    if (end->typed || (settings->back && end->middle == LEASH_EXEC))
-        bytes_text(into, "back\n");
-    add_hex_words(into, end->shell ? "shell" : leash_middles[end->middle],
-                  end->words ? end->words : &none);
-}
-
-/* exec [DIR/]rdrecv --leash, for whatever shell logs in there */
+/* exec [DIR/]rdpipe --leash, for whatever shell logs in there */
 static void remote_command(struct bytes *into, const char *folder)
 {
     bytes_text(into, "exec ");
     if (folder)
         quote_word(into, folder, true);
-    bytes_text(into, folder ? "/rdrecv --leash" : "rdrecv --leash");
+    bytes_text(into, folder ? "/rdpipe --leash" : "rdpipe --leash");
 }
 
 static void become_ssh(const struct pipe_end *end, const struct pipe_settings *settings,
@@ -93,21 +46,17 @@ static void become_ssh(const struct pipe_end *end, const struct pipe_settings *s
 static void child(const struct pipe_end *end, const struct pipe_settings *settings,
                   struct handed handed[4])
 {
-    char self[PATH_MAX];
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (end->host)
         become_ssh(end, settings, handed);
-    if (leash_work_self(self) < 0)
-        _exit(126);
     setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
-    become((char *[]){self, "--leash", "3", "4", NULL}, handed, 4);
+    become((char *[]){leash_work_tool("rdpipe"), "--leash", "3", "4", NULL}, handed, 4);
 }
 
 int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
                   int stdin_fd, int stdout_fd)
 {
     int control[2], answers[2];
-    queue_first(end, settings);
     if (pipe2(control, O_CLOEXEC) < 0)
         return -1;
     if (pipe2(answers, O_CLOEXEC) < 0) {
@@ -131,45 +80,19 @@ int pipe_end_open(struct pipe_end *end, const struct pipe_settings *settings,
     return -1;
 }
 
-void pipe_end_run(struct pipe_end *end, const char *port, const char *transports,
-                  const char *addresses)
+void pipe_end_run(struct pipe_end *end)
 {
     end->running = true;
-    if (port)
-        bytes_format(&end->control, "to %s %s %s\n", port, transports, addresses);
-    else
-        bytes_text(&end->control, "run\n");
+    leash_work_say(&end->control, &end->work);
 }
 
-void pipe_end_try(struct pipe_end *end, enum leash_way way, const char *token,
-                  const char *ports)
+void pipe_end_dial(struct pipe_end *end, const struct words *to)
 {
-    end->way = way;
-    if (way == LEASH_BACK)
-        bytes_format(&end->control, "run back %s %s\n", token, ports);
-    else
-        bytes_text(&end->control, way == LEASH_STRAIGHT ? "run\n" : "run ssh\n");
-}
-
-int pipe_end_dial(struct pipe_end *end, const char *token, const char *awaits,
-                  const char *addresses)
-{
-    char *port = leash_field(awaits, "port");
-    bool known = port && addresses;
-    if (known)
-        bytes_format(&end->control, "dial %s %s %s\n", token, port, addresses);
-    free(port);
-    return known ? 0 : -1;
-}
-
-int pipe_end_tunnel(struct pipe_end *end)
-{
-    char *port = leash_field(end->announcement, "port");
-    if (!port)
-        return -1;
-    bytes_format(&end->control, "tunnel %s\n", port);
-    free(port);
-    return 0;
+    struct bytes body = {0};
+    for (size_t i = 0; i < to->count; i++)
+        bytes_add(&body, to->word[i], strlen(to->word[i]) + 1);
+    leash_frame(&end->control, LEASH_DIAL, LEASH_HOP_IN, body.data, body.length);
+    bytes_close(&body);
 }
 
 void pipe_end_type(struct pipe_end *end)
@@ -179,8 +102,7 @@ void pipe_end_type(struct pipe_end *end)
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     size_t length = got > 0 ? (size_t)got : 0;
-    bytes_format(&end->control, "flow back %zu\n", length);
-    bytes_add(&end->control, text, length);
+    leash_frame(&end->control, LEASH_FLOW, LEASH_HOP_BACK, text, length);
     end->may -= length;
     end->type_over = !length;
 }
@@ -188,7 +110,7 @@ void pipe_end_type(struct pipe_end *end)
 void pipe_end_beat(struct pipe_end *end)
 {
     if (end->control_fd >= 0 && !end->control.length)
-        bytes_text(&end->control, "beat\n");
+        leash_text(&end->control, LEASH_BEAT, LEASH_HOP_BACK, NULL);
 }
 
 void pipe_end_flush(struct pipe_end *end)
@@ -205,81 +127,49 @@ void pipe_end_flush(struct pipe_end *end)
     }
 }
 
-static int number_in(const char *text)
-{
-    char *rest;
-    long number = strtol(text, &rest, 10);
-    return *text && !*rest && number >= 0 && number <= 255 ? (int)number : 255;
-}
-
-static void keep(char **into, const char *text)
-{
-    free(*into);
-    *into = allocated(strdup(text));
-}
-
-static void take(struct pipe_end *end, char *line)
-{
-    if (!end->greeted) {
-        end->greeted = strcmp(line, LEASH_GREETING) == 0;
-        if (!end->greeted && !strncmp(line, LEASH_GREETING, LEASH_GREETING_NAME))
-            keep(&end->note, "another version of rdpipe is there: install the same "
-                             "release on both");
-        return;
-    }
-    char *rest = line;
-    const char *verb = strsep(&rest, " "), *text = rest ? rest : "";
-    if (strcmp(verb, "announce") == 0 && !end->announcement)
-        keep(&end->announcement, text);
-    else if (strcmp(verb, "await") == 0 && !end->awaits)
-        keep(&end->awaits, text);
-    else if (strcmp(verb, "reached") == 0)
-        end->reached = true;
-    else if (strcmp(verb, "unreached") == 0)
-        *(strcmp(text, "in") == 0 ? &end->unreached_in : &end->unreached_out) = true;
-    else if (strcmp(verb, "status") == 0)
-        end->command_status = number_in(text);
-    else if (strcmp(verb, "note") == 0)
-        keep(&end->note, text);
-    else if (strcmp(verb, "exit") == 0)
-        end->status = number_in(text);
-}
-
-/* A frame of the hop goes to its other end. */
-static int pass_on(struct pipe_end *end, const struct leash_said *frame)
-{
-    static const enum leash_hop there[] = {LEASH_HOP_OUT, LEASH_HOP_IN, LEASH_HOP_BACK};
-    bool out = frame->hop == LEASH_HOP_BACK ? !end->has_in : frame->hop == LEASH_HOP_OUT;
-    struct pipe_end *to = out ? end + 1 : end - 1;
-    if (end->typed && frame->hop == LEASH_HOP_BACK) {
-        end->may += frame->took ? frame->length : 0;
-        return 0;
-    }
-    if (!(out ? end->has_out : end->has_in) || to->control.length > 2 * LEASH_WINDOW)
-        return -1;
-    if (to->control_fd < 0)
-        return 0;
-    bytes_format(&to->control, "%s %s %zu\n", frame->took ? "took" : "flow",
-                 leash_hops[there[frame->hop]], frame->length);
-    bytes_add(&to->control, frame->bytes, frame->took ? 0 : frame->length);
-    return 0;
-}
-
 void pipe_end_listen(struct pipe_end *end, int64_t now_ms)
 {
     ssize_t got = bytes_read(&end->answers, end->answer_fd, READ_BYTES);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     end->heard_ms = got > 0 ? now_ms : end->heard_ms;
-    struct leash_said said;
-    while (leash_next(&end->answers, &said)) {
-        if (said.line)
-            take(end, said.line);
-        else if (!end->greeted || pass_on(end, &said) < 0)
-            got = -1;
-        leash_heard(&end->answers, &said);
+    end->done = got <= 0;
+}
+
+static void await_greeting(struct pipe_end *end)
+{
+    char *line;
+    while (!end->greeted && (line = bytes_line(&end->answers))) {
+        end->greeted = strcmp(line, LEASH_GREETING) == 0;
+        if (!end->greeted && !end->note &&
+            !strncmp(line, LEASH_GREETING, LEASH_GREETING_NAME))
+            end->note = text_of("another version of rdpipe is there: install the same "
+                                "release on both");
+        free(line);
     }
-    end->done = got <= 0 || end->answers.length > NOISE_BYTES;
+}
+
+bool pipe_end_next(struct pipe_end *end, struct leash_said *said)
+{
+    await_greeting(end);
+    int next = end->greeted ? leash_next(&end->answers, said) : 0;
+    end->done |= next < 0 || (next == 0 && end->answers.length > NOISE_BYTES);
+    return next > 0;
+}
+
+void pipe_end_pass_on(struct pipe_end *end, const struct leash_said *frame)
+{
+    static const enum leash_hop there[] = {LEASH_HOP_OUT, LEASH_HOP_IN, LEASH_HOP_BACK};
+    bool back = frame->hop == LEASH_HOP_BACK;
+    bool out = back ? !*end->work.key_in : frame->hop == LEASH_HOP_OUT;
+    struct pipe_end *to = out ? end + 1 : end - 1;
+    if (end->typed && back)
+        end->may += frame->verb == LEASH_TOOK ? leash_number(frame, LEASH_FRAME) : 0;
+    else if (!*(out ? end->work.key_out : end->work.key_in) ||
+             to->control.length > 2 * LEASH_WINDOW)
+        end->done = true;
+    else if (to->control_fd >= 0)
+        leash_frame(&to->control, frame->verb, there[frame->hop], frame->body, frame->length);
 }
 
 void pipe_end_let_go(struct pipe_end *end)
@@ -318,13 +208,16 @@ int pipe_end_close(struct pipe_end *end)
             kill(end->pid, SIGKILL);
             result = ended(end->pid, &state, KILL_MS) ? 0 : -1;
         }
-        if (end->status < 0 && WIFEXITED(state))
-            end->status = WEXITSTATUS(state);
+        if (end->said->status < 0 && WIFEXITED(state))
+            end->said->status = WEXITSTATUS(state);
         end->pid = 0;
     }
     bytes_close(&end->answers);
     bytes_close(&end->control);
-    explicit_bzero(end->key_in, sizeof end->key_in);
+    free(end->addresses);
+    free(end->port);
+    words_close(&end->work.out);
+    words_close(&end->work.in);
     explicit_bzero(end->key_out, sizeof end->key_out);
     return result;
 }

@@ -1,117 +1,151 @@
-/* The options that rdpipe and rdcp share: see pipe.h. */
+/* The options of rdpipe and rdcp, and those that both have: see pipe.h. */
 #include "pipe.h"
 
+#include <getopt.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "net.h"
+#include "options.h"
 
-enum who { OWN, BOTH, SENDER, RECEIVER };
 #define TO(field) offsetof(struct pipe_settings, field)
 
-static const struct {
-    const char *name;
-    int argument;
-    enum who who;
-    size_t field; /* OWN: a text, or an int that becomes `value` */
-    int value;
-} table[] = {
-    {"verbose", no_argument, BOTH, 0, 0}, /* and -v */
-    {"via", required_argument, OWN, TO(via), 0},
-    {"port", required_argument, RECEIVER, TO(ports), 0},
-    {"ssh", required_argument, OWN, TO(ssh), 0},
-    {"remote-path", required_argument, OWN, TO(remote_path), 0},
-    {"sync", no_argument, OWN, TO(sync), true},
-    {"dial-back", no_argument, OWN, TO(way), LEASH_BACK},
-    {"via-ssh", no_argument, OWN, TO(way), LEASH_THROUGH_SSH},
-    {"transport", required_argument, BOTH, 0, 0},
-    {"device", required_argument, BOTH, 0, 0},
-    {"encrypt", no_argument, BOTH, 0, 0},
-    {"sign", no_argument, BOTH, 0, 0},
-    {"plain", no_argument, BOTH, 0, 0},
-    {"checksum", required_argument, BOTH, 0, 0},
-    {"chunk", required_argument, BOTH, 0, 0},
-    {"credits", required_argument, BOTH, 0, 0},
-    {"timeout", required_argument, BOTH, 0, 0},
-    {"idle-timeout", required_argument, BOTH, 0, 0},
-    {"connect-timeout", required_argument, BOTH, 0, 0},
-    {"json", no_argument, BOTH, 0, 0},
-    {"rate", required_argument, SENDER, 0, 0},
-    {"finish-timeout", required_argument, SENDER, 0, 0},
+static const struct choice shared[] = {
+    {"help", 'h', CHOICE_FLAG, TO(help), 0},
+    {"version", 0, CHOICE_FLAG, TO(version), 0},
+    {"verbose", 'v', CHOICE_FLAG, TO(verbose), 0},
+    {"via", 0, CHOICE_LIST, TO(via), 0},
+    {"port", 0, CHOICE_TEXT, TO(ports), 0},
+    {"ssh", 0, CHOICE_TEXT, TO(ssh), 0},
+    {"remote-path", 0, CHOICE_TEXT, TO(remote_path), 0},
+    {"sync", 0, CHOICE_FLAG, TO(sync), 0},
+    {"dial-back", 0, CHOICE_VALUE, TO(way), LEASH_BACK},
+    {"via-ssh", 0, CHOICE_VALUE, TO(way), LEASH_THROUGH_SSH},
+    {"transport", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"device", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"encrypt", 0, CHOICE_HOPS, TO_BOTH, 0},
+    {"sign", 0, CHOICE_HOPS, TO_BOTH, 0},
+    {"plain", 0, CHOICE_HOPS, TO_BOTH, 0},
+    {"checksum", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"chunk", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"credits", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"timeout", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"idle-timeout", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"connect-timeout", 0, CHOICE_HOPS, TO_BOTH, 1},
+    {"json", 0, CHOICE_HOPS, TO_BOTH, 0},
+    {"rate", 0, CHOICE_HOPS, TO_SENDER, 1},
+    {"finish-timeout", 0, CHOICE_HOPS, TO_SENDER, 1},
 };
 
-enum { ROW_VERBOSE, ROW_VIA, ROW_PORT, ROWS = sizeof table / sizeof *table };
+enum { SHARED = sizeof shared / sizeof *shared, ROW_FIRST = 256, ROWS_MOST = 64 };
 
-size_t pipe_options(struct option *rows)
+static bool has_value(const struct choice *row)
 {
-    for (int i = 0; i < ROWS; i++)
-        rows[i] =
-            (struct option){table[i].name, table[i].argument, NULL, PIPE_OPTION_FIRST + i};
-    return ROWS;
+    return row->kind == CHOICE_TEXT || row->kind == CHOICE_LIST ||
+           (row->kind == CHOICE_HOPS && row->value);
 }
 
-static int pass_on(struct pipe_settings *settings, int row, const char *value)
+void pipe_tell_hops(struct pipe_settings *settings, enum to_whom who, const char *option,
+                    const char *value)
 {
-    char *word = value ? text_of("--%s=%s", table[row].name, value)
-                       : text_of("--%s", table[row].name);
-    if (table[row].who != RECEIVER)
+    char *word = text_of("--%s%s%s", option, value ? "=" : "", value ? value : "");
+    if (who & TO_SENDER)
         words_add(&settings->out_options, word);
-    if (table[row].who != SENDER)
+    if (who & TO_RECEIVER)
         words_add(&settings->in_options, word);
     free(word);
-    return 1;
 }
 
-static int take_via(struct pipe_settings *settings, const char *value)
+static void take(struct pipe_settings *settings, const struct choice *row)
+{
+    void *into = (char *)settings + row->field;
+    switch (row->kind) {
+    case CHOICE_FLAG: *(bool *)into = true; break;
+    case CHOICE_VALUE: *(int *)into = row->value; break;
+    case CHOICE_TEXT: *(const char **)into = optarg; break;
+    case CHOICE_LIST: words_add(into, optarg); break;
+    case CHOICE_HOPS:
+        pipe_tell_hops(settings, (enum to_whom)row->field, row->name, optarg);
+    }
+}
+
+static bool check_via(const char *value)
 {
     static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ.:%,-_";
     const char *equals = strchr(value, '=');
-    if (!equals || equals == value || !equals[1] || equals[1] == '-' ||
-        equals[1 + strspn(equals + 1, plain)]) {
-        fprintf(stderr, "%s: --via \"%s\": not HOST=ADDRESS\n", settings->program, value);
-        return -1;
-    }
-    words_add(&settings->via, value);
-    return 1;
+    return equals && equals > value && equals[1] && equals[1] != '-' &&
+           !equals[1 + strspn(equals + 1, plain)];
 }
 
-static bool take_ports(struct pipe_settings *settings, const char *value)
+static int refuse(const struct pipe_settings *settings, const char *option,
+                  const char *value, const char *why)
+{
+    fprintf(stderr, "%s: --%s \"%s\": %s\n", settings->program, option, value, why);
+    return -1;
+}
+
+static int check(struct pipe_settings *settings)
 {
     uint16_t least, most;
-    settings->ports = value;
-    if (net_ports(value, &least, &most) && least)
-        return true;
-    fprintf(stderr, "%s: --port \"%s\": not a port or two, as in 7471-7479\n",
-            settings->program, value);
-    return false;
+    for (size_t i = 0; i < settings->via.count; i++)
+        if (!check_via(settings->via.word[i]))
+            return refuse(settings, "via", settings->via.word[i], "not HOST=ADDRESS");
+    if (settings->ports && (!net_ports(settings->ports, &least, &most) || !least))
+        return refuse(settings, "port", settings->ports,
+                      "not a port or two, as in 7471-7479");
+    if (settings->ports)
+        pipe_tell_hops(settings, TO_RECEIVER, "port", settings->ports);
+    if (settings->verbose)
+        pipe_tell_hops(settings, TO_BOTH, "verbose", NULL);
+    return 0;
 }
 
-int pipe_option(struct pipe_settings *settings, int code, const char *value)
+int pipe_options(struct pipe_settings *settings, const char *letters,
+                 const struct choice *own, size_t count, int argc, char **argv)
 {
-    int row = code == 'v' ? ROW_VERBOSE : code - PIPE_OPTION_FIRST;
-    if (row < 0 || row >= ROWS)
+    const struct choice *all[ROWS_MOST];
+    struct option rows[ROWS_MOST + 1] = {{0}};
+    int code;
+    for (size_t i = 0; i < count + SHARED; i++) {
+        all[i] = i < count ? &own[i] : &shared[i - count];
+        rows[i] = (struct option){all[i]->name,
+                                  has_value(all[i]) ? required_argument : no_argument, NULL,
+                                  all[i]->letter ? all[i]->letter : ROW_FIRST + (int)i};
+    }
+    while ((code = getopt_long(argc, argv, letters, rows, NULL)) != -1) {
+        size_t which = 0;
+        while (which < count + SHARED && rows[which].val != code)
+            which++;
+        if (which == count + SHARED) {
+            fprintf(stderr, "try %s --help\n", settings->program);
+            return EXIT_USAGE;
+        }
+        take(settings, all[which]);
+    }
+    if (settings->help || settings->version) {
+        printf("%s%s", settings->help ? settings->usage : settings->program,
+               settings->help ? "" : " " RDPIPE_VERSION "\n");
         return 0;
-    void *into = (char *)settings + table[row].field;
-    if (row == ROW_VIA)
-        return take_via(settings, value);
-    if (row == ROW_PORT && !take_ports(settings, value))
-        return -1;
-    if (table[row].who != OWN)
-        return pass_on(settings, row, value);
-    if (value)
-        *(const char **)into = value;
-    else
-        *(int *)into = table[row].value;
-    return 1;
+    }
+    return check(settings) < 0 ? EXIT_USAGE : -1;
 }
 
-void pipe_settings_open(struct pipe_settings *settings, const char *program)
+void pipe_options_add(struct words *into, const struct pipe_settings *settings,
+                      const struct choice *own, size_t count)
 {
-    *settings = (struct pipe_settings){
-        .program = program, .ssh = "ssh", .ports = "0", .own_stdin = true, .own_stdout = true};
+    for (size_t i = 0; i < count; i++) {
+        const void *from = (const char *)settings + own[i].field;
+        const struct words *list = from;
+        if (own[i].kind == CHOICE_FLAG && *(const bool *)from)
+            words_add_text(into, text_of("--%s", own[i].name));
+        else if (own[i].kind == CHOICE_TEXT && *(char *const *)from)
+            words_add_text(into, text_of("--%s=%s", own[i].name, *(char *const *)from));
+        for (size_t j = 0; own[i].kind == CHOICE_LIST && j < list->count; j++)
+            words_add_text(into, text_of("--%s=%s", own[i].name, list->word[j]));
+    }
 }
 
 void pipe_settings_close(struct pipe_settings *settings)

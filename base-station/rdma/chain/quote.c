@@ -1,7 +1,6 @@
 /* Text made safe for a shell, and bytes as hexadecimal words. */
 #include "quote.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -45,41 +44,18 @@ static const char hex_digits[] = "0123456789abcdef";
 void hex_add(struct bytes *into, const void *data, size_t length)
 {
     const unsigned char *from = data;
-    bytes_reserve(into, 2 * length);
     for (size_t i = 0; i < length; i++) {
-        char pair[2] = {hex_digits[from[i] >> 4], hex_digits[from[i] & 15]};
-        bytes_add(into, pair, 2);
+        const char pair[] = {hex_digits[from[i] >> 4], hex_digits[from[i] & 15]};
+        bytes_add(into, pair, sizeof pair);
     }
 }
 
 int hex_random(char *into, size_t digits)
 {
-    unsigned char random[HEX_MOST / 2];
-    if (getrandom(random, digits / 2, 0) != (ssize_t)digits / 2)
+    if (getrandom(into, digits, 0) != (ssize_t)digits)
         return -1;
     for (size_t i = 0; i < digits; i++)
-        into[i] = hex_digits[random[i / 2] >> (i % 2 ? 0 : 4) & 15];
+        into[i] = hex_digits[into[i] & 15];
     into[digits] = '\0';
-    explicit_bzero(random, sizeof random);
     return 0;
-}
-
-bool hex_is(const char *digits)
-{
-    size_t length = strspn(digits, hex_digits);
-    return !digits[length] && length % 2 == 0;
-}
-
-char *hex_text(const char *digits)
-{
-    size_t length = strlen(digits) / 2;
-    char *text = allocated(calloc(1, length + 1));
-    bool good = hex_is(digits);
-    for (size_t i = 0; good && i < length; i++)
-        text[i] = (char)((strchr(hex_digits, digits[2 * i]) - hex_digits) << 4 |
-                         (strchr(hex_digits, digits[2 * i + 1]) - hex_digits));
-    if (good && !memchr(text, 0, length))
-        return text;
-    free(text);
-    return NULL;
 }

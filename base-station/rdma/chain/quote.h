@@ -17,11 +17,4 @@ void hex_add(struct bytes *into, const void *data, size_t length);
 
 /* A secret, or a name that nobody guesses: so many digits and a NUL. 0, or -1 with
  * errno. */
-enum { HEX_MOST = 64 };
 int hex_random(char *into, size_t digits);
-
-/* Are they hex digits, two for each byte? */
-bool hex_is(const char *digits);
-
-/* A string of its own without NUL inside; NULL if the digits are none. */
-char *hex_text(const char *digits);

@@ -42,7 +42,7 @@ int segment_open(struct pipe_segment *segment, const char *text, const char **wh
 {
     int length = segment_host_length(text), sign = 0;
     const char *rest = text + length + (!length && text[0] == ':');
-    *segment = (struct pipe_segment){.label = text, .middle = LEASH_EXEC};
+    *segment = (struct pipe_segment){.label = text, .middle = LEASH_SHELL};
     if (rest == text && segment_is_option(text)) {
         *why = "a host name cannot begin with \"-\" (a leading \":\" makes it local)";
         return -1;
@@ -53,7 +53,6 @@ int segment_open(struct pipe_segment *segment, const char *text, const char **wh
         segment->middle = rest[0] == '<' ? LEASH_READ
                           : sign == 1    ? LEASH_WRITE
                                          : LEASH_APPEND;
-    segment->shell = !sign;
     *why = sign ? "no file name in it" : "no command in it";
     if (!rest[sign])
         return -1;

@@ -27,16 +27,7 @@ struct tee {
     int from;    /* what is read; -1: its end was seen */
     pid_t source; /* 0: there is none, this process's stdin is read */
     bool waits;
-    const char *program;
-};
-
-struct chain {
-    const struct tee *tee;
     const struct pipe_settings *settings;
-    const struct pipe_segment *segments;
-    size_t count;
-    bool source; /* its output is what is read; else it is a target */
-    int ours, theirs; /* ends of the pipe */
 };
 
 size_t tee_split(struct words *into, const char *text, bool shell)
@@ -59,14 +50,17 @@ size_t tee_split(struct words *into, const char *text, bool shell)
     return into->count;
 }
 
-pid_t tee_start(int (*run)(void *argument), void *argument)
+pid_t tee_fork(void)
 {
     fflush(NULL);
     pid_t pid = fork();
-    if (pid)
-        return pid;
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    int status = run(argument);
+    if (pid == 0)
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    return pid;
+}
+
+void tee_exit(int status)
+{
     fflush(NULL);
     _exit(status);
 }
@@ -210,51 +204,37 @@ static int pass_on(struct tee *tee, struct pollfd *polled, int signals)
     }
 }
 
-/* In its own process. What it kept open of the others would never end. */
-static int run_chain(void *argument)
+/* Runs a chain in a process of its own, which has one end of a pipe; the other end is put
+ * into `*fd`. What it kept open of the others would never end. */
+static pid_t start(const struct tee *tee, const struct pipe_segment *segments, size_t count,
+                   int its, int *fd)
 {
-    const struct chain *chain = argument;
-    const struct tee *tee = chain->tee;
-    int caught;
-    if (dup2(chain->theirs, chain->source ? STDOUT_FILENO : STDIN_FILENO) < 0)
-        return 1;
-    close(chain->theirs);
-    close(chain->ours);
-    for (size_t i = 0; i < tee->count; i++)
-        shut(&tee->targets[i].fd);
-    if (tee->from > STDERR_FILENO)
-        close(tee->from);
-    return pipe_run(chain->settings, chain->segments, chain->count, &caught);
-}
-
-/* Its stdin, or its stdout, is a pipe; `*fd` becomes our end of that. */
-static pid_t start(struct chain *chain, int *fd)
-{
-    int pair[2];
+    int pair[2], caught, ours = its == STDIN_FILENO;
     if (pipe2(pair, O_CLOEXEC) < 0)
         return -1;
-    chain->ours = pair[chain->source ? 0 : 1];
-    chain->theirs = pair[chain->source ? 1 : 0];
-    pid_t pid = tee_start(run_chain, chain);
-    close(chain->theirs);
-    fcntl(chain->ours, F_SETFL, O_NONBLOCK);
-    *fd = chain->ours;
+    pid_t pid = tee_fork();
+    if (pid == 0) {
+        if (dup2(pair[!ours], its) < 0)
+            tee_exit(1);
+        close_range(STDERR_FILENO + 1, ~0U, 0);
+        tee_exit(pipe_run(tee->settings, segments, count, &caught));
+    }
+    close(pair[!ours]);
+    fcntl(pair[ours], F_SETFL, O_NONBLOCK);
+    *fd = pair[ours];
     return pid;
 }
 
-static int start_all(struct tee *tee, const struct pipe_settings *settings,
-                     const struct pipe_segment *before, size_t before_count,
-                     const struct pipe_segment *targets)
+static int start_all(struct tee *tee, const struct pipe_segment *before,
+                     size_t before_count, const struct pipe_segment *targets)
 {
-    struct chain chain = {tee, settings, before, before_count, true, -1, -1};
-    tee->source = before_count ? start(&chain, &tee->from) : 0;
-    chain.count = 1;
-    chain.source = false;
+    if (before_count)
+        tee->source = start(tee, before, before_count, STDOUT_FILENO, &tee->from);
     for (size_t i = 0; i < tee->count && tee->source >= 0; i++) {
-        chain.segments = &targets[i];
-        tee->targets[i].label = targets[i].label;
-        tee->targets[i].pid = start(&chain, &tee->targets[i].fd);
-        if (tee->targets[i].pid < 0)
+        struct tee_target *target = &tee->targets[i];
+        target->label = targets[i].label;
+        target->pid = start(tee, &targets[i], 1, STDIN_FILENO, &target->fd);
+        if (target->pid < 0)
             return -1;
     }
     return tee->source < 0 ? -1 : 0;
@@ -275,7 +255,7 @@ static int conclude(struct tee *tee, int caught)
         let_go(&tee->targets[i], status);
     int worst = tee_wait(tee->targets, tee->count);
     if (!status)
-        tee_tell(tee->program, tee->targets, tee->count);
+        tee_tell(tee->settings->program, tee->targets, tee->count);
     return status ? status : worst;
 }
 
@@ -285,12 +265,12 @@ int tee_run(const struct pipe_settings *settings, const struct pipe_segment *bef
 {
     struct tee tee = {.targets = allocated(calloc(count, sizeof *tee.targets)),
                       .count = count, .window = allocated(malloc(WINDOW)),
-                      .from = STDIN_FILENO, .waits = waits, .program = settings->program};
+                      .from = STDIN_FILENO, .waits = waits, .settings = settings};
     struct pollfd *polled = allocated(calloc(count + 2, sizeof *polled));
     int status = 1, signals = -1;
     for (size_t i = 0; i < count; i++)
         tee.targets[i].fd = -1;
-    if (start_all(&tee, settings, before, before_count, targets) == 0 &&
+    if (start_all(&tee, before, before_count, targets) == 0 &&
         (signals = signals_watch()) >= 0) {
         status = conclude(&tee, pass_on(&tee, polled, signals));
     } else {

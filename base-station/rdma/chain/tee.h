@@ -26,9 +26,9 @@ struct tee_target {
     bool slow; /* that is why it was let go */
 };
 
-/* Starts a process that ends with what `run(argument)` returns, or with this one. -1 with
- * errno. */
-pid_t tee_start(int (*run)(void *argument), void *argument);
+/* fork(2) of one that ends with this process, and its end. */
+pid_t tee_fork(void);
+_Noreturn void tee_exit(int status);
 
 /* Waits for all, and ends them if a signal ends this process. The worst status; 128 and
  * its number after a signal. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -57,33 +58,38 @@ static nfds_t begin(struct pollfd *tries, const char *addresses, const char *por
     return count;
 }
 
+/* Is it connected? Closes one that failed. */
+static bool connected(struct pollfd *try)
+{
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (try->fd < 0 || !try->revents)
+        return false;
+    getsockopt(try->fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error)
+        shut(&try->fd);
+    return !error;
+}
+
 /* A connection to the first of these that answers in time, -1: none does. What `stop_fd`
  * shows ends the wait. */
 static int way_reach(const char *addresses, const char *port, int stop_fd)
 {
     struct pollfd polled[TRIES_MOST + 1];
     int64_t end_ms = now_ms() + WAY_REACH_MS, left_ms;
-    nfds_t count = begin(polled, addresses, port, end_ms);
+    nfds_t count = begin(polled, addresses, port, end_ms), left = count;
     int found = -1;
     polled[count] = (struct pollfd){stop_fd, 0, 0}; /* POLLHUP: rdpipe left */
-    while (found < 0 && !polled[count].revents && (left_ms = end_ms - now_ms()) > 0) {
-        bool open = false;
-        for (nfds_t i = 0; i < count; i++)
-            open |= polled[i].fd >= 0;
-        if (!open || (poll(polled, count + 1, (int)left_ms) < 0 && errno != EINTR))
-            break;
+    while (found < 0 && left && !polled[count].revents &&
+           (left_ms = end_ms - now_ms()) > 0 &&
+           (poll(polled, count + 1, (int)left_ms) >= 0 || errno == EINTR)) {
+        left = 0;
         for (nfds_t i = 0; i < count && found < 0; i++) {
-            int error = 0;
-            socklen_t length = sizeof error;
-            if (polled[i].fd < 0 || !polled[i].revents)
-                continue;
-            getsockopt(polled[i].fd, SOL_SOCKET, SO_ERROR, &error, &length);
-            if (error) {
-                shut(&polled[i].fd);
-            } else {
+            if (connected(&polled[i])) {
                 found = polled[i].fd;
                 polled[i].fd = -1;
             }
+            left += polled[i].fd >= 0;
         }
     }
     for (nfds_t i = 0; i < count; i++)
@@ -101,9 +107,9 @@ static int await(struct way *way, const char *ports)
     if (way->listener_fd < 0)
         return -1;
     char *addresses = net_addresses((struct sockaddr *)&bound, NULL);
-    bytes_format(&line, "await port=%u addresses=%s\n",
+    bytes_format(&line, "port=%u addresses=%s",
                  (unsigned)net_port((struct sockaddr *)&bound), addresses);
-    leash_say(&line);
+    leash_say(LEASH_AWAIT, LEASH_HOP_OUT, line.data, line.length + 1);
     bytes_close(&line);
     free(addresses);
     return 0;
@@ -143,15 +149,12 @@ void way_back(struct way *way, bool says)
 
 int way_find(struct way *way, const struct leash_work *work, int stop_fd)
 {
-    if (!work->has_out || way->socket_fd >= 0)
+    if (!*work->key_out || work->way == LEASH_SURE || way->socket_fd >= 0)
         return 1;
     if (work->way == LEASH_STRAIGHT) {
-        bool near = strncmp(work->addresses, "127.0.0.1,", 10) == 0;
-        int fd = near || strcmp(work->transports, "rdma") == 0
-                     ? 0 : way_reach(work->addresses, work->port, stop_fd);
-        if (fd > 0)
-            close(fd);
-        return fd < 0 ? -1 : 1;
+        int fd = way_reach(work->addresses, work->port, stop_fd), found = fd < 0 ? -1 : 1;
+        shut(&fd);
+        return found;
     }
     if (work->way == LEASH_THROUGH_SSH) {
         shut(&way->listener_fd);
@@ -169,22 +172,20 @@ int way_find(struct way *way, const struct leash_work *work, int stop_fd)
     return 1;
 }
 
-int way_dial(struct way *way, const struct leash_dial *to, int stop_fd)
-{
-    int fd = way_reach(to->addresses, to->port, stop_fd);
-    int result = fd >= 0 && send(fd, to->token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN
-                     ? fd_send(way->guests_fd, fd) : -1;
-    shut(&fd);
-    return result;
-}
-
-int way_tunnel(struct way *way)
+static int take_tunnel(struct way *way)
 {
     int fd = tunnel_open(way, LEASH_HOP_IN);
-    bool handed = fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 &&
-                  fd_send(way->guests_fd, fd) == 0;
+    return fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? -1 : fd;
+}
+
+int way_dial(struct way *way, const struct words *to, int stop_fd)
+{
+    const char *token = to->count == 3 ? to->word[0] : NULL;
+    int fd = token ? way_reach(to->word[2], to->word[1], stop_fd) : take_tunnel(way);
+    bool told = fd >= 0 && (!token || send(fd, token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN);
+    int result = told ? fd_send(way->guests_fd, fd) : -1;
     shut(&fd);
-    return handed ? 0 : -1;
+    return result;
 }
 
 void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS])
@@ -200,8 +201,8 @@ void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS])
 int tunnel_take(struct way *way, const struct leash_said *frame)
 {
     struct tunnel *tunnel = &way->tunnel[frame->hop];
-    if (frame->took) {
-        tunnel->may += frame->length;
+    if (frame->verb == LEASH_TOOK) {
+        tunnel->may += leash_number(frame, LEASH_WINDOW + 1);
         return tunnel->may > LEASH_WINDOW ? -1 : 0;
     }
     if (tunnel->fd < 0) /* its tool has ended */
@@ -209,14 +210,14 @@ int tunnel_take(struct way *way, const struct leash_said *frame)
     tunnel->ending |= !frame->length;
     if (tunnel->late.length + frame->length > LEASH_WINDOW)
         return -1;
-    bytes_add(&tunnel->late, frame->bytes, frame->length);
+    bytes_add(&tunnel->late, frame->body, frame->length);
     return 0;
 }
 
-static void give(struct tunnel *tunnel, const char *name)
+static void give(struct tunnel *tunnel, enum leash_hop hop)
 {
     ssize_t sent = 1;
-    struct bytes line = {0};
+    char took[24];
     while (tunnel->late.length && sent > 0) {
         sent = write(tunnel->fd, tunnel->late.data, tunnel->late.length);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
@@ -225,10 +226,9 @@ static void give(struct tunnel *tunnel, const char *name)
         tunnel->took += sent > 0 ? (size_t)sent : 0;
     }
     if (tunnel->took >= LEASH_WINDOW / 4 || (tunnel->took && !tunnel->late.length)) {
-        bytes_format(&line, "took %s %zu\n", name, tunnel->took);
-        leash_say(&line);
+        int length = snprintf(took, sizeof took, "%zu", tunnel->took);
+        leash_say(LEASH_TOOK, hop, took, (size_t)length + 1);
         tunnel->took = 0;
-        bytes_close(&line);
     }
     if (tunnel->ending && !tunnel->late.length) {
         tunnel->ending = false;
@@ -237,23 +237,19 @@ static void give(struct tunnel *tunnel, const char *name)
     }
 }
 
-static void pump(struct tunnel *tunnel, const char *name, bool end)
+static void pump(struct tunnel *tunnel, enum leash_hop hop, bool end)
 {
     static char piece[LEASH_FRAME];
     if (tunnel->fd < 0)
         return;
-    give(tunnel, name);
+    give(tunnel, hop);
     while ((tunnel->may || end) && !tunnel->ended) {
-        struct bytes line = {0};
         size_t most = end || tunnel->may > sizeof piece ? sizeof piece : tunnel->may;
         ssize_t got = read(tunnel->fd, piece, most);
         if (got < 0 && (errno == EAGAIN || errno == EINTR) && !end)
             return;
         got = got < 0 ? 0 : got;
-        bytes_format(&line, "flow %s %zd\n", name, got);
-        bytes_add(&line, piece, (size_t)got);
-        leash_say(&line);
-        bytes_close(&line);
+        leash_say(LEASH_FLOW, hop, piece, (size_t)got);
         tunnel->ended = !got;
         tunnel->may -= (size_t)got < tunnel->may ? (size_t)got : tunnel->may;
     }
@@ -261,6 +257,6 @@ static void pump(struct tunnel *tunnel, const char *name, bool end)
 
 void tunnels_pump(struct way *way, bool end)
 {
-    for (int i = 0; i < LEASH_HOPS; i++)
-        pump(&way->tunnel[i], leash_hops[i], end);
+    for (enum leash_hop hop = 0; hop < LEASH_HOPS; hop++)
+        pump(&way->tunnel[hop], hop, end);
 }

@@ -38,9 +38,9 @@ void way_close(struct way *way);
  * long. 0: not yet; 1: yes; -1: no, and none will be. */
 int way_find(struct way *way, const struct leash_work *work, int stop_fd);
 
-/* What rdpipe told of the hop into this segment. -1: it cannot be done. */
-int way_dial(struct way *way, const struct leash_dial *to, int stop_fd);
-int way_tunnel(struct way *way);
+/* What rdpipe told of the hop into this segment: TOKEN PORT ADDRESS,..., or nothing, which
+ * is through SSH. -1: it cannot be done. */
+int way_dial(struct way *way, const struct words *to, int stop_fd);
 
 /* Opens a way beside the hops, from what the segment `says` there or into its stdin: what
  * comes early waits in it. */

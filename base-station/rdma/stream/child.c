@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -17,7 +18,8 @@ enum { PIPE_BYTES = 1 << 20, GRACE_MS = 1000, LOOK_MS = 20 };
 
 void child_init(struct child *child)
 {
-    *child = (struct child){.pid_fd = -1, .fd = -1, .status = -1, .keeper_fd = -1};
+    *child = (struct child){.pid_fd = -1, .fd = -1, .status = -1, .status_fd = -1,
+                            .keeper_fd = -1};
 }
 
 /* Waits for a byte: all is well. The end of file instead: the one above was killed, and
@@ -59,9 +61,12 @@ static int start_keeper(struct child *child, struct trouble *trouble)
 int child_open(struct child *child, char **words, enum child_side side,
                struct trouble *trouble)
 {
-    int ends[2];
+    int ends[2], status_fd = child->status_fd;
     pid_t above = getpid();
     child_init(child);
+    child->status_fd = status_fd;
+    if (status_fd >= 0)
+        fcntl(status_fd, F_SETFD, FD_CLOEXEC);
     child->side = side;
     child->name = words[0];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -106,6 +111,8 @@ static bool child_ended(struct child *child)
         return false;
     }
     child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    if (child->status_fd >= 0 && !child->told)
+        dprintf(child->status_fd, "%d\n", child->status);
     shut(&child->pid_fd);
     return true;
 }
@@ -153,7 +160,10 @@ static bool is_done(struct child *child)
 
 int child_signal(struct child *child, int number)
 {
-    return child->pid && !is_done(child) ? kill(-child->pid, number) : 0;
+    if (!child->pid || is_done(child))
+        return 0;
+    child->told |= !child_ended(child);
+    return kill(-child->pid, number);
 }
 
 bool child_wait(struct child *child, int limit_ms)

@@ -19,6 +19,8 @@ struct child {
     int pid_fd;  /* readable once it ended; -1 after that was seen, or without */
     int fd;      /* this end of its pipe; -1 once closed */
     int status;  /* as a shell says it; -1 while it runs */
+    int status_fd; /* is told of that, but of an end that was asked for; -1 */
+    bool told;   /* it was asked to end */
     int stopped; /* the signal by which a terminal stopped it; 0 = none did */
     bool whole;  /* its stream is: what it leaves in the background may stay */
     pid_t keeper;

@@ -15,6 +15,7 @@ int end_init(struct end *end, const struct options *options)
     end->options = options;
     end->output_fd = -1;
     child_init(&end->child);
+    end->child.status_fd = (int)options->status_fd;
     end->begun_us = now_us();
     return key_open(&end->key, options->key_file, (int)options->key_fd, &end->trouble);
 }

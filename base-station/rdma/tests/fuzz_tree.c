@@ -59,18 +59,21 @@ static void read_tree(const uint8_t *data, size_t size)
     }
 }
 
-static void read_lines(const uint8_t *data, size_t size)
+static void read_frames(const uint8_t *data, size_t size)
 {
     struct leash_work work = {0};
     struct bytes input = {0};
-    const char *why = "";
-    char *line;
+    struct words words;
+    struct leash_said said;
     bytes_add(&input, data, size);
-    while ((line = bytes_line(&input))) {
-        int result = leash_take(&work, line, &why);
-        free(line);
-        if (result < 0)
-            break;
+    while (leash_next(&input, &said) > 0) {
+        if (leash_work_take(&work, &said) == 0) {
+            leash_work_open(&words, &work);
+            words_close(&words);
+        }
+        if (leash_number(&said, LEASH_FRAME) > LEASH_FRAME)
+            abort();
+        leash_heard(&input, &said);
     }
     leash_work_close(&work);
     bytes_close(&input);
@@ -80,22 +83,24 @@ static void read_lines(const uint8_t *data, size_t size)
 static void hear_leash(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"port", "transports", "addresses"};
-    struct pipe_end end = {.control_fd = -1, .answer_fd = -1};
+    struct verdict_end said = {.status = -1};
+    struct pipe_end end = {.control_fd = -1, .answer_fd = -1, .said = &said};
+    struct leash_said frame;
     int ends[2];
     if (pipe(ends) < 0 || write(ends[1], data, size) != (ssize_t)size)
         abort();
     close(ends[1]);
     end.answer_fd = ends[0];
-    while (!end.done)
+    while (!end.done) {
         pipe_end_listen(&end, 0);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char *field = leash_field(end.announcement, names[i]);
-        if (field && (!*field || *field == '-' || strchr(field, ' ')))
-            abort();
-        free(field);
+        for (; pipe_end_next(&end, &frame); leash_heard(&end.answers, &frame))
+            for (size_t i = 0; frame.verb == LEASH_ANNOUNCE && i < 3; i++) {
+                char *field = leash_field(frame.length ? frame.body : "", names[i]);
+                if (field && (!*field || *field == '-' || strchr(field, ' ')))
+                    abort();
+                free(field);
+            }
     }
-    free(end.announcement);
-    free(end.awaits);
     free(end.note);
     pipe_end_close(&end);
 }
@@ -104,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     read_tree(data, size);
     read_sound(data, size);
-    read_lines(data, size);
+    read_frames(data, size);
     hear_leash(data, size);
     return 0;
 }

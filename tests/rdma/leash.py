@@ -1,0 +1,33 @@
+"""What rdpipe says to a leash: chain/leash_work.h."""
+
+from collections.abc import Sequence
+
+VERSION = 5
+RDCP, SHELL, READ, WRITE, APPEND, PASS = range(6)
+SURE, STRAIGHT, BACK, THROUGH_SSH = range(4)
+KEY = b"ab" * 32
+
+
+def frame(verb: bytes, body: bytes = b"", hop: bytes = b"b") -> bytes:
+    return verb + hop + b"%06x" % len(body) + body
+
+
+def texts(*words: bytes) -> bytes:
+    return b"".join(word + b"\0" for word in words)
+
+
+def work(
+    middle: int,
+    *words: bytes,
+    way: int = STRAIGHT,
+    token: bytes = b"",
+    key_in: bytes = b"",
+    key_out: bytes = b"",
+    to: tuple[bytes, bytes] = (b"", b""),
+    options_in: Sequence[bytes] = (),
+    options_out: Sequence[bytes] = (),
+) -> bytes:
+    """The body of a `run`."""
+    head = b"%d 0 %d %d %d" % (middle, way, len(options_in), len(options_out))
+    fields = (token, b"0", key_in, key_out, *to)
+    return texts(head, *fields, *options_in, *options_out, *words)
