@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.leash import APPEND, READ, VERSION, WRITE, frame, work
+from tests.rdma.leash import APPEND, READ, VERSION, WRITE, frame, texts, work
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 
@@ -155,14 +155,30 @@ def test_with_v_each_line_says_where(tools: Tools) -> None:
     }
 
 
+def stand_in(tools: Tools, said: bytes) -> list[str]:
+    """The options for an rdpipe on the other machine that says this."""
+    folder = tools.place / "other"
+    folder.mkdir()
+    (folder / "said").write_bytes(said)
+    program = folder / "rdpipe"
+    program.write_text(f"#!/bin/sh\ncat '{folder}/said'\nexec cat >/dev/null\n")
+    program.chmod(0o755)
+    return ["--remote-path", str(folder)]
+
+
 def test_a_leash_of_another_version(tools: Tools) -> None:
-    old = tools.place / "old"
-    old.mkdir()
-    (old / "rdpipe").write_text("#!/bin/sh\necho rdpipe-leash 1\nexec cat >/dev/null\n")
-    (old / "rdpipe").chmod(0o755)
-    ended = tools.run("rdpipe", "--remote-path", str(old), "host1:cat")
+    other = stand_in(tools, b"Welcome!\nrdpipe-leash 1\n")
+    ended = tools.run("rdpipe", *other, "host1:cat")
     assert ended.returncode != 0
     assert b"another version of rdpipe is there" in ended.stderr
+
+
+def test_what_another_machine_notes_is_one_line(tools: Tools) -> None:
+    note = frame(b"N", texts(b"a\nrdpipe: b\x1b[2J")) + frame(b"X", texts(b"3"))
+    other = stand_in(tools, b"rdpipe-leash %d\n" % VERSION + note)
+    ended = tools.run("rdpipe", *other, "host1:cat", "cat")
+    assert ended.returncode == 3
+    assert b"segment 1 (host1:cat): a\\nrdpipe: b\\x1b[2J\n" in ended.stderr
 
 
 def test_an_rdpipe_of_another_version(tools: Tools) -> None:

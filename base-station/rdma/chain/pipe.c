@@ -181,10 +181,13 @@ static void run_ready(struct pipe_run *run)
     }
 }
 
-static void keep(char **into, const char *text)
+/* The other machine's text, for a person's eyes. */
+static void take_note(struct pipe_end *end, const char *text)
 {
-    free(*into);
-    *into = allocated(strdup(text));
+    struct bytes note = {0};
+    quote_shown(&note, text);
+    free(end->note);
+    end->note = note.data;
 }
 
 static void take(const struct pipe_run *run, struct pipe_end *end, const struct leash_said *said)
@@ -193,7 +196,7 @@ static void take(const struct pipe_run *run, struct pipe_end *end, const struct 
     switch (said->verb) {
     case LEASH_ANNOUNCE:
         if (!end->announcement)
-            keep(&end->announcement, text);
+            end->announcement = allocated(strdup(text));
         break;
     case LEASH_AWAIT:
         if (*end->work.key_out)
@@ -206,7 +209,7 @@ static void take(const struct pipe_run *run, struct pipe_end *end, const struct 
     case LEASH_UNREACHED: hop_unreached(run->settings, end, said->hop); break;
     case LEASH_STATUS: end->said->command_status = (int)leash_number(said, 255); break;
     case LEASH_EXIT: end->said->status = (int)leash_number(said, 255); break;
-    case LEASH_NOTE: keep(&end->note, text); break;
+    case LEASH_NOTE: take_note(end, text); break;
     case LEASH_FLOW:
     case LEASH_TOOK: pipe_end_pass_on(end, said); break;
     default: break;
