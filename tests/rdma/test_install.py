@@ -62,7 +62,8 @@ def test_every_option_is_in_the_manual_and_the_completion(
             "bash",
             "-c",
             f"source {SOURCE}/completion.bash; COMP_WORDS=({tool} --) COMP_CWORD=1;"
-            f' $(complete -p {tool} | sed -E "s/.*-F ([^ ]+).*/\\1/") {tool} -- {tool};'
+            f' $(complete -p {tool} | sed -E "s/.*-F ([^ ]+).*/\\1/") '
+            f"'{rdma_tools / tool}' -- {tool};"
             ' printf "%s\\n" "${COMPREPLY[@]}"',
         ],
         capture_output=True,
