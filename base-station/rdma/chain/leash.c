@@ -79,8 +79,10 @@ static int append_open(struct leash *leash, const char *path)
     struct stat state;
     int fd = open(path,
                   O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0 && errno == ENXIO && stat(path, &state) == 0 && S_ISFIFO(state.st_mode))
+        return 1;
     if (fd < 0)
-        return errno == ENXIO && stat(path, &state) == 0 && S_ISFIFO(state.st_mode) ? 1 : -1;
+        return -1;
     if (fcntl(fd, F_SETFL, O_APPEND) < 0 || fstat(fd, &state) < 0) {
         close(fd);
         return -1;
@@ -192,8 +194,9 @@ static void start(struct leash *leash)
     leash->connected = true;
     if (work->middle == LEASH_APPEND) {
         char *path = leash_work_file(work->words.word[0]);
-        char *why = (locked = append_lock(leash, path)) < 0 ? text_of("%s: %m", path) : NULL;
-        if (why)
+        locked = append_lock(leash, path);
+        char *why = text_of("%s: %m", path);
+        if (locked < 0)
             fail(leash, "cannot append", why);
         free(why);
         free(path);

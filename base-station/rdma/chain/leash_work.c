@@ -131,10 +131,15 @@ bool leash_writes(enum leash_middle middle)
  * words. */
 enum { NUMBERS = 5, FIELDS = 6 };
 
+static void add_text(struct bytes *into, const char *text)
+{
+    bytes_add(into, text, strlen(text) + 1);
+}
+
 static void add_words(struct bytes *into, const struct words *words)
 {
     for (size_t i = 0; i < words->count; i++)
-        bytes_add(into, words->word[i], strlen(words->word[i]) + 1);
+        add_text(into, words->word[i]);
 }
 
 void leash_work_say(struct bytes *into, const struct leash_work *work)
@@ -146,7 +151,7 @@ void leash_work_say(struct bytes *into, const struct leash_work *work)
                  work->in.count, work->out.count);
     bytes_add(&body, "", 1);
     for (size_t i = 0; i < FIELDS; i++)
-        bytes_add(&body, fields[i] ? fields[i] : "", fields[i] ? strlen(fields[i]) + 1 : 1);
+        add_text(&body, fields[i] ? fields[i] : "");
     add_words(&body, &work->in);
     add_words(&body, &work->out);
     add_words(&body, &work->words);
@@ -270,7 +275,8 @@ static const char *login_shell(void)
 
 void leash_work_open(struct words *words, const struct leash_work *work)
 {
-    bool in = *work->key_in, out = *work->key_out, command = leash_is_command(work->middle);
+    bool in = *work->key_in, out = *work->key_out;
+    bool command = leash_is_command(work->middle);
     *words = (struct words){0};
     if (in)
         add_receiver(words, work);

@@ -51,6 +51,7 @@ static bool is_null_device(int fd)
 
 static void add_end(struct pipe_run *run, const struct pipe_segment *segment, int number)
 {
+    const char *ports = run->settings->ports;
     static const struct pipe_segment own = {.middle = LEASH_PASS};
     size_t which = run->count++;
     const struct pipe_segment *from = segment ? segment : &own;
@@ -61,7 +62,8 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .label = from->label ? from->label : which == 0 ? "stdin" : "stdout",
         .number = number,
         .work = {.middle = from->middle, .words = from->words, .token = run->token,
-                 .ports = run->settings->ports ? run->settings->ports : "0", .key_in = "", .key_out = ""},
+                 .ports = ports ? ports : "0", .key_in = "", .key_out = "",
+                 .back = run->settings->back && from->middle == LEASH_RDCP},
         .control_fd = -1,
         .answer_fd = -1,
         .heard_ms = now_ms(),
@@ -115,9 +117,7 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
         add_end(run, NULL, 0);
     run->ends->typed = run->stdin_fd >= 0 && isatty(STDIN_FILENO);
     run->ends->may = LEASH_FRAME;
-    for (size_t i = 0; i < run->count; i++)
-        run->ends[i].work.back = run->ends[i].typed || (run->settings->back &&
-                                                        run->ends[i].work.middle == LEASH_RDCP);
+    run->ends->work.back |= run->ends->typed;
     return hex_random(run->token, LEASH_TOKEN) < 0 ? -1 : join(run);
 }
 
@@ -190,7 +190,8 @@ static void take_note(struct pipe_end *end, const char *text)
     end->note = note.data;
 }
 
-static void take(const struct pipe_run *run, struct pipe_end *end, const struct leash_said *said)
+static void take(const struct pipe_run *run, struct pipe_end *end,
+                 const struct leash_said *said)
 {
     const char *text = said->verb != LEASH_FLOW && said->length ? said->body : "";
     switch (said->verb) {

@@ -42,7 +42,8 @@ struct choice {
         CHOICE_VALUE, /* an int becomes `value` */
         CHOICE_TEXT,  /* a const char * is the argument */
         CHOICE_LIST,  /* a struct words gets it */
-        CHOICE_HOPS,  /* `field` is enum to_whom, who gets it; with a `value` if that is 1 */
+        CHOICE_HOPS,  /* `field` is enum to_whom, who gets it; with an argument if
+                         `value` is 1 */
     } kind;
     size_t field; /* from the beginning of the settings on */
     int value;

@@ -169,7 +169,8 @@ void pipe_end_pass_on(struct pipe_end *end, const struct leash_said *frame)
              to->control.length > 2 * LEASH_WINDOW)
         end->done = true;
     else if (to->control_fd >= 0)
-        leash_frame(&to->control, frame->verb, there[frame->hop], frame->body, frame->length);
+        leash_frame(&to->control, frame->verb, there[frame->hop], frame->body,
+                    frame->length);
 }
 
 void pipe_end_let_go(struct pipe_end *end)

@@ -107,10 +107,13 @@ int tee_wait(struct tee_target *targets, size_t count)
     for (size_t left = count; left;) {
         left = 0;
         for (size_t i = 0; i < count; i++) {
-            int state, gone = targets[i].pid > 0 ? waitpid(targets[i].pid, &state, WNOHANG) : 0;
-            left += targets[i].pid > 0 && !gone;
-            if (!gone)
+            int state;
+            if (targets[i].pid <= 0)
                 continue;
+            if (!waitpid(targets[i].pid, &state, WNOHANG)) {
+                left++;
+                continue;
+            }
             targets[i].pid = 0;
             targets[i].status = targets[i].slow ? 1 : status_of(state);
         }

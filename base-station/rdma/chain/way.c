@@ -180,10 +180,12 @@ static int take_tunnel(struct way *way)
 
 int way_dial(struct way *way, const struct words *to, int stop_fd)
 {
-    const char *token = to->count == 3 ? to->word[0] : NULL;
-    int fd = token ? way_reach(to->word[2], to->word[1], stop_fd) : take_tunnel(way);
-    bool told = fd >= 0 && (!token || send(fd, token, LEASH_TOKEN, MSG_NOSIGNAL) == LEASH_TOKEN);
-    int result = told ? fd_send(way->guests_fd, fd) : -1;
+    bool dials = to->count == 3;
+    int fd = dials ? way_reach(to->word[2], to->word[1], stop_fd) : take_tunnel(way);
+    if (fd >= 0 && dials &&
+        send(fd, to->word[0], LEASH_TOKEN, MSG_NOSIGNAL) != LEASH_TOKEN)
+        shut(&fd);
+    int result = fd < 0 ? -1 : fd_send(way->guests_fd, fd);
     shut(&fd);
     return result;
 }
