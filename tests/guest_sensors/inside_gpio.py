@@ -172,8 +172,8 @@ def echo(outside: Outside) -> None:
         made.write(8, 0)
         with closing(made.edges((7,))) as heard:
 
-            def trigger(length_us: int) -> None:
-                made.trigger(8, length_us)
+            def trigger(length_us: int, after_s: float) -> None:
+                made.trigger(8, length_us, after_s)
                 threading.Thread(target=play).start()
 
             sensor = hcsr04.HcSr04(

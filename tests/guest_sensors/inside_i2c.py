@@ -39,7 +39,7 @@ class Chip(Protocol):
         """One read transaction."""
 
 
-class Behind:
+class Behind(OpenDevice):
     """The stub at an address, with a model's answers in it."""
 
     def __init__(self, bus: int, address: int, chip: Chip) -> None:

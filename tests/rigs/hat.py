@@ -5,12 +5,12 @@ from pathlib import Path
 from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus, Nack
 from fpvcar.bench.chips.pca9685 import motor_hat
-from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.i2c import I2cError, OpenDevice
 
 ADDRESS = 0x60
 
 
-class Wire:
+class Wire(OpenDevice):
     """One address on a bus; counts transactions, and fails `failing` of them."""
 
     def __init__(self, bus: Bus, address: int = ADDRESS) -> None:
@@ -33,10 +33,6 @@ class Wire:
             self.bus.write(self.address, bytes((register, *data)))
         except Nack as fault:
             raise I2cError(f"I2C bus 1 address {self.address:#x}: {fault}") from None
-
-    def put_off(self, seconds: float) -> float:
-        """Leaves all of it to the caller."""
-        return seconds
 
     def close(self) -> None:
         """Nothing is open."""

@@ -4,7 +4,7 @@ runs it as well. There must be registers at MEMORY on bus 1, and nothing at NOBO
 
 from collections.abc import Callable
 
-from fpvcar.devices.i2c import I2cError, Open
+from fpvcar.devices.i2c import I2cError, Open, Read, Write
 
 BUS, MEMORY, NOBODY = 1, 0x50, 0x33
 LENGTHS = ((0x10, b"\x9c"), (0x20, b"\x12\x34"), (0x30, b"\xff\x00\x81"),
@@ -28,6 +28,43 @@ def check_bytes_come_back_in_their_order(opens: Open) -> None:
     for register, data in LENGTHS:
         assert device.read(register, len(data)) == data, (register, data)
     device.close()
+
+
+def check_steps_are_done_in_their_order(opens: Open) -> None:
+    """Each time anew; of what is read only the last may be long."""
+    device = opens(BUS, MEMORY)
+    byte, word, block = LENGTHS[0], LENGTHS[1], LENGTHS[3]
+    device.write(word[0], word[1])
+    prepared = device.prepared(
+        Write(*byte), Read(byte[0], 1), Read(word[0], 2), Write(*block),
+        Read(block[0], len(block[1])),
+    )  # fmt: skip
+    for _ in range(2):
+        device.write(byte[0], b"\x01")
+        device.write(block[0], bytes(12))
+        assert list(prepared(0.0)) == [byte[1], word[1], block[1]]
+    only_words = device.transfer(Read(byte[0], 1), Write(*byte), Read(word[0], 2))
+    assert list(only_words) == [byte[1], word[1]]
+    device.close()
+
+
+def check_a_step_that_fails_is_said(opens: Open) -> None:
+    """And nothing is left over of the transfer."""
+    device, memory = opens(BUS, NOBODY), opens(BUS, MEMORY)
+    memory.write(0x10, b"\x77")
+    for steps in (
+        (Read(0, 1), Read(1, 1)), (Write(0, b"\1"), Read(0, 12)), (Write(0, b"\1"),)
+    ):  # fmt: skip
+        said = error_of(lambda steps=steps: device.transfer(*steps))  # type: ignore[misc]
+        assert "0x33" in said
+        assert memory.read(0x10, 1) == b"\x77"
+    assert "0x33" in error_of(
+        lambda: (device.posted(Write(0, b"\1"))(), device.read(0, 1))
+    )
+    memory.posted(Write(0x10, b"\x78"))()
+    assert memory.read(0x10, 1) == b"\x78"
+    device.close()
+    memory.close()
 
 
 def check_two_who_hold_the_same_device(opens: Open) -> None:
@@ -60,6 +97,8 @@ def check_a_bus_that_is_not_there_is_said(opens: Open) -> None:
 
 CHECKS = (
     check_bytes_come_back_in_their_order,
+    check_steps_are_done_in_their_order,
+    check_a_step_that_fails_is_said,
     check_two_who_hold_the_same_device,
     check_nobody_at_an_address_is_said,
     check_a_bus_that_is_not_there_is_said,

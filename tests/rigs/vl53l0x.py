@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from fpvcar.bench.chips import vl53l0x as model
 from fpvcar.bench.chips.i2c import Nack
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
-from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.i2c import I2cDevice, I2cError
 
 
 @dataclass
-class Rig:
+class Rig(I2cDevice):
     """A chip before one wall, a clock, and a bus that fails when it is told."""
 
     range_m: float = 0.5

@@ -118,12 +118,9 @@ def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> OpenEdge
 
 
 @contextlib.contextmanager
-def open_i2c(
-    profile: Profile, answer_s: float = ANSWER_S, posts: bool = False
-) -> Iterator[Open]:  # fmt: skip
+def open_i2c(profile: Profile, answer_s: float = ANSWER_S) -> Iterator[Open]:
     """Opens devices on the I2C buses: the kernel's /dev/i2c-N, or pigpiod's over a
-    connection that ends with the context. With `posts` an error of a write may be told
-    by what comes behind it. Raises PinsFault."""
+    connection that ends with the context. Raises PinsFault."""
     if i2c_backend(profile) == "linux":
         from fpvcar.devices.linux.i2c import SmbusI2c
 
@@ -134,7 +131,7 @@ def open_i2c(
 
     pins = PigpioPins(profile.pins.host, profile.pins.port, answer_s)
     with contextlib.closing(pins):
-        yield partial(PigpioI2c, pins, posts)
+        yield partial(PigpioI2c, pins)
 
 
 def open_depth(device: str, width: int, height: int, fps: int) -> FrameSource:

@@ -55,8 +55,9 @@ class IoPins(Pins, Protocol):
     def hear(self, gpio: int) -> None:
         """Makes the pin an input with pull-down, whose every edge counts."""
 
-    def trigger(self, gpio: int, length_us: int) -> None:
-        """Pulls the pin high for so long (1 to 100); a refusal is the next call's."""
+    def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
+        """Pulls the pin high for so long (1 to 100), `after_s` from now; may return
+        before. One of the next calls raises a refusal."""
 
     def check(self) -> None:
         """Returns if the pins can still be reached."""

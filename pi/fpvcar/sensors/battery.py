@@ -16,7 +16,7 @@ from fpvcar.status import NOISY
 from fpvcar.threads import Worker
 
 BATTERY_EVERY_S = 0.08
-"""12 a second, so that none is 0.1 s old; an average takes the chip 0.07 s."""
+"""12 a second, so that none is 0.1 s old, and longer than an average takes."""
 SILENT_S = 0.5
 """A chip that answers and has no new average for so long is set up anew."""
 AGAIN_S = 2.0
@@ -123,7 +123,7 @@ class BatterySensor(Worker):
             while not self.ending:
                 self.pause(3600.0)
         else:
-            with backends.open_i2c(self._profile, posts=True) as opens:
+            with backends.open_i2c(self._profile) as opens:
                 self._watch(opens, self._profile.battery.address)
 
     def _watch(self, opens: Open, address: int) -> None:
@@ -138,15 +138,15 @@ class BatterySensor(Worker):
         """Reads the chip until `ending`. Raises I2cError, PinsFault."""
         try:
             chip = Ina219(device, self._profile.battery.shunt_ohm)
-            next_s = news_s = self._clock_s()
+            news_s = now_s = self._clock_s()
             while not self.ending:
+                next_s = now_s + BATTERY_EVERY_S
                 self.rest()
-                now_s = self._clock_s()
-                next_s = max(next_s + BATTERY_EVERY_S, now_s)
-                left_s = device.put_off(next_s - now_s)
-                if left_s > 0.0:
-                    self.pause(left_s)
-                reading, now_s = chip.read(), self._clock_s()
+                after_s = max(0.0, next_s - self._clock_s())
+                if after_s > device.patience_s:
+                    self.pause(after_s)
+                    after_s = 0.0
+                reading, now_s = chip.read(after_s), self._clock_s()
                 if reading is not None:
                     self._take(reading, now_s)
                     news_s = now_s

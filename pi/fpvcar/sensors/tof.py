@@ -20,7 +20,7 @@ SILENT_S = 0.2
 DOWN_S, UP_S = 0.002, 0.003
 """XSHUT: held low, and from high to the first answer (1.2 ms)."""
 POLL_S = 0.001
-SOONER_S, LATER_S = 0.0001, 0.0005
+SOONER_S, LATER_S = 0.00005, 0.001
 """After a look that found something the next one is so much sooner, after one in vain
 so much later: most find something, and soon after it is there."""
 WAIT_S = (0.02, 0.05)
@@ -37,6 +37,8 @@ class Tof:
     ) -> None:  # fmt: skip
         """`pins` is for its XSHUT; None where none is named."""
         self.reading, self.due_s = reading, NEVER_S
+        self.patience_s = 0.0
+        """How long before it is due its turn may begin: then its bus waits."""
         self._where, self._pins, self._clock_s = where, pins, clock_s
         self._open_device = open_device
         self._device: OpenDevice | None = None
@@ -53,16 +55,9 @@ class Tof:
         if self._where.power is not None and self._pins is not None:
             self._pins.write(self._where.power, on)
 
-    def put_off(self) -> float:
-        """How long to wait for its turn, which itself waits where its bus can. Raises
-        PinsFault."""
-        wait_s = self.due_s - self._clock_s()
-        if self._chip is None or self._device is None or wait_s <= 0.0:
-            return wait_s
-        return self._device.put_off(wait_s)
-
     def turn(self) -> None:
-        """Sets it up, or takes its newest sample. Raises PinsFault."""
+        """Sets it up, or takes its newest sample as soon as it is due. Raises
+        PinsFault."""
         try:
             if self._chip is None:
                 self._set_up()
@@ -82,10 +77,10 @@ class Tof:
         if self._where.address != default and reset:
             vl53l0x.readdress(self._open(default), self._where.address)
             self._close_device()
-        chip = vl53l0x.Vl53l0x(
-            self._open(self._where.address), self._clock_s, time.sleep, reset
-        )
+        device = self._open(self._where.address)
+        chip = vl53l0x.Vl53l0x(device, self._clock_s, time.sleep, reset)
         chip.start()
+        self.patience_s = device.patience_s
         self._chip, self._news_s, self._same = chip, self._clock_s(), 0
         self.due_s = self._news_s + self._wait_s
 
@@ -94,7 +89,8 @@ class Tof:
         return self._device
 
     def _read(self, chip: vl53l0x.Vl53l0x) -> None:
-        sample, now_s = chip.read(), self._clock_s()
+        after_s = max(0.0, self.due_s - self._clock_s())
+        sample, now_s = chip.read(after_s), self._clock_s()
         if sample is None:
             if now_s - self._news_s > SILENT_S:
                 raise I2cError("ranges no more")
@@ -129,7 +125,7 @@ class Tof:
 
     def close(self) -> None:
         """Frees the daemon's handle and lets the chip sleep. Raises PinsFault."""
-        self._chip = None
+        self._chip, self.patience_s = None, 0.0
         self._close_device()
         self.power(False)
 
@@ -145,7 +141,7 @@ class TofThread(RangeThread):
             if any(one.power is not None for one in tofs):
                 opened = backends.open_pins(self._profile)
                 pins = stack.enter_context(contextlib.closing(opened))
-            opens = stack.enter_context(backends.open_i2c(self._profile, posts=True))
+            opens = stack.enter_context(backends.open_i2c(self._profile))
             self._turns(pins, opens)
 
     def _turns(self, pins: Pins | None, opens: Open) -> None:
@@ -159,8 +155,8 @@ class TofThread(RangeThread):
         try:
             while not self.ending:
                 first = min(tofs, key=lambda one: one.due_s)
-                left_s = first.put_off()
-                if left_s > 0.0:
+                left_s = first.due_s - self._clock_s()
+                if left_s > first.patience_s:
                     self.pause(left_s)
                 else:
                     first.turn()

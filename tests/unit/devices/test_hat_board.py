@@ -38,7 +38,7 @@ class OePins(FakePins):
     def hear(self, gpio: int) -> None:
         raise NotImplementedError
 
-    def trigger(self, gpio: int, length_us: int) -> None:
+    def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
         raise NotImplementedError
 
     def check(self) -> None:

@@ -23,7 +23,7 @@ from fpvcar.config import Pins, Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
-from fpvcar.devices.i2c import I2cError, Open
+from fpvcar.devices.i2c import I2cError, Open, Read, Write
 from fpvcar.devices.linux.i2c import SmbusI2c
 from tests.rigs.i2c_contract import CHECKS, MEMORY, NOBODY
 from tests.unit.bench.test_pigpiod_i2c import Memory
@@ -165,40 +165,43 @@ def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> N
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
         given = profile("pigpio", port)
-        opens = stack.enter_context(backends.open_i2c(given, 5.0, posts=True))
+        opens = stack.enter_context(backends.open_i2c(given, 5.0))
         device, other = opens(1, MEMORY), opens(1, MEMORY)
+        refused = device.posted(Write(0xED, bytes(12)))
         device.write(0x10, b"\x66")
-        assert other.read(0x10, 1) == b"\x66"
-        device.write(0xED, bytes(12))
-        assert other.read(0x10, 1) == b"\x66"
-        with pytest.raises(I2cError, match="0x50"):
-            device.read(0x10, 1)
-        assert device.read(0x10, 1) == b"\x66"
-        device.write(0xED, bytes(12))
-        assert other.read(0x10, 1) == b"\x66"
-        with pytest.raises(I2cError, match="0x50"):
-            device.write(0x10, b"\x67")
-        assert device.read(0x10, 1) == b"\x66"
+        for again in (
+            lambda: device.read(0x10, 1),
+            lambda: device.write(0x10, b"\x66"),
+        ):
+            refused()
+            assert other.read(0x10, 1) == b"\x66"
+            with pytest.raises(I2cError, match="0x50"):
+                again()
+            assert device.read(0x10, 1) == b"\x66"
 
 
-@pytest.mark.parametrize("posts", [True, False])
-def test_pigpiod_waits_before_a_read_where_it_may(tmp_path: Path, posts: bool) -> None:
+def test_pigpiod_waits_before_a_transfer(tmp_path: Path) -> None:
+    """Before all of its steps, but not before what was posted."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
         given = profile("pigpio", port)
-        opens = stack.enter_context(backends.open_i2c(given, 5.0, posts=posts))
-        device = opens(1, MEMORY)
+        opens = stack.enter_context(backends.open_i2c(given, 5.0))
+        device, other = opens(1, MEMORY), opens(1, MEMORY)
+        assert 0.05 < device.patience_s < backends.ANSWER_S
+        device.write(0x10, b"\x01")
+        device.posted(Write(0x10, b"\x02"))()
         began_s = time.monotonic()
-        assert device.put_off(0.05) == (0.0 if posts else 0.05)
-        assert time.monotonic() - began_s < 0.05, "it waits itself"
-        assert device.read(0x10, 1) == b"\x10"
-        assert (time.monotonic() - began_s >= 0.05) is posts
-        assert device.put_off(5.0) == 5.0, "longer than pigpiod may be silent"
-        device.put_off(0.01)
+        (before,) = device.prepared(Read(0x10, 1))(0.05)
+        assert time.monotonic() - began_s >= 0.05
+        assert before == b"\x02"
         nobody = opens(1, NOBODY)
         with pytest.raises(I2cError, match="0x33"):
-            nobody.read(0x10, 1)
-        assert device.read(0x10, 12) == bytes(range(0x10, 0x1C))
+            nobody.prepared(Read(0x10, 1))(0.01)
+        assert other.read(0x10, 1) == b"\x02"
+
+
+def test_the_kernels_bus_has_no_patience(kernel: type[FakeSMBus]) -> None:
+    assert SmbusI2c(1, MEMORY).patience_s == 0.0
 
 
 def test_the_profile_chooses() -> None:

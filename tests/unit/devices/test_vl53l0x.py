@@ -188,7 +188,7 @@ def test_a_fault_at_any_transfer_is_said_and_the_next_try_works() -> None:
         assert next(samples(rig, ranging(rig), 0.1)).status is Status.OK, number
 
 
-class Wired:
+class Wired(OpenDevice):
     """A Tof on its bus, moved to an address of its own, with its XSHUT."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int = -1) -> None:
@@ -220,9 +220,6 @@ class Wired:
     def open(self, bus: int, address: int) -> OpenDevice:
         self.address, self.opened = address, self.opened + 1
         return self
-
-    def put_off(self, seconds: float) -> float:
-        return seconds
 
     def close(self) -> None:
         self.opened -= 1

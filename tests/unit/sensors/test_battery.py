@@ -16,7 +16,7 @@ from fpvcar.bench.chips.i2c import Nack
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips import ina219
-from fpvcar.devices.i2c import I2cError
+from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.sensors import battery as battery_module
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
 from tests.rigs.wheels import Chip, until
@@ -122,7 +122,7 @@ def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -
 # --- the thread's body on a chip in hand, with a clock of our own -------------
 
 
-class Stage:
+class Stage(OpenDevice):
     """The sensor on the model, over the other back end; `pause` lets time go on."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ class Stage:
         self.states: list[str] = []
         self.end_s = 0.0
         monkeypatch.setattr(
-            backends, "open_i2c", lambda _, posts: nullcontext(self.opened)
+            backends, "open_i2c", lambda _: nullcontext(self.opened)
         )  # fmt: skip
         monkeypatch.setattr(self.sensor, "pause", self.pause)
 
@@ -163,9 +163,6 @@ class Stage:
 
     def write(self, register: int, data: bytes) -> None:
         self._transfer(bytes((register,)) + data)
-
-    def put_off(self, seconds: float) -> float:
-        return seconds
 
     def close(self) -> None:
         self.closed += 1

@@ -24,7 +24,7 @@ from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing
 OFF_M = 0.7
 
 
-class Bench:
+class Bench(OpenDevice):
     """One VL53L0X on its model, as its thread has it. Time goes on by `until_due`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,9 +48,6 @@ class Bench:
 
     def write(self, register: int, data: bytes) -> None:
         self.rig.write(register, data)
-
-    def put_off(self, seconds: float) -> float:
-        return seconds
 
     def close(self) -> None:
         pass
@@ -119,8 +116,8 @@ def test_a_tof_sensor_is_stuck(bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
     bench.run(1.0)
     real = Vl53l0x.read
 
-    def frozen(chip: Vl53l0x) -> Sample | None:
-        sample = real(chip)
+    def frozen(chip: Vl53l0x, after_s: float) -> Sample | None:
+        sample = real(chip, after_s)
         chip.result = b"the same"
         return sample and Sample(0.612, Status.OK)
 
@@ -138,9 +135,9 @@ def test_a_wall_that_keeps_its_distance_is_not_stuck(
     """To the millimetre, before a white wall: but the light changes."""
     real, number = Vl53l0x.read, 0
 
-    def still(chip: Vl53l0x) -> Sample | None:
+    def still(chip: Vl53l0x, after_s: float) -> Sample | None:
         nonlocal number
-        sample, number = real(chip), number + 1
+        sample, number = real(chip, after_s), number + 1
         chip.result = bytes((number & 0xFF, 0x32))
         return sample and Sample(0.05, Status.OK)
 
@@ -242,7 +239,7 @@ def test_a_depth_camera_is_noisy() -> None:
     assert reported.age_s is not None and reported.age_s < 0.01
 
 
-class Never:
+class Never(OpenDevice):
     """It says that it is a VL53L0X, and is never ready."""
 
     def read(self, register: int, size: int) -> bytes:
@@ -252,9 +249,6 @@ class Never:
 
     def write(self, register: int, data: bytes) -> None:
         pass
-
-    def put_off(self, seconds: float) -> float:
-        return seconds
 
     def close(self) -> None:
         pass

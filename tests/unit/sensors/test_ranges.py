@@ -13,6 +13,7 @@ from fpvcar.bench import soc as chips
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
+from fpvcar.devices.i2c import OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
 from fpvcar.sensors.ranges import Ranges
@@ -144,7 +145,7 @@ class FakeChip:
     def __init__(self, sample: Sample | None) -> None:
         self.sample = sample
 
-    def read(self) -> Sample | None:
+    def read(self, after_s: float) -> Sample | None:
         return self.sample
 
 
@@ -204,7 +205,7 @@ def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
     assert chip.soc.pin[ECHO].pull == chips.PULL_DOWN
 
 
-class Bus:
+class Bus(OpenDevice):
     """What the kernel has at 0x29: a model, until it fails."""
 
     def __init__(self) -> None:
@@ -223,9 +224,6 @@ class Bus:
     def write(self, register: int, data: bytes) -> None:
         self.rig.write(register, data)
 
-    def put_off(self, seconds: float) -> float:
-        return seconds
-
     def close(self) -> None:
         self.closed += 1
 
@@ -235,7 +233,7 @@ def tof_thread(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> TofThread:
         paths.HARDWARE / "bench.toml",
         ['i2c.backend = "linux"', "sensors.tof = {}", "sensors.tof.front.bus = 1"],
     )
-    monkeypatch.setattr(backends, "open_i2c", lambda _, posts: nullcontext(bus.open))
+    monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(bus.open))
     monkeypatch.setattr("fpvcar.sensors.tof.time.sleep", bus.rig.sleep)
     readings = [LastReading("front", 0.0)]
     thread = TofThread("tof", profile, readings, lambda: bus.rig.now_s)

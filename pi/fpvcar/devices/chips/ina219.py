@@ -7,7 +7,7 @@ needed and a chip that was reset by a dip of the supply cannot report nonsense.
 import enum
 from typing import NamedTuple
 
-from fpvcar.devices.i2c import I2cDevice, I2cError
+from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
 
 
 class Register(enum.IntEnum):
@@ -31,6 +31,12 @@ BUS_V_PER_BIT = 4e-3
 BUS_SHIFT = 3
 READY = 1 << 1
 """CNVR of BUS: a conversion has ended since CONFIG was written (8.6.3.2)."""
+AVERAGE_S = 0.075
+"""How long both averages take at most: 586 us a sample (electrical characteristics)."""
+AVERAGE = (
+    Read(Register.BUS, 2), Read(Register.SHUNT, 2),
+    Write(Register.CONFIG, SETTING.to_bytes(2, "big")),
+)  # fmt: skip
 
 
 class Reading(NamedTuple):
@@ -51,19 +57,20 @@ class Ina219:
         if found != AFTER_RESET:
             raise I2cError(f"no INA219: config {found:#06x}, not {AFTER_RESET:#06x}")
         self._write(Register.CONFIG, SETTING)
+        self._average = device.prepared(*AVERAGE)
 
-    def read(self) -> Reading | None:
-        """The last average of both; None while there is no new one.
+    def read(self, after_s: float = 0.0) -> Reading | None:
+        """The last average of both, so many seconds from now; None while there is no
+        new one.
 
         The chip is then set again: that clears READY and begins the next average, and
-        one that was reset by itself (a dip of the supply) is right again.
+        one that was reset by itself (a dip of the supply) is right again. So there is
+        never one for whoever reads again in less than AVERAGE_S.
         """
-        bus = self._read(Register.BUS)
+        bus, shunt = (int.from_bytes(one, "big") for one in self._average(after_s))
         if not bus & READY:
             return None
-        shunt = self._read(Register.SHUNT)
         signed = shunt - 0x10000 if shunt & 0x8000 else shunt
-        self._write(Register.CONFIG, SETTING)
         volts = (bus >> BUS_SHIFT) * BUS_V_PER_BIT
         return Reading(volts, signed * SHUNT_V_PER_BIT / self._shunt_ohm)
 

@@ -20,7 +20,7 @@ from fpvcar.devices.chips.vl53l0x_timing import (
     encode_timeout,
     to_mclks,
 )
-from fpvcar.devices.i2c import I2cDevice, I2cError
+from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
 
 
 class Register(enum.IntEnum):
@@ -150,6 +150,8 @@ class Vl53l0x:
         self._device, self._clock_s, self._sleep = device, clock_s, sleep
         self.result = b""
         """All that the chip said with the last sample: with its rates of light."""
+        self._look = device.prepared(Read(R.RESULT_INTERRUPT_STATUS, RESULT.size))
+        self._clear = device.posted(Write(R.INTERRUPT_CLEAR, b"\1"))
         identify(device)
         self._set_up(reset)
 
@@ -159,17 +161,17 @@ class Vl53l0x:
         self._put((R.STOP_VARIABLE, self._stop), (0x00, 1), (R.PAGE, 0))
         self._put((R.POWER_MANAGEMENT, 0), (R.SYSRANGE_START, 0x02))
 
-    def read(self) -> Sample | None:
-        """The newest sample; None while there is no new one.
+    def read(self, after_s: float = 0.0) -> Sample | None:
+        """The newest sample, so many seconds from now; None while there is no new one.
 
         A chip that was reset by a dip of the supply has nothing new for ever: its age
         says so, and whoever owns it sets it up again.
         """
-        found = self._device.read(R.RESULT_INTERRUPT_STATUS, RESULT.size)
+        (found,) = self._look(after_s)
         ready, device_status, range_mm = RESULT.unpack(found)
         if not ready & 7:
             return None
-        self._put((R.INTERRUPT_CLEAR, 1))
+        self._clear()
         self.result = found[1:]
         status = STATUS.get((device_status & 0x78) >> 3, Status.NONE)
         if status is Status.OK and range_mm > RANGE_MAX_MM:
@@ -274,8 +276,9 @@ class Vl53l0x:
         return int.from_bytes(self._device.read(register, 2), "big")
 
     def _put(self, *pairs: tuple[int, int]) -> None:
-        for register, value in pairs:
-            self._device.write(register, bytes((value,)))
+        self._device.transfer(
+            *(Write(register, bytes((value,))) for register, value in pairs)
+        )
 
     def _put16(self, register: int, value: int) -> None:
         self._device.write(register, value.to_bytes(2, "big"))

@@ -169,8 +169,9 @@ class LinuxPins:
                 one.close()
             raise
 
-    def trigger(self, gpio: int, length_us: int) -> None:
-        """Pulls the pin high for so long, or for a little longer."""
+    def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
+        """Waits, then pulls the pin high for so long, or for a little longer."""
+        time.sleep(after_s)
         self.write(gpio, 1)
         end_s = time.perf_counter() + length_us / 1e6
         while time.perf_counter() < end_s:

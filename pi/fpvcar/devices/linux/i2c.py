@@ -13,7 +13,7 @@ from typing import Any
 
 import smbus2
 
-from fpvcar.devices.i2c import ENABLE, I2cError
+from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice
 
 I2C_TIMEOUT = 0x0702  # <linux/i2c-dev.h>
 TIMEOUT_10_MS = 5
@@ -31,7 +31,7 @@ CAUSES = {
 }
 
 
-class SmbusI2c:
+class SmbusI2c(OpenDevice):
     """A device on /dev/i2c-N."""
 
     def __init__(self, bus: int, address: int) -> None:
@@ -74,10 +74,6 @@ class SmbusI2c:
                 bus.write_i2c_block_data(address, register, list(data))
         except OSError as fault:
             raise self._error("write", fault) from None
-
-    def put_off(self, seconds: float) -> float:
-        """Leaves all of it to the caller."""
-        return seconds
 
     def close(self) -> None:
         """Closes the file."""

@@ -1,27 +1,27 @@
 """I2C devices behind pigpiod."""
 
+from collections.abc import Callable
+from typing import NoReturn
+
 import pigpio
 
-from fpvcar.devices.i2c import ENABLE, I2cError
-from fpvcar.devices.pigpio.pins import PigpioPins
+from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice, Read, Step, Transfer, Write
+from fpvcar.devices.pigpio.pins import COMMAND, PigpioPins
 from fpvcar.devices.pins import PinsRefused
 
-LONGEST_S = 0.1
-"""What pigpiod may wait for us: far less than an answer may take."""
+IN_RESULT = {1: pigpio._PI_CMD_I2CRB, 2: pigpio._PI_CMD_I2CRW}
+"""Size -> what reads so many bytes into its result, the low one first."""
 
 
-class PigpioI2c:
-    """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter.
+class PigpioI2c(OpenDevice):
+    """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter."""
 
-    With `posts` a write returns at once; what is wrong with it the next read or write
-    of the device raises. Then pigpiod waits before a read, too: its thread of this
-    connection sleeps, and ours wakes once.
-    """
+    patience_s = 0.1
+    """pigpiod waits: its thread of this connection sleeps, and ours wakes once. It is
+    far less than an answer may take."""
 
-    def __init__(
-        self, pins: PigpioPins, posts: bool, bus: int, address: int
-    ) -> None:  # fmt: skip
-        self._pins, self._client, self._posts = pins, pins.client, posts
+    def __init__(self, pins: PigpioPins, bus: int, address: int) -> None:
+        self._pins, self._client = pins, pins.client
         self._refused = 0
         self._where = f"I2C bus {bus} address {address:#x}"
         try:
@@ -33,51 +33,53 @@ class PigpioI2c:
 
     def read(self, register: int, size: int) -> bytes:
         """Reads `size` bytes from a register on. Raises I2cError."""
-        try:
-            got, data = self._pins.ask(
-                self._where, pigpio._PI_CMD_I2CRI, (self._handle, register),
-                size.to_bytes(4, "little"),
-            )  # fmt: skip
-        except PinsRefused as fault:
-            raise I2cError(str(fault)) from None
-        self._check_posted()
-        if got < 0:
-            raise I2cError(f"{self._where}: {pigpio.error_text(got)}")
-        if got != size:
-            raise I2cError(f"{self._where}: {got} bytes, expected {size}")
+        (data,) = self.transfer(Read(register, size))
         return data
 
     def write(self, register: int, data: bytes) -> None:
         """Writes bytes from a register on. Raises I2cError."""
-        if self._posts:
-            self._check_posted()
-            self._pins.post(
-                self._where, pigpio._PI_CMD_I2CWI, (self._handle, register), data,
-                self._note,
-            )  # fmt: skip
-            return
-        try:
-            self._pins.call(
-                self._where, self._client.i2c_write_i2c_block_data,
-                self._handle, register, data,
-            )  # fmt: skip
-        except PinsRefused as fault:
-            raise I2cError(str(fault)) from None
+        self.transfer(Write(register, data))
 
-    def put_off(self, seconds: float) -> float:
-        """Leaves none of it to the caller, but where it may not post."""
-        if not self._posts or seconds > LONGEST_S:
-            return seconds
-        self._pins.put_off(self._where, seconds)
-        return 0.0
+    def prepared(self, *steps: Step) -> Transfer:
+        """All steps go in one piece, and their answers come in another."""
+        pins, where, count = self._pins, self._where, len(steps)
+        commands = b"".join(map(self._encoded, steps))
+        sizes = [step.size if isinstance(step, Read) else 0 for step in steps]
+        words = [(n, size) for n, size in enumerate(sizes) if size in IN_RESULT]
+        block_b = 0 if sizes[-1] in IN_RESULT else sizes[-1]
+
+        def transfer(after_s: float) -> list[bytes]:
+            results, data = pins.exchange(where, commands, count, block_b > 0, after_s)
+            if self._refused or min(results) < 0:
+                self._refuse(min(results))
+            if len(data) != block_b:
+                raise I2cError(f"{where}: {len(data)} bytes, expected {block_b}")
+            found = [results[n].to_bytes(size, "little") for n, size in words]
+            return [*found, data] if block_b else found
+
+        return transfer
+
+    def posted(self, step: Write) -> Callable[[], None]:
+        """It is sent at once, and its answer comes with the next one."""
+        command = self._encoded(step)
+        return lambda: self._pins.post(self._where, command, 1, self._note)
+
+    def _encoded(self, step: Step) -> bytes:
+        if isinstance(step, Write):
+            number, data = pigpio._PI_CMD_I2CWI, step.data
+        elif step.size in IN_RESULT:
+            number, data = IN_RESULT[step.size], b""
+        else:
+            number, data = pigpio._PI_CMD_I2CRI, step.size.to_bytes(4, "little")
+        return COMMAND.pack(number, self._handle, step.register, len(data)) + data
 
     def _note(self, result: int) -> None:
-        self._refused = min(self._refused, result)
+        self._refused = result
 
-    def _check_posted(self) -> None:
-        result, self._refused = self._refused, 0
-        if result < 0:
-            raise I2cError(f"{self._where}: {pigpio.error_text(result)}")
+    def _refuse(self, result: int) -> NoReturn:
+        """Raises I2cError for what was posted before, or for a result below 0."""
+        result, self._refused = self._refused or result, 0
+        raise I2cError(f"{self._where}: {pigpio.error_text(result)}")
 
     def close(self) -> None:
         """Frees the daemon's handle, which outlives a connection. Raises PinsFault."""

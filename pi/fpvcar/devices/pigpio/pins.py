@@ -27,17 +27,21 @@ OTHER_LOOPBACK = {"127.0.0.1": "::1"}
 RECEIVE_BYTES = 4096
 COMMAND = struct.Struct("<IIII")
 """Number, two values, length of what follows (pigpio.h, cmdCmd_t)."""
-RESULT = struct.Struct("<12xi")
+RESULT, RESULT_B = "12xi", 16
 MICS = 46
 """pigpiod waits, in microseconds (pigpio.h); the package does not have it."""
 _TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
 """struct timeval; where 32 bits have a time of 64, the option has another number."""
+POSTED_MOST = 8
+"""Answers that may wait to be read."""
+HIGH = b"\1\0\0\0"
 START = (
     "start it: sudo systemctl enable --now pigpiod; where there is none, "
     'as on a Pi 5 and in Trixie: pins.backend = "auto" in the profile'
 )
 log = logging.getLogger("fpvcar.pins")
 Result = TypeVar("Result")
+Posted = tuple[str, Callable[[int], None] | None]
 
 
 def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
@@ -77,27 +81,10 @@ class _Socket:
     def recv(self, size: int) -> bytes:
         """Up to `size` bytes; raises ConnectionResetError at the end of the stream."""
         if not self._ahead:
-            self._ahead = self._received(RECEIVE_BYTES)
-        data, self._ahead = self._ahead[:size], self._ahead[size:]
-        return data
-
-    def exactly(self, size: int) -> bytes:
-        """So many bytes; the kernel waits for all. Raises as `recv` does."""
-        while len(self._ahead) < size:
-            more = size - len(self._ahead)
-            self._ahead += self._received(more, socket.MSG_WAITALL)
-        return self.recv(size) if size else b""
-
-    def results(self, count: int) -> list[int]:
-        """What the next answers say, of which all but the last are no longer than
-        their heads. Raises as `recv` does."""
-        heads = self.exactly(RESULT.size * count)
-        return [result for (result,) in RESULT.iter_unpack(heads)]
-
-    def _received(self, size: int, flags: int = 0) -> bytes:
-        data = self._connection.recv(size, flags)
-        if not data:
+            self._ahead = self._connection.recv(RECEIVE_BYTES)
+        if not self._ahead:
             raise ConnectionResetError("closed by pigpiod")
+        data, self._ahead = self._ahead[:size], self._ahead[size:]
         return data
 
 
@@ -124,8 +111,7 @@ class PigpioPins:
     def __init__(self, host: str, port: int, timeout_s: float = TIMEOUT_S) -> None:
         """Connects. Raises PinsLost (nobody there) or PinsSilent (it hangs)."""
         self._ranges: dict[int, int] = {}
-        self._posted: list[tuple[str, Callable[[int], None] | None]] = []
-        self._unsent = b""
+        self._posted: list[Posted] = []
         where = f"pigpiod at {host} port {port}"
         try:
             connection = _connect(host, port, timeout_s)
@@ -148,8 +134,7 @@ class PigpioPins:
 
     def call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
         """One command. Raises PinsSilent or PinsLost with `what` in the text."""
-        if self._posted:
-            self._try(what, self._settle)
+        self.settle(what)
         return self._try(what, act, *values)
 
     def _try(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
@@ -165,59 +150,79 @@ class PigpioPins:
             raise PinsLost(f"{what}: connection lost") from None
 
     def post(
-        self, what: str, number: int, values: tuple[int, int], data: bytes,
-        answered: Callable[[int], None] | None = None,
+        self, what: str, commands: bytes, count: int = 1,
+        refused: Callable[[int], None] | None = None,
     ) -> None:  # fmt: skip
-        """Sends a command; the next one reads its answer and tells `answered`, else
-        raises PinsRefused with `what` for an error. Raises PinsSilent or PinsLost."""
-        command = COMMAND.pack(number, *values, len(data)) + data
-        self._try(what, self._send, command)
-        self._posted.append((what, answered))
+        """Sends so many commands; what comes next reads their answers, and tells
+        `refused` of an error, else raises PinsRefused with `what`. Raises PinsSilent or
+        PinsLost."""
+        self._posted += [(what, refused)] * count
+        try:
+            self.connection.sendall(commands)
+        except BlockingIOError:
+            raise PinsSilent(what) from None
+        except OSError:
+            raise PinsLost(f"{what}: connection lost") from None
 
-    def put_off(self, what: str, seconds: float) -> None:
-        """Has pigpiod wait so long before the next command, with which this is sent."""
-        self._unsent += COMMAND.pack(MICS, max(0, round(seconds * 1e6)), 0, 0)
-        self._posted.append((what, None))
+    def exchange(
+        self, what: str, commands: bytes, count: int, reads: bool = False,
+        after_s: float = 0.0,
+    ) -> tuple[tuple[int, ...], bytes]:  # fmt: skip
+        """Sends so many commands in one piece, which pigpiod does `after_s` from now;
+        their results, in one wake. With `reads` that of the last one is the length of
+        what it reads, which is returned, too. Raises PinsFault; but what a result below
+        0 means is for the caller.
 
-    def _send(self, command: bytes) -> None:
-        unsent, self._unsent = self._unsent, b""
-        self.connection.sendall(unsent + command)
-
-    def ask(
-        self, what: str, number: int, values: tuple[int, int], data: bytes
-    ) -> tuple[int, bytes]:
-        """A command whose result is the length of what it reads, or an error below 0.
-        Its answer, and those to what was posted, come in one wake. Raises PinsFault."""
-        command = COMMAND.pack(number, *values, len(data)) + data
-        return self._try(what, self._ask, command)
-
-    def _ask(self, command: bytes) -> tuple[int, bytes]:
-        self._send(command)
-        *results, result = self._line.results(len(self._posted) + 1)
-        refused = self._settled(results)
-        data = self._line.exactly(max(0, result))
-        if refused is not None:
-            raise refused
-        return result, data
-
-    def _settle(self) -> None:
-        """Reads the answers to what was posted; raises the last error."""
-        if self._unsent:
-            self._send(b"")
-        refused = self._settled(self._line.results(len(self._posted)))
-        if refused is not None:
-            raise refused
-
-    def _settled(self, results: Sequence[int]) -> PinsRefused | None:
-        """Tells whoever posted; the last error that nobody took."""
+        One function: in cold caches a call within costs as much as one of the system.
+        """
         posted, self._posted = self._posted, []
-        refused: PinsRefused | None = None
-        for (what, answered), result in zip(posted, results, strict=True):
-            if answered is not None:
-                answered(result)
-            elif result < 0:
-                refused = PinsRefused(f"{what}: {pigpio.error_text(result)}")
-        return refused
+        before = len(posted)
+        if after_s > 0.0:
+            commands = COMMAND.pack(MICS, round(after_s * 1e6), 0, 0) + commands
+            before += 1
+        total = before + count
+        try:
+            self.connection.sendall(commands)
+            heads = self.connection.recv(RESULT_B * total, socket.MSG_WAITALL)
+            if len(heads) < RESULT_B * total:
+                heads += self._rest(RESULT_B * total - len(heads))
+            results = struct.unpack("<" + RESULT * total, heads)
+            data = self._rest(results[-1]) if reads and results[-1] > 0 else b""
+        except BlockingIOError:
+            raise PinsSilent(what) from None
+        except OSError:
+            raise PinsLost(f"{what}: connection lost") from None
+        if posted and min(results) < 0:
+            self._tell(posted, results)
+        return results[before:], data
+
+    def _rest(self, size: int) -> bytes:
+        """So many bytes, at least 1; the kernel waits for all. Raises OSError."""
+        data = b""
+        while len(data) < size:
+            more = self.connection.recv(size - len(data), socket.MSG_WAITALL)
+            if not more:
+                raise ConnectionResetError("closed by pigpiod")
+            data += more
+        return data
+
+    def _tell(self, posted: Sequence[Posted], results: Sequence[int]) -> None:
+        """Tells whoever posted; raises the last error that nobody took."""
+        fault: PinsRefused | None = None
+        for (what, refused), result in zip(posted, results, strict=False):
+            if result >= 0:
+                continue
+            if refused is not None:
+                refused(result)
+            else:
+                fault = PinsRefused(f"{what}: {pigpio.error_text(result)}")
+        if fault is not None:
+            raise fault
+
+    def settle(self, what: str) -> None:
+        """Reads the answers to what was posted. Raises PinsFault."""
+        if self._posted:
+            self.exchange(what, b"", 0)
 
     def write(self, gpio: int, level: int) -> None:
         """Makes the pin a steady output; stops its PWM."""
@@ -267,12 +272,15 @@ class PigpioPins:
         self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_DOWN)
         self.call(what, self.client.set_glitch_filter, gpio, 0)
 
-    def trigger(self, gpio: int, length_us: int) -> None:
-        """Pulls the pin high for so long (1 to 100); a refusal is the next call's."""
-        what, values, high = f"trigger GPIO {gpio}", (gpio, length_us), b"\1\0\0\0"
-        if self._posted:  # the answer to the last one came long ago
-            self._try(what, self._settle)
-        self.post(what, pigpio._PI_CMD_TRIG, values, high)
+    def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
+        """Pulls the pin high for so long (1 to 100), `after_s` from now: pigpiod waits.
+        One of the next calls raises a refusal."""
+        what = f"trigger GPIO {gpio}"
+        if not after_s or len(self._posted) >= POSTED_MOST:
+            self.settle(what)  # the answers to the last one came long ago
+        wait = COMMAND.pack(MICS, round(after_s * 1e6), 0, 0)
+        trigger = COMMAND.pack(pigpio._PI_CMD_TRIG, gpio, length_us, len(HIGH))
+        self.post(what, wait + trigger + HIGH, 2)
 
     def check(self) -> None:
         """Asks for the daemon's tick, so as to get an answer."""
