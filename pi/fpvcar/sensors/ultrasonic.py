@@ -44,8 +44,9 @@ class UltrasonicThread(RangeThread):
         with contextlib.closing(edges):
             sensors = [self._sensor(pins, edges, place) for place in places]
             self.set_state("ok")
-            for sensor, reading in self._turns(sensors):
-                sample = sensor.measure(self._profile.sensors.celsius)
+            celsius = self._profile.sensors.celsius
+            for sensor, reading, after_s in self._turns(sensors, edges, echoes):
+                sample = sensor.measure(celsius, after_s)
                 update(reading, sample, self._clock_s())
 
     def _sensor(
@@ -58,17 +59,24 @@ class UltrasonicThread(RangeThread):
         return hcsr04.HcSr04(edges, trigger, place.echo, noise, self._clock_s)
 
     def _turns(
-        self, sensors: list[hcsr04.HcSr04]
-    ) -> Iterator[tuple[hcsr04.HcSr04, LastReading]]:
+        self, sensors: list[hcsr04.HcSr04], edges: Edges, echoes: list[int]
+    ) -> Iterator[tuple[hcsr04.HcSr04, LastReading, float]]:
+        """Each in turn, and how long its trigger has to wait."""
         next_s = -math.inf
         turn_s = max(TURN_S, CYCLE_S / len(sensors))
         while not self.ending:
             for sensor, reading in zip(sensors, self._readings, strict=True):
-                # What one is late is made up for, as far as echoes may fade sooner.
-                soonest_s = self._clock_s() + TURN_S - LATE_S
-                next_s = max(next_s + turn_s, soonest_s)
-                yield sensor, reading
+                after_s = max(0.0, next_s - self._clock_s())
+                # An echo that goes on, or an answer that does not come, is looked for
+                # when it is time.
+                ill = reading.state != "ok" or any(map(edges.level, echoes))
+                if ill or self.resting:
+                    self.pause(after_s)
+                    self.rest()
+                    after_s = 0.0
                 if self.ending:
                     return
-                self.pause(next_s - self._clock_s())
-                self.rest()
+                # What one is late is made up for, as far as echoes may fade sooner.
+                soonest_s = self._clock_s() + after_s + TURN_S - LATE_S
+                next_s = max(next_s + turn_s, soonest_s)
+                yield sensor, reading, after_s

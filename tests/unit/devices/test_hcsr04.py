@@ -42,13 +42,14 @@ class Air:
     def clock_s(self) -> float:
         return self.now_us / 1e6
 
-    def trigger(self, length_us: int) -> None:
+    def trigger(self, length_us: int, after_s: float) -> None:
         assert length_us >= 10
         high = self.levels.get(ECHO) and self.clock_s() < self.stuck_s
         assert not high, "triggered while the echo is high"
         self.triggers += 1
         for after_us, gpio, level in self.answers():
-            self.coming.append(Edge(self.now_us + after_us, gpio, level))
+            at_us = self.now_us + round(1e6 * after_s) + after_us
+            self.coming.append(Edge(at_us, gpio, level))
 
     def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
         end_us = self.now_us + math.ceil(timeout_s * 1e6)
@@ -119,6 +120,20 @@ def test_nobody_there_is_said_soon() -> None:
     begin_us = air.now_us
     assert air.sensor().measure() == (None, Status.ABSENT)
     assert air.now_us - begin_us <= 34_000
+
+
+def test_a_trigger_that_waits() -> None:
+    """The pins wait, and the echo is waited for so much longer."""
+    air = Air(lambda: echo(5800))
+    begin_us = air.now_us
+    spark = [Edge(begin_us + 9_000, ECHO, 1), Edge(begin_us + 9_006, ECHO, 0)]
+    air.coming += spark
+    sample = air.sensor().measure(after_s=0.03)
+    assert sample.range_m == pytest.approx(1.0, abs=0.01)
+    assert air.now_us - begin_us == 30_000 + 450 + 5800
+    nobody = Air(list)
+    assert nobody.sensor().measure(after_s=0.03) == (None, Status.ABSENT)
+    assert 60_000 <= nobody.now_us - begin_us <= 64_000
 
 
 def test_silence_after_the_burst_is_far_and_it_waits_for_the_end() -> None:
@@ -246,10 +261,10 @@ def test_against_the_daemon(tmp_path: Path) -> None:
             )  # fmt: skip
             for range_m in (0.3, 1.7, math.inf, 0.05):
                 daemon.soc.world.range_m[0] = range_m
-                for _ in range(8):
+                for number in range(8):
                     while edges.level(ECHO):  # the end of what came from nothing
                         edges.read(0.01)
-                    got = sensor.measure()
+                    got = sensor.measure(after_s=0.0 if number % 2 else 0.02)
                 if range_m == math.inf:
                     assert got == (None, Status.FAR)
                 else:

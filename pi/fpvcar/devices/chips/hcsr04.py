@@ -79,11 +79,11 @@ class Median:
 
 
 class HcSr04:
-    """One sensor. `trigger` pulls its pin high for so many microseconds; `noise` looks
-    at every echo before the median does."""
+    """One sensor. `trigger` pulls its pin high for so many us, so many seconds from
+    now; `noise` looks at every echo before the median does."""
 
     def __init__(
-        self, edges: Edges, trigger: Callable[[int], None], echo: int,
+        self, edges: Edges, trigger: Callable[[int, float], None], echo: int,
         noise: NoiseFilter, clock_s: Callable[[], float],
     ) -> None:  # fmt: skip
         self._edges, self._trigger, self._echo = edges, trigger, echo
@@ -93,21 +93,23 @@ class HcSr04:
         self._again_s = -math.inf
         self._heard = False
 
-    def measure(self, celsius: float = 20.0) -> Sample:
-        """Triggers and waits for the echo. Raises PinsFault.
+    def measure(self, celsius: float = 20.0, after_s: float = 0.0) -> Sample:
+        """Triggers, `after_s` from now, and waits for the echo. Raises PinsFault.
 
         TURN_S at most for its begin, which comes 0.45 ms after the trigger, and for its
-        end; longer than either takes, for a daemon that is busy.
+        end; longer than either takes, for a daemon that is busy. With `after_s` every
+        echo must have ended.
         """
-        self._edges.read(0.0)  # what is left of others, or of our last one
-        sample = self._once(celsius)
+        if not after_s:
+            self._edges.read(0.0)  # what is left of others, or of our last one
+        sample = self._once(celsius, after_s)
         if sample.status is Status.WAITING:
             return self._median.add(sample)
         if self._noise.add(sample.range_m):
             sample = Sample(self._noise.nearest, Status.NOISY)
         return self._median.add(sample)
 
-    def _once(self, celsius: float) -> Sample:
+    def _once(self, celsius: float, after_s: float) -> Sample:
         stuck = bool(self._edges.level(self._echo))
         if stuck:
             held = self._held(self._clock_s())
@@ -115,10 +117,10 @@ class HcSr04:
                 return Sample(None, held)
         else:
             self._rose_s = None
-        self._trigger(TRIGGER_US)
+        end_s = self._clock_s() + after_s + TURN_S
+        self._trigger(TRIGGER_US, after_s)
         rose_us: int | None = None
         silence = Status.STUCK if stuck else Status.ABSENT
-        end_s = self._clock_s() + TURN_S
         while (left_s := end_s - self._clock_s()) > 0:
             # Begin and end in one wake; an end alone where the begin is known.
             for edge in self._edges.read(left_s, 2 if rose_us is None else 1):

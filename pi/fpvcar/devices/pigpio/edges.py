@@ -72,12 +72,15 @@ class PigpioEdges:
         data = self._rest + data
         whole = len(data) - len(data) % REPORT.size
         self._rest = data[whole:]
-        return [
-            edge
-            for _, flags, tick_us, levels in REPORT.iter_unpack(data[:whole])
-            if flags == 0  # else a watchdog, an event, or a sign of life
-            for edge in self._changes(tick_us, levels)
-        ]
+        edges = []
+        for _, flags, tick_us, levels in REPORT.iter_unpack(data[:whole]):
+            if flags:  # a watchdog, an event, or a sign of life
+                continue
+            changed, self._levels = self._levels ^ levels, levels
+            for gpio in self._gpios:
+                if changed >> gpio & 1:
+                    edges.append(Edge(tick_us, gpio, levels >> gpio & 1))
+        return edges
 
     def fileno(self) -> int:
         """For select: readable where `read` has something."""
@@ -86,14 +89,6 @@ class PigpioEdges:
     def level(self, gpio: int) -> int:
         """The pin's level after the last edge."""
         return 1 if self._levels & 1 << gpio else 0
-
-    def _changes(self, tick_us: int, levels: int) -> list[Edge]:
-        changed, self._levels = self._levels ^ levels, levels
-        return [
-            Edge(tick_us, gpio, levels >> gpio & 1)
-            for gpio in self._gpios
-            if changed >> gpio & 1
-        ]
 
     def close(self) -> None:
         """Ends both connections; pigpiod then frees the handle."""
