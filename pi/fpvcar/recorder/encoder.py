@@ -8,6 +8,8 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from fpvcar.mcap import records
 from fpvcar.recorder.writer import Item
 from fpvcar.recordings import messages
@@ -43,7 +45,7 @@ class Rest(NamedTuple):
     now_ns: int
 
 
-class Noted(NamedTuple):
+class Noted(Struct, frozen=True, gc=False):
     """A message with its times, UTC. `size` is what it counts for while it waits."""
 
     number: int

@@ -34,14 +34,18 @@ class Handover:
 
     # --- on the loop ---
 
-    def has_room(self, size: int, most: int) -> bool:
-        """May a message of so many bytes be put?"""
-        return self.waiting_bytes + size <= most
+    def has_room(self, size: int) -> bool:
+        """May a picture of so many bytes be put? It leaves room for all else."""
+        return self.waiting_bytes + size <= VIDEO_MOST
 
-    def put(self, one: Noted) -> None:
-        """Queues a message. Ask `has_room` before."""
-        self._put_bytes += one.size
+    def put(self, one: Noted) -> bool:
+        """Queues a message, if there is room."""
+        put_bytes = self._put_bytes + one.size
+        if put_bytes - self._given_back_bytes > ALL_MOST:
+            return False
+        self._put_bytes = put_bytes
         self._queue.append(one)
+        return True
 
     def begin(self, one: Begin) -> None:
         """Queues that what follows belongs to another recording."""

@@ -12,7 +12,7 @@ import msgspec
 
 from fpvcar import clock, config
 from fpvcar.recorder.encoder import SIZE, Begin, Message, Noted
-from fpvcar.recorder.handover import ALL_MOST, VIDEO_MOST, Handover
+from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
@@ -34,6 +34,8 @@ class Recorder:
         handover: Handover, thread: RecorderThread, clock: Clock,
     ) -> None:  # fmt: skip
         self.on = settings.on
+        self.idle = False
+        """Nothing is written, not even to be kept later."""
         self.begun = 0
         """How often a recording began."""
         self.offset_ns = 0
@@ -54,28 +56,19 @@ class Recorder:
         """Seals what is open; leaves a card that stalls alone after STOP_S."""
         self._thread.stop(STOP_S)
 
-    @property
-    def idle(self) -> bool:
-        """Nothing is written, not even to be kept later."""
-        return not (self.on or self._settings.minute)
-
     # --- what is recorded ---
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
         """Records a message that is known now; `at_ns`: when it was so
         (CLOCK_MONOTONIC)."""
-        if self.idle:
-            return
-        if not self._handover.has_room(SIZE, ALL_MOST):
-            self._refused += 1
-            return
-        self._hand_over(topic, self._clock.monotonic_ns(), at_ns, message)
+        if not self.idle:
+            self._hand_over(topic, at_ns, message)
 
     def picture(self, key: bool, capture_ns: int, unit: bytes) -> None:
         """Records an access unit. With little room it waits for the next key frame."""
         if self.idle:
             return
-        if not self._handover.has_room(len(unit), VIDEO_MOST):
+        if not self._handover.has_room(len(unit)):
             self._to_key = self._full = True
         elif key:
             self._to_key = self._full = False
@@ -84,8 +77,7 @@ class Recorder:
             self._refused += self._full
             return
         picture = messages.Picture(max(0, capture_ns + self.offset_ns), unit)
-        now_ns = self._clock.monotonic_ns()
-        self._hand_over(messages.CAMERA, now_ns, capture_ns, picture, len(unit), key)
+        self._hand_over(messages.CAMERA, capture_ns, picture, len(unit), key)
 
     def note(
         self, text: str, level: int = messages.INFO, name: str = messages.RECORDER,
@@ -96,15 +88,18 @@ class Recorder:
         self.put(topic, messages.Event(utc_ns, level, text, name))
 
     def _hand_over(
-        self, topic: str, now_ns: int, at_ns: int | None, message: Message,
-        size: int = SIZE, key: bool = False,
+        self, topic: str, at_ns: int | None, message: Message, size: int = SIZE,
+        key: bool = False,
     ) -> None:  # fmt: skip
         sequence = self._sequences[topic]
-        self._sequences[topic] = sequence + 1
-        log_ns = max(0, now_ns + self.offset_ns)
+        log_ns = max(0, self._clock.monotonic_ns() + self.offset_ns)
         at = log_ns if at_ns is None else max(0, at_ns + self.offset_ns)
         number = self._catalogue.numbers[topic]
-        self._handover.put(Noted(number, sequence, log_ns, at, message, size, key))
+        one = Noted(number, sequence, log_ns, at, message, size, key)
+        if self._handover.put(one):
+            self._sequences[topic] = sequence + 1
+        else:
+            self._refused += 1
 
     # --- what people and the clock do ---
 
@@ -161,6 +156,7 @@ class Recorder:
             self.note(f"{lost} messages were not recorded", messages.WARNING)
 
     def _begin(self) -> None:
+        self.idle = not (self.on or self._settings.minute)
         self.offset_ns, self._began_ns = self._offset_now(), self._clock.monotonic_ns()
         self._say_if_old((self._began_ns + self.offset_ns) / SECOND_NS)
         name = names.recording_name(self._about.car, self._began_ns + self.offset_ns)

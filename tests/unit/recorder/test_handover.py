@@ -28,9 +28,11 @@ def test_all_is_taken_in_the_order_in_which_it_came() -> None:
 def test_what_has_room_never_outgrows_it(sizes: list[int]) -> None:
     handover, put = Handover(), list[Noted]()
     for number, size in enumerate(sizes):
-        if handover.has_room(size, ALL_MOST):
-            put.append(noted(number, size))
-            handover.put(put[-1])
+        one, before = noted(number, size), handover.waiting_bytes
+        fits = handover.put(one)
+        assert fits == (before + size <= ALL_MOST)
+        assert handover.has_room(size) <= fits, "a picture leaves room"
+        put += [one] if fits else []
         assert handover.waiting_bytes == sum(one.size for one in put) <= ALL_MOST
     taken = handover.take()
     assert taken == put
