@@ -4,7 +4,8 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fpvcar import config, status
 from fpvcar.devices import backends
@@ -33,8 +34,7 @@ STEADY_S = 3.0
 """Time constant of the charge: a spurt does not make a battery empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(Struct, frozen=True):
     """A reading and what follows; `share` is what is left, 0 to 1."""
 
     volts: float

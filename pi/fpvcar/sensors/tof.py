@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable
+from operator import attrgetter
 
 from fpvcar import config
 from fpvcar.devices import backends
@@ -154,7 +155,7 @@ class TofThread(RangeThread):
         self.set_state("ok")
         try:
             while not self.ending:
-                first = min(tofs, key=lambda one: one.due_s)
+                first = min(tofs, key=attrgetter("due_s"))
                 left_s = first.due_s - self._clock_s()
                 if left_s > first.patience_s:
                     self.pause(left_s)

@@ -134,7 +134,7 @@ def test_a_valid_status_with_an_impossible_range_is_no_distance(
     rig = Rig()
     sensor = ranging(rig)
     rig.spoils = spoil
-    assert {one for one in samples(rig, sensor, 0.2)} == {(None, status)}
+    assert set(samples(rig, sensor, 0.2)) == {vl53l0x.Sample(None, status)}
 
 
 @given(some.integers(0, 255))

@@ -67,12 +67,13 @@ class Ina219:
         one that was reset by itself (a dip of the supply) is right again. So there is
         never one for whoever reads again in less than AVERAGE_S.
         """
-        bus, shunt = (int.from_bytes(one, "big") for one in self._average(after_s))
-        if not bus & READY:
+        bus, shunt = self._average(after_s)
+        word = int.from_bytes(bus, "big")
+        if not word & READY:
             return None
-        signed = shunt - 0x10000 if shunt & 0x8000 else shunt
-        volts = (bus >> BUS_SHIFT) * BUS_V_PER_BIT
-        return Reading(volts, signed * SHUNT_V_PER_BIT / self._shunt_ohm)
+        volts = (word >> BUS_SHIFT) * BUS_V_PER_BIT
+        shunt_v = int.from_bytes(shunt, "big", signed=True) * SHUNT_V_PER_BIT
+        return Reading(volts, shunt_v / self._shunt_ohm)
 
     def _read(self, register: Register) -> int:
         return int.from_bytes(self._device.read(register, 2), "big")

@@ -11,7 +11,8 @@ Waiting is done by the caller's `sleep`, so that a test has its own clock.
 import enum
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from fpvcar.devices.chips.vl53l0x_timing import (
     BUDGET_START_US,
@@ -111,7 +112,7 @@ SILENT = (Status.HARDWARE, Status.NONE)
 """They say nothing of what stands there, not even that nothing does."""
 
 
-class Sample(NamedTuple):
+class Sample(Struct, frozen=True):
     """`range_m` is None where there is no target; `status` says why."""
 
     range_m: float | None

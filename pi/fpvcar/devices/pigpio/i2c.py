@@ -1,6 +1,7 @@
 """I2C devices behind pigpiod."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 import pigpio
@@ -54,15 +55,17 @@ class PigpioI2c(OpenDevice):
                 self._refuse(min(results))
             if len(data) != block_b:
                 raise I2cError(f"{where}: {len(data)} bytes, expected {block_b}")
-            found = [results[n].to_bytes(size, "little") for n, size in words]
-            return [*found, data] if block_b else found
+            found = [data] if block_b else []
+            if words:
+                found[:0] = [results[n].to_bytes(size, "little") for n, size in words]
+            return found
 
         return transfer
 
     def posted(self, step: Write) -> Callable[[], None]:
         """It is sent at once, and its answer comes with the next one."""
         command = self._encoded(step)
-        return lambda: self._pins.post(self._where, command, 1, self._note)
+        return partial(self._pins.post, self._where, command, 1, self._note)
 
     def _encoded(self, step: Step) -> bytes:
         if isinstance(step, Write):

@@ -187,7 +187,11 @@ class PigpioPins:
             if len(heads) < RESULT_B * total:
                 heads += self._rest(RESULT_B * total - len(heads))
             results = struct.unpack("<" + RESULT * total, heads)
-            data = self._rest(results[-1]) if reads and results[-1] > 0 else b""
+            data = b""
+            if reads and results[-1] > 0:
+                data = self.connection.recv(results[-1], socket.MSG_WAITALL)
+                if len(data) < results[-1]:
+                    data += self._rest(results[-1] - len(data))
         except BlockingIOError:
             raise PinsSilent(what) from None
         except OSError:
