@@ -63,7 +63,7 @@ check:
 
 benchmark:
 	@tools/setup.sh benchmark
-	@$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 bench:
 	@echo "make bench is make benchmark; the emulated car is 'make run' and 'fpvcar bench'"
