@@ -16,7 +16,7 @@ from fpvcar.noise import NoiseFilter
 from fpvcar.status import NOISY
 from fpvcar.threads import Worker
 
-BATTERY_EVERY_S = 0.08
+BATTERY_EVERY_S = 0.078
 """12 a second, so that none is 0.1 s old, and longer than an average takes."""
 SILENT_S = 0.5
 """A chip that answers and has no new average for so long is set up anew."""
