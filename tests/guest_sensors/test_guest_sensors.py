@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 ROOT = Path(__file__).resolve().parents[2]
 STUB = "modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50,0x60"
 I2C = (
-    "check_bytes_come_back_in_their_order", "check_two_who_hold_the_same_device",
+    "check_bytes_come_back_in_their_order", "check_steps_are_done_in_their_order",
+    "check_a_step_that_fails_is_said", "check_two_who_hold_the_same_device",
     "check_nobody_at_an_address_is_said", "check_a_bus_that_is_not_there_is_said",
     "ina219", "vl53l0x", "strangers", "held", "forbidden",
 )  # fmt: skip
