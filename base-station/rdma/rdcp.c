@@ -23,8 +23,8 @@
 #include "segment.h"
 #include "signals.h"
 #include "tee.h"
-#include "tree_hash.h"
 #include "tree_io.h"
+#include "tree_manifest.h"
 #include "tree_sides.h"
 #include "trouble.h"
 

@@ -7,7 +7,6 @@ import platform
 import struct
 from collections.abc import Callable
 
-OPENAT2 = 437
 OPENAT = {"x86_64": 257, "aarch64": 56}.get(platform.machine(), 322)  # else 32-bit ARM
 TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
 PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38

@@ -28,6 +28,7 @@ from tests.rdma.leash import (
 from tests.rdma.tree import (
     ANSWER,
     BODY,
+    BROKEN,
     BYE,
     DATA,
     END,
@@ -37,10 +38,11 @@ from tests.rdma.tree import (
     LEAVE,
     LINK,
     START,
-    SUM,
+    START_OF_5,
     TARGET,
     WHOLE,
     XATTR,
+    numbers,
     record,
 )
 
@@ -288,23 +290,22 @@ def test_verdicts(pure: ctypes.CDLL, ends: list[End], status: int, which: int) -
 
 
 GOOD = [
-    record(START, struct.pack("<Q", 4)),
-    record(START, struct.pack("<Q", 4) + b"boot-id"),
-    record(TARGET, bytes(16) + b"boot-id"),
-    record(ENTER, bytes(40), b"name"),
-    record(ENTER, bytes(40)),
+    record(START, numbers(6), data=b"boot-id"),
+    record(TARGET, numbers(1, 2)),
+    record(ENTER, name=b"name"),
+    record(ENTER),
     record(LEAVE),
-    record(FILE, bytes(64), b"x" * 255),
-    record(LINK, bytes(56) + b"ab", b"name"),
-    record(HARD, bytes(8), b"name"),
-    record(XATTR, b"value", b"user.name"),
-    record(BODY, bytes(64)),
-    record(DATA, bytes(8), data=b"data"),
-    record(WHOLE, bytes(40)),
-    record(SUM, bytes(40)),
-    record(END, bytes(8)),
-    record(ANSWER, bytes(32)),
-    record(BYE, bytes(8)),
+    record(FILE, name=b"x" * 255),
+    record(LINK, data=b"ab", name=b"name"),
+    record(HARD, name=b"name"),
+    record(XATTR, data=b"value", name=b"user.name"),
+    record(BODY, numbers(1, 2, 3)),
+    record(DATA, data=b"data"),
+    record(WHOLE, bytes(range(32))),
+    record(BROKEN),
+    record(END, numbers(1)),
+    record(ANSWER, numbers(1, 2, 3, 4)),
+    record(BYE),
 ]
 
 
@@ -329,22 +330,23 @@ def test_records_of_a_tree(pure: ctypes.CDLL, data: bytes) -> None:
     [
         record(0),
         record(16),
-        record(LEAVE, b"x"),
-        b"\6\1" + GOOD[6][2:],
-        *(record(FILE, bytes(64), name) for name in (b"", b".", b"..", b"a/b", b"a\0")),
-        *(record(ENTER, bytes(40), name) for name in (b".", b"..", b"/", b"x" * 256)),
-        record(FILE, bytes(65), b"name"),
-        record(FILE, bytes(63)),
-        record(DATA, bytes(8)),
-        record(DATA, b"\xff" * 8, data=b"data"),
-        record(DATA, bytes(8), b"name", b"data"),
-        record(WHOLE, bytes(40), b"name"),
-        record(LINK, bytes(56), b"name"),
-        record(LINK, bytes(56) + b"a\0", b"name"),
-        record(LINK, bytes(56) + b"a" * 4096, b"name"),
-        GOOD[6][:-1] + b"y",  # the sum of the body is another
-        GOOD[6][:4] + b"\1" + GOOD[6][5:],  # that of the header
+        record(LEAVE, data=b"x"),
+        record(LEAVE, name=b"x"),
+        *(record(FILE, name=name) for name in (b"", b".", b"..", b"a/b", b"a\0")),
+        *(record(ENTER, name=name) for name in (b".", b"..", b"/", b"x" * 256)),
+        record(FILE, data=b"x", name=b"name"),
+        record(DATA),
+        record(DATA, b"\xff" * 32, data=b"data"),
+        record(DATA, data=b"x" * ((256 << 10) + 1)),
+        record(DATA, name=b"name", data=b"data"),
+        record(WHOLE, name=b"name"),
+        record(LINK, name=b"name"),
+        record(LINK, data=b"a\0", name=b"name"),
+        record(LINK, data=b"a" * 4096, name=b"name"),
+        GOOD[6][:-1] + b"y",  # the sum of what is behind the head is another
+        GOOD[6][:4] + b"\1" + GOOD[6][5:],  # that of the head
         struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(16),  # another release's
+        START_OF_5,
     ],
 )
 def test_what_is_no_record(pure: ctypes.CDLL, data: bytes) -> None:
@@ -366,5 +368,5 @@ def test_no_bytes_lead_astray(
 def test_no_record_of_sound_sums_leads_astray(
     pure: ctypes.CDLL, kind: int, body: bytes, name: bytes
 ) -> None:
-    sent = record(kind, body, name)
+    sent = record(kind, numbers(), name, body)
     assert _get(pure, sent) in (-1, len(sent))

@@ -16,11 +16,11 @@ from tests.rdma.kernel import without
 from tests.rdma.running import Ended, Tools
 from tests.rdma.test_rdcp import copied, facts
 from tests.rdma.tree import (
-    ATTRIBUTES,
     BYE,
     FILE,
     LEAVE,
     REFUSED,
+    START_OF_5,
     TARGET,
     WHOLE,
     answers,
@@ -36,7 +36,6 @@ from tests.rdma.tree import (
 pytestmark = pytest.mark.e2e
 
 SOME_FAILED = 4
-FILE_FIXED = ATTRIBUTES + 3 * 8
 FCHOWN = {"x86_64": 93, "aarch64": 55}[platform.machine()]
 
 
@@ -116,16 +115,17 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
     ("stream", "why"),
     [
         (b"", "it ends before its end"),
-        (start(6), "is version 6, this rdcp knows 5: install the same release on both"),
+        (start(7), "is version 7, this rdcp knows 6: install the same release on both"),
         (struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(8), "is of another release"),
+        (START_OF_5, "is of another release"),
         (end(), "does not say its version"),
         (start() + start(), "a record of another kind of stream"),
         (start() + record(LEAVE), "it leaves a folder that it did not enter"),
         (start() + enter(b"d") * 2, "it ends before its end"),
         (start() + enter(b"d") + end(), "it ends within a folder"),
         (start() + enter(b"d") + enter(b""), "a folder below DST without a name"),
-        (start() + record(BYE, bytes(8)), "a record of another kind of stream"),
-        (start() + record(WHOLE, bytes(40)), "a record where it does not belong"),
+        (start() + record(BYE), "a record of another kind of stream"),
+        (start() + record(WHOLE), "a record where it does not belong"),
         (start() + body_of(b"x"), "a body that was not asked for"),
         (start() + file_of(1) + body_of(b"x", 1), "a body that was not asked for"),
         (start() + file_of(1)[:-2], "it ends within a record"),
@@ -161,12 +161,12 @@ def test_nothing_is_walked_before_the_sink_has_answered(tools: Tools) -> None:
     first = os.read(source.stdout.fileno(), 4096)
     assert first.startswith(record(1)[:1])
     (tools.place / "tree" / "b").write_bytes(b"b")  # it is seen
-    source.stdin.write(record(TARGET, bytes(16)))
+    source.stdin.write(record(TARGET))
     source.stdin.flush()
     told, names = first, set[bytes]()
     while b"b" not in names:
         told += os.read(source.stdout.fileno(), 4096)
-        names = {body[FILE_FIXED:] for kind, body in records(told) if kind == FILE}
+        names = {name for kind, _, name in records(told) if kind == FILE}
     source.kill()
 
 

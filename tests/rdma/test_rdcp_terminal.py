@@ -91,13 +91,19 @@ def test_what_was_there_counts_as_done(sit: Sit, tools: Tools) -> None:
     assert f"1 files, {BIG // 2} bytes".encode() in seat.shown
 
 
-def test_what_is_too_deep_to_count_has_no_share(sit: Sit, tools: Tools) -> None:
+def test_what_is_deep_counts_and_what_is_left_out_does_not(
+    sit: Sit, tools: Tools
+) -> None:
     make(tools.place / "tree")
-    (tools.place / "tree" / "/".join(["y"] * 70)).mkdir(parents=True)
-    seat = sit("-rv", "--rate", "4M", "tree", "copy")
+    deep = tools.place / "tree" / "/".join(["y"] * 70)
+    deep.mkdir(parents=True)
+    (tools.place / "tree" / "z").rename(deep / "z")
+    (tools.place / "tree" / "no").mkdir()
+    (tools.place / "tree" / "no" / "z").write_bytes(bytes(9 * BIG))
+    seat = sit("-rv", "--rate", "4M", "--exclude", "no/", "tree", "copy")
     assert seat.ended(20) == 0, seat.shown
-    assert {share for share, _ in shares(seat.shown)} == {-1}
-    assert (tools.place / "copy" / "z").stat().st_size == BIG // 3
+    rows = shares(seat.shown)
+    assert rows[0][0] < 50 < rows[-1][0], rows
 
 
 def test_a_complaint_has_a_line_of_its_own(sit: Sit, tools: Tools) -> None:

@@ -4,11 +4,12 @@ import ctypes
 import struct
 
 START, TARGET, ENTER, LEAVE, FILE, LINK, HARD, XATTR, BODY, DATA = range(1, 11)
-WHOLE, SUM, END, ANSWER, BYE = range(11, 16)
-HAVE, SEND, ASK_SUM, PLACED, AGAIN, REFUSED = range(1, 7)
-VERSION = 5
-ATTRIBUTES = 40
-HEADER = 16
+WHOLE, BROKEN, END, ANSWER, BYE = range(11, 16)
+HAVE, SEND, PLACED, AGAIN, REFUSED = range(1, 6)
+VERSION = 6
+HEAD = 88
+START_OF_5 = bytes.fromhex("0100000008000000145938ac996f8da10500000000000000")
+"""How a stream of version 5 begins."""
 _xxhash = ctypes.CDLL("libxxhash.so.0")
 _xxhash.XXH64.restype = ctypes.c_uint64
 
@@ -31,59 +32,75 @@ def sum_of(data: bytes) -> bytes:
     return struct.pack("<I", found & 0xFFFFFFFF)
 
 
-def record(
-    kind: int, fixed: bytes = b"", name: bytes = b"", data: bytes = b""
+def attributes(
+    mode: int = 0, device: int = 0, inode: int = 0, mtime_ns: int = 0
 ) -> bytes:
-    """`data` only of that kind: no sum is of it."""
-    body = fixed + name
-    head = struct.pack("<BBHI", kind, 0, len(name), len(body + data)) + sum_of(body)
-    return head + sum_of(head) + body + data
+    return struct.pack("<IIIIQqq", mode, 0, 0, device, inode, mtime_ns, 0)
+
+
+def numbers(*values: int) -> bytes:
+    return struct.pack("<4Q", *values, *[0] * (4 - len(values)))
+
+
+def record(
+    kind: int,
+    values: bytes = numbers(),
+    name: bytes = b"",
+    data: bytes = b"",
+    of: bytes = attributes(),
+) -> bytes:
+    """`values`: the four numbers, or a hash; of the bytes of DATA no sum is."""
+    head = struct.pack("<HHI", kind, len(name), len(data))
+    behind = of + values
+    head += sum_of(behind if kind == DATA else behind + data + name)
+    return head + sum_of(head) + behind + data + name
 
 
 def start(version: int = VERSION, boot_id: bytes = b"") -> bytes:
-    return record(START, struct.pack("<Q", version) + boot_id)
-
-
-def attributes(device: int = 0, inode: int = 0, mtime_ns: int = 0) -> bytes:
-    return struct.pack("<IIIIQqq", 0o644, 0, 0, device, inode, mtime_ns, 0)
+    return record(START, numbers(version), data=boot_id)
 
 
 def enter(name: bytes, mode: int = 0o755) -> bytes:
-    return record(ENTER, struct.pack("<I36x", mode), name)
+    return record(ENTER, name=name, of=attributes(mode))
 
 
 def file_of(size: int, name: bytes = b"f", device: int = 0, inode: int = 0) -> bytes:
-    fixed = attributes(device, inode) + struct.pack("<QQQ", size, size, 1)
-    return record(FILE, fixed, name)
+    of = attributes(0o644, device, inode)
+    return record(FILE, numbers(size, size, 1), name, of=of)
 
 
 def body_of(data: bytes, number: int = 0, size: int | None = None) -> bytes:
     """The content of a file, and its hash."""
-    fixed = struct.pack("<QQQ", len(data) if size is None else size, number, 0)
+    counts = numbers(len(data) if size is None else size, number)
     pieces = [
-        record(DATA, struct.pack("<Q", at), data=data[at : at + (256 << 10)])
+        record(DATA, numbers(at), data=data[at : at + (256 << 10)])
         for at in range(0, len(data), 256 << 10)
     ]
-    whole = record(WHOLE, struct.pack("<Q", 1) + xxh3(data))
-    return record(BODY, attributes() + fixed) + b"".join(pieces) + whole
+    whole = record(WHOLE, xxh3(data))
+    return record(BODY, counts, of=attributes(0o644)) + b"".join(pieces) + whole
 
 
 def end(errors: int = 0) -> bytes:
-    return record(END, struct.pack("<Q", errors))
+    return record(END, numbers(errors))
 
 
-def records(stream: bytes) -> list[tuple[int, bytes]]:
-    """Kind and body of each."""
+def records(stream: bytes) -> list[tuple[int, bytes, bytes]]:
+    """Kind, numbers and what is behind the head, of each."""
     found, at = [], 0
     while at < len(stream):
-        kind, _, _, length = struct.unpack_from("<BBHI", stream, at)
-        found.append((kind, stream[at + HEADER : at + HEADER + length]))
-        at += HEADER + length
+        kind, name, length = struct.unpack_from("<HHI", stream, at)
+        rest = at + HEAD + length + name
+        found.append(
+            (kind, stream[at + HEAD - 32 : at + HEAD], stream[at + HEAD : rest])
+        )
+        at = rest
     return found
 
 
 def answers(stream: bytes) -> list[tuple[int, int, int, int]]:
     """Number, count, verdict, from."""
     return [
-        struct.unpack("<QQQQ", body) for kind, body in records(stream) if kind == ANSWER
+        struct.unpack("<4Q", four)
+        for kind, four, _ in records(stream)
+        if kind == ANSWER
     ]

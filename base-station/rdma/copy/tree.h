@@ -14,30 +14,28 @@
  * without a last answer. Answers to a file (from, and how many files in a row they are for):
  *
  *   have      it is there already: same size and time, or the same content
- *   send      send a body, from that offset on: so much stands in a part
- *   sum       send the sum of its content first
+ *   send      send a body, from that offset on: so much is there, in a part or, where all
+ *             is, in the file that is to be compared
  *   placed    the body came whole, its hash is the source's, and it has its name
  *   again     the hash is another: send a body from 0 (at most TREE_TRIES bodies in all)
  *   refused   the sink has said why; nothing more is expected of it
  *
  * What no data covers is a hole. The hash is that of the whole file, holes as zeros and
- * the part that the sink had included. `whole` with sound 0 says that the source could not
- * read it to its end, or that it changed: the sink throws it away. Extended attributes
- * come before the file or directory they are of.
+ * what the sink had included. `broken` in the place of `whole` says that the source could
+ * not read the file to its end, or that it changed: the sink throws it away. Extended
+ * attributes come before the file or directory they are of.
  * Device and inode tell a sink on the source's machine, which the boot id names, what it
- * must not replace: the source itself.
+ * must not replace: the source itself. Of a target on another machine they are 0.
  *
- *   record: a header of 16 bytes, little-endian, and a body
- *     0  u8   kind                 8  u32  sum of the body, without the bytes of data
- *     1  u8   zero                12  u32  sum of these 12 bytes (XXH64's lower half)
- *     2  u16  length of the name
- *     4  u32  length of the body: [attributes] numbers u64 [hash 32] [bytes] name
+ *   record: the head of struct tree_record as it is in memory, little-endian, bytes, name
+ *     0  u16  kind                 8  u32  sum of what is behind byte 16, but not of data
+ *     2  u16  length of the name  12  u32  sum of these 12 bytes (XXH64's lower half)
+ *     4  u32  length of the bytes 16       attributes, 56 numbers, 88 bytes, name
  *
  * A name is one component: not empty, no "/", no NUL, not "." or ".."; the directory
  * entered first may have none and is DST itself then.
  */
-#ifndef TREE_H
-#define TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,32 +44,32 @@
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 5,
-    TREE_HEADER = 16,
+    TREE_VERSION = 6,
+    TREE_SUMMED = 16, /* bytes of a head that tell how long its record is */
+    TREE_HEAD = 88,
     TREE_NAME_MOST = 255,
     TREE_HASH_BYTES = 32,
     TREE_DATA_MOST = 256 << 10,
-    TREE_BODY_MOST = TREE_DATA_MOST + 1024,
     TREE_WINDOW = 32768,
     TREE_TRIES = 4,
     TREE_DEPTH_MOST = 500, /* of folders within each other */
     TREE_FOLDERS_MOST = 300, /* with files that are without a last answer */
 };
 
-/* Each has the numbers after it, by these names in struct tree_record. */
+/* What each has: attributes, names of numbers in struct tree_record, bytes, a name. */
 enum tree_kind {
     TREE_START = 1, /* version; the boot id as bytes */
-    TREE_TARGET,    /* device, inode; the boot id as bytes */
+    TREE_TARGET,    /* device, inode */
     TREE_ENTER,     /* attributes, name */
     TREE_LEAVE,
     TREE_FILE,   /* attributes, size, room (on disk), links; name */
     TREE_LINK,   /* attributes, device, inode (of what it leads to); target; name */
     TREE_HARD,   /* number (of the file that it is); name */
     TREE_XATTR,  /* value as bytes, name of the attribute */
-    TREE_BODY,   /* attributes, size, number, from */
+    TREE_BODY,   /* attributes, size, body_number, body_from */
     TREE_DATA,   /* offset; bytes */
-    TREE_WHOLE,  /* sound; hash */
-    TREE_SUM,    /* number; hash */
+    TREE_WHOLE,  /* hash */
+    TREE_BROKEN,
     TREE_END,    /* errors */
     TREE_ANSWER, /* number, count, verdict, from */
     TREE_BYE,    /* errors */
@@ -81,7 +79,6 @@ enum tree_kind {
 enum tree_verdict {
     TREE_HAVE = 1,
     TREE_SEND,
-    TREE_ASK_SUM,
     TREE_PLACED,
     TREE_AGAIN,
     TREE_REFUSED,
@@ -95,19 +92,19 @@ struct tree_attributes {
 };
 
 struct tree_record {
-    enum tree_kind kind;
+    uint16_t kind, name_length; /* tree_put() sets the lengths of names, and the sums */
+    uint32_t length;            /* of the bytes */
+    uint32_t sum, head_sum;
     struct tree_attributes attributes;
     union {
-        uint64_t numbers[4];
         struct { uint64_t size, room, links; };
         struct { uint64_t body_size, body_number, body_from; };
         struct { uint64_t number, count, verdict, from; };
         struct { uint64_t device, inode; };
-        uint64_t version, offset, sound, errors;
+        uint64_t version, offset, errors;
+        uint8_t hash[TREE_HASH_BYTES];
     };
-    uint8_t hash[TREE_HASH_BYTES];
     const uint8_t *bytes; /* data, target, value, boot id; a reader's own */
-    uint32_t length;      /* of them */
     char name[TREE_NAME_MOST + 1];
 };
 
@@ -121,5 +118,3 @@ void tree_put(struct bytes *into, const struct tree_record *record);
  * -1: it is none, `*why` says so. */
 long tree_get(struct tree_record *record, const uint8_t *bytes, size_t length,
               const char **why);
-
-#endif

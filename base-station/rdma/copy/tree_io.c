@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
+#include <fnmatch.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-#include "bytes.h"
 #include "descriptors.h"
 #include "quote.h"
 
@@ -39,20 +36,18 @@ static int fill(struct tree_line *line)
 {
     bytes_drop(&line->input, line->used);
     line->used = 0;
-    bytes_reserve(&line->input, INPUT_BYTES);
-    ssize_t got = read(line->in, line->input.data + line->input.length, INPUT_BYTES);
+    ssize_t got = bytes_read(&line->input, line->in, INPUT_BYTES);
     if (got < 0)
         return errno == EINTR || errno == EAGAIN ? 1 : -1;
-    line->input.length += (size_t)got;
     line->ended = got == 0;
     return got > 0;
 }
 
 /* Sends the queue, and these bytes behind it. */
-static int send_all(struct tree_line *line, const uint8_t *bytes, size_t length)
+static void send_all(struct tree_line *line, const uint8_t *bytes, size_t length)
 {
     size_t sent = 0, queued = line->output.length;
-    while (sent < queued + length) {
+    while (sent < queued + length && !line->lost) {
         size_t of_queue = sent < queued ? sent : queued, of_bytes = sent - of_queue;
         struct iovec row[] = {
             {line->output.data + of_queue, queued - of_queue},
@@ -72,27 +67,27 @@ static int send_all(struct tree_line *line, const uint8_t *bytes, size_t length)
         } else if (errno != EINTR) {
             if (errno != EPIPE) /* who left has said why */
                 fprintf(stderr, "rdcp: cannot pass the stream on: %m\n");
-            return -1;
+            line->lost = true;
         }
     }
     line->output.length = 0;
-    return 0;
 }
 
-int tree_flush(struct tree_line *line)
+void tree_flush(struct tree_line *line)
 {
-    return send_all(line, NULL, 0);
+    send_all(line, NULL, 0);
 }
 
-int tree_write(struct tree_line *line, const struct tree_record *record)
+void tree_write(struct tree_line *line, const struct tree_record *record)
 {
+    bool data = record->kind == TREE_DATA, much = data && record->length >= TOGETHER / 4;
     tree_put(&line->output, record);
-    if (record->kind != TREE_DATA)
-        return line->output.length >= TOGETHER ? tree_flush(line) : 0;
-    if (record->length >= TOGETHER / 4)
-        return send_all(line, record->bytes, record->length);
-    bytes_add(&line->output, record->bytes, record->length);
-    return line->output.length >= TOGETHER ? tree_flush(line) : 0;
+    if (data && !much)
+        bytes_add(&line->output, record->bytes, record->length);
+    if (much)
+        send_all(line, record->bytes, record->length);
+    else if (line->output.length >= TOGETHER)
+        tree_flush(line);
 }
 
 int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
@@ -115,27 +110,15 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
         if (!there && !line->ended && !waits)
             return 0;
         *why = "the other side has left";
-        if (!there && tree_flush(line) < 0)
+        if (!there)
+            tree_flush(line);
+        if (line->lost)
             return -1;
         int got = line->ended ? 0 : fill(line);
         *why = got < 0 ? strerror(errno) : "it ends within a record";
         if (got <= 0)
             return got == 0 && !left ? 0 : -1;
     }
-}
-
-bool tree_starts(const struct tree_record *record)
-{
-    bool start = record->kind == TREE_START || record->kind == TREE_TARGET;
-    if (start && (record->kind == TREE_TARGET || record->version == TREE_VERSION))
-        return true;
-    if (start)
-        fprintf(stderr, "rdcp: the stream is version %u, this rdcp knows %d: ",
-                (unsigned)record->version, TREE_VERSION);
-    else
-        fprintf(stderr, "rdcp: the stream does not say its version: ");
-    fprintf(stderr, "install the same release on both machines\n");
-    return false;
 }
 
 void tree_more_files(void)
@@ -165,62 +148,22 @@ void tree_error(uint64_t *errors, const char *path, const char *what)
     (*errors)++;
 }
 
-/* Years that do not fit are taken for the nearest that do, 1677 and 2262. */
-static int64_t ns_of(const struct timespec *when)
-{
-    int64_t ns;
-    if (__builtin_mul_overflow((int64_t)when->tv_sec, INT64_C(1000000000), &ns) ||
-        __builtin_add_overflow(ns, (int64_t)when->tv_nsec, &ns))
-        return when->tv_sec < 0 ? INT64_MIN : INT64_MAX;
-    return ns;
-}
-
-struct timespec timespec_of(int64_t ns)
-{
-    struct timespec when = {ns / 1000000000, ns % 1000000000};
-    if (when.tv_nsec < 0) { /* before 1970 */
-        when.tv_sec--;
-        when.tv_nsec += 1000000000;
-    }
-    return when;
-}
-
-void tree_attributes_of(struct tree_attributes *into, const struct stat *state)
-{
-    *into = (struct tree_attributes){
-        .mode = state->st_mode & 07777,
-        .uid = state->st_uid,
-        .gid = state->st_gid,
-        .device = (uint32_t)state->st_dev,
-        .inode = state->st_ino,
-        .mtime_ns = ns_of(&state->st_mtim),
-        .atime_ns = ns_of(&state->st_atim),
-    };
-}
-
 char *boot_id(void)
 {
-    char text[64];
+    char text[64] = "";
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0 && read(fd, text, sizeof text - 1) > 0)
+        text[strcspn(text, "\n")] = '\0';
     shut(&fd);
-    size_t length = 0;
-    while (got > 0 && length < (size_t)got && text[length] != '\n')
-        length++;
-    return tree_is_name(text, length) ? strndup(text, length) : NULL;
+    return *text ? allocated(strdup(text)) : NULL;
 }
 
 int open_below(int folder, const char *name, int flags, mode_t mode)
 {
-    struct open_how how = {
-        .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW),
-        .mode = flags & O_CREAT ? mode : 0,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-    };
-    int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
-    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
-        return fd;
-    return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (strcmp(name, "..") != 0)
+        return openat(folder, name, flags | O_CLOEXEC | O_NOFOLLOW, mode);
+    errno = EXDEV;
+    return -1;
 }
 
 int open_above(int base, const char **path)
@@ -236,58 +179,52 @@ int open_above(int base, const char **path)
     return fd;
 }
 
-bool opens_below(void)
+static int no_dots(const struct dirent *entry)
 {
-    struct open_how how = {0};
-    return syscall(SYS_openat2, -1, "", &how, 0) >= 0 ||
-           (errno != ENOSYS && errno != EPERM);
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Where the file is, or the free place where it belongs. */
-static struct tree_made_file *place_of(const struct tree_made *made, uint64_t device,
-                                       uint64_t inode)
+static int by_name(const struct dirent **one, const struct dirent **other)
 {
-    size_t at = (size_t)((inode ^ device << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
-    struct tree_made_file *file;
-    do
-        file = &made->file[at++ & (made->room - 1)];
-    while (file->inode && (file->inode != inode || file->device != device));
-    return file;
+    return strcmp((*one)->d_name, (*other)->d_name);
+}
+
+int tree_entries(int folder, struct dirent ***entries)
+{
+    return scandirat(folder, ".", entries, no_dots, by_name);
+}
+
+struct made_file {
+    uint64_t device, inode, number;
+};
+
+static int by_identity(const void *one, const void *other)
+{
+    const struct made_file *first = one, *second = other;
+    if (first->inode != second->inode)
+        return first->inode < second->inode ? -1 : 1;
+    return (first->device > second->device) - (first->device < second->device);
 }
 
 const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state)
 {
-    if (!made->count)
-        return NULL;
-    const struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
-    return file->inode ? &file->number : NULL;
-}
-
-static void grow(struct tree_made *made)
-{
-    struct tree_made more = {.room = made->room ? made->room * 2 : 64};
-    more.file = allocated(calloc(more.room, sizeof *more.file));
-    for (size_t i = 0; i < made->room; i++)
-        if (made->file[i].inode)
-            *place_of(&more, made->file[i].device, made->file[i].inode) = made->file[i];
-    free(made->file);
-    made->file = more.file;
-    made->room = more.room;
+    const struct made_file wanted = {state->st_dev, state->st_ino, 0};
+    struct made_file *const *found = tfind(&wanted, &made->files, by_identity);
+    return found ? &(*found)->number : NULL;
 }
 
 void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
 {
-    if (made->count >= made->room / 4 * 3)
-        grow(made);
-    struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
-    made->count += !file->inode;
-    *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
+    struct made_file *file = allocated(malloc(sizeof *file));
+    *file = (struct made_file){state->st_dev, state->st_ino, number};
+    if (*(struct made_file **)allocated(tsearch(file, &made->files, by_identity)) != file)
+        free(file);
 }
 
 void tree_made_close(struct tree_made *made)
 {
-    free(made->file);
-    *made = (struct tree_made){0};
+    tdestroy(made->files, free);
+    made->files = NULL;
 }
 
 char *tree_name(const char *path)
@@ -298,109 +235,28 @@ char *tree_name(const char *path)
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    const char *name = path + begin;
-    size_t length = end - begin;
-    bool contents = length == 0 || (length == 1 && name[0] == '.') ||
-                    (length == 2 && name[0] == '.' && name[1] == '.');
-    return allocated(strndup(name, contents ? 0 : length));
+    char *name = allocated(strndup(path + begin, end - begin));
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        *name = '\0';
+    return name;
 }
 
-enum { VALUE_MOST = 64 << 10 }; /* Linux's own limit, of the list of names too */
-
-static bool is_acl(const char *name)
+bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder)
 {
-    return strncmp(name, "system.posix_acl_", 17) == 0;
-}
-
-/* Of the rest, user.* is everybody's and other kinds are root's. */
-static bool wanted(const struct rdcp_options *options, const char *name)
-{
-    if (is_acl(name))
-        return options->acls;
-    return options->xattrs && strncmp(name, "system.", 7) != 0 &&
-           (geteuid() == 0 || strncmp(name, "user.", 5) == 0);
-}
-
-static ssize_t list_names(int fd, char **names)
-{
-    *names = allocated(malloc(VALUE_MOST + 1));
-    ssize_t length = flistxattr(fd, *names, VALUE_MOST);
-    if (length < 0 && errno == ENOTSUP)
-        length = 0;
-    return length;
-}
-
-int tree_xattr_send(struct tree_line *line, const struct rdcp_options *options, int fd)
-{
-    char *names = NULL;
-    uint8_t *value = allocated(malloc(VALUE_MOST));
-    ssize_t length = list_names(fd, &names);
-    int result = length < 0 ? -1 : 0;
-    for (ssize_t at = 0; at < length && result == 0; at += (ssize_t)strlen(names + at) + 1) {
-        struct tree_record record = {.kind = TREE_XATTR, .bytes = value};
-        size_t size = strlen(names + at);
-        if (!wanted(options, names + at) || !tree_is_name(names + at, size))
-            continue;
-        memcpy(record.name, names + at, size);
-        ssize_t got = fgetxattr(fd, names + at, value, VALUE_MOST);
-        record.length = (uint32_t)got;
-        if (got >= 0)
-            result = tree_write(line, &record) < 0 ? 1 : 0;
-        else if (errno != ENODATA)
-            result = -1;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < options->exclude.count; i++) {
+        char *pattern = allocated(strdup(options->exclude.word[i]));
+        size_t length = strlen(pattern);
+        bool only_folders = length && pattern[length - 1] == '/';
+        if (only_folders)
+            pattern[length - 1] = '\0';
+        bool whole = strchr(pattern, '/');
+        const char *from = *pattern == '/' ? pattern + 1 : pattern;
+        bool matches = (folder || !only_folders) &&
+                       fnmatch(from, whole ? path : name, FNM_PATHNAME) == 0;
+        free(pattern);
+        if (matches)
+            return true;
     }
-    free(names);
-    free(value);
-    return result;
-}
-
-void tree_xattr_take(struct tree_xattr **list, const struct tree_record *record)
-{
-    struct tree_xattr *one = allocated(malloc(sizeof *one + record->length));
-    one->next = *list;
-    one->length = record->length;
-    memcpy(one->name, record->name, sizeof one->name);
-    memcpy(one->value, record->bytes, record->length);
-    *list = one;
-}
-
-void tree_xattr_close(struct tree_xattr **list)
-{
-    while (*list) {
-        struct tree_xattr *next = (*list)->next;
-        free(*list);
-        *list = next;
-    }
-}
-
-static bool is_among(const struct tree_xattr *list, const char *name)
-{
-    while (list && strcmp(list->name, name) != 0)
-        list = list->next;
-    return list;
-}
-
-int tree_xattr_apply(const struct tree_xattr *list, const struct rdcp_options *options,
-                     int fd, bool acls)
-{
-    char *names = NULL;
-    if (acls ? !options->acls : !options->xattrs)
-        return 0;
-    ssize_t length = list_names(fd, &names);
-    uint8_t *value = allocated(malloc(VALUE_MOST));
-    int result = length < 0 ? -1 : 0;
-    for (ssize_t at = 0; at < length && result == 0; at += (ssize_t)strlen(names + at) + 1)
-        if (wanted(options, names + at) && is_acl(names + at) == acls &&
-            !is_among(list, names + at))
-            result = fremovexattr(fd, names + at);
-    for (; list && result == 0; list = list->next) {
-        if (is_acl(list->name) != acls)
-            continue;
-        ssize_t got = fgetxattr(fd, list->name, value, VALUE_MOST);
-        if (got != (ssize_t)list->length || memcmp(value, list->value, (size_t)got) != 0)
-            result = fsetxattr(fd, list->name, list->value, list->length, 0);
-    }
-    free(names);
-    free(value);
-    return result;
+    return false;
 }

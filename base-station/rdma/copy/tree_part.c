@@ -1,10 +1,10 @@
 /* Parts of files and the notes beside them: see tree_part.h. */
 #include "tree_part.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@
 
 #define PART_SUFFIX ".rdcp-part"
 #define NOTE_SUFFIX ".rdcp-from"
-enum { PART_NAME = 256, NOTE_BYTES = 512, TRIES = 16 };
+enum { PART_NAME = 256, NOTE_MOST = 512, TRIES = 16 };
 
 static void part_name(char into[PART_NAME], const char *name, const char *suffix)
 {
@@ -40,41 +40,36 @@ bool part_is(const char *name)
     return ends_in(name, PART_SUFFIX) || ends_in(name, NOTE_SUFFIX);
 }
 
+static char *note_of(const char *name, const struct tree_attributes *of, uint64_t size)
+{
+    return text_of("%llu %llu %lld\n%s", (unsigned long long)size,
+                   (unsigned long long)of->inode, (long long)of->mtime_ns, name);
+}
+
 /* Is the note beside the part that of this very file? */
 static bool has_note(int folder, const char *name, const struct tree_attributes *of,
                      uint64_t size)
 {
-    char text[NOTE_BYTES] = "", path[PART_NAME];
-    unsigned long long noted_size, inode;
-    long long mtime;
+    char has[NOTE_MOST] = "", path[PART_NAME], *note = note_of(name, of, size);
     part_name(path, name, NOTE_SUFFIX);
     int fd = open_below(folder, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    bool same = fd >= 0 && read(fd, has, sizeof has - 1) > 0 && strcmp(has, note) == 0;
     shut(&fd);
-    char *noted = got > 0 ? strchr(text, '\n') : NULL;
-    return noted && strcmp(noted + 1, name) == 0 &&
-           sscanf(text, "%llu %llu %lld", &noted_size, &inode, &mtime) == 3 &&
-           noted_size == size && inode == of->inode && mtime == of->mtime_ns;
+    free(note);
+    return same;
 }
 
 static int write_note(int folder, const char *name, const struct tree_attributes *of,
                       uint64_t size)
 {
-    char path[PART_NAME];
+    char path[PART_NAME], *note = note_of(name, of, size);
     part_name(path, name, NOTE_SUFFIX);
     unlinkat(folder, path, 0);
     int fd = open_below(folder, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (fd < 0)
-        return -1;
-    int result = dprintf(fd, "%llu %llu %lld\n%s", (unsigned long long)size,
-                         (unsigned long long)of->inode, (long long)of->mtime_ns, name);
-    int error = errno;
-    if (close(fd) < 0 && result >= 0) {
-        result = -1;
-        error = errno;
-    }
-    errno = error;
-    return result < 0 ? -1 : 0;
+    int result = fd < 0 ? -1 : part_write(fd, note, strlen(note), 0);
+    shut(&fd);
+    free(note);
+    return result;
 }
 
 /* Whoever else owns it, or has another name for it, would have a hand in the file. */
@@ -92,44 +87,30 @@ static bool is_at(int fd, int folder, const char *path)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Opens and locks what stands there. -1 with ENOENT: not any more. */
-static int open_old(int folder, const char *path)
+/* Opens and locks what stands there, or a new one if it may `create` that; what is not
+ * ours, or was about to get its name when its rdcp died, is removed. -1 with errno. */
+static int open_locked(int folder, const char *path, int create)
 {
     struct stat state;
-    if (fstatat(folder, path, &state, AT_SYMLINK_NOFOLLOW) < 0)
-        return -1;
-    int fd = -1;
-    errno = EACCES;
-    if (is_ours(&state))
-        fd = open_below(folder, path, O_RDWR | O_NONBLOCK | O_NOCTTY, 0);
-    if (fd < 0) {
-        if (errno == EACCES && unlinkat(folder, path, 0) == 0)
-            errno = ENOENT;
-        return -1;
-    }
-    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    /* Whoever had the lock may have published the file meanwhile. */
-    if (locked && is_at(fd, folder, path))
-        return fd;
-    errno = locked ? ENOENT : errno == EWOULDBLOCK ? EBUSY : errno;
-    shut(&fd);
-    return -1;
-}
-
-static int open_locked(int folder, const char *path)
-{
     for (int i = 0; i < TRIES; i++) {
-        int fd = open_below(folder, path, O_RDWR | O_CREAT | O_EXCL, 0600);
-        if (fd < 0 && errno == EEXIST && (fd = open_old(folder, path)) < 0) {
-            if (errno == ENOENT)
-                continue;
+        bool there = fstatat(folder, path, &state, AT_SYMLINK_NOFOLLOW) == 0;
+        bool odd = there && !is_ours(&state);
+        int fd = odd ? -1 : open_below(folder, path, O_RDWR | create, 0600);
+        if (fd < 0 && (odd || errno == EACCES) && there) {
+            if (unlinkat(folder, path, 0) < 0)
+                return -1;
+            continue;
+        }
+        if (fd < 0)
+            return -1;
+        if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+            errno = errno == EWOULDBLOCK ? EBUSY : errno;
+            shut(&fd);
             return -1;
         }
-        if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (is_at(fd, folder, path))
             return fd;
-        errno = errno == EWOULDBLOCK ? EBUSY : errno;
-        shut(&fd);
-        return -1;
+        shut(&fd); /* whoever had the lock has given it its name meanwhile */
     }
     errno = EEXIST;
     return -1;
@@ -151,9 +132,7 @@ int part_resume(int folder, const char *name, const struct tree_attributes *of,
     char path[PART_NAME];
     struct stat state;
     part_name(path, name, PART_SUFFIX);
-    if (fstatat(folder, path, &state, AT_SYMLINK_NOFOLLOW) < 0)
-        return -1;
-    int fd = open_old(folder, path);
+    int fd = open_locked(folder, path, 0);
     if (fd >= 0 && has_note(folder, name, of, size) && fstat(fd, &state) == 0 &&
         (uint64_t)state.st_size <= size) {
         *from = (uint64_t)state.st_size;
@@ -168,14 +147,8 @@ int part_open(int folder, const char *name, const struct tree_attributes *of,
 {
     char path[PART_NAME];
     part_name(path, name, PART_SUFFIX);
-    int fd = open_locked(folder, path);
-    bool old = fd >= 0 && lseek(fd, 0, SEEK_END) > 0;
-    if (old && size < PART_LEAST) {
-        part_name(path, name, NOTE_SUFFIX); /* of a file that was longer */
-        unlinkat(folder, path, 0);
-        part_name(path, name, PART_SUFFIX);
-    }
-    if (fd >= 0 && (!old || ftruncate(fd, 0) == 0) &&
+    int fd = open_locked(folder, path, O_CREAT);
+    if (fd >= 0 && (lseek(fd, 0, SEEK_END) == 0 || ftruncate(fd, 0) == 0) &&
         (size < PART_LEAST || write_note(folder, name, of, size) == 0))
         return fd;
     *why = reason(path, errno);
@@ -214,69 +187,34 @@ int part_name_it(int fd, int folder, const char *name)
     return linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
 }
 
-int part_publish(int folder, const char *name, uint64_t size)
+int part_publish(int folder, const char *name)
 {
-    char path[PART_NAME];
-    part_name(path, name, PART_SUFFIX);
-    if (renameat(folder, path, folder, name) < 0)
-        return -1;
-    part_name(path, name, NOTE_SUFFIX);
-    if (size >= PART_LEAST)
-        unlinkat(folder, path, 0);
-    return 0;
+    char part[PART_NAME], note[PART_NAME];
+    part_name(part, name, PART_SUFFIX);
+    part_name(note, name, NOTE_SUFFIX);
+    int result = renameat(folder, part, folder, name), error = errno;
+    if (result < 0)
+        unlinkat(folder, part, 0);
+    unlinkat(folder, note, 0);
+    errno = error;
+    return result;
 }
 
-/* The entry of the folder is a part or a note. */
-static void tidy(int folder, const char *entry, bool part)
+void part_tidy(int folder, const char *entry)
 {
     struct stat state;
-    int fd = part ? open_old(folder, entry) : -1;
-    char own[PART_NAME];
-    if (!part) { /* a note without its part */
+    if (ends_in(entry, NOTE_SUFFIX)) { /* one without its part */
+        char part[PART_NAME];
         size_t stem = strlen(entry) - strlen(NOTE_SUFFIX);
-        snprintf(own, sizeof own, "%.*s%s", (int)stem, entry, PART_SUFFIX);
-        if (fstatat(folder, own, &state, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+        snprintf(part, sizeof part, "%.*s%s", (int)stem, entry, PART_SUFFIX);
+        if (fstatat(folder, part, &state, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
             unlinkat(folder, entry, 0);
-    } else if (fd >= 0) {
+        return;
+    }
+    int fd = open_locked(folder, entry, 0);
+    if (fd >= 0)
         unlinkat(folder, entry, 0);
-        close(fd);
-    }
-}
-
-bool part_find(int folder, bool remove)
-{
-    bool found = false;
-    for (int parts = 1; parts >= 0; parts--) {
-        int fd = open_below(folder, ".", O_RDONLY | O_DIRECTORY, 0);
-        DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-        struct dirent *entry;
-        while (entries && (entry = readdir(entries))) {
-            bool part = ends_in(entry->d_name, PART_SUFFIX);
-            if (!part && !ends_in(entry->d_name, NOTE_SUFFIX))
-                continue;
-            found = true;
-            if (remove && part == parts)
-                tidy(folder, entry->d_name, part);
-        }
-        if (entries)
-            closedir(entries);
-        else if (fd >= 0)
-            close(fd);
-        if (!remove)
-            break;
-    }
-    return found;
-}
-
-/* What stands as a part gets its name. */
-static int rename_part(int folder, const char *path, const char *name)
-{
-    if (renameat(folder, path, folder, name) == 0)
-        return 0;
-    int error = errno;
-    unlinkat(folder, path, 0);
-    errno = error;
-    return -1;
+    shut(&fd);
 }
 
 int part_link(int folder, const char *name, const char *target, char **why)
@@ -284,13 +222,12 @@ int part_link(int folder, const char *name, const char *target, char **why)
     char path[PART_NAME];
     part_drop(folder, name);
     part_name(path, name, PART_SUFFIX);
-    if (symlinkat(target, folder, path) < 0) {
+    if (symlinkat(target, folder, path) < 0)
         *why = reason(path, errno);
-        return -1;
-    }
-    if (rename_part(folder, path, name) == 0)
+    else if (part_publish(folder, name) < 0)
+        *why = text_of("%m");
+    else
         return 0;
-    *why = text_of("%m");
     return -1;
 }
 
@@ -299,8 +236,7 @@ int part_hard(int from, const char *first, int folder, const char *name)
     char path[PART_NAME];
     part_drop(folder, name);
     part_name(path, name, PART_SUFFIX);
-    return linkat(from, first, folder, path, 0) < 0 ? -1
-                                                    : rename_part(folder, path, name);
+    return linkat(from, first, folder, path, 0) < 0 ? -1 : part_publish(folder, name);
 }
 
 void part_drop(int folder, const char *name)

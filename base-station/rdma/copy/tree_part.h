@@ -5,8 +5,7 @@
  *   NAME
  *
  * Where such a name is too long a checksum stands in it for NAME. */
-#ifndef TREE_PART_H
-#define TREE_PART_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,13 +38,14 @@ int part_write(int fd, const void *bytes, size_t length, uint64_t offset);
 /* Names it, if nothing has that name. -1 with errno. */
 int part_name_it(int fd, int folder, const char *name);
 
-/* Gives it its own name, and removes the note. -1 with errno. */
-int part_publish(int folder, const char *name, uint64_t size);
+/* Gives it its own name, or removes it; the note goes in any case. -1 with errno. */
+int part_publish(int folder, const char *name);
 
-/* Are there parts or notes in the folder? Removes those that nobody is writing. */
-bool part_find(int folder, bool remove);
+/* The entry of the folder is a part or a note: removes it, unless somebody is writing it.
+ * A part comes before its note. */
+void part_tidy(int folder, const char *entry);
 
-/* A symbolic link is made as a part, too. -1 as part_open(). */
+/* A symbolic link is made as a part, too. -1 with a reason to free in `*why`. */
 int part_link(int folder, const char *name, const char *target, char **why);
 
 /* So is another name for the file `first` of the folder `from`. -1 with errno. */
@@ -53,5 +53,3 @@ int part_hard(int from, const char *first, int folder, const char *name);
 
 /* Removes part and note. */
 void part_drop(int folder, const char *name);
-
-#endif

@@ -1,8 +1,8 @@
 /* How far a copy is: see tree_progress.h. */
 #include "tree_progress.h"
 
-#include <dirent.h>
-#include <fcntl.h>
+#include <errno.h>
+#include <fts.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "leash_work.h"
 #include "stats.h"
+#include "tree_io.h"
 #include "tree_part.h"
-
-enum { DEPTH_MOST = 64 }; /* of open folders; the copy needs as many again */
 
 bool tree_target_is(const struct tree_target *target, const struct stat *state)
 {
-    return target->here && state->st_dev == target->device &&
+    return target->inode && state->st_dev == target->device &&
            state->st_ino == target->inode;
 }
 
@@ -30,77 +28,64 @@ static void show(struct tree_progress *progress)
     progress->shown_us = now;
     uint64_t moved = atomic_load(&progress->moved), done = atomic_load(&progress->done);
     int64_t total = progress->counted ? (int64_t)progress->total : -1;
-    if (progress->options->json && total >= 0)
-        fprintf(stderr, "{\"moved\": %llu, \"done\": %llu, \"total\": %lld}\n",
-                (unsigned long long)moved, (unsigned long long)done, (long long)total);
-    else if (progress->options->json)
-        fprintf(stderr, "{\"moved\": %llu, \"done\": %llu}\n",
-                (unsigned long long)moved, (unsigned long long)done);
-    else
+    if (!progress->options->json) {
         stats_show(moved, done, total, now - progress->start_us);
-}
-
-static int count_folder(struct tree_progress *progress, int fd, int depth);
-
-/* Counts what the source's walk() would copy. -1: it is not to be known. */
-static int count_name(struct tree_progress *progress, int folder, const char *name,
-                      bool follow, int depth)
-{
-    struct stat state;
-    int no_link = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-    if (atomic_load(&progress->over))
-        return -1;
-    show(progress);
-    if (fstatat(folder, name, &state, no_link) < 0)
-        return 0;
-    if (S_ISREG(state.st_mode))
-        progress->total += (uint64_t)state.st_size;
-    if (!S_ISDIR(state.st_mode) || !progress->options->recursive ||
-        tree_target_is(&progress->target, &state))
-        return 0;
-    if (depth == DEPTH_MOST)
-        return -1;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-                                      (follow ? 0 : O_NOFOLLOW));
-    return fd < 0 ? 0 : count_folder(progress, fd, depth + 1);
-}
-
-/* Closes `fd`. */
-static int count_folder(struct tree_progress *progress, int fd, int depth)
-{
-    DIR *folder = fdopendir(fd);
-    struct dirent *entry;
-    int result = 0;
-    if (!folder) {
-        close(fd);
-        return 0;
+        return;
     }
-    while (result == 0 && (entry = readdir(folder)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            !part_is(entry->d_name))
-            result = count_name(progress, fd, entry->d_name, false, depth);
-    closedir(folder);
+    fprintf(stderr, "{\"moved\": %llu, \"done\": %llu", (unsigned long long)moved,
+            (unsigned long long)done);
+    if (total >= 0)
+        fprintf(stderr, ", \"total\": %lld", (long long)total);
+    fputs("}\n", stderr);
+}
+
+/* Is it, and what is below it, not copied? As the source's walk() has it. */
+static bool passed_over(const struct tree_progress *progress, const FTSENT *entry,
+                        size_t skip)
+{
+    bool folder = entry->fts_info == FTS_D;
+    return (folder && (!progress->options->recursive ||
+                       tree_target_is(&progress->target, entry->fts_statp))) ||
+           (entry->fts_level > 0 &&
+            (part_is(entry->fts_name) ||
+             tree_excluded(progress->options, entry->fts_path + skip, folder)));
+}
+
+/* Counts what one source has. -1: it is not to be known. */
+static int count_source(struct tree_progress *progress, const char *given)
+{
+    char *name = leash_work_file(given);
+    size_t length = strlen(name);
+    bool follow = !progress->options->recursive || name[length - 1] == '/';
+    FTS *walk = fts_open((char *[]){name, NULL},
+                         FTS_PHYSICAL | FTS_NOCHDIR | (follow ? FTS_COMFOLLOW : 0), NULL);
+    FTSENT *entry;
+    int result = 0;
+    while (walk && result == 0 && (entry = fts_read(walk))) {
+        if (atomic_load(&progress->over) || entry->fts_errno == ENAMETOOLONG)
+            result = -1;
+        else if (entry->fts_info == FTS_D || entry->fts_info == FTS_F) {
+            if (passed_over(progress, entry, length + (name[length - 1] != '/')))
+                fts_set(walk, entry, FTS_SKIP);
+            else if (entry->fts_info == FTS_F)
+                progress->total += (uint64_t)entry->fts_statp->st_size;
+        }
+        show(progress);
+    }
+    if (walk)
+        fts_close(walk);
+    free(name);
     return result;
-}
-
-static void count_all(struct tree_progress *progress)
-{
-    int result = 0;
-    for (size_t i = 0; i < progress->count && result == 0; i++) {
-        char *name = leash_work_file(progress->names[i]);
-        bool slash = name[strlen(name) - 1] == '/';
-        result =
-            count_name(progress, AT_FDCWD, name, !progress->options->recursive || slash, 0);
-        free(name);
-    }
-    progress->counted = result == 0 && !progress->options->exclude.count;
 }
 
 static void *run(void *argument)
 {
     struct tree_progress *progress = argument;
     struct pollfd woken = {progress->wake_fd, POLLIN, 0};
-    count_all(progress);
+    int result = 0;
+    for (size_t i = 0; i < progress->count && result == 0; i++)
+        result = count_source(progress, progress->names[i]);
+    progress->counted = result == 0;
     while (!atomic_load(&progress->over)) {
         show(progress);
         poll(&woken, 1, STATS_EACH_MS);

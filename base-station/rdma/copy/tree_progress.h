@@ -1,7 +1,6 @@
 /* How far a copy is, for who sits at a terminal: bytes, rate, share and time left. What
  * there is to copy is counted by a thread of its own, so that the copy begins at once. */
-#ifndef TREE_PROGRESS_H
-#define TREE_PROGRESS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,8 +12,7 @@
 
 /* Where a copy goes, if that is on this machine: nothing there is copied. */
 struct tree_target {
-    bool here;
-    uint64_t device, inode;
+    uint64_t device, inode; /* 0: it is on another */
 };
 
 bool tree_target_is(const struct tree_target *target, const struct stat *state);
@@ -47,5 +45,3 @@ void tree_progress_at(struct tree_progress *progress, uint64_t done, uint64_t mo
 /* Takes the line away, for another. */
 void tree_progress_clear(const struct tree_progress *progress);
 void tree_progress_close(struct tree_progress *progress);
-
-#endif

@@ -1,6 +1,5 @@
 /* The sides of one copy of rdcp: its source and its sink. */
-#ifndef TREE_SIDES_H
-#define TREE_SIDES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,8 +27,3 @@ struct rdcp_options {
 int tree_source(const struct rdcp_options *options, char **names, size_t count);
 int tree_sink(const struct rdcp_options *options, const char *target, char **names,
               size_t count);
-
-/* Is it one of --exclude's? `path` is below the source, `name` its last component. */
-bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder);
-
-#endif

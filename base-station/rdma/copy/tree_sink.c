@@ -14,6 +14,38 @@
 #include "descriptors.h"
 #include "tree_part.h"
 
+void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
+                        const char *name, const char *what)
+{
+    char *path = tree_folder_path(folder, name);
+    tree_error(&sink->errors, *path ? path : sink->target, what);
+    free(path);
+}
+
+void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
+                        const char *name, struct tree_lost lost)
+{
+    if (!lost.what)
+        return;
+    char *text = text_of("arrived, but its %s could not be kept: %s", lost.what,
+                         strerror(lost.error));
+    tree_sink_complain(sink, folder, name, text);
+    free(text);
+}
+
+const char *tree_sink_name(const struct sink *sink, const struct tree_record *record)
+{
+    return sink->in == sink->top && sink->rename ? sink->rename : record->name;
+}
+
+void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
+                        const char *name, const struct stat *state)
+{
+    tree_made_add(&sink->made, state, 0);
+    if (sink->options->manifest && S_ISREG(state->st_mode))
+        words_add_text(&sink->manifest.paths, tree_folder_path(folder, name));
+}
+
 /* A source that was asked for `notes` must not send `.bashrc`. */
 static bool asked_for(struct sink *sink, const char *name)
 {
@@ -29,40 +61,25 @@ static bool asked_for(struct sink *sink, const char *name)
     return sink->asked_count == 0;
 }
 
-static int take_enter(struct sink *sink, const struct tree_record *record)
+static const char *take_enter(struct sink *sink, const struct tree_record *record)
 {
-    const char *name = tree_sink_name(sink, record), *why;
-    struct stat state;
     if (++sink->depth > TREE_DEPTH_MOST + 1)
-        return tree_sink_refuse("more folders within each other than this rdcp sends");
-    if (!*name && sink->in != &sink->top)
-        return tree_sink_refuse("a folder below DST without a name");
-    struct tree_folder *folder =
-        tree_folder_enter(sink->in, name, &record->attributes, sink->options, &why);
-    folder->xattrs = sink->xattrs;
-    sink->xattrs = NULL;
-    if (!why && folder->fd >= 0 && fstat(folder->fd, &state) == 0 &&
-        tree_sink_is_one(sink, record->attributes.device, record->attributes.inode,
-                         &state)) {
-        why = "source and target are the same directory";
-        close(folder->fd);
-        folder->fd = -1; /* what is in it is passed over */
-    }
-    if (why)
-        tree_sink_complain(sink, sink->in, name, why);
-    sink->in = folder;
-    return 0;
+        return "more folders within each other than this rdcp sends";
+    if (!*tree_sink_name(sink, record) && sink->in != sink->top)
+        return "a folder below DST without a name";
+    tree_folder_enter(sink, record);
+    return NULL;
 }
 
-static int take_leave(struct sink *sink)
+static const char *take_leave(struct sink *sink)
 {
     if (!sink->depth)
-        return tree_sink_refuse("it leaves a folder that it did not enter");
+        return "it leaves a folder that it did not enter";
     struct tree_folder *folder = sink->in;
     sink->in = folder->up;
     sink->depth--;
-    tree_sink_leave(sink, folder);
-    return 0;
+    tree_folder_leave(sink, folder);
+    return NULL;
 }
 
 static bool same_link(const struct tree_folder *folder, const char *name,
@@ -84,8 +101,9 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     if (folder->fd < 0)
         return;
     memcpy(target, record->bytes, record->length);
-    tree_sink_one_by_one(sink);
-    const char *why = tree_sink_in_the_way(sink, folder, name, to, record, &state);
+    if (sink->options->many)
+        tree_file_written(sink);
+    const char *why = tree_in_the_way(sink, folder, name, to, record, &state);
     bool there = !why && same_link(folder, name, target);
     if (sink->options->dry_run && !why)
         return;
@@ -94,145 +112,152 @@ static void take_link(struct sink *sink, const struct tree_record *record)
         free(no_part);
         return;
     }
+    struct tree_lost lost = {0};
     if (utimensat(folder->fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-        tree_sink_not_kept(sink, folder, name, "time", errno);
+        lost = (struct tree_lost){"time", errno};
     if (sink->options->archive &&
         fchownat(folder->fd, name, to->uid, to->gid, AT_SYMLINK_NOFOLLOW) < 0)
-        tree_sink_not_kept(sink, folder, name, "owner", errno);
+        lost = (struct tree_lost){"owner", errno};
+    tree_sink_not_kept(sink, folder, name, lost);
     if (fstatat(folder->fd, name, &state, AT_SYMLINK_NOFOLLOW) == 0)
         tree_sink_remember(sink, folder, name, &state);
-    sink->files += !there;
+    sink->count += !there;
     sink->had += there;
 }
 
-static int take_hard(struct sink *sink, const struct tree_record *record)
+static const char *take_start(struct sink *sink, const struct tree_record *record)
 {
-    struct tree_folder *folder = sink->in;
-    const char *name = tree_sink_name(sink, record);
-    struct stat state;
-    static const struct tree_attributes nobody;
-    if (folder->fd < 0)
-        return 0;
-    tree_sink_one_by_one(sink);
-    const char *why = tree_sink_in_the_way(sink, folder, name, &nobody, NULL, &state);
-    if (why && !tree_made_find(&sink->made, &state)) {
-        tree_sink_complain(sink, folder, name, why);
-        return 0;
-    }
-    if (sink->options->dry_run)
-        return 0;
-    if (tree_links_take(&sink->links, record->number, sink->base.fd, folder, name,
-                        &sink->errors) < 0)
-        return tree_sink_refuse("a hard link to a file that it did not announce");
-    return 0;
-}
-
-static int take_start(struct sink *sink, const struct tree_record *record)
-{
-    char *id = boot_id();
     struct tree_record target = {.kind = TREE_TARGET};
-    struct tree_base base;
     struct stat state;
-    sink->started = tree_starts(record);
-    sink->source_here = sink->started && id && record->length == strlen(id) &&
+    if (record->kind != TREE_START)
+        return "it does not say its version: install the same release on both machines";
+    if (record->version != TREE_VERSION) {
+        fprintf(stderr, "rdcp: the stream is version %u, this rdcp knows %d: install the "
+                        "same release on both machines\n",
+                (unsigned)record->version, TREE_VERSION);
+        return "";
+    }
+    char *id = boot_id();
+    sink->started = true;
+    sink->source_here = id && record->length == strlen(id) &&
                         memcmp(id, record->bytes, record->length) == 0;
-    target.bytes = (const uint8_t *)id;
-    target.length = id ? (uint32_t)strlen(id) : 0;
-    if (tree_base_open(&base, sink->target, !sink->options->many, true) == 0 &&
-        fstat(base.fd, &state) == 0) {
+    free(id);
+    tree_folder_top(sink);
+    if (sink->source_here && sink->top->fd >= 0 && fstat(sink->top->fd, &state) == 0) {
         target.device = state.st_dev;
         target.inode = state.st_ino;
     }
-    tree_base_close(&base);
-    int result = sink->started ? tree_write(&sink->line, &target) : -1;
-    free(id);
-    return result;
+    tree_write(&sink->line, &target);
+    return NULL;
 }
 
-static int find_base(struct sink *sink, bool folder)
+/* The first name at the top: can it go there? */
+static const char *find_top(struct sink *sink, bool folder)
 {
-    if (tree_base_open(&sink->base, sink->target, !sink->options->many, folder) < 0) {
-        tree_sink_complain(sink, NULL, "", strerror(errno));
-        return -1;
+    int error = sink->no_top;
+    if (sink->rename && !*sink->rename && !folder) { /* it goes into DST */
+        free(sink->rename);
+        sink->rename = NULL;
     }
-    sink->top = (struct tree_folder){.fd = sink->base.fd, .uses = 1, .had_parts = true};
-    if (sink->base.rename && folder) /* its paths are from DST, which is its copy */
-        sink->manifest.skip = strlen(sink->base.rename);
-    return 0;
+    if (!error && sink->slash && !folder)
+        error = ENOTDIR;
+    if (sink->rename && *sink->rename && folder) /* paths are from DST, which is its copy */
+        sink->manifest.skip = strlen(sink->rename) + 1;
+    sink->found = true;
+    if (error)
+        tree_sink_complain(sink, NULL, "", strerror(error));
+    return error ? "" : NULL;
 }
 
-/* Takes one record; -1, and has said why, if it has no place here. */
-static int take(struct sink *sink, const struct tree_record *record)
+/* What has a name. */
+static const char *take_named(struct sink *sink, const struct tree_record *record)
 {
-    enum tree_kind kind = record->kind;
-    bool first = kind == TREE_FILE || kind == TREE_ENTER || kind == TREE_LINK ||
-                 kind == TREE_HARD;
-    if (!sink->started)
-        return take_start(sink, record);
-    if (first && sink->in == &sink->top && !asked_for(sink, record->name)) {
+    const char *why = NULL;
+    if (sink->in == sink->top && !asked_for(sink, record->name)) {
         tree_sink_complain(sink, NULL, record->name,
                            "nobody asked for it: nothing more is taken");
-        return -1;
+        return "";
     }
-    if (first && sink->base.fd < 0 && find_base(sink, kind == TREE_ENTER) < 0)
-        return -1;
-    if ((sink->body != NULL) != (kind == TREE_DATA || kind == TREE_WHOLE))
-        return tree_sink_refuse("a record where it does not belong");
-    if (first && sink->options->delete && sink->in != &sink->top)
-        bytes_add(&sink->in->seen, record->name, strlen(record->name) + 1);
-    switch (kind) {
+    if (!sink->found)
+        why = find_top(sink, record->kind == TREE_ENTER);
+    if (why)
+        return why;
+    if (sink->options->delete && sink->in != sink->top)
+        words_add(&sink->in->seen, record->name);
+    switch (record->kind) {
     case TREE_ENTER: return take_enter(sink, record);
-    case TREE_LEAVE: return take_leave(sink);
     case TREE_FILE: return tree_file_take(sink, record);
-    case TREE_LINK: take_link(sink, record); return 0;
-    case TREE_HARD: return take_hard(sink, record);
-    case TREE_XATTR: tree_xattr_take(&sink->xattrs, record); return 0;
-    case TREE_SUM: return tree_file_sum(sink, record);
+    case TREE_HARD: return tree_links_take(sink, record);
+    default: take_link(sink, record); return NULL;
+    }
+}
+
+/* Takes one record. NULL, or why it has no place here; "": that has been said. */
+static const char *take(struct sink *sink, const struct tree_record *record)
+{
+    if (!sink->started)
+        return take_start(sink, record);
+    bool of_body = record->kind >= TREE_DATA && record->kind <= TREE_BROKEN;
+    if ((sink->body != NULL) != of_body)
+        return "a record where it does not belong";
+    switch (record->kind) {
+    case TREE_ENTER:
+    case TREE_FILE:
+    case TREE_LINK:
+    case TREE_HARD: return take_named(sink, record);
+    case TREE_LEAVE: return take_leave(sink);
+    case TREE_XATTR: tree_xattr_take(&sink->xattrs, record); return NULL;
     case TREE_BODY: return tree_file_body(sink, record);
     case TREE_DATA: return tree_file_data(sink, record);
-    case TREE_WHOLE: return tree_file_whole(sink, record);
+    case TREE_WHOLE:
+    case TREE_BROKEN: tree_file_whole(sink, record); return NULL;
     case TREE_END:
         if (sink->depth)
-            return tree_sink_refuse("it ends within a folder");
+            return "it ends within a folder";
         sink->errors += record->errors;
         sink->ended = true;
-        return tree_file_written(sink, true);
-    default: return tree_sink_refuse("a record of another kind of stream");
+        tree_file_written(sink);
+        return NULL;
+    default: return "a record of another kind of stream";
     }
 }
 
 static void take_all(struct sink *sink)
 {
     struct tree_record record = {0};
-    const char *why = "";
-    int got = 0;
-    while (!sink->ended) {
-        got = tree_next(&sink->line, &record, false, &why);
+    const char *why = NULL;
+    while (!sink->ended && !why && !sink->line.lost) {
+        int got = tree_next(&sink->line, &record, false, &why);
         if (got == 0) {
-            if ((!sink->body && tree_file_written(sink, true) < 0) ||
-                tree_file_answers(sink) < 0)
-                return;
+            if (!sink->body)
+                tree_file_written(sink);
+            tree_file_answers(sink);
             got = tree_next(&sink->line, &record, true, &why);
         }
-        if (got <= 0 || take(sink, &record) < 0)
-            break;
+        if (got > 0)
+            why = take(sink, &record);
+        else if (got == 0)
+            why = "it ends before its end";
     }
-    if (got <= 0)
-        tree_sink_refuse(got < 0 ? why : "it ends before its end");
+    if (why && *why)
+        fprintf(stderr, "rdcp: the stream: %s\n", why);
+    sink->ended &= !sink->line.lost;
 }
 
 /* What the source does not have: removed if all else went well and --yes was given. */
 static void delete_extra(struct sink *sink)
 {
+    struct words *extra = &sink->extra;
     bool may = sink->options->yes && !sink->errors && !sink->options->dry_run;
-    for (size_t i = 0; i < sink->extra.count; i++) {
-        const char *path = sink->extra.word[i];
-        if (may && tree_remove(sink->base.fd, path) < 0)
-            tree_sink_complain(sink, NULL, path, strerror(errno));
+    if (extra->count)
+        qsort(extra->word, extra->count, sizeof *extra->word, words_by_text);
+    for (size_t i = 0; i < extra->count; i++) {
+        if (may && tree_remove(sink->top->fd, extra->word[i]) < 0)
+            tree_sink_complain(sink, NULL, extra->word[i], strerror(errno));
         else if (!may || sink->options->verbose)
-            tree_say(may ? "deleted" : "would delete", path);
+            tree_say(may ? "deleted" : "would delete", extra->word[i]);
     }
-    if (sink->extra.count && !may && !sink->options->dry_run) {
+    if (extra->count && !may && !sink->options->dry_run) {
         fprintf(stderr, "rdcp: nothing was deleted: %s\n",
                 sink->options->yes ? "not all was copied" : "give --yes to delete these");
         sink->errors++;
@@ -243,75 +268,80 @@ static void conclude(struct sink *sink)
 {
     const struct rdcp_options *options = sink->options;
     struct tree_record bye = {.kind = TREE_BYE}, record;
-    const char *why = "";
-    if (options->delete)
-        delete_extra(sink);
-    if (sink->base.fd >= 0 && !options->no_sync && !options->dry_run &&
-        syncfs(sink->base.fd) < 0)
+    const char *why;
+    delete_extra(sink);
+    if (sink->found && !options->no_sync && !options->dry_run && syncfs(sink->top->fd) < 0)
         tree_sink_complain(sink, NULL, "", strerror(errno));
-    if (options->manifest &&
-        tree_manifest_write(&sink->manifest, sink->base.fd, &sink->errors) < 0)
-        sink->errors++;
+    if (options->manifest)
+        tree_manifest_write(&sink->manifest, sink->top->fd, &sink->errors);
     bye.errors = sink->errors;
-    if (tree_file_answers(sink) < 0 || tree_write(&sink->line, &bye) < 0 ||
-        tree_flush(&sink->line) < 0)
-        sink->ended = false;
-    if (options->back)
-        close(sink->line.out);
-    else
-        close(STDOUT_FILENO);
+    tree_file_answers(sink);
+    tree_write(&sink->line, &bye);
+    tree_flush(&sink->line);
+    sink->ended = !sink->line.lost;
+    close(sink->line.out);
     if (tree_next(&sink->line, &record, true, &why) != 0 && sink->ended) {
-        tree_sink_refuse("it goes on after its end");
+        fprintf(stderr, "rdcp: the stream: it goes on after its end\n");
         sink->ended = false;
     }
+    sink->line.lost = true; /* for what a dry run asked for, and does not get */
 }
 
-int tree_sink(const struct rdcp_options *options, const char *target, char **names,
-              size_t count)
+static void sink_close(struct sink *sink)
 {
-    struct sink *sink = allocated(calloc(1, sizeof *sink));
-    int out = options->back ? LEASH_BACK_FD : STDOUT_FILENO;
-    signal(SIGPIPE, SIG_IGN);
-    tree_hash_open(&sink->hash, options->sha256);
-    sink->options = options;
-    sink->target = target;
-    sink->asked = names;
-    sink->asked_count = count;
-    sink->base.fd = -1;
-    sink->in = &sink->top;
-    umask(0);
-    tree_more_files();
-    tree_line_open(&sink->line, STDIN_FILENO, out);
-    tree_crew_open(&sink->crew, options);
-    if (options->verbose && !opens_below())
-        fprintf(stderr, "rdcp: no openat2 in this kernel (Linux 5.6 has it): names are "
-                        "opened one by one, through no symbolic link\n");
-    take_all(sink);
-    if (sink->ended)
-        conclude(sink);
-    sink->cut = !sink->ended;
-    tree_file_drop(sink);
-    while (sink->depth)
-        take_leave(sink);
     tree_crew_close(&sink->crew);
-    if (options->json || options->verbose)
-        fprintf(stderr,
-                options->json
-                    ? "{\"files\": %llu, \"bytes\": %llu, \"there_already\": %llu, "
-                      "\"errors\": %llu}\n"
-                    : "rdcp: %llu files, %llu bytes, %llu there already\n",
-                (unsigned long long)sink->files, (unsigned long long)sink->bytes,
-                (unsigned long long)sink->had, (unsigned long long)sink->errors);
-    int status = !sink->ended ? 1 : sink->errors ? TREE_SOME_FAILED : 0;
     tree_xattr_close(&sink->xattrs);
-    tree_base_close(&sink->base);
+    if (sink->top)
+        tree_folder_leave(sink, sink->top);
+    free(sink->rename);
     tree_made_close(&sink->made);
-    tree_links_close(&sink->links);
+    tree_links_close(sink);
     words_close(&sink->manifest.paths);
     words_close(&sink->extra);
     tree_hash_close(&sink->hash);
     bytes_close(&sink->line.input);
     bytes_close(&sink->line.output);
     free(sink);
+}
+
+static void tell(const struct sink *sink)
+{
+    const char *text = sink->options->json
+                           ? "{\"files\": %llu, \"bytes\": %llu, \"there_already\": %llu, "
+                             "\"errors\": %llu}\n"
+                           : "rdcp: %llu files, %llu bytes, %llu there already\n";
+    if (sink->options->json || sink->options->verbose)
+        fprintf(stderr, text, (unsigned long long)sink->count,
+                (unsigned long long)sink->bytes, (unsigned long long)sink->had,
+                (unsigned long long)sink->errors);
+}
+
+int tree_sink(const struct rdcp_options *options, const char *target, char **names,
+              size_t count)
+{
+    struct sink *sink = allocated(calloc(1, sizeof *sink));
+    signal(SIGPIPE, SIG_IGN);
+    umask(0);
+    tree_more_files();
+    tree_hash_open(&sink->hash, options->sha256);
+    tree_line_open(&sink->line, STDIN_FILENO,
+                   options->back ? LEASH_BACK_FD : STDOUT_FILENO);
+    sink->options = options;
+    sink->target = target;
+    sink->asked = names;
+    sink->asked_count = count;
+    if (tree_crew_open(&sink->crew, tree_file_make, options) == 0)
+        take_all(sink);
+    else
+        fprintf(stderr, "rdcp: cannot start a thread: %m\n");
+    if (sink->ended)
+        conclude(sink);
+    sink->cut = !sink->ended;
+    tree_file_drop(sink);
+    while (sink->depth)
+        take_leave(sink);
+    tell(sink);
+    int status = !sink->ended ? 1 : sink->errors ? TREE_SOME_FAILED : 0;
+    sink_close(sink);
     return status;
 }

@@ -1,29 +1,54 @@
-/* What makes files and trees below DST: tree_sink.c takes the stream, tree_file.c the files
- * in it, tree_target.c knows what stands there. */
-#ifndef TREE_SINK_H
-#define TREE_SINK_H
+/* What makes files and trees below DST: tree_sink.c takes the stream, tree_folder.c knows
+ * the folders and what stands in them, tree_file.c the files, tree_links.c their other
+ * names. */
+#pragma once
 
+#include "tree_attributes.h"
 #include "tree_crew.h"
-#include "tree_folder.h"
 #include "tree_hash.h"
 #include "tree_io.h"
+#include "tree_manifest.h"
 #include "tree_sides.h"
 
-struct job { /* a file that was announced, until its last answer */
-    struct tree_small small; /* as threads write it */
-    uint64_t number, size, from, links;
+struct tree_folder { /* open until the last file in it is settled */
+    struct tree_folder *up; /* NULL: where the names at the top go */
+    int fd;                 /* -1: nothing can go in */
+    unsigned uses;          /* folders and files within, and the stream while it is in it */
+    bool absent;            /* in a dry run: it would be made */
+    bool made;              /* it was not there: nor is what comes into it */
+    struct tree_attributes attributes;
+    struct tree_xattr *xattrs;
+    struct words seen; /* of --delete: each name that came */
+    char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
+};
+
+enum tree_state {
+    FILE_ASKED, /* for its body */
+    FILE_BEGUN, /* the body comes, and goes: */
+    FILE_COMPARED, /* nowhere: it is there already, if the hash is the same */
+    FILE_IN_MEMORY,
+    FILE_IN_PART,
+    FILE_NOWHERE, /* it was given up */
+    FILE_GIVEN,   /* to a thread */
+};
+
+struct tree_file { /* that was announced, until its last answer */
+    uint64_t number, size, links;
+    uint64_t from; /* where the body that was asked for begins */
     struct tree_folder *folder;
     struct tree_attributes attributes;
     struct tree_xattr *xattrs;
-    int fd; /* of its part, locked; -1: not yet, or given up */
+    enum tree_state state;
     int tries;
     bool replaces; /* something had its name */
-    bool sum; /* not its body, but its sum is to come */
+    bool held;     /* its part was open when the body was asked for */
+    int fd;        /* of its part, locked; -1: not yet, or given up */
+    struct bytes content;
+    int error; /* what came of it in a thread; 0: it has its name */
+    struct tree_lost lost;
+    struct stat stat;
     char name[];
 };
-
-/* Where the body being received goes. */
-enum tree_body { BODY_BEGUN, BODY_IN_MEMORY, BODY_IN_PART, BODY_NOWHERE };
 
 struct sink {
     const struct rdcp_options *options;
@@ -31,71 +56,78 @@ struct sink {
     char **asked; /* the sources; what the stream has at its top is called as they are */
     size_t asked_count, asked_at; /* where the last one was found */
     struct tree_line line;
-    struct tree_base base;   /* where the names at the top go */
-    struct tree_folder top;  /* the same, as a folder */
-    struct tree_folder *in;  /* where the stream is */
+    struct tree_folder *top, *in; /* where the stream is */
     int depth;
-    struct job *jobs[TREE_WINDOW];
+    char *rename;   /* what the one source is called; "" = DST is its copy, which a run
+                       before began; NULL = it is called as it is */
+    bool slash;     /* behind the name that is to come: only a folder can have it */
+    int no_top;     /* errno; why there is no `top` */
+    struct tree_file *files[TREE_WINDOW];
     uint64_t next; /* number of a file */
     struct tree_record run; /* an answer that more files may have */
     unsigned due;           /* files with an answer that has not gone out */
-    struct job *body;       /* the one being received */
-    uint64_t body_size;
-    enum tree_body body_at;
+    struct tree_file *body; /* the one being received */
     struct tree_crew crew;
     struct tree_hash hash;
     struct tree_xattr *xattrs; /* of what comes next */
     size_t held; /* parts that are open from the answer to their body */
     struct tree_made made;
-    struct tree_links links;
+    struct tree_links *links;
+    size_t links_count;
     struct tree_manifest manifest;
     struct words extra; /* of --delete */
-    uint64_t errors, files, bytes, had;
-    bool started, ended;
+    uint64_t errors, count, bytes, had;
+    bool started, found, ended;
     bool cut; /* the stream ended before its end */
     bool source_here; /* on this machine: what it has may be what stands here */
 };
 
-/* Of DST. What returns -1 has said why. */
+/* Says on stderr what is wrong about a name in the folder (NULL: at the top); counts it. */
 void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
                         const char *name, const char *what);
-int tree_sink_refuse(const char *why);
 void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const char *what, int error);
-void tree_sink_leave(struct sink *sink, struct tree_folder *folder);
+                        const char *name, struct tree_lost lost);
 const char *tree_sink_name(const struct sink *sink, const struct tree_record *record);
-
-/* Is `state` what the source has as this? */
-bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
-                      const struct stat *state);
-
-/* Is what has the name something that this may take the place of? `state` without an
- * inode: there is nothing. */
-const char *tree_sink_in_the_way(struct sink *sink, const struct tree_folder *folder,
-                                 const char *name, const struct tree_attributes *own,
-                                 const struct tree_record *link, struct stat *state);
-
-/* Of several sources two may have one name: what the threads are at is waited for, before
- * anything takes the place of what has a name. */
-void tree_sink_one_by_one(struct sink *sink);
 
 /* It has its name now, or had it before. */
 void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
                         const char *name, const struct stat *state);
 
-/* Of the files. */
-int tree_file_answers(struct sink *sink); /* those that are due go out */
-int tree_file_take(struct sink *sink, const struct tree_record *record);
-int tree_file_sum(struct sink *sink, const struct tree_record *record);
-int tree_file_body(struct sink *sink, const struct tree_record *record);
-int tree_file_data(struct sink *sink, const struct tree_record *record);
-int tree_file_whole(struct sink *sink, const struct tree_record *record);
+/* What takes a record returns why it has no place here, or NULL. */
 
-/* Settles what the threads have written; if it `waits`, all that they were given. 1: some
- * was; 0: none; -1. */
-int tree_file_written(struct sink *sink, bool waits);
+/* Opens where the names at the top go, as cp decides: into DST if that is a directory,
+ * else beside it, if there is one source. */
+void tree_folder_top(struct sink *sink);
+void tree_folder_enter(struct sink *sink, const struct tree_record *record);
+void tree_folder_leave(struct sink *sink, struct tree_folder *folder); /* ends one use */
+
+/* "a/b/name", from the top; to free. */
+char *tree_folder_path(const struct tree_folder *folder, const char *name);
+
+/* Is what has the name something that this, which the record announces, may not take the
+ * place of? `state` without an inode: there is nothing. */
+const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
+                            const char *name, const struct tree_attributes *own,
+                            const struct tree_record *link, struct stat *state);
+
+/* Removes what `path` names, and all below it, through no link. -1 with errno. */
+int tree_remove(int base, const char *path);
+
+void tree_file_make(void *file, const void *options); /* what the crew does */
+void tree_file_answers(struct sink *sink);            /* those that are due go out */
+void tree_file_written(struct sink *sink); /* settles all that the threads have */
+const char *tree_file_take(struct sink *sink, const struct tree_record *record);
+const char *tree_file_body(struct sink *sink, const struct tree_record *record);
+const char *tree_file_data(struct sink *sink, const struct tree_record *record);
+void tree_file_whole(struct sink *sink, const struct tree_record *record);
 
 /* What was asked for is dropped where there is little of it, else it stays, to go on. */
 void tree_file_drop(struct sink *sink);
 
-#endif
+/* A file of more names is announced: where the first one is. */
+void tree_links_add(struct sink *sink, uint64_t number, const char *name);
+
+/* The first name is there, or will not be. */
+void tree_links_settle(struct sink *sink, uint64_t number, bool placed);
+const char *tree_links_take(struct sink *sink, const struct tree_record *record);
+void tree_links_close(struct sink *sink);

@@ -1,9 +1,5 @@
 /* rdcp --serve-source: walks files and trees and announces them on stdout, and sends what
  * the sink asks for on stdin. See tree.h. */
-#include "descriptors.h"
-#include "tree_sides.h"
-
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,30 +8,37 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leash_work.h"
+#include "descriptors.h"
+#include "tree_attributes.h"
 #include "tree_hash.h"
 #include "tree_io.h"
 #include "tree_part.h"
 #include "tree_progress.h"
+#include "tree_sides.h"
 
 enum { LOOK_EACH = 64 }; /* files announced from one look for answers to the next */
 
 struct folder {
     int fd; /* open while it is walked and while files in it may be asked for */
     unsigned uses;
+    char path[]; /* for messages */
+};
+
+struct entry { /* a source, or what is in one */
+    struct folder *folder; /* NULL: a source itself, which the sink knows as `as` */
+    const char *name, *as;
+    bool follow;
+    int depth;
+    struct stat state;
 };
 
 struct job { /* a file that is announced, until its last answer */
     struct folder *folder;
-    char *name, *path; /* in that folder; for messages. NULL: settled */
-    bool follow;
-    bool sent; /* it counts as passed, though not as settled */
+    char *name; /* in that folder; NULL: settled */
+    bool sent;  /* it counts as passed, though not as settled */
     uint64_t size;
+    uint64_t from; /* where the body that was asked for begins */
     struct tree_attributes attributes;
-};
-
-struct wish { /* what the sink asked for */
-    uint64_t number, from, verdict;
 };
 
 struct source {
@@ -43,7 +46,7 @@ struct source {
     struct tree_line line;
     struct job jobs[TREE_WINDOW];
     uint64_t next, oldest; /* numbers of files */
-    struct wish wishes[TREE_WINDOW];
+    uint64_t wishes[TREE_WINDOW]; /* the numbers of those that the sink asked for */
     uint64_t wished, granted;
     size_t folders; /* that are open */
     struct tree_made links; /* of -H: the numbers of files with more names */
@@ -52,25 +55,43 @@ struct source {
     struct tree_hash hash;
     uint64_t errors, bytes;
     uint64_t passed; /* of bytes in files that are settled */
-    uint8_t *piece;
-    bool lost; /* the sink has left */
 };
 
-static void put(struct source *source, const struct tree_record *record)
+/* "a/b/name"; to free. */
+static char *path_of(const struct folder *folder, const char *name)
 {
-    if (!source->lost && tree_write(&source->line, record) < 0)
-        source->lost = true;
+    if (folder)
+        return text_of("%s%s%s", folder->path, folder->path[0] ? "/" : "", name);
+    char *own = tree_name(name);
+    if (*own)
+        return own;
+    free(own);
+    return allocated(strdup(name));
 }
 
-static void complain(struct source *source, const char *path, const char *what)
+static void complain(struct source *source, const struct folder *folder, const char *name,
+                     const char *what)
 {
+    char *path = path_of(folder, name);
     tree_progress_clear(&source->progress);
     tree_error(&source->errors, path, what);
+    free(path);
+}
+
+static int fd_of(const struct folder *folder)
+{
+    return folder ? folder->fd : AT_FDCWD;
+}
+
+static int open_in(const struct folder *folder, const char *name, bool follow, int flags)
+{
+    return openat(fd_of(folder), name,
+                  O_RDONLY | O_CLOEXEC | flags | (follow ? 0 : O_NOFOLLOW));
 }
 
 static void leave(struct source *source, struct folder *folder)
 {
-    if (--folder->uses)
+    if (!folder || --folder->uses)
         return;
     close(folder->fd);
     free(folder);
@@ -81,149 +102,117 @@ static void settle(struct source *source, struct job *job)
 {
     source->passed += job->sent ? 0 : job->size;
     tree_progress_at(&source->progress, source->passed, source->bytes);
-    if (job->folder)
-        leave(source, job->folder);
+    leave(source, job->folder);
     free(job->name);
-    free(job->path);
     *job = (struct job){0};
     while (source->oldest < source->next &&
-           !source->jobs[source->oldest % TREE_WINDOW].path)
+           !source->jobs[source->oldest % TREE_WINDOW].name)
         source->oldest++;
 }
 
 static struct job *job_of(struct source *source, uint64_t number)
 {
     struct job *job = &source->jobs[number % TREE_WINDOW];
-    return number >= source->oldest && number < source->next && job->path ? job : NULL;
+    return number >= source->oldest && number < source->next && job->name ? job : NULL;
 }
 
 static void take_answer(struct source *source, const struct tree_record *record)
 {
-    bool asked = record->verdict == TREE_SEND || record->verdict == TREE_AGAIN ||
-                 record->verdict == TREE_ASK_SUM;
-    for (uint64_t i = 0; i < record->count && !source->lost; i++) {
+    bool asked = record->verdict == TREE_SEND || record->verdict == TREE_AGAIN;
+    for (uint64_t i = 0; i < record->count && !source->line.lost; i++) {
         struct job *job = job_of(source, record->number + i);
         if (!job || !record->verdict || record->verdict > TREE_REFUSED ||
             source->wished - source->granted >= TREE_WINDOW) {
             fputs("rdcp: the stream: an answer to what was not asked\n", stderr);
-            source->lost = true;
-        } else if (asked && source->options->dry_run) {
+            source->line.lost = true;
+        } else if (asked && source->options->dry_run && !record->from) {
+            char *path = path_of(job->folder, job->name);
             tree_progress_clear(&source->progress);
-            tree_say("would copy", job->path);
+            tree_say("would copy", path);
+            free(path);
             settle(source, job);
         } else if (asked) {
-            source->wishes[source->wished++ % TREE_WINDOW] =
-                (struct wish){record->number + i, record->from, record->verdict};
+            job->from = record->from;
+            source->wishes[source->wished++ % TREE_WINDOW] = record->number + i;
         } else {
             settle(source, job);
         }
     }
 }
 
-/* Sends the data from `at` to `end`, without the holes. NULL, or what went wrong. */
-static const char *send_data(struct source *source, int fd, uint64_t at, uint64_t end)
+static bool send_piece(void *argument, uint64_t at, const uint8_t *bytes, size_t length)
 {
-    uint64_t hole;
-    while (!source->lost && tree_extent(fd, &at, end, &hole)) {
-        tree_hash_zeros(&source->hash, at);
-        while (at < hole && !source->lost) {
-            size_t want = hole - at < TREE_DATA_MOST ? (size_t)(hole - at) : TREE_DATA_MOST;
-            ssize_t got = pread(fd, source->piece, want, (off_t)at);
-            if (got < 0 && errno == EINTR)
-                continue;
-            if (got < 0)
-                return strerror(errno);
-            if (got == 0)
-                return "it shrank while it was read";
-            tree_hash_add(&source->hash, source->piece, (size_t)got);
-            put(source, &(struct tree_record){.kind = TREE_DATA,
-                                              .offset = at,
-                                              .bytes = source->piece,
-                                              .length = (uint32_t)got});
-            at += (uint64_t)got;
-            source->bytes += (uint64_t)got;
-            tree_progress_at(&source->progress, source->passed + at, source->bytes);
-        }
-    }
-    tree_hash_zeros(&source->hash, end);
-    return NULL;
-}
-
-static bool same(const struct stat *one, const struct stat *other)
-{
-    return one->st_size == other->st_size && one->st_ino == other->st_ino &&
-           one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
-           one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
+    struct source *source = argument;
+    struct tree_record data = {.kind = TREE_DATA, .length = (uint32_t)length,
+                               .bytes = bytes};
+    data.offset = at;
+    tree_write(&source->line, &data);
+    source->bytes += length;
+    tree_progress_at(&source->progress, source->passed + at + length, source->bytes);
+    return !source->line.lost;
 }
 
 static bool unchanged(int fd, const struct stat *before)
 {
     struct stat now;
-    return fstat(fd, &now) == 0 && same(&now, before) &&
+    return fstat(fd, &now) == 0 && now.st_size == before->st_size &&
+           now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+           now.st_mtim.tv_nsec == before->st_mtim.tv_nsec &&
            now.st_ctim.tv_sec == before->st_ctim.tv_sec &&
            now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
-static int open_job(const struct job *job, struct stat *state, const char **why)
+/* What the sink has up to `from` is of the file as it was announced: of another all is
+ * sent. NULL, or what went wrong. */
+static const char *describe(const struct job *job, int fd, struct stat *state,
+                            struct tree_record *body)
 {
-    int fd = openat(job->folder ? job->folder->fd : AT_FDCWD, job->name,
-                    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-                        (job->follow ? 0 : O_NOFOLLOW));
-    *why = fd < 0 ? strerror(errno) : NULL;
-    if (fd >= 0 && (fstat(fd, state) < 0 || !S_ISREG(state->st_mode)))
-        *why = "it changed before it was read";
-    return fd;
+    const struct tree_attributes *is = &body->attributes, *was = &job->attributes;
+    if (fd < 0 || fstat(fd, state) < 0)
+        return strerror(errno);
+    if (!S_ISREG(state->st_mode))
+        return "it changed before it was read";
+    tree_attributes_of(&body->attributes, state);
+    body->body_size = (uint64_t)state->st_size;
+    if (body->body_size == job->size && is->inode == was->inode &&
+        is->mtime_ns == was->mtime_ns && job->from <= job->size)
+        body->body_from = job->from;
+    return NULL;
 }
 
-/* What the sink has up to `from` is of the file as it was announced. */
-static void send_body(struct source *source, struct job *job, const struct wish *wish)
+static const char *send_content(struct source *source, int fd, const struct stat *state,
+                                uint64_t from)
 {
-    struct stat state;
-    const char *why;
-    int fd = open_job(job, &state, &why);
-    struct tree_record body = {.kind = TREE_BODY, .attributes = job->attributes};
-    body.body_number = wish->number;
-    if (!why) {
-        tree_attributes_of(&body.attributes, &state);
-        body.body_size = (uint64_t)state.st_size;
-        if (body.body_size == job->size &&
-            body.attributes.inode == job->attributes.inode &&
-            body.attributes.mtime_ns == job->attributes.mtime_ns &&
-            wish->from <= job->size)
-            body.body_from = wish->from;
-    }
-    source->passed -= job->sent ? job->size : 0;
-    put(source, &body);
-    struct tree_record whole = {.kind = TREE_WHOLE};
-    tree_hash_begin(&source->hash);
-    if (!why && body.body_size > TREE_DATA_MOST)
+    uint64_t size = (uint64_t)state->st_size;
+    if (size > TREE_DATA_MOST)
         posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (!why && tree_hash_file(&source->hash, fd, body.body_from) < 0)
-        why = strerror(errno);
+    tree_hash_begin(&source->hash);
+    bool read = tree_hash_file(&source->hash, fd, from, NULL, NULL) == 0 &&
+                tree_hash_file(&source->hash, fd, size, send_piece, source) == 0;
+    const char *why = read ? NULL : strerror(errno);
+    return unchanged(fd, state) ? why : "it changed while it was read";
+}
+
+static void send_body(struct source *source, struct job *job, uint64_t number)
+{
+    struct tree_record body = {.kind = TREE_BODY, .attributes = job->attributes};
+    struct tree_record whole = {.kind = TREE_WHOLE};
+    struct stat state;
+    int fd = open_in(job->folder, job->name, !job->folder, O_NONBLOCK | O_NOCTTY);
+    const char *why = describe(job, fd, &state, &body);
+    body.body_number = number;
+    tree_write(&source->line, &body);
+    source->passed -= job->sent ? job->size : 0;
     if (!why)
-        why = send_data(source, fd, body.body_from, body.body_size);
-    if (!why && !unchanged(fd, &state))
-        why = "it changed while it was read";
-    if (why)
-        complain(source, job->path, why);
-    tree_hash_end(&source->hash, whole.hash);
-    whole.sound = !why;
-    put(source, &whole);
+        why = send_content(source, fd, &state, body.body_from);
+    if (!why)
+        tree_hash_end(&source->hash, whole.hash);
+    else if (!source->line.lost)
+        complain(source, job->folder, job->name, why);
+    whole.kind = why ? TREE_BROKEN : TREE_WHOLE;
+    tree_write(&source->line, &whole);
     job->sent = true;
     source->passed += job->size;
-    shut(&fd);
-}
-
-static void send_sum(struct source *source, const struct job *job, uint64_t number)
-{
-    struct tree_record sum = {.kind = TREE_SUM, .number = number};
-    struct stat state;
-    const char *why;
-    int fd = open_job(job, &state, &why);
-    tree_hash_begin(&source->hash);
-    if (!why && tree_hash_file(&source->hash, fd, (uint64_t)state.st_size) == 0)
-        tree_hash_end(&source->hash, sum.hash); /* else a body is asked for: it says why */
-    put(source, &sum);
     shut(&fd);
 }
 
@@ -233,248 +222,234 @@ static bool serve(struct source *source, bool waits)
 {
     struct tree_record record = {0};
     const char *why = "";
-    if (source->granted < source->wished && !source->lost) {
-        const struct wish *wish = &source->wishes[source->granted++ % TREE_WINDOW];
-        struct job *job = job_of(source, wish->number);
-        if (job && wish->verdict == TREE_ASK_SUM)
-            send_sum(source, job, wish->number);
-        else if (job)
-            send_body(source, job, wish);
+    if (source->line.lost)
+        return false;
+    if (source->granted < source->wished) {
+        uint64_t number = source->wishes[source->granted++ % TREE_WINDOW];
+        struct job *job = job_of(source, number);
+        if (job)
+            send_body(source, job, number);
         return true;
     }
-    int got = source->lost ? 0 : tree_next(&source->line, &record, waits, &why);
+    int got = tree_next(&source->line, &record, waits, &why);
     if (got > 0 && record.kind == TREE_ANSWER) {
         take_answer(source, &record);
         return true;
     }
-    if (got < 0 || (got > 0 && record.kind != TREE_BYE))
+    if ((got < 0 && !source->line.lost) || (got > 0 && record.kind != TREE_BYE))
         fprintf(stderr, "rdcp: the answers: %s\n",
                 got < 0 ? why : "a record of another kind of stream");
-    source->lost |= got || waits;
+    source->line.lost |= got || waits;
     return false;
 }
 
-/* Announces a file; `folder` NULL: a source itself. */
-static void announce(struct source *source, struct folder *folder, const char *name,
-                     const struct stat *state, const char *as, const char *path)
+static struct tree_record record_of(enum tree_kind kind, const struct entry *entry)
 {
-    while (source->next - source->oldest >= TREE_WINDOW && !source->lost)
+    struct tree_record record = {.kind = kind};
+    tree_attributes_of(&record.attributes, &entry->state);
+    snprintf(record.name, sizeof record.name, "%s", entry->as);
+    return record;
+}
+
+static void put_xattrs(struct source *source, const struct entry *entry, int fd)
+{
+    if (tree_xattr_send(&source->line, source->options, fd) < 0)
+        complain(source, entry->folder, entry->name, strerror(errno));
+}
+
+static void put_file(struct source *source, const struct entry *entry)
+{
+    struct folder *folder = entry->folder;
+    struct tree_record record = record_of(TREE_FILE, entry);
+    while (source->next - source->oldest >= TREE_WINDOW && !source->line.lost)
         serve(source, true);
-    if (source->lost)
-        return;
-    struct tree_record record = {.kind = TREE_FILE};
-    record.size = (uint64_t)state->st_size;
-    record.room = (uint64_t)state->st_blocks * 512;
-    record.links = state->st_nlink;
-    tree_attributes_of(&record.attributes, state);
-    snprintf(record.name, sizeof record.name, "%s", as);
-    struct job *job = &source->jobs[source->next % TREE_WINDOW];
-    *job = (struct job){.folder = folder, .name = allocated(strdup(name)),
-                        .path = allocated(strdup(*path ? path : name)), .follow = !folder,
-                        .size = record.size, .attributes = record.attributes};
+    if (source->options->hard_links && entry->state.st_nlink > 1) {
+        const uint64_t *number = tree_made_find(&source->links, &entry->state);
+        if (number) {
+            record.kind = TREE_HARD;
+            record.number = *number;
+            tree_write(&source->line, &record);
+            return;
+        }
+        tree_made_add(&source->links, &entry->state, source->next);
+    }
+    if (source->options->xattrs || source->options->acls) {
+        int fd = open_in(folder, entry->name, entry->follow, O_NONBLOCK | O_NOCTTY);
+        if (fd >= 0) /* else who opens it for its body says why not */
+            put_xattrs(source, entry, fd);
+        shut(&fd);
+    }
+    record.size = (uint64_t)entry->state.st_size;
+    record.room = (uint64_t)entry->state.st_blocks * 512;
+    record.links = entry->state.st_nlink;
+    source->jobs[source->next % TREE_WINDOW] = (struct job){
+        .folder = folder, .name = allocated(strdup(entry->name)), .size = record.size,
+        .attributes = record.attributes};
     if (folder)
         folder->uses++;
-    put(source, &record);
+    tree_write(&source->line, &record);
     if (++source->next % LOOK_EACH == 0)
-        while (!source->lost && serve(source, false))
+        while (serve(source, false))
             ;
 }
 
-static void put_xattrs(struct source *source, int folder, const char *name, int flags,
-                       const char *path)
-{
-    if (!source->options->xattrs && !source->options->acls)
-        return;
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
-    int result = fd >= 0 ? tree_xattr_send(&source->line, source->options, fd) : -1;
-    if (result < 0 && fd >= 0)
-        complain(source, path, strerror(errno));
-    source->lost |= result > 0;
-    shut(&fd);
-}
+static void walk(struct source *source, struct entry *entry);
 
-static void put_file(struct source *source, struct folder *folder, const char *name,
-                     const struct stat *state, const char *as, const char *path)
+static void put_entries(struct source *source, struct folder *folder, int depth)
 {
-    if (source->options->hard_links && state->st_nlink > 1) {
-        const uint64_t *number = tree_made_find(&source->links, state);
-        if (number) {
-            struct tree_record record = {.kind = TREE_HARD, .number = *number};
-            snprintf(record.name, sizeof record.name, "%s", as);
-            put(source, &record);
-            return;
-        }
-        tree_made_add(&source->links, state, source->next);
-    }
-    put_xattrs(source, folder ? folder->fd : AT_FDCWD, name, folder ? O_NOFOLLOW : 0, path);
-    announce(source, folder, name, state, as, path);
-}
-
-static void walk(struct source *source, struct folder *folder, const char *name,
-                 const char *as, const char *path, bool follow, int depth);
-
-static int by_name(const struct dirent **one, const struct dirent **other)
-{
-    return strcmp((*one)->d_name, (*other)->d_name);
-}
-
-/* The names in it, in the order of their bytes. */
-static void put_entries(struct source *source, struct folder *folder, const char *path,
-                        int depth)
-{
-    struct dirent **entries = NULL;
-    int count = scandirat(folder->fd, ".", &entries, NULL, by_name);
+    struct dirent **names = NULL;
+    int count = tree_entries(folder->fd, &names);
     if (count < 0)
-        complain(source, path, strerror(errno));
+        complain(source, folder, ".", strerror(errno));
     for (int i = 0; i < count; i++) {
-        const char *name = entries[i]->d_name;
-        char *below = text_of("%s%s%s", path, *path ? "/" : "", name);
-        bool passed = !strcmp(name, ".") || !strcmp(name, "..") || source->lost;
-        if (!passed && part_is(name)) /* it would take the place of the sink's own */
-            complain(source, below, "skipped: what a copy that was cut has left");
-        else if (!passed)
-            walk(source, folder, name, name, below, false, depth);
-        free(below);
-        free(entries[i]);
+        struct entry entry = {.folder = folder, .name = names[i]->d_name,
+                              .as = names[i]->d_name, .depth = depth};
+        if (source->line.lost)
+            ;
+        else if (part_is(entry.name)) /* it would take the place of the sink's own */
+            complain(source, folder, entry.name,
+                     "skipped: what a copy that was cut has left");
+        else
+            walk(source, &entry);
+        free(names[i]);
     }
-    free(entries);
+    free(names);
 }
 
-static void put_folder(struct source *source, struct folder *above, const char *name,
-                       const struct stat *state, const char *as, const char *path,
-                       bool follow, int depth)
+static void put_folder(struct source *source, const struct entry *entry)
 {
-    while (source->folders > (size_t)depth + TREE_FOLDERS_MOST && !source->lost)
+    while (source->folders > (size_t)entry->depth + TREE_FOLDERS_MOST &&
+           !source->line.lost)
         serve(source, true);
-    int fd = openat(above ? above->fd : AT_FDCWD, name,
-                    O_RDONLY | O_CLOEXEC | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW));
+    int fd = open_in(entry->folder, entry->name, entry->follow, O_DIRECTORY);
     if (fd < 0) {
-        complain(source, *path ? path : name, strerror(errno));
+        complain(source, entry->folder, entry->name, strerror(errno));
         return;
     }
-    struct folder *folder = allocated(malloc(sizeof *folder));
+    char *path = entry->folder ? path_of(entry->folder, entry->name)
+                               : allocated(strdup(entry->as));
+    struct folder *folder = allocated(malloc(sizeof *folder + strlen(path) + 1));
     *folder = (struct folder){fd, 1};
+    memcpy(folder->path, path, strlen(path) + 1);
+    free(path);
     source->folders++;
-    put_xattrs(source, fd, ".", 0, path);
-    struct tree_record record = {.kind = TREE_ENTER};
-    tree_attributes_of(&record.attributes, state);
-    snprintf(record.name, sizeof record.name, "%s", as);
-    put(source, &record);
-    put_entries(source, folder, path, depth + 1);
-    put(source, &(struct tree_record){.kind = TREE_LEAVE});
+    put_xattrs(source, entry, fd);
+    struct tree_record record = record_of(TREE_ENTER, entry);
+    tree_write(&source->line, &record);
+    put_entries(source, folder, entry->depth + 1);
+    tree_write(&source->line, &(struct tree_record){.kind = TREE_LEAVE});
     leave(source, folder);
 }
 
-static void put_link(struct source *source, struct folder *folder, const char *name,
-                     const struct stat *state, const char *as, const char *path)
+static void put_link(struct source *source, const struct entry *entry)
 {
     char target[4096];
-    struct tree_record record = {.kind = TREE_LINK, .bytes = (uint8_t *)target};
+    struct tree_record record = record_of(TREE_LINK, entry);
     struct stat referent;
-    int above = folder ? folder->fd : AT_FDCWD;
-    ssize_t length = readlinkat(above, name, target, sizeof target - 1);
+    int above = fd_of(entry->folder);
+    ssize_t length = readlinkat(above, entry->name, target, sizeof target - 1);
     if (length <= 0) {
-        complain(source, path, strerror(errno));
+        complain(source, entry->folder, entry->name, strerror(errno));
         return;
     }
+    record.bytes = (uint8_t *)target;
     record.length = (uint32_t)length;
-    tree_attributes_of(&record.attributes, state);
-    if (fstatat(above, name, &referent, 0) == 0) {
+    if (fstatat(above, entry->name, &referent, 0) == 0) {
         record.device = (uint32_t)referent.st_dev;
         record.inode = referent.st_ino;
     }
-    snprintf(record.name, sizeof record.name, "%s", as);
-    put(source, &record);
+    tree_write(&source->line, &record);
 }
 
-/* One name in `folder`, or a source itself, which the sink knows as `as`. */
-static void walk(struct source *source, struct folder *folder, const char *name,
-                 const char *as, const char *path, bool follow, int depth)
+static bool excluded(const struct source *source, const struct entry *entry)
 {
-    struct stat state;
-    const char *shown = *path ? path : name, *why = NULL;
-    if (fstatat(folder ? folder->fd : AT_FDCWD, name, &state,
-                follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
-        complain(source, shown, strerror(errno));
+    if (!entry->folder || !source->options->exclude.count)
+        return false;
+    char *path = path_of(entry->folder, entry->name);
+    bool result = tree_excluded(source->options, path, S_ISDIR(entry->state.st_mode));
+    free(path);
+    return result;
+}
+
+static void walk(struct source *source, struct entry *entry)
+{
+    const char *why = NULL;
+    if (fstatat(fd_of(entry->folder), entry->name, &entry->state,
+                entry->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
+        complain(source, entry->folder, entry->name, strerror(errno));
         return;
     }
-    bool is_folder = S_ISDIR(state.st_mode);
-    if (folder && tree_excluded(source->options, path, is_folder))
+    mode_t mode = entry->state.st_mode;
+    if (excluded(source, entry))
         return;
-    if (S_ISLNK(state.st_mode)) {
-        put_link(source, folder, name, &state, as, path);
-        return;
-    }
-    if (!S_ISREG(state.st_mode) && !is_folder)
+    if (!S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
         why = "skipped: a device, a FIFO or a socket";
-    else if (is_folder && !source->options->recursive)
+    else if (S_ISDIR(mode) && !source->options->recursive)
         why = "a directory: give -r to copy it";
-    else if (is_folder && tree_target_is(&source->target, &state))
+    else if (S_ISDIR(mode) && tree_target_is(&source->target, &entry->state))
         why = "a directory cannot be copied into itself";
-    else if (is_folder && depth >= TREE_DEPTH_MOST)
+    else if (S_ISDIR(mode) && entry->depth >= TREE_DEPTH_MOST)
         why = "too deep, and so is all that is in it";
     if (why)
-        complain(source, shown, why);
-    else if (is_folder)
-        put_folder(source, folder, name, &state, as, path, follow, depth);
+        complain(source, entry->folder, entry->name, why);
+    else if (S_ISDIR(mode))
+        put_folder(source, entry);
+    else if (S_ISLNK(mode))
+        put_link(source, entry);
     else
-        put_file(source, folder, name, &state, as, path);
+        put_file(source, entry);
 }
 
-static int greet(struct source *source)
+static void greet(struct source *source)
 {
     char *id = boot_id();
-    struct tree_record record = {.kind = TREE_START, .version = TREE_VERSION};
+    struct tree_record record = {.kind = TREE_START, .bytes = (const uint8_t *)id,
+                                 .length = id ? (uint32_t)strlen(id) : 0};
     const char *why = "";
-    record.bytes = (const uint8_t *)id;
-    record.length = id ? (uint32_t)strlen(id) : 0;
-    put(source, &record);
-    int got = source->lost ? 0 : tree_next(&source->line, &record, true, &why);
+    record.version = TREE_VERSION;
+    tree_write(&source->line, &record);
+    int got = tree_next(&source->line, &record, true, &why);
+    if (got > 0 && record.kind != TREE_TARGET) {
+        got = -1;
+        why = "they do not begin with the target";
+    }
     if (got < 0)
         fprintf(stderr, "rdcp: the answers: %s\n", why);
-    bool greeted = got > 0 && tree_starts(&record);
-    if (greeted)
-        source->target = (struct tree_target){
-            .here = id && record.length == strlen(id) &&
-                    memcmp(id, record.bytes, record.length) == 0,
-            .device = record.device,
-            .inode = record.inode,
-        };
+    source->line.lost |= got <= 0;
+    source->target = (struct tree_target){record.device, record.inode};
     free(id);
-    return greeted ? 0 : -1;
 }
 
 static void put_all(struct source *source, char **names, size_t count)
 {
-    for (size_t i = 0; i < count && !source->lost; i++) {
-        char *name = leash_work_file(names[i]);
-        char *as = tree_name(names[i]);
-        size_t length = strlen(names[i]);
-        bool slash = length && names[i][length - 1] == '/';
-        walk(source, NULL, name, as, as, !source->options->recursive || slash, 0);
+    for (size_t i = 0; i < count && !source->line.lost; i++) {
+        char *name = leash_work_file(names[i]), *as = tree_name(names[i]);
+        struct entry entry = {.name = name, .as = as};
+        entry.follow = !source->options->recursive || name[strlen(name) - 1] == '/';
+        walk(source, &entry);
         free(as);
         free(name);
     }
-    while (source->oldest < source->next && !source->lost)
+    while (source->oldest < source->next && !source->line.lost)
         serve(source, true);
-    put(source, &(struct tree_record){.kind = TREE_END, .errors = source->errors});
-    struct tree_record record = {0};
-    const char *why = "";
-    if (source->lost || tree_next(&source->line, &record, true, &why) <= 0 ||
+    struct tree_record record = {.kind = TREE_END};
+    const char *why;
+    record.errors = source->errors;
+    tree_write(&source->line, &record);
+    if (source->line.lost || tree_next(&source->line, &record, true, &why) <= 0 ||
         record.kind != TREE_BYE)
-        source->lost = true;
+        source->line.lost = true;
 }
 
 static void source_close(struct source *source)
 {
     tree_progress_close(&source->progress);
     for (uint64_t i = source->oldest; i < source->next; i++)
-        if (source->jobs[i % TREE_WINDOW].path)
+        if (source->jobs[i % TREE_WINDOW].name)
             settle(source, &source->jobs[i % TREE_WINDOW]);
     tree_made_close(&source->links);
     tree_hash_close(&source->hash);
     tree_line_close(&source->line);
-    free(source->piece);
     free(source);
 }
 
@@ -483,15 +458,14 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
     struct source *source = allocated(calloc(1, sizeof *source));
     signal(SIGPIPE, SIG_IGN);
     tree_more_files();
-    source->piece = allocated(malloc(TREE_DATA_MOST));
     tree_hash_open(&source->hash, options->sha256);
     source->options = options;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
-    source->lost = greet(source) < 0;
-    if ((options->progress || options->json) && !source->lost)
+    greet(source);
+    if ((options->progress || options->json) && !source->line.lost)
         tree_progress_open(&source->progress, names, count, options, &source->target);
     put_all(source, names, count);
-    int status = source->lost; /* what was skipped is the sink's to report */
+    int status = source->line.lost; /* what was skipped is the sink's to report */
     source_close(source);
     return status;
 }

@@ -26,19 +26,25 @@ static void read_sound(const uint8_t *data, size_t size)
     struct tree_record record = {0};
     const char *why = "";
     uint8_t *copy = malloc(size);
-    uint32_t body;
-    for (size_t at = 0; copy && size - at >= TREE_HEADER; at += TREE_HEADER + body) {
-        memcpy(copy + at, data + at, size - at);
-        memcpy(&body, copy + at + 4, sizeof body);
-        body %= (uint32_t)(size - at - TREE_HEADER + 1);
-        memcpy(copy + at + 4, &body, sizeof body);
-        bool data_alone = copy[at] == TREE_DATA && body >= 8;
-        put_sum(copy + at + 8, copy + at + TREE_HEADER, data_alone ? 8 : body);
-        put_sum(copy + at + 12, copy + at, 12);
-        long length = tree_get(&record, copy + at, size - at, &why);
-        if (length > 0 &&
-            ((size_t)length != TREE_HEADER + body || strchr(record.name, '/') ||
-             strcmp(record.name, "..") == 0 || record.length > body))
+    uint32_t bytes;
+    uint16_t name;
+    for (size_t at = 0; copy && size - at >= TREE_HEAD; at += TREE_HEAD + bytes + name) {
+        uint8_t *head = copy + at;
+        size_t room = size - at - TREE_HEAD;
+        memcpy(head, data + at, size - at);
+        memcpy(&name, head + 2, sizeof name);
+        memcpy(&bytes, head + 4, sizeof bytes);
+        name %= (uint16_t)(room < 300 ? room + 1 : 300);
+        bytes %= (uint32_t)(room - name + 1);
+        memcpy(head + 2, &name, sizeof name);
+        memcpy(head + 4, &bytes, sizeof bytes);
+        size_t whole = (size_t)TREE_HEAD + bytes + name;
+        size_t summed = head[0] == TREE_DATA && !head[1] ? TREE_HEAD : whole;
+        put_sum(head + 8, head + TREE_SUMMED, summed - TREE_SUMMED);
+        put_sum(head + 12, head, 12);
+        long length = tree_get(&record, head, size - at, &why);
+        if (length > 0 && ((size_t)length != whole || strchr(record.name, '/') ||
+                           strcmp(record.name, "..") == 0 || record.length != bytes))
             abort();
     }
     free(copy);
