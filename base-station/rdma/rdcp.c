@@ -24,7 +24,6 @@
 #include "signals.h"
 #include "tee.h"
 #include "tree_io.h"
-#include "tree_manifest.h"
 #include "tree_sides.h"
 #include "trouble.h"
 
@@ -323,7 +322,7 @@ static int check(struct rdcp *rdcp, const char *text)
     else if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
         refuse(list, NULL, strerror(errno));
     else if (!place.host)
-        status = tree_manifest_check(place.path);
+        status = tree_check(place.path);
     else {
         struct pipe_segment segment = {.host = place.host, .label = text,
                                        .middle = LEASH_RDCP};
@@ -415,7 +414,7 @@ static int act(struct rdcp *rdcp, char **rest, size_t count)
     switch (rdcp->mode) {
     case SERVE_SOURCE: return tree_source(&rdcp->options, rest, count);
     case SERVE_SINK: return tree_sink(&rdcp->options, rest[0], rest + 1, count - 1);
-    case SERVE_CHECK: return tree_manifest_check(rest[0]);
+    case SERVE_CHECK: return tree_check(rest[0]);
     default: return rdcp->check ? check(rdcp, rest[0]) : run(rdcp, rest, count);
     }
 }

@@ -10,10 +10,7 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-enum {
-    HELD_MOST = 64, /* parts that are open from the answer to their body */
-    DUE_MOST = 512, /* answers: with more the source may have to wait for them */
-};
+enum { DUE_MOST = 512 }; /* answers: with more the source may have to wait for them */
 
 void tree_file_answers(struct sink *sink)
 {
@@ -42,15 +39,14 @@ static void answer(struct sink *sink, const struct tree_file *file,
     tree_flush(&sink->line);
 }
 
-/* It is over; `state` is that of the file, NULL where there is none. */
-static void settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
-                   const struct stat *state)
+void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
+                      const struct stat *state)
 {
     answer(sink, file, verdict, 0);
     if (state)
         tree_sink_remember(sink, file->folder, file->name, state);
-    if (file->links > 1 && sink->options->hard_links && !sink->cut)
-        tree_links_settle(sink, file->number, state);
+    if (state && file->links > 1 && sink->options->hard_links)
+        tree_links_placed(sink, file->number);
     sink->files[file->number % TREE_WINDOW] = NULL;
     tree_folder_leave(sink, file->folder);
     shut(&file->fd);
@@ -59,8 +55,7 @@ static void settle(struct sink *sink, struct tree_file *file, enum tree_verdict 
     free(file);
 }
 
-/* What is still to come of its body is passed over. */
-static void give_up(struct sink *sink, struct tree_file *file, const char *why)
+void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why)
 {
     if (why)
         tree_sink_complain(sink, file->folder, file->name, why);
@@ -70,10 +65,10 @@ static void give_up(struct sink *sink, struct tree_file *file, const char *why)
     file->state = FILE_NOWHERE;
 }
 
-static void refuse(struct sink *sink, struct tree_file *file, const char *why)
+void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why)
 {
-    give_up(sink, file, why);
-    settle(sink, file, TREE_REFUSED, NULL);
+    tree_file_give_up(sink, file, why);
+    tree_file_settle(sink, file, TREE_REFUSED, NULL);
 }
 
 static int open_there(const struct tree_file *file)
@@ -101,7 +96,7 @@ static void have(struct sink *sink, struct tree_file *file, const struct stat *s
         tree_sink_not_kept(sink, file->folder, file->name, lost);
         shut(&fd);
     }
-    settle(sink, file, TREE_HAVE, state);
+    tree_file_settle(sink, file, TREE_HAVE, state);
 }
 
 /* NULL, or why there is no room for the file. */
@@ -118,6 +113,11 @@ static char *no_room(const struct tree_file *file, uint64_t needs)
                                   (unsigned long long)needs, (unsigned long long)has);
 }
 
+static int resume(const struct tree_file *file, uint64_t *from)
+{
+    return part_resume(file->folder->fd, file->name, &file->attributes, file->size, from);
+}
+
 /* What is asked for, of a file that nothing is in the way of. */
 static void ask(struct sink *sink, struct tree_file *file, const struct stat *state,
                 uint64_t room)
@@ -132,18 +132,15 @@ static void ask(struct sink *sink, struct tree_file *file, const struct stat *st
     if (same && options->checksum) {
         file->state = FILE_COMPARED;
         file->from = file->size;
-    } else if (!options->dry_run && file->size >= PART_LEAST && sink->held < HELD_MOST) {
-        file->fd = part_resume(file->folder->fd, file->name, &file->attributes, file->size,
-                               &file->from);
-        file->held = file->fd >= 0;
-        sink->held += file->held;
+    } else if (!options->dry_run && file->size >= PART_LEAST) {
+        file->fd = resume(file, &file->from);
+        shut(&file->fd); /* it is opened again, and judged again, when the rest comes */
     }
     char *why = options->dry_run || file->state == FILE_COMPARED
                     ? NULL : no_room(file, room < file->size ? room : file->size);
     if (!why)
         return answer(sink, file, TREE_SEND, file->from);
-    sink->held -= file->held;
-    refuse(sink, file, why);
+    tree_file_refuse(sink, file, why);
     free(why);
 }
 
@@ -165,53 +162,41 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
     sink->files[file->number % TREE_WINDOW] = file;
     folder->uses++;
     if (file->links > 1 && sink->options->hard_links)
-        tree_links_add(sink, file->number, name);
+        tree_links_first(sink, file->number, name);
     if (folder->fd >= 0 && !folder->made) /* of what comes into it now the thread hears */
         why = tree_in_the_way(sink, folder, name, &file->attributes, NULL, &state);
     if (folder->absent)
         answer(sink, file, TREE_SEND, 0);
     else if (folder->fd < 0 || why)
-        refuse(sink, file, why);
+        tree_file_refuse(sink, file, why);
     else
         ask(sink, file, &state, record->room);
     return NULL;
 }
 
-static void begin_part(struct sink *sink, struct tree_file *file)
-{
-    char *why = NULL;
-    file->state = FILE_IN_PART;
-    file->fd = part_open(file->folder->fd, file->name, &file->attributes, file->size, &why);
-    if (file->fd < 0)
-        give_up(sink, file, why);
-    free(why);
-}
-
 const char *tree_file_body(struct sink *sink, const struct tree_record *record)
 {
     struct tree_file *file = sink->files[record->body_number % TREE_WINDOW];
-    uint64_t from = record->body_from;
+    uint64_t from = record->body_from, has = 0;
     if (!file || file->number != record->body_number || file->state == FILE_GIVEN ||
         (sink->options->dry_run && file->state != FILE_COMPARED) ||
-        (from && (from != file->from || (file->fd < 0 && file->state != FILE_COMPARED))))
+        (from && from != file->from))
         return "a body that was not asked for";
     sink->body = file;
-    sink->held -= file->held;
-    file->held = false;
     file->size = record->body_size;
     file->attributes = record->attributes;
     tree_hash_begin(&sink->hash);
+    shut(&file->fd);
     if (!from) { /* it is another file by now, or came damaged */
-        shut(&file->fd);
         file->state = sink->options->dry_run ? FILE_NOWHERE : FILE_BEGUN;
-    } else if (file->state == FILE_COMPARED) {
-        file->fd = open_there(file);
-        tree_hash_file(&sink->hash, file->fd, from, NULL, NULL); /* if not: another hash */
-    } else {
-        file->state = FILE_IN_PART;
-        if (tree_hash_file(&sink->hash, file->fd, from, NULL, NULL) < 0)
-            give_up(sink, file, strerror(errno));
+        return NULL;
     }
+    bool part = file->state != FILE_COMPARED;
+    file->fd = part ? resume(file, &has) : open_there(file);
+    file->state = part && has == from ? FILE_IN_PART : FILE_COMPARED;
+    if (tree_hash_file(&sink->hash, file->fd, from, NULL, NULL) < 0 &&
+        file->state == FILE_IN_PART)
+        tree_file_give_up(sink, file, strerror(errno));
     return NULL;
 }
 
@@ -229,10 +214,10 @@ const char *tree_file_data(struct sink *sink, const struct tree_record *record)
         bytes_add(&file->content, record->bytes, record->length);
     }
     if (file->state == FILE_BEGUN)
-        begin_part(sink, file);
+        tree_place_begin(sink, file);
     if (file->state == FILE_IN_PART &&
         part_write(file->fd, record->bytes, record->length, record->offset) < 0)
-        give_up(sink, file, strerror(errno));
+        tree_file_give_up(sink, file, strerror(errno));
     if (file->state != FILE_NOWHERE)
         sink->bytes += record->length;
     return NULL;
@@ -250,100 +235,12 @@ static bool verified(struct sink *sink, const struct tree_file *file, const uint
     return read && memcmp(own, hash, sizeof own) == 0;
 }
 
-static void placed(struct sink *sink, struct tree_file *file, struct tree_lost lost,
-                   const struct stat *state)
-{
-    tree_sink_not_kept(sink, file->folder, file->name, lost);
-    sink->count++;
-    settle(sink, file, TREE_PLACED, state);
-}
-
-/* The part takes the place of what has the name. Of several sources two may have one name:
- * what the threads are at has it first. */
-static void place_part(struct sink *sink, struct tree_file *file)
-{
-    const struct tree_folder *folder = file->folder;
-    struct stat state;
-    if (sink->options->many)
-        tree_file_written(sink);
-    const char *why =
-        tree_in_the_way(sink, folder, file->name, &file->attributes, NULL, &state);
-    if (!why && !sink->options->no_sync && file->size >= PART_LEAST && fsync(file->fd) < 0)
-        why = strerror(errno);
-    if (why)
-        return refuse(sink, file, why);
-    struct tree_lost lost =
-        tree_keep(file->fd, &file->attributes, file->xattrs, sink->options);
-    if (part_publish(folder->fd, file->name) < 0 || fstat(file->fd, &state) < 0)
-        refuse(sink, file, strerror(errno));
-    else
-        placed(sink, file, lost, &state);
-}
-
-/* As a part a small file may replace another. */
-static void place_as_part(struct sink *sink, struct tree_file *file)
-{
-    begin_part(sink, file);
-    if (file->state == FILE_IN_PART &&
-        part_write(file->fd, file->content.data, file->content.length, 0) < 0)
-        give_up(sink, file, strerror(errno));
-    if (file->state == FILE_NOWHERE)
-        settle(sink, file, TREE_REFUSED, NULL);
-    else
-        place_part(sink, file);
-}
-
-/* A small file that replaces nothing has no name before all is in it: of one that is cut
- * nothing is left. ENOTSUP: it has to have one from the start. */
-void tree_file_make(void *argument, const void *options)
-{
-    struct tree_file *file = argument;
-    int folder = file->folder->fd;
-    int fd = part_nameless(folder, file->attributes.mode & 0777);
-    file->error = fd < 0 ? ENOTSUP : 0;
-    if (fd < 0)
-        return;
-    int result = part_write(fd, file->content.data, file->content.length, 0);
-    if (result == 0) {
-        file->lost = tree_keep(fd, &file->attributes, file->xattrs, options);
-        result = part_name_it(fd, folder, file->name);
-    }
-    if (result < 0 || fstat(fd, &file->stat) < 0)
-        file->error = errno;
-    shut(&fd);
-}
-
-/* Settles the first one that a thread is done with. */
-static void take_back(struct sink *sink)
-{
-    struct tree_file *file = tree_crew_take(&sink->crew);
-    if (file->error == ENOTSUP || file->error == EEXIST)
-        place_as_part(sink, file);
-    else if (file->error)
-        refuse(sink, file, strerror(file->error));
-    else
-        placed(sink, file, file->lost, &file->stat);
-}
-
-void tree_file_written(struct sink *sink)
-{
-    while (sink->crew.busy)
-        take_back(sink);
-}
-
-static void give(struct sink *sink, struct tree_file *file)
-{
-    file->state = FILE_GIVEN;
-    while (sink->crew.busy >= CREW_MOST)
-        take_back(sink);
-    tree_crew_give(&sink->crew, file, file->name);
-}
-
 static void once_more(struct sink *sink, struct tree_file *file)
 {
     if (++file->tries >= TREE_TRIES)
-        return refuse(sink, file,
-                      "arrived damaged each time: what was there before stays");
+        return tree_file_refuse(
+            sink, file, "arrived damaged each time: what was there before stays");
+    file->from = 0;
     char *path = tree_folder_path(file->folder, file->name);
     tree_say(path, "arrived damaged: asked for again");
     free(path);
@@ -374,26 +271,22 @@ void tree_file_whole(struct sink *sink, const struct tree_record *record)
     bool same = memcmp(own, record->hash, sizeof own) == 0;
     sink->body = NULL;
     if (file->state == FILE_BEGUN && file->size)
-        begin_part(sink, file);
+        tree_place_begin(sink, file);
     else if (file->state == FILE_BEGUN)
         file->state = FILE_IN_MEMORY;
     if (file->state == FILE_IN_PART && hole && ftruncate(file->fd, (off_t)file->size) < 0)
-        give_up(sink, file, strerror(errno));
+        tree_file_give_up(sink, file, strerror(errno));
     if (record->kind == TREE_BROKEN && file->state == FILE_COMPARED)
         shut(&file->fd);
     if (record->kind == TREE_BROKEN || file->state == FILE_NOWHERE)
-        refuse(sink, file, NULL); /* why has been said, by the source if not here */
+        tree_file_refuse(sink, file, NULL); /* why has been said, by the source if not here */
     else if (file->state == FILE_COMPARED)
         compared(sink, file, same);
     else if (!same || (file->state == FILE_IN_PART && sink->options->verify &&
                        !verified(sink, file, record->hash)))
         once_more(sink, file);
-    else if (file->state == FILE_IN_PART)
-        place_part(sink, file);
-    else if (file->replaces || !file->folder->up) /* or a part may have been left there */
-        place_as_part(sink, file);
     else
-        give(sink, file);
+        tree_place(sink, file);
 }
 
 void tree_file_drop(struct sink *sink)
@@ -402,8 +295,8 @@ void tree_file_drop(struct sink *sink)
     if (body && body->state == FILE_IN_PART && body->size < PART_LEAST)
         part_drop(body->folder->fd, body->name);
     sink->body = NULL;
-    tree_file_written(sink);
+    tree_place_all(sink);
     for (size_t i = 0; i < TREE_WINDOW; i++)
         if (sink->files[i])
-            settle(sink, sink->files[i], TREE_REFUSED, NULL);
+            tree_file_settle(sink, sink->files[i], TREE_REFUSED, NULL);
 }

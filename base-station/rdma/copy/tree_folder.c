@@ -226,7 +226,7 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
     *state = (struct stat){0};
     if (fstatat(folder->fd, name, state, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? NULL : strerror(errno);
-    tree_file_written(sink); /* so that all that has a name is known */
+    tree_place_all(sink); /* so that all that has a name is known */
     if (is_source(sink, folder, name, own, link, state))
         return "source and target are the same file";
     if (tree_made_find(&sink->made, state))

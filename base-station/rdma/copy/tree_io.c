@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -118,15 +117,6 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
         *why = got < 0 ? strerror(errno) : "it ends within a record";
         if (got <= 0)
             return got == 0 && !left ? 0 : -1;
-    }
-}
-
-void tree_more_files(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max < 65536 ? limit.rlim_max : 65536;
-        setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
 

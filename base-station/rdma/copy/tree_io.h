@@ -39,9 +39,6 @@ void tree_say(const char *what, const char *of);
 /* rdcp: PATH: what. Counts it. */
 void tree_error(uint64_t *errors, const char *path, const char *what);
 
-/* Allows as many open files as this user may have. */
-void tree_more_files(void);
-
 /* What no other machine has, nor this one after its next start; to free, or NULL. */
 char *boot_id(void);
 

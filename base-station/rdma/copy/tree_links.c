@@ -1,4 +1,5 @@
-/* Files with more names (-H): see tree_sink.h. */
+/* Files with more names (-H), which get the others when all else is there: see
+ * tree_sink.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,109 +9,95 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-struct tree_links {
-    uint64_t number;
-    char *path; /* of the first name, from the top */
-    enum { WAITS, PLACED, FAILED } state;
-    struct words waiting; /* paths of the others */
-};
-
-void tree_links_add(struct sink *sink, uint64_t number, const char *name)
+static void add(struct tree_names *names, uint64_t number, char *path)
 {
-    struct tree_links *row = allocated(
-        reallocarray(sink->links, sink->links_count + 1, sizeof *sink->links));
-    sink->links = row;
-    row[sink->links_count++] =
-        (struct tree_links){.number = number, .path = tree_folder_path(sink->in, name)};
+    names->row = allocated(reallocarray(names->row, names->count + 1, sizeof *names->row));
+    names->row[names->count++] = (struct tree_one_name){number, path, false};
+}
+
+void tree_links_first(struct sink *sink, uint64_t number, const char *name)
+{
+    add(&sink->first_names, number, tree_folder_path(sink->in, name));
 }
 
 static int by_number(const void *one, const void *other)
 {
-    const struct tree_links *first = one, *second = other;
+    const struct tree_one_name *first = one, *second = other;
     return (first->number > second->number) - (first->number < second->number);
 }
 
-static struct tree_links *find(struct sink *sink, uint64_t number)
+static struct tree_one_name *first_of(struct sink *sink, uint64_t number)
 {
-    const struct tree_links wanted = {.number = number};
-    return sink->links_count ? bsearch(&wanted, sink->links, sink->links_count,
-                                       sizeof wanted, by_number)
-                             : NULL;
+    const struct tree_one_name wanted = {.number = number};
+    const struct tree_names *names = &sink->first_names;
+    return names->count
+               ? bsearch(&wanted, names->row, names->count, sizeof wanted, by_number)
+               : NULL;
 }
 
-static bool is_at(int folder, const char *name, const struct stat *file)
+void tree_links_placed(struct sink *sink, uint64_t number)
 {
-    struct stat state;
-    return fstatat(folder, name, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
-           state.st_dev == file->st_dev && state.st_ino == file->st_ino;
-}
-
-/* All else may be in the folder already: its times stay. */
-static int link_to(int from, const char *first, int to, const char *name)
-{
-    struct stat file, folder;
-    if (fstatat(from, first, &file, AT_SYMLINK_NOFOLLOW) < 0 || fstat(to, &folder) < 0)
-        return -1;
-    if (is_at(to, name, &file))
-        return 0;
-    int result = part_hard(from, first, to, name), error = errno;
-    futimens(to, (struct timespec[]){folder.st_atim, folder.st_mtim});
-    errno = error;
-    return result;
-}
-
-static void make(struct sink *sink, const struct tree_links *links, const char *path)
-{
-    const char *name = path, *first = links->path, *why = NULL;
-    int from = open_above(sink->top->fd, &first), to = open_above(sink->top->fd, &name);
-    if (links->state == FAILED)
-        why = "not linked: the file of that content did not arrive";
-    else if (from < 0 || to < 0 || link_to(from, first, to, name) < 0)
-        why = strerror(errno);
-    if (why)
-        tree_error(&sink->errors, path, why);
-    shut(&from);
-    shut(&to);
-}
-
-void tree_links_settle(struct sink *sink, uint64_t number, bool placed)
-{
-    struct tree_links *links = find(sink, number);
-    links->state = placed ? PLACED : FAILED;
-    for (size_t i = 0; i < links->waiting.count; i++)
-        make(sink, links, links->waiting.word[i]);
-    words_close(&links->waiting);
+    first_of(sink, number)->placed = true;
 }
 
 const char *tree_links_take(struct sink *sink, const struct tree_record *record)
 {
     static const struct tree_attributes nobody;
     const char *name = tree_sink_name(sink, record);
-    struct tree_links *links = find(sink, record->number);
     struct stat state;
-    if (!links)
+    if (!first_of(sink, record->number))
         return "a hard link to a file that it did not announce";
     if (sink->in->fd < 0)
         return NULL;
     if (sink->options->many)
-        tree_file_written(sink);
+        tree_place_all(sink);
     const char *why = tree_in_the_way(sink, sink->in, name, &nobody, NULL, &state);
-    char *path = tree_folder_path(sink->in, name);
     if (why && !tree_made_find(&sink->made, &state))
         tree_sink_complain(sink, sink->in, name, why);
-    else if (links->state == WAITS && !sink->options->dry_run)
-        words_add(&links->waiting, path);
     else if (!sink->options->dry_run)
-        make(sink, links, path);
-    free(path);
+        add(&sink->other_names, record->number, tree_folder_path(sink->in, name));
     return NULL;
 }
 
-void tree_links_close(struct sink *sink)
+/* The folder is finished: it keeps its times, and may not be written to. */
+static int link_to(int from, const char *first, int to, const char *name)
 {
-    for (size_t i = 0; i < sink->links_count; i++) {
-        free(sink->links[i].path);
-        words_close(&sink->links[i].waiting);
+    struct stat file, other, folder;
+    if (fstatat(from, first, &file, AT_SYMLINK_NOFOLLOW) < 0 || fstat(to, &folder) < 0)
+        return -1;
+    if (fstatat(to, name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+        file.st_dev == other.st_dev && file.st_ino == other.st_ino)
+        return 0;
+    bool closed = !(folder.st_mode & S_IWUSR) && fchmod(to, folder.st_mode | S_IRWXU) == 0;
+    int result = part_hard(from, first, to, name), error = errno;
+    if (closed)
+        fchmod(to, folder.st_mode);
+    futimens(to, (struct timespec[]){folder.st_atim, folder.st_mtim});
+    errno = error;
+    return result;
+}
+
+void tree_links_make(struct sink *sink)
+{
+    for (size_t i = 0; i < sink->other_names.count; i++) {
+        const struct tree_one_name *other = &sink->other_names.row[i];
+        const struct tree_one_name *one = first_of(sink, other->number);
+        const char *first = one->path, *name = other->path, *why = NULL;
+        int from = open_above(sink->top->fd, &first), to = open_above(sink->top->fd, &name);
+        if (!one->placed)
+            why = "not linked: the file of that content did not arrive";
+        else if (from < 0 || to < 0 || link_to(from, first, to, name) < 0)
+            why = strerror(errno);
+        if (why)
+            tree_error(&sink->errors, other->path, why);
+        shut(&from);
+        shut(&to);
     }
-    free(sink->links);
+}
+
+void tree_names_close(struct tree_names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        free(names->row[i].path);
+    free(names->row);
 }

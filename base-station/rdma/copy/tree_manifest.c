@@ -1,6 +1,5 @@
-/* Lists of sums: see tree_manifest.h. In a list a name with a newline or a backslash has
- * these as \n and \\, and a backslash before its line. */
-#include "tree_manifest.h"
+/* Lists of SHA-256 sums and paths, as sha256sum(1) writes and reads them: a name with a
+ * newline or a backslash has these as \n and \\, and a backslash before its line. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +11,8 @@
 
 #include "descriptors.h"
 #include "quote.h"
-#include "tree_hash.h"
-#include "tree_io.h"
 #include "tree_part.h"
+#include "tree_sink.h"
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
 
@@ -56,25 +54,25 @@ static void print_line(const char *digits, const char *path)
     putchar('\n');
 }
 
-void tree_manifest_write(struct tree_manifest *manifest, int base, uint64_t *errors)
+void tree_manifest_write(struct sink *sink)
 {
-    struct words *paths = &manifest->paths;
+    struct words *paths = &sink->manifest;
     struct tree_hash hash;
     struct bytes digits = {0};
     tree_hash_open(&hash, true);
     if (paths->count)
         qsort(paths->word, paths->count, sizeof *paths->word, words_by_text);
     for (size_t i = 0; i < paths->count; i++) {
-        const char *why = sum_path(&hash, base, paths->word[i], &digits);
+        const char *why = sum_path(&hash, sink->top->fd, paths->word[i], &digits);
         if (why)
-            tree_error(errors, paths->word[i], why);
+            tree_error(&sink->errors, paths->word[i], why);
         else
-            print_line(digits.data, paths->word[i] + manifest->skip);
+            print_line(digits.data, paths->word[i] + sink->manifest_skip);
     }
     bytes_close(&digits);
     tree_hash_close(&hash);
     if (fflush(stdout) != 0)
-        tree_error(errors, "the manifest", strerror(errno));
+        tree_error(&sink->errors, "the manifest", strerror(errno));
 }
 
 /* A line as "PATH", and its digits behind the NUL: so it can be sorted and found. */
@@ -154,7 +152,7 @@ static void compare(const struct words *rows, int base, uint64_t *errors)
     tree_hash_close(&hash);
 }
 
-int tree_manifest_check(const char *target)
+int tree_check(const char *target)
 {
     struct words rows = {0};
     uint64_t errors = 0;

@@ -43,7 +43,7 @@ void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
 {
     tree_made_add(&sink->made, state, 0);
     if (sink->options->manifest && S_ISREG(state->st_mode))
-        words_add_text(&sink->manifest.paths, tree_folder_path(folder, name));
+        words_add_text(&sink->manifest, tree_folder_path(folder, name));
 }
 
 /* A source that was asked for `notes` must not send `.bashrc`. */
@@ -102,7 +102,7 @@ static void take_link(struct sink *sink, const struct tree_record *record)
         return;
     memcpy(target, record->bytes, record->length);
     if (sink->options->many)
-        tree_file_written(sink);
+        tree_place_all(sink);
     const char *why = tree_in_the_way(sink, folder, name, to, record, &state);
     bool there = !why && same_link(folder, name, target);
     if (sink->options->dry_run && !why)
@@ -162,7 +162,7 @@ static const char *find_top(struct sink *sink, bool folder)
     if (!error && sink->slash && !folder)
         error = ENOTDIR;
     if (sink->rename && *sink->rename && folder) /* paths are from DST, which is its copy */
-        sink->manifest.skip = strlen(sink->rename) + 1;
+        sink->manifest_skip = strlen(sink->rename) + 1;
     sink->found = true;
     if (error)
         tree_sink_complain(sink, NULL, "", strerror(error));
@@ -216,7 +216,8 @@ static const char *take(struct sink *sink, const struct tree_record *record)
             return "it ends within a folder";
         sink->errors += record->errors;
         sink->ended = true;
-        tree_file_written(sink);
+        tree_place_all(sink);
+        tree_links_make(sink);
         return NULL;
     default: return "a record of another kind of stream";
     }
@@ -230,7 +231,7 @@ static void take_all(struct sink *sink)
         int got = tree_next(&sink->line, &record, false, &why);
         if (got == 0) {
             if (!sink->body)
-                tree_file_written(sink);
+                tree_place_all(sink);
             tree_file_answers(sink);
             got = tree_next(&sink->line, &record, true, &why);
         }
@@ -273,7 +274,7 @@ static void conclude(struct sink *sink)
     if (sink->found && !options->no_sync && !options->dry_run && syncfs(sink->top->fd) < 0)
         tree_sink_complain(sink, NULL, "", strerror(errno));
     if (options->manifest)
-        tree_manifest_write(&sink->manifest, sink->top->fd, &sink->errors);
+        tree_manifest_write(sink);
     bye.errors = sink->errors;
     tree_file_answers(sink);
     tree_write(&sink->line, &bye);
@@ -289,14 +290,15 @@ static void conclude(struct sink *sink)
 
 static void sink_close(struct sink *sink)
 {
-    tree_crew_close(&sink->crew);
+    tree_place_close(sink);
     tree_xattr_close(&sink->xattrs);
     if (sink->top)
         tree_folder_leave(sink, sink->top);
     free(sink->rename);
     tree_made_close(&sink->made);
-    tree_links_close(sink);
-    words_close(&sink->manifest.paths);
+    tree_names_close(&sink->first_names);
+    tree_names_close(&sink->other_names);
+    words_close(&sink->manifest);
     words_close(&sink->extra);
     tree_hash_close(&sink->hash);
     bytes_close(&sink->line.input);
@@ -322,7 +324,6 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     struct sink *sink = allocated(calloc(1, sizeof *sink));
     signal(SIGPIPE, SIG_IGN);
     umask(0);
-    tree_more_files();
     tree_hash_open(&sink->hash, options->sha256);
     tree_line_open(&sink->line, STDIN_FILENO,
                    options->back ? LEASH_BACK_FD : STDOUT_FILENO);
@@ -330,7 +331,7 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     sink->target = target;
     sink->asked = names;
     sink->asked_count = count;
-    if (tree_crew_open(&sink->crew, tree_file_make, options) == 0)
+    if (tree_place_open(sink) == 0)
         take_all(sink);
     else
         fprintf(stderr, "rdcp: cannot start a thread: %m\n");

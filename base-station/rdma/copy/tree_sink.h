@@ -1,13 +1,13 @@
 /* What makes files and trees below DST: tree_sink.c takes the stream, tree_folder.c knows
- * the folders and what stands in them, tree_file.c the files, tree_links.c their other
- * names. */
+ * the folders and what stands in them, tree_file.c the files, tree_place.c how they get
+ * their names, tree_links.c their other names, tree_manifest.c their sums. */
 #pragma once
 
+#include <pthread.h>
+
 #include "tree_attributes.h"
-#include "tree_crew.h"
 #include "tree_hash.h"
 #include "tree_io.h"
-#include "tree_manifest.h"
 #include "tree_sides.h"
 
 struct tree_folder { /* open until the last file in it is settled */
@@ -25,7 +25,8 @@ struct tree_folder { /* open until the last file in it is settled */
 enum tree_state {
     FILE_ASKED, /* for its body */
     FILE_BEGUN, /* the body comes, and goes: */
-    FILE_COMPARED, /* nowhere: it is there already, if the hash is the same */
+    FILE_COMPARED, /* nowhere: it is there already if the hash is the same; if not, all
+                      of it is asked for */
     FILE_IN_MEMORY,
     FILE_IN_PART,
     FILE_NOWHERE, /* it was given up */
@@ -41,13 +42,35 @@ struct tree_file { /* that was announced, until its last answer */
     enum tree_state state;
     int tries;
     bool replaces; /* something had its name */
-    bool held;     /* its part was open when the body was asked for */
     int fd;        /* of its part, locked; -1: not yet, or given up */
     struct bytes content;
     int error; /* what came of it in a thread; 0: it has its name */
     struct tree_lost lost;
     struct stat stat;
     char name[];
+};
+
+enum { CREW_THREADS = 4 };
+
+struct tree_crew { /* threads that write small files, while the stream goes on */
+    const struct rdcp_options *options; /* not owned */
+    struct tree_thread {
+        const struct tree_crew *crew;
+        pthread_t thread;
+        int todo[2]; /* pointers to files go through pipes */
+    } thread[CREW_THREADS];
+    unsigned threads;
+    int done[2];
+    size_t busy; /* files that were given and not taken back */
+};
+
+struct tree_names { /* of files with more than one, in the order of their numbers */
+    struct tree_one_name {
+        uint64_t number; /* of the file */
+        char *path;      /* from the top */
+        bool placed;
+    } *row;
+    size_t count;
 };
 
 struct sink {
@@ -70,11 +93,10 @@ struct sink {
     struct tree_crew crew;
     struct tree_hash hash;
     struct tree_xattr *xattrs; /* of what comes next */
-    size_t held; /* parts that are open from the answer to their body */
     struct tree_made made;
-    struct tree_links *links;
-    size_t links_count;
-    struct tree_manifest manifest;
+    struct tree_names first_names, other_names;
+    struct words manifest; /* paths of regular files, from the top */
+    size_t manifest_skip;  /* so much of each is not written */
     struct words extra; /* of --delete */
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
@@ -113,9 +135,7 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
 /* Removes what `path` names, and all below it, through no link. -1 with errno. */
 int tree_remove(int base, const char *path);
 
-void tree_file_make(void *file, const void *options); /* what the crew does */
-void tree_file_answers(struct sink *sink);            /* those that are due go out */
-void tree_file_written(struct sink *sink); /* settles all that the threads have */
+void tree_file_answers(struct sink *sink); /* those that are due go out */
 const char *tree_file_take(struct sink *sink, const struct tree_record *record);
 const char *tree_file_body(struct sink *sink, const struct tree_record *record);
 const char *tree_file_data(struct sink *sink, const struct tree_record *record);
@@ -124,10 +144,27 @@ void tree_file_whole(struct sink *sink, const struct tree_record *record);
 /* What was asked for is dropped where there is little of it, else it stays, to go on. */
 void tree_file_drop(struct sink *sink);
 
-/* A file of more names is announced: where the first one is. */
-void tree_links_add(struct sink *sink, uint64_t number, const char *name);
+/* The file is over; `state` is that of what has its name now, NULL: nothing has. */
+void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
+                      const struct stat *state);
 
-/* The first name is there, or will not be. */
-void tree_links_settle(struct sink *sink, uint64_t number, bool placed);
+/* What is still to come of its body is passed over. */
+void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why);
+void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why);
+
+/* Files get their names; -1 with errno where there are no threads. */
+int tree_place_open(struct sink *sink);
+void tree_place_close(struct sink *sink);
+void tree_place_begin(struct sink *sink, struct tree_file *file); /* its part */
+void tree_place(struct sink *sink, struct tree_file *file);
+void tree_place_all(struct sink *sink); /* settles what the threads have */
+
+/* A file of more names is announced: where the first one is; and that it is there. */
+void tree_links_first(struct sink *sink, uint64_t number, const char *name);
+void tree_links_placed(struct sink *sink, uint64_t number);
 const char *tree_links_take(struct sink *sink, const struct tree_record *record);
-void tree_links_close(struct sink *sink);
+void tree_links_make(struct sink *sink);
+void tree_names_close(struct tree_names *names);
+
+/* The list of SHA-256 sums, each of a file that is read again from the disk, on stdout. */
+void tree_manifest_write(struct sink *sink);

@@ -457,7 +457,6 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
 {
     struct source *source = allocated(calloc(1, sizeof *source));
     signal(SIGPIPE, SIG_IGN);
-    tree_more_files();
     tree_hash_open(&source->hash, options->sha256);
     source->options = options;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);

@@ -1,0 +1,189 @@
+/* Files get their names: a small one that replaces nothing by threads, for most of what it
+ * costs is the file system's and waits for nothing; others as parts. See tree_sink.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "descriptors.h"
+#include "tree_part.h"
+#include "tree_sink.h"
+
+enum { BUSY_MOST = 256 }; /* files that the threads have; a pipe takes as many pointers */
+
+void tree_place_begin(struct sink *sink, struct tree_file *file)
+{
+    char *why = NULL;
+    file->state = FILE_IN_PART;
+    file->fd = part_open(file->folder->fd, file->name, &file->attributes, file->size, &why);
+    if (file->fd < 0)
+        tree_file_give_up(sink, file, why);
+    free(why);
+}
+
+static void placed(struct sink *sink, struct tree_file *file, struct tree_lost lost,
+                   const struct stat *state)
+{
+    tree_sink_not_kept(sink, file->folder, file->name, lost);
+    sink->count++;
+    tree_file_settle(sink, file, TREE_PLACED, state);
+}
+
+/* The part takes the place of what has the name. Of several sources two may have one name:
+ * what the threads are at has it first. */
+static void place_part(struct sink *sink, struct tree_file *file)
+{
+    const struct tree_folder *folder = file->folder;
+    struct stat state;
+    if (sink->options->many)
+        tree_place_all(sink);
+    const char *why =
+        tree_in_the_way(sink, folder, file->name, &file->attributes, NULL, &state);
+    if (!why && !sink->options->no_sync && file->size >= PART_LEAST && fsync(file->fd) < 0)
+        why = strerror(errno);
+    if (why)
+        return tree_file_refuse(sink, file, why);
+    struct tree_lost lost =
+        tree_keep(file->fd, &file->attributes, file->xattrs, sink->options);
+    if (part_publish(folder->fd, file->name) < 0 || fstat(file->fd, &state) < 0)
+        tree_file_refuse(sink, file, strerror(errno));
+    else
+        placed(sink, file, lost, &state);
+}
+
+/* A small one. */
+static void place_as_part(struct sink *sink, struct tree_file *file)
+{
+    tree_place_begin(sink, file);
+    if (file->state == FILE_IN_PART &&
+        part_write(file->fd, file->content.data, file->content.length, 0) < 0)
+        tree_file_give_up(sink, file, strerror(errno));
+    if (file->state == FILE_NOWHERE)
+        tree_file_settle(sink, file, TREE_REFUSED, NULL);
+    else
+        place_part(sink, file);
+}
+
+/* It has no name before all is in it: of one that is cut nothing is left. ENOTSUP: it has
+ * to have one from the start. */
+static void make(struct tree_file *file, const struct rdcp_options *options)
+{
+    int folder = file->folder->fd;
+    int fd = part_nameless(folder, file->attributes.mode & 0777);
+    file->error = fd < 0 ? ENOTSUP : 0;
+    if (fd < 0)
+        return;
+    int result = part_write(fd, file->content.data, file->content.length, 0);
+    if (result == 0) {
+        file->lost = tree_keep(fd, &file->attributes, file->xattrs, options);
+        result = part_name_it(fd, folder, file->name);
+    }
+    if (result < 0 || fstat(fd, &file->stat) < 0)
+        file->error = errno;
+    shut(&fd);
+}
+
+static struct tree_file *pull(int fd)
+{
+    struct tree_file *file = NULL;
+    while (read(fd, &file, sizeof file) < 0 && errno == EINTR)
+        ;
+    return file; /* NULL at the end */
+}
+
+static void push(int fd, struct tree_file *file)
+{
+    while (write(fd, &file, sizeof file) < 0 && errno == EINTR)
+        ;
+}
+
+static void *work(void *argument)
+{
+    const struct tree_thread *thread = argument;
+    struct tree_file *file;
+    while ((file = pull(thread->todo[0]))) {
+        make(file, thread->crew->options);
+        push(thread->crew->done[1], file);
+    }
+    return NULL;
+}
+
+int tree_place_open(struct sink *sink)
+{
+    cpu_set_t cpus;
+    int most = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    struct tree_crew *crew = &sink->crew;
+    *crew = (struct tree_crew){.options = sink->options, .done = {-1, -1}};
+    if (pipe2(crew->done, O_CLOEXEC) < 0)
+        return -1;
+    for (int i = 0; i < most && i < CREW_THREADS; i++) {
+        struct tree_thread *thread = &crew->thread[crew->threads];
+        thread->crew = crew;
+        if (pipe2(thread->todo, O_CLOEXEC) < 0)
+            break;
+        errno = pthread_create(&thread->thread, NULL, work, thread);
+        if (errno) {
+            shut(&thread->todo[0]);
+            shut(&thread->todo[1]);
+            break;
+        }
+        crew->threads++;
+    }
+    return crew->threads ? 0 : -1;
+}
+
+void tree_place_close(struct sink *sink)
+{
+    struct tree_crew *crew = &sink->crew;
+    for (unsigned i = 0; i < crew->threads; i++) {
+        shut(&crew->thread[i].todo[1]);
+        pthread_join(crew->thread[i].thread, NULL);
+        shut(&crew->thread[i].todo[0]);
+    }
+    shut(&crew->done[0]);
+    shut(&crew->done[1]);
+}
+
+/* Settles the first one that a thread is done with. */
+static void take_back(struct sink *sink)
+{
+    struct tree_file *file = pull(sink->crew.done[0]);
+    sink->crew.busy--;
+    if (file->error == ENOTSUP || file->error == EEXIST)
+        place_as_part(sink, file);
+    else if (file->error)
+        tree_file_refuse(sink, file, strerror(file->error));
+    else
+        placed(sink, file, file->lost, &file->stat);
+}
+
+void tree_place_all(struct sink *sink)
+{
+    while (sink->crew.busy)
+        take_back(sink);
+}
+
+/* Files of one name go to one thread, so that the first of them is the first to have it. */
+static void give(struct sink *sink, struct tree_file *file)
+{
+    unsigned which = 0;
+    for (const char *at = file->name; *at; at++)
+        which = which * 31 + (unsigned char)*at;
+    file->state = FILE_GIVEN;
+    while (sink->crew.busy >= BUSY_MOST)
+        take_back(sink);
+    sink->crew.busy++;
+    push(sink->crew.thread[which % sink->crew.threads].todo[1], file);
+}
+
+void tree_place(struct sink *sink, struct tree_file *file)
+{
+    if (file->state == FILE_IN_PART)
+        place_part(sink, file);
+    else if (file->replaces || !file->folder->up) /* where a cut copy may have left a part */
+        place_as_part(sink, file);
+    else
+        give(sink, file);
+}
