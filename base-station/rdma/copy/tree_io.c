@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <poll.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,37 +183,45 @@ int tree_entries(int folder, struct dirent ***entries)
     return scandirat(folder, ".", entries, no_dots, by_name);
 }
 
-struct made_file {
-    uint64_t device, inode, number;
-};
-
-static int by_identity(const void *one, const void *other)
+/* Where the file is, or the free place where it belongs. */
+static struct tree_made_file *place_of(const struct tree_made *made, uint64_t device,
+                                       uint64_t inode)
 {
-    const struct made_file *first = one, *second = other;
-    if (first->inode != second->inode)
-        return first->inode < second->inode ? -1 : 1;
-    return (first->device > second->device) - (first->device < second->device);
+    size_t at = (size_t)((inode ^ device << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+    struct tree_made_file *file;
+    do
+        file = &made->file[at++ & (made->room - 1)];
+    while (file->inode && (file->inode != inode || file->device != device));
+    return file;
 }
 
 const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state)
 {
-    const struct made_file wanted = {state->st_dev, state->st_ino, 0};
-    struct made_file *const *found = tfind(&wanted, &made->files, by_identity);
-    return found ? &(*found)->number : NULL;
+    if (!made->count)
+        return NULL;
+    const struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
+    return file->inode ? &file->number : NULL;
+}
+
+static void grow(struct tree_made *made)
+{
+    struct tree_made more = {.room = made->room ? made->room * 2 : 64};
+    more.file = allocated(calloc(more.room, sizeof *more.file));
+    for (size_t i = 0; i < made->room; i++)
+        if (made->file[i].inode)
+            *place_of(&more, made->file[i].device, made->file[i].inode) = made->file[i];
+    free(made->file);
+    made->file = more.file;
+    made->room = more.room;
 }
 
 void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number)
 {
-    struct made_file *file = allocated(malloc(sizeof *file));
-    *file = (struct made_file){state->st_dev, state->st_ino, number};
-    if (*(struct made_file **)allocated(tsearch(file, &made->files, by_identity)) != file)
-        free(file);
-}
-
-void tree_made_close(struct tree_made *made)
-{
-    tdestroy(made->files, free);
-    made->files = NULL;
+    if (made->count >= made->room / 4 * 3)
+        grow(made);
+    struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
+    made->count += !file->inode;
+    *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
 }
 
 char *tree_name(const char *path)

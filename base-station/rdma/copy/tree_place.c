@@ -11,7 +11,10 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-enum { BUSY_MOST = 256 }; /* files that the threads have; a pipe takes as many pointers */
+enum {
+    ROW_MOST = 16,   /* files that a thread gets at once: so it is woken less often */
+    BUSY_MOST = 256, /* that all have; a pipe takes as many pointers */
+};
 
 void tree_place_begin(struct sink *sink, struct tree_file *file)
 {
@@ -102,10 +105,11 @@ static void push(int fd, struct tree_file *file)
 static void *work(void *argument)
 {
     const struct tree_thread *thread = argument;
-    struct tree_file *file;
-    while ((file = pull(thread->todo[0]))) {
-        make(file, thread->crew->options);
-        push(thread->crew->done[1], file);
+    struct tree_file *row;
+    while ((row = pull(thread->todo[0]))) {
+        for (struct tree_file *file = row; file; file = file->next)
+            make(file, thread->crew->options);
+        push(thread->crew->done[1], row);
     }
     return NULL;
 }
@@ -121,6 +125,7 @@ int tree_place_open(struct sink *sink)
     for (int i = 0; i < most && i < CREW_THREADS; i++) {
         struct tree_thread *thread = &crew->thread[crew->threads];
         thread->crew = crew;
+        thread->end = &thread->first;
         if (pipe2(thread->todo, O_CLOEXEC) < 0)
             break;
         errno = pthread_create(&thread->thread, NULL, work, thread);
@@ -149,8 +154,10 @@ void tree_place_close(struct sink *sink)
 /* Settles the first one that a thread is done with. */
 static void take_back(struct sink *sink)
 {
-    struct tree_file *file = pull(sink->crew.done[0]);
-    sink->crew.busy--;
+    struct tree_crew *crew = &sink->crew;
+    struct tree_file *file = crew->back ? crew->back : pull(crew->done[0]);
+    crew->back = file->next;
+    crew->busy--;
     if (file->error == ENOTSUP || file->error == EEXIST)
         place_as_part(sink, file);
     else if (file->error)
@@ -159,8 +166,19 @@ static void take_back(struct sink *sink)
         placed(sink, file, file->lost, &file->stat);
 }
 
+static void send_row(struct tree_thread *thread)
+{
+    if (thread->first)
+        push(thread->todo[1], thread->first);
+    thread->first = NULL;
+    thread->end = &thread->first;
+    thread->count = 0;
+}
+
 void tree_place_all(struct sink *sink)
 {
+    for (unsigned i = 0; i < sink->crew.threads; i++)
+        send_row(&sink->crew.thread[i]);
     while (sink->crew.busy)
         take_back(sink);
 }
@@ -168,14 +186,20 @@ void tree_place_all(struct sink *sink)
 /* Files of one name go to one thread, so that the first of them is the first to have it. */
 static void give(struct sink *sink, struct tree_file *file)
 {
+    struct tree_crew *crew = &sink->crew;
     unsigned which = 0;
     for (const char *at = file->name; *at; at++)
         which = which * 31 + (unsigned char)*at;
+    struct tree_thread *thread = &crew->thread[which % crew->threads];
     file->state = FILE_GIVEN;
-    while (sink->crew.busy >= BUSY_MOST)
+    file->next = NULL;
+    while (crew->busy >= BUSY_MOST)
         take_back(sink);
-    sink->crew.busy++;
-    push(sink->crew.thread[which % sink->crew.threads].todo[1], file);
+    crew->busy++;
+    *thread->end = file;
+    thread->end = &file->next;
+    if (++thread->count == ROW_MOST)
+        send_row(thread);
 }
 
 void tree_place(struct sink *sink, struct tree_file *file)

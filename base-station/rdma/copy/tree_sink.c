@@ -295,7 +295,7 @@ static void sink_close(struct sink *sink)
     if (sink->top)
         tree_folder_leave(sink, sink->top);
     free(sink->rename);
-    tree_made_close(&sink->made);
+    free(sink->made.file);
     tree_names_close(&sink->first_names);
     tree_names_close(&sink->other_names);
     words_close(&sink->manifest);

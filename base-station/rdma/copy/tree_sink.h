@@ -44,6 +44,7 @@ struct tree_file { /* that was announced, until its last answer */
     bool replaces; /* something had its name */
     int fd;        /* of its part, locked; -1: not yet, or given up */
     struct bytes content;
+    struct tree_file *next; /* of those that a thread gets with it */
     int error; /* what came of it in a thread; 0: it has its name */
     struct tree_lost lost;
     struct stat stat;
@@ -57,10 +58,13 @@ struct tree_crew { /* threads that write small files, while the stream goes on *
     struct tree_thread {
         const struct tree_crew *crew;
         pthread_t thread;
-        int todo[2]; /* pointers to files go through pipes */
+        int todo[2]; /* pointers to rows of files go through pipes */
+        struct tree_file *first, **end; /* the row that it gets next */
+        unsigned count;
     } thread[CREW_THREADS];
     unsigned threads;
     int done[2];
+    struct tree_file *back; /* the row that is being taken back */
     size_t busy; /* files that were given and not taken back */
 };
 

@@ -447,7 +447,7 @@ static void source_close(struct source *source)
     for (uint64_t i = source->oldest; i < source->next; i++)
         if (source->jobs[i % TREE_WINDOW].name)
             settle(source, &source->jobs[i % TREE_WINDOW]);
-    tree_made_close(&source->links);
+    free(source->links.file);
     tree_hash_close(&source->hash);
     tree_line_close(&source->line);
     free(source);
