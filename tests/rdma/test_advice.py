@@ -220,7 +220,7 @@ class TestTools:
             (["host1:no", "to"], 1, "rdcp: no: No such file"),
             (["dir", "to"], 1, "rdcp: dir: a directory: give -r to copy it"),
             (["file", "no/to"], 1, "rdcp: no/to: No such file"),
-            (["file", "file", "to"], 1, "rdcp: to: Not a directory"),
+            (["file", "file", "to"], 1, "rdcp: to: No such file"),
             (["file", "./file"], 1, "rdcp: file: source and target are the same"),
             (["-r", "dir", "dir/to"], 1, "dir: a directory cannot be copied into"),
             (["--", "-oX:file", "to"], 2, '"-oX:file": a host name cannot begin with'),
