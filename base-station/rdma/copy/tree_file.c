@@ -10,67 +10,6 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-enum { DUE_MOST = 512 }; /* answers: with more the source may have to wait for them */
-
-void tree_file_answers(struct sink *sink)
-{
-    if (sink->run.count)
-        tree_write(&sink->line, &sink->run);
-    sink->run.count = 0;
-}
-
-static void answer(struct sink *sink, const struct tree_file *file,
-                   enum tree_verdict verdict, uint64_t from)
-{
-    struct tree_record *run = &sink->run;
-    if (!run->count || run->verdict != verdict || from || run->from ||
-        run->number + run->count != file->number) {
-        tree_file_answers(sink);
-        run->kind = TREE_ANSWER;
-        run->number = file->number;
-        run->verdict = verdict;
-        run->from = from;
-    }
-    run->count++;
-    if (++sink->due < DUE_MOST)
-        return;
-    sink->due = 0;
-    tree_file_answers(sink);
-    tree_flush(&sink->line);
-}
-
-void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
-                      const struct stat *state)
-{
-    answer(sink, file, verdict, 0);
-    if (state)
-        tree_sink_remember(sink, file->folder, file->name, state);
-    if (state && file->links > 1 && sink->options->hard_links)
-        tree_links_placed(sink, file->number);
-    sink->files[file->number % TREE_WINDOW] = NULL;
-    tree_folder_leave(sink, file->folder);
-    shut(&file->fd);
-    tree_xattr_close(&file->xattrs);
-    bytes_close(&file->content);
-    free(file);
-}
-
-void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why)
-{
-    if (why)
-        tree_sink_complain(sink, file->folder, file->name, why);
-    if (file->fd >= 0)
-        part_drop(file->folder->fd, file->name);
-    shut(&file->fd);
-    file->state = FILE_NOWHERE;
-}
-
-void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why)
-{
-    tree_file_give_up(sink, file, why);
-    tree_file_settle(sink, file, TREE_REFUSED, NULL);
-}
-
 static int open_there(const struct tree_file *file)
 {
     return open_below(file->folder->fd, file->name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
@@ -139,7 +78,7 @@ static void ask(struct sink *sink, struct tree_file *file, const struct stat *st
     char *why = options->dry_run || file->state == FILE_COMPARED
                     ? NULL : no_room(file, room < file->size ? room : file->size);
     if (!why)
-        return answer(sink, file, TREE_SEND, file->from);
+        return tree_file_answer(sink, file, TREE_SEND, file->from);
     tree_file_refuse(sink, file, why);
     free(why);
 }
@@ -166,7 +105,7 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
     if (folder->fd >= 0 && !folder->made) /* of what comes into it now the thread hears */
         why = tree_in_the_way(sink, folder, name, &file->attributes, NULL, &state);
     if (folder->absent)
-        answer(sink, file, TREE_SEND, 0);
+        tree_file_answer(sink, file, TREE_SEND, 0);
     else if (folder->fd < 0 || why)
         tree_file_refuse(sink, file, why);
     else
@@ -244,7 +183,7 @@ static void once_more(struct sink *sink, struct tree_file *file)
     char *path = tree_folder_path(file->folder, file->name);
     tree_say(path, "arrived damaged: asked for again");
     free(path);
-    answer(sink, file, TREE_AGAIN, 0);
+    tree_file_answer(sink, file, TREE_AGAIN, 0);
 }
 
 /* What is there was read instead of a body. */
@@ -258,7 +197,7 @@ static void compared(struct sink *sink, struct tree_file *file, bool same)
     if (same)
         have(sink, file, &state);
     else
-        answer(sink, file, TREE_SEND, 0);
+        tree_file_answer(sink, file, TREE_SEND, 0);
 }
 
 void tree_file_whole(struct sink *sink, const struct tree_record *record)

@@ -26,6 +26,38 @@ char *tree_folder_path(const struct tree_folder *folder, const char *name)
     return path;
 }
 
+void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
+                        const char *name, const char *what)
+{
+    char *path = tree_folder_path(folder, name);
+    tree_error(&sink->errors, *path ? path : sink->target, what);
+    free(path);
+}
+
+void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
+                        const char *name, struct tree_lost lost)
+{
+    if (!lost.what)
+        return;
+    char *text = text_of("arrived, but its %s could not be kept: %s", lost.what,
+                         strerror(lost.error));
+    tree_sink_complain(sink, folder, name, text);
+    free(text);
+}
+
+const char *tree_sink_name(const struct sink *sink, const struct tree_record *record)
+{
+    return sink->in == sink->top && sink->rename ? sink->rename : record->name;
+}
+
+void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
+                        const char *name, const struct stat *state)
+{
+    tree_made_add(&sink->made, state, 0);
+    if (sink->options->manifest && S_ISREG(state->st_mode))
+        words_add_text(&sink->manifest, tree_folder_path(folder, name));
+}
+
 static bool is_unfinished(const struct stat *state)
 {
     /* A folder may have got the set-group-id bit from the one above. */
@@ -86,9 +118,8 @@ static int open_it(struct tree_folder *folder, const struct rdcp_options *option
     return open_below(above, folder->name, O_RDONLY | O_DIRECTORY, 0);
 }
 
-/* Is `state` what the source has as this? */
-static bool is_one(const struct sink *sink, uint64_t device, uint64_t inode,
-                   const struct stat *state)
+bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
+                      const struct stat *state)
 {
     return sink->source_here && inode == state->st_ino &&
            device == (uint32_t)state->st_dev;
@@ -112,7 +143,7 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
         folder->absent = true;
     else if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         why = strerror(errno);
-    else if (is_one(sink, of->device, of->inode, &state))
+    else if (tree_sink_is_one(sink, of->device, of->inode, &state))
         why = "source and target are the same directory";
     if (!why)
         return;
@@ -201,38 +232,4 @@ int tree_remove(int base, const char *path)
     }
     shut(&above);
     return result;
-}
-
-/* Is what has the name, `state`, the source of what is to take its place? As with cp, a
- * link to a file is that file, unless a link takes its place: then what this one leads to
- * is safe. */
-static bool is_source(const struct sink *sink, const struct tree_folder *folder,
-                      const char *name, const struct tree_attributes *own,
-                      const struct tree_record *link, const struct stat *state)
-{
-    struct stat file;
-    if (is_one(sink, own->device, own->inode, state))
-        return true;
-    if (link)
-        return is_one(sink, link->device, link->inode, state);
-    return S_ISLNK(state->st_mode) && fstatat(folder->fd, name, &file, 0) == 0 &&
-           is_one(sink, own->device, own->inode, &file);
-}
-
-const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
-                            const char *name, const struct tree_attributes *own,
-                            const struct tree_record *link, struct stat *state)
-{
-    *state = (struct stat){0};
-    if (fstatat(folder->fd, name, state, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? NULL : strerror(errno);
-    tree_place_all(sink); /* so that all that has a name is known */
-    if (is_source(sink, folder, name, own, link, state))
-        return "source and target are the same file";
-    if (tree_made_find(&sink->made, state))
-        return "another source had that name: it is not replaced";
-    if (S_ISREG(state->st_mode) || S_ISLNK(state->st_mode))
-        return NULL;
-    return S_ISDIR(state->st_mode) ? "a directory has that name"
-                                   : "a device, a FIFO or a socket has that name";
 }

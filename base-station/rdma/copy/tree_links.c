@@ -40,23 +40,13 @@ void tree_links_placed(struct sink *sink, uint64_t number)
     first_of(sink, number)->placed = true;
 }
 
-const char *tree_links_take(struct sink *sink, const struct tree_record *record)
+bool tree_links_other(struct sink *sink, uint64_t number, const char *name)
 {
-    static const struct tree_attributes nobody;
-    const char *name = tree_sink_name(sink, record);
-    struct stat state;
-    if (!first_of(sink, record->number))
-        return "a hard link to a file that it did not announce";
-    if (sink->in->fd < 0)
-        return NULL;
-    if (sink->options->many)
-        tree_place_all(sink);
-    const char *why = tree_in_the_way(sink, sink->in, name, &nobody, NULL, &state);
-    if (why && !tree_made_find(&sink->made, &state))
-        tree_sink_complain(sink, sink->in, name, why);
-    else if (!sink->options->dry_run)
-        add(&sink->other_names, record->number, tree_folder_path(sink->in, name));
-    return NULL;
+    if (!first_of(sink, number))
+        return false;
+    if (name)
+        add(&sink->other_names, number, tree_folder_path(sink->in, name));
+    return true;
 }
 
 /* The folder is finished: it keeps its times, and may not be written to. */

@@ -211,3 +211,37 @@ void tree_place(struct sink *sink, struct tree_file *file)
     else
         give(sink, file);
 }
+
+/* Is what has the name, `state`, the source of what is to take its place? As with cp, a
+ * link to a file is that file, unless a link takes its place: then what this one leads to
+ * is safe. */
+static bool is_source(const struct sink *sink, const struct tree_folder *folder,
+                      const char *name, const struct tree_attributes *own,
+                      const struct tree_record *link, const struct stat *state)
+{
+    struct stat file;
+    if (tree_sink_is_one(sink, own->device, own->inode, state))
+        return true;
+    if (link)
+        return tree_sink_is_one(sink, link->device, link->inode, state);
+    return S_ISLNK(state->st_mode) && fstatat(folder->fd, name, &file, 0) == 0 &&
+           tree_sink_is_one(sink, own->device, own->inode, &file);
+}
+
+const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
+                            const char *name, const struct tree_attributes *own,
+                            const struct tree_record *link, struct stat *state)
+{
+    *state = (struct stat){0};
+    if (fstatat(folder->fd, name, state, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? NULL : strerror(errno);
+    tree_place_all(sink); /* so that all that has a name is known */
+    if (is_source(sink, folder, name, own, link, state))
+        return "source and target are the same file";
+    if (tree_made_find(&sink->made, state))
+        return "another source had that name: it is not replaced";
+    if (S_ISREG(state->st_mode) || S_ISLNK(state->st_mode))
+        return NULL;
+    return S_ISDIR(state->st_mode) ? "a directory has that name"
+                                   : "a device, a FIFO or a socket has that name";
+}

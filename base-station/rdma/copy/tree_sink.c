@@ -14,38 +14,6 @@
 #include "descriptors.h"
 #include "tree_part.h"
 
-void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const char *what)
-{
-    char *path = tree_folder_path(folder, name);
-    tree_error(&sink->errors, *path ? path : sink->target, what);
-    free(path);
-}
-
-void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, struct tree_lost lost)
-{
-    if (!lost.what)
-        return;
-    char *text = text_of("arrived, but its %s could not be kept: %s", lost.what,
-                         strerror(lost.error));
-    tree_sink_complain(sink, folder, name, text);
-    free(text);
-}
-
-const char *tree_sink_name(const struct sink *sink, const struct tree_record *record)
-{
-    return sink->in == sink->top && sink->rename ? sink->rename : record->name;
-}
-
-void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
-                        const char *name, const struct stat *state)
-{
-    tree_made_add(&sink->made, state, 0);
-    if (sink->options->manifest && S_ISREG(state->st_mode))
-        words_add_text(&sink->manifest, tree_folder_path(folder, name));
-}
-
 /* A source that was asked for `notes` must not send `.bashrc`. */
 static bool asked_for(struct sink *sink, const char *name)
 {
@@ -125,6 +93,24 @@ static void take_link(struct sink *sink, const struct tree_record *record)
     sink->had += there;
 }
 
+static const char *take_hard(struct sink *sink, const struct tree_record *record)
+{
+    static const struct tree_attributes nobody;
+    const char *name = tree_sink_name(sink, record), *why = NULL;
+    struct stat state = {0};
+    if (sink->options->many)
+        tree_place_all(sink);
+    if (sink->in->fd >= 0)
+        why = tree_in_the_way(sink, sink->in, name, &nobody, NULL, &state);
+    bool refused = why && !tree_made_find(&sink->made, &state);
+    if (refused)
+        tree_sink_complain(sink, sink->in, name, why);
+    if (refused || sink->in->fd < 0 || sink->options->dry_run)
+        name = NULL;
+    return tree_links_other(sink, record->number, name)
+               ? NULL : "a hard link to a file that it did not announce";
+}
+
 static const char *take_start(struct sink *sink, const struct tree_record *record)
 {
     struct tree_record target = {.kind = TREE_TARGET};
@@ -187,7 +173,7 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
     switch (record->kind) {
     case TREE_ENTER: return take_enter(sink, record);
     case TREE_FILE: return tree_file_take(sink, record);
-    case TREE_HARD: return tree_links_take(sink, record);
+    case TREE_HARD: return take_hard(sink, record);
     default: take_link(sink, record); return NULL;
     }
 }

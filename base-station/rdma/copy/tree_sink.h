@@ -1,6 +1,7 @@
 /* What makes files and trees below DST: tree_sink.c takes the stream, tree_folder.c knows
- * the folders and what stands in them, tree_file.c the files, tree_place.c how they get
- * their names, tree_links.c their other names, tree_manifest.c their sums. */
+ * the folders, tree_file.c the files, tree_answer.c what is said of them, tree_place.c how
+ * they get their names and what is in the way of that, tree_links.c their other names,
+ * tree_manifest.c their sums. */
 #pragma once
 
 #include <pthread.h>
@@ -115,6 +116,10 @@ void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
                         const char *name, struct tree_lost lost);
 const char *tree_sink_name(const struct sink *sink, const struct tree_record *record);
 
+/* Is `state` what the source has as this? */
+bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
+                      const struct stat *state);
+
 /* It has its name now, or had it before. */
 void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
                         const char *name, const struct stat *state);
@@ -140,6 +145,8 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
 int tree_remove(int base, const char *path);
 
 void tree_file_answers(struct sink *sink); /* those that are due go out */
+void tree_file_answer(struct sink *sink, const struct tree_file *file,
+                      enum tree_verdict verdict, uint64_t from);
 const char *tree_file_take(struct sink *sink, const struct tree_record *record);
 const char *tree_file_body(struct sink *sink, const struct tree_record *record);
 const char *tree_file_data(struct sink *sink, const struct tree_record *record);
@@ -166,7 +173,10 @@ void tree_place_all(struct sink *sink); /* settles what the threads have */
 /* A file of more names is announced: where the first one is; and that it is there. */
 void tree_links_first(struct sink *sink, uint64_t number, const char *name);
 void tree_links_placed(struct sink *sink, uint64_t number);
-const char *tree_links_take(struct sink *sink, const struct tree_record *record);
+
+/* Another one, in the folder that is being filled (NULL: it does not get it). False: there
+ * is no such file. */
+bool tree_links_other(struct sink *sink, uint64_t number, const char *name);
 void tree_links_make(struct sink *sink);
 void tree_names_close(struct tree_names *names);
 
