@@ -255,7 +255,7 @@ def push_a_button(port: int) -> None:
 def test_step_times_sees_what_is_missing(tmp_path: Path) -> None:
     """The test's own eye: an old end is a loss."""
     with Writing(tmp_path) as writing:
-        wait_for(lambda: any(one.stat().st_size > 9000 for one in files(tmp_path)), "-")
+        wait_for(lambda: recorded(tmp_path), "nothing is recorded")
         last_ns = writing.kill()
     times = step_times(tmp_path)
     assert lost_s(tmp_path, times[-1] + 2_000_000_000) == 2.0
