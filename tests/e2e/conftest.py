@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from tests.e2e.driver import Driver, free, make_whole, sit_down, stand_up
 from tests.e2e.harness import RunningBench, started
@@ -30,22 +30,34 @@ def bench(
 
 
 @contextmanager
-def chromium(program: str = CHROMIUM) -> Iterator[Browser]:
-    """Debian's Chromium, headless, or a program that starts it somewhere else."""
+def chromium(
+    program: str = CHROMIUM, running: Playwright | None = None
+) -> Iterator[Browser]:
+    """Debian's Chromium, headless, or a program that starts it somewhere else.
+
+    `running` is the Playwright that this thread has already: it cannot have two.
+    """
     if not os.path.exists(program):
         raise FileNotFoundError(f"no {program}: apt install chromium, or set CHROMIUM")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
+    with nullcontext(running) if running else sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
             executable_path=program, args=FLAGS, headless=True
         )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Playwright]:
+    """It keeps an event loop running in this thread: see `apart` in harness.py."""
+    with sync_playwright() as running:
         yield running
-        running.close()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for each module."""
-    with chromium() as running:
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """One for all modules: to start and end one takes two seconds of a core."""
+    with chromium(running=playwright) as running:
         yield running
 
 

@@ -9,15 +9,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.config import profiles
 
+T = TypeVar("T")
 READY_S = 30.0
 NO_GUARD = '--set=guard.mode = "off"'
 """Whoever measures stops drives at full throttle, wherever the one before left the car;
@@ -62,6 +65,12 @@ def wait_for(
             raise AssertionError(f"{words}: not within {timeout_s} s")
         time.sleep(every_s)
     return time.monotonic() - start
+
+
+def apart(work: Callable[[], T]) -> T:
+    """In a thread: this one may have Playwright's event loop, and then no other."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
 
 
 @dataclass(frozen=True)

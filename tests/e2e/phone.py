@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright
 
 from tests.e2e.conftest import CHROMIUM, chromium
 from tests.e2e.harness import RunningBench, wait_for
@@ -19,10 +19,11 @@ CURRENT_MS = 150
 
 @contextmanager
 def on_the_lan(
-    lan: Lan, home: Path, secure_port: int | None = None
-) -> Iterator[Browser]:
+    lan: Lan, home: Path, secure_port: int | None = None,
+    playwright: Playwright | None = None,
+) -> Iterator[Browser]:  # fmt: skip
     """Chromium on the far host, over pipes. Plain http of `secure_port` counts as
-    secure there, so that it has WebCodecs."""
+    secure there, so that it has WebCodecs. `playwright` is as for `chromium`."""
     options = (
         f" --unsafely-treat-insecure-origin-as-secure=http://{lan.near}:{secure_port}"
         if secure_port
@@ -33,7 +34,7 @@ def on_the_lan(
         f'#!/bin/sh\nexec {" ".join(lan.enter)} {CHROMIUM} "$@"{options}\n'
     )
     wrapper.chmod(0o755)
-    with chromium(str(wrapper)) as running:
+    with chromium(str(wrapper), playwright) as running:
         yield running
 
 

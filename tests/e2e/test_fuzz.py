@@ -21,7 +21,7 @@ from fpvcar.server.limits import LINES_BURST, LINES_PER_S
 from fpvcar.server.site import CROWDED_LOGS
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.fuzzers import EACH, TLS, enough
-from tests.e2e.harness import STRIP, RunningBench, started, wait_for
+from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
 from tests.e2e.test_hostile import GROWTH_MB, descriptors, start
 from tests.e2e.test_who_stops import forward
 
@@ -60,8 +60,8 @@ def attacked(bench: RunningBench, seconds: float) -> dict[str, "Counter[str]"]:
     pages: list[float] = []
     try:
         while any(one.poll() is None for one in attacks.values()):
-            pages.append(asyncio.run(met(bench.port, None)))
-            pages.append(asyncio.run(met(bench.port + 1, context)))
+            pages.append(apart(lambda: asyncio.run(met(bench.port, None))))
+            pages.append(apart(lambda: asyncio.run(met(bench.port + 1, context))))
             time.sleep(MEET_AGAIN_S)
     except BaseException:
         for one in attacks.values():

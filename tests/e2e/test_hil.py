@@ -22,7 +22,7 @@ from fpvcar.hil.results import Limit, Report, Result
 from fpvcar.hil.rig import Check
 from fpvcar.leash import leashed
 from tests.e2e.conftest import CHROMIUM, FLAGS
-from tests.e2e.harness import wait_for
+from tests.e2e.harness import apart, wait_for
 from tests.e2e.test_benchmark_ends import alive
 
 pytestmark = pytest.mark.e2e
@@ -101,7 +101,8 @@ def test_a_rig_of_real_pins_measures_by_edges_alone(emulated: BenchRig) -> None:
     """The same checks; the units of the car are the bench's instead of systemd's. How
     soon the car stands test_who_stops.py judges: edges that pigpiod sends are later."""
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
-    found = list(runner.run(runner.chosen(CHECKS, ON_METAL), rig, 1, print))
+    checks = runner.chosen(CHECKS, ON_METAL)
+    found = apart(lambda: list(runner.run(checks, rig, 1, print)))
     stops = [one for one in found if one.group == "stops"]
     others = {one.verdict for one in found if one.group != "stops"}
     assert others == {"passed"}, figures(found)

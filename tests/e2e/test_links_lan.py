@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Playwright
 
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import on_the_lan, seconds_until_current, status, take_wheel
@@ -38,12 +38,13 @@ def lan() -> Iterator[Lan]:
 @pytest.fixture(scope="module", params=["webcodecs", "mse"])
 def opened_far(
     request: pytest.FixtureRequest, bench: RunningBench, lan: Lan,
-    tmp_path_factory: pytest.TempPathFactory,
+    playwright: Playwright, tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Page]:  # fmt: skip
     """A page on the other host, by each way to the glass."""
     path: str = request.param
     url = f"http://{lan.near}:{bench.port}/?path={path}"
-    with on_the_lan(lan, tmp_path_factory.mktemp("far"), bench.port) as browser:
+    home = tmp_path_factory.mktemp("far")
+    with on_the_lan(lan, home, bench.port, playwright) as browser:
         page = opened(browser.new_page(), url)
         assert probe(page, "video.path") == path
         yield page

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Playwright
 
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import on_the_lan, take_wheel
@@ -39,10 +39,12 @@ def lan() -> Iterator[Lan]:
 
 @pytest.fixture(scope="module")
 def opened_far(
-    bench: RunningBench, lan: Lan, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
+    bench: RunningBench, lan: Lan, playwright: Playwright,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Page]:  # fmt: skip
     """A page on the other host."""
-    with on_the_lan(lan, tmp_path_factory.mktemp("far"), bench.port) as browser:
+    home = tmp_path_factory.mktemp("far")
+    with on_the_lan(lan, home, bench.port, playwright) as browser:
         page = browser.new_page()
         page.on("websocket", lambda one: SOCKETS.append(urlsplit(one.url).path))
         yield opened(page, f"http://{lan.near}:{bench.port}/")

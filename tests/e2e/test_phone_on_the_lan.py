@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Playwright
 
 from fpvcar import paths
 from fpvcar.config import profiles
@@ -43,10 +43,11 @@ def lan_bench(
 
 @pytest.fixture(scope="module")
 def phone_browser(
-    tmp_path_factory: pytest.TempPathFactory, lan: Lan
+    tmp_path_factory: pytest.TempPathFactory, lan: Lan, playwright: Playwright
 ) -> Iterator[Browser]:
     """Chromium over there."""
-    with on_the_lan(lan, tmp_path_factory.mktemp("bin")) as running:
+    home = tmp_path_factory.mktemp("bin")
+    with on_the_lan(lan, home, playwright=playwright) as running:
         yield running
 
 

@@ -19,7 +19,14 @@ import pytest
 from fpvcar.units import counted
 from fpvstation import client
 from fpvstation.cars import Cars
-from tests.e2e.harness import STRIP, RunningBench, free_port_from, started, wait_for
+from tests.e2e.harness import (
+    STRIP,
+    RunningBench,
+    apart,
+    free_port_from,
+    started,
+    wait_for,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 COMES_S = 180.0
@@ -123,7 +130,7 @@ def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
             capture_output=True, text=True,
         )  # fmt: skip
         assert status.returncode == 0 and "Plague: " in status.stdout
-        asyncio.run(proves_itself(bench, tmp_path))
+        apart(lambda: asyncio.run(proves_itself(bench, tmp_path)))
     judge(station, recordings)
 
 
