@@ -30,10 +30,11 @@ GUARD = '--set=guard.mode = "limit"'
 STRIP = '--set=camera.source = "strip"'
 """A camera that renders no world: it starts at once, costs little, and fills the
 bitrate whatever it sees. For all who look at something else than the room."""
-SMALL = (
-    STRIP, "--set=camera.width = 320", "--set=camera.height = 240",
-    "--set=camera.fps = 10",
+FEW = (
+    "--set=camera.width = 320", "--set=camera.height = 240", "--set=camera.fps = 10",
 )  # fmt: skip
+"""For all who look at the room, but not closely."""
+SMALL = (STRIP, *FEW)
 """Few pictures: encoder, decoder and page cost a third. For all who look at none."""
 
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.memory import heavy, resident_mb
 from playwright.sync_api import Browser, Page
 
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import FEW, RunningBench, wait_for
 from tests.e2e.seat import (
     GAMEPAD,
     Thumbs,
@@ -25,6 +25,7 @@ from tests.e2e.seat import (
 )
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
+OPTIONS = FEW
 FORWARD, REVERSE, LEFT, RIGHT = range(4)
 
 

@@ -12,13 +12,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.config import profiles
-from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, drives, grown_up, until
 
 pytestmark = pytest.mark.e2e
 # The guard is as the bench's profile has it, and not as other tests want it.
 OPTIONS = (
-    '--set=guard.mode = "limit"', '--set=depth.source = "bench"',
+    *SMALL, '--set=guard.mode = "limit"', '--set=depth.source = "bench"',
     '--set=gate.blind = "ignore"',
 )  # fmt: skip
 SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors

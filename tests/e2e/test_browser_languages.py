@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
-from tests.e2e.harness import STRIP, RunningBench
+from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.proxy import Link
 from tests.e2e.seat import opened, until
 from tests.e2e.seat_states import GROWN_UP, STOPPED
@@ -16,7 +16,7 @@ from tests.rigs.played_car import SECURE, play, say
 from tests.rigs.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
-OPTIONS = (STRIP,)
+OPTIONS = SMALL
 FINNISH = {
     "trust": "Luota tähän autoon", "network": "Wi-Fi", "recordings": "Tallenteet",
 }  # fmt: skip
