@@ -31,11 +31,12 @@ static bool asked_for(struct sink *sink, const char *name)
 
 static const char *take_enter(struct sink *sink, const struct tree_record *record)
 {
-    if (++sink->depth > TREE_DEPTH_MOST + 1)
+    if (sink->depth > TREE_DEPTH_MOST)
         return "more folders within each other than this rdcp sends";
     if (!*tree_sink_name(sink, record) && sink->in != sink->top)
         return "a folder below DST without a name";
     tree_folder_enter(sink, record);
+    sink->depth++;
     return NULL;
 }
 
