@@ -66,7 +66,8 @@ static void ask(struct sink *sink, struct tree_file *file, const struct stat *st
     tree_attributes_of(&is, state);
     file->replaces = state->st_ino;
     bool same = S_ISREG(state->st_mode) && (uint64_t)state->st_size == file->size;
-    if (same && (options->checksum ? !file->size : is.mtime_ns == file->attributes.mtime_ns))
+    bool same_time = is.mtime_ns == file->attributes.mtime_ns;
+    if (same && (options->checksum ? !file->size : same_time))
         return have(sink, file, state);
     if (same && options->checksum) {
         file->state = FILE_COMPARED;
@@ -218,7 +219,7 @@ void tree_file_whole(struct sink *sink, const struct tree_record *record)
     if (record->kind == TREE_BROKEN && file->state == FILE_COMPARED)
         shut(&file->fd);
     if (record->kind == TREE_BROKEN || file->state == FILE_NOWHERE)
-        tree_file_refuse(sink, file, NULL); /* why has been said, by the source if not here */
+        tree_file_refuse(sink, file, NULL); /* it has been said why */
     else if (file->state == FILE_COMPARED)
         compared(sink, file, same);
     else if (!same || (file->state == FILE_IN_PART && sink->options->verify &&

@@ -206,7 +206,7 @@ void tree_place(struct sink *sink, struct tree_file *file)
 {
     if (file->state == FILE_IN_PART)
         place_part(sink, file);
-    else if (file->replaces || !file->folder->up) /* where a cut copy may have left a part */
+    else if (file->replaces || !file->folder->up) /* a cut copy may have left a part */
         place_as_part(sink, file);
     else
         give(sink, file);
