@@ -168,10 +168,15 @@ def sit_down(driver: Driver) -> None:
 
 
 def stand_up(driver: Driver) -> None:
-    """Lets go and gives the wheel away."""
+    """Lets go and gives the wheel away; again where a flood had used up its words."""
     driver.drive(0.0, 0.0)
-    driver.say(kind="release")
-    wait_for(lambda: driver.state["role"] == "watching", "still seated")
+
+    def stood_up() -> bool:
+        if driver.state["role"] != "watching":
+            driver.say(kind="release")
+        return bool(driver.state["role"] == "watching")
+
+    wait_for(stood_up, "still seated", every_s=0.1)
 
 
 def free(driver: Driver) -> None:
