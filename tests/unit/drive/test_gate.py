@@ -1,5 +1,7 @@
 """The gate: every rule of "Who stops the car" that it decides, with time passed in."""
 
+from typing import Literal
+
 import pytest
 
 from fpvcar.config import Gate
@@ -284,3 +286,23 @@ class TestFreshness:
 )  # fmt: skip
 def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
     assert gate.Decision(0.5, 0.0, "driving", latches).words == words
+
+
+@pytest.mark.parametrize(
+    ("picture_age_s", "blind", "holds_s"),
+    [
+        (0.01, "stop", 0.20),  # until the wish is silence
+        (0.12, "stop", 0.13),  # until the picture is too old
+        (0.12, "ignore", 0.20),
+        (None, "limit", 0.20),  # it is blind already
+        (0.40, "limit", 0.20),
+    ],
+)
+def test_how_long_a_decision_holds(
+    picture_age_s: float | None, blind: Literal["stop", "limit", "ignore"],
+    holds_s: float,
+) -> None:  # fmt: skip
+    limits = Gate(silence_s=0.25, blind_s=0.25, blind=blind)
+    world = World(picture_age_s, None, 1.0)
+    found = gate.holds_s(Wish(1.0, 0.0, 99.95), world, 100.0, limits)
+    assert found == pytest.approx(holds_s)
