@@ -295,7 +295,8 @@ def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
         (0.12, "stop", 0.13),  # until the picture is too old
         (0.12, "ignore", 0.20),
         (None, "limit", 0.20),  # it is blind already
-        (0.40, "limit", 0.20),
+        (0.25, "limit", 0.20),
+        (0.30, "limit", 0.20),
     ],
 )
 def test_how_long_a_decision_holds(
