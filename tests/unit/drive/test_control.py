@@ -346,7 +346,10 @@ def test_a_setpoint_that_nothing_changes_is_renewed_in_time() -> None:
     assert LEASE_NS / 1e9 - RENEW_S >= 0.075, "what a loop may stand still for"
     rig.seen = (status.Range("front", 0.0, 0.6, 0.01, "ok"),)
     rig.control.guard_mode = "limit"
-    rig.wish(1.0)
+    for _ in range(20):
+        rig.now_ns += 40_000_000
+        rig.wish(1.0)
+    assert rig.sent[-1] == rig.sent[-2], "it keeps its speed"
     assert rig.control.due_in_s == TICK_S, "an obstacle limits it"
     rig.wish(-1.0)
     rig.now_ns += 40_000_000
