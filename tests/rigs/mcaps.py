@@ -176,7 +176,7 @@ class Drive:
 
     # --- the recorder's part ---
 
-    idle, begun, offset_ns = False, 0, 0
+    idle, begun, began_ns, offset_ns = False, 0, 0, 0
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
         """Keeps the steps, through their bytes."""

@@ -234,7 +234,7 @@ class Control:
             self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
 
     def _set_fault(self, fault: Cause | None, words: str) -> None:
-        if (fault, words) != (self._fault, self.wheels):
+        if fault is not self._fault or words != self.wheels:
             if words != "ok" or self.wheels != "starting":
                 log.warning("wheels: %s", words)
             self._fault, self.wheels = fault, words

@@ -28,6 +28,9 @@ NEWER_S = 0.0005
 """Two voltages measured within this are one."""
 BATTERY_S = 0.04
 """How often the battery is looked at, which is measured 12 times a second."""
+RANGES_S = 0.2
+"""How often measured ranges are taken: in one go, as the first of them finds the
+processor's caches cold."""
 AGAIN_S = 10
 """Seconds after which what lasts is said again: each file of a drive has it."""
 STILL_S = 15.0
@@ -93,6 +96,7 @@ class Feed:
         self._recorder, self._sources = recorder, sources
         self._last_event: tuple[str, gate.Latches] | None = None
         self._battery, self._battery_due_s = (-1.0, ""), 0.0
+        self._ranges_due_s = 0.0
         self._states: dict[str, str] = {}
         self._lasting: dict[str, messages.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
@@ -122,7 +126,10 @@ class Feed:
             self._moved_s = None
             recorder.rest()
             self._sources.request_key()  # there it ends
-        self._read_ranges(stepped.ranges or self._sources.ranges(now_s), now_s)
+        self._read_states(stepped.ranges or self._sources.ranges(now_s), now_s)
+        if now_s >= self._ranges_due_s:
+            self._ranges_due_s = now_s + RANGES_S
+            self._read_measured()
         if now_s >= self._battery_due_s:
             self._battery_due_s = now_s + BATTERY_S
             self._read_battery(now_s)
@@ -172,6 +179,7 @@ class Feed:
     @harmless
     def switch(self, on: bool, name: str) -> None:
         """Turns recording on or off."""
+        self._read_measured()
         if not on:
             self._recorder.note(f"{name} turned recording off")
         self._recorder.switch(on)
@@ -207,6 +215,7 @@ class Feed:
 
     @harmless
     def _second(self, health: Callable[[], messages.Health]) -> None:
+        self._read_measured()  # before another recording may begin
         self._recorder.second()  # first: it looks after the recorder's thread
         if self._driven:
             self._recorder.attend()
@@ -238,18 +247,24 @@ class Feed:
         level = messages.WARNING if decision.reason == "stopped" else messages.INFO
         self._recorder.note(decision.words, level, messages.GATE)
 
-    def _read_ranges(self, ranges: Sequence[Range], now_s: float) -> None:
-        """All that was measured, and each sensor that has something else to say."""
-        for one in self._sources.measured():
-            when_ns = round(one.at_s * 1e9)
-            self._put_range(one.name, when_ns, one.bearing_deg, one.range_m, "ok")
+    def _read_states(self, ranges: Sequence[Range], now_s: float) -> None:
+        """Records of each sensor what it says when it cannot measure."""
         for sensor in ranges:
             name, state = sensor.name, sensor.state
             if state != self._states.get(name):
                 self._states[name] = state
                 if state != "ok":
+                    self._read_measured()  # it is older
                     now_ns = round(now_s * 1e9)
                     self._put_range(name, now_ns, sensor.bearing_deg, None, state)
+
+    def _read_measured(self) -> None:
+        """Records all that was measured since this recording began."""
+        began_ns = self._recorder.began_ns
+        for one in self._sources.measured():
+            when_ns = round(one.at_s * 1e9)
+            if when_ns >= began_ns:
+                self._put_range(one.name, when_ns, one.bearing_deg, one.range_m, "ok")
 
     def _put_range(
         self, name: str, when_ns: int, bearing_deg: float, range_m: float | None,

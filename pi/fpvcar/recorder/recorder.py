@@ -45,7 +45,8 @@ class Recorder:
         self._sequences = dict.fromkeys(catalogue.numbers, 0)
         self._refused = self._dropped_noted = self._recoveries_noted = 0
         self._to_key, self._full = True, False
-        self._began_ns = 0
+        self.began_ns = 0
+        """When this recording began, CLOCK_MONOTONIC."""
         self._begin()
 
     def start(self) -> None:
@@ -59,10 +60,13 @@ class Recorder:
     # --- what is recorded ---
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
-        """Records a message that is known now; `at_ns`: when it was so
-        (CLOCK_MONOTONIC)."""
-        if not self.idle:
-            self._hand_over(topic, at_ns, message)
+        """Records a message; `at_ns`: when it was so (CLOCK_MONOTONIC), if not now."""
+        if self.idle:
+            return
+        if at_ns is None:
+            at_ns = self._clock.monotonic_ns()
+        utc_ns = max(0, at_ns + self.offset_ns)
+        self._hand_over(topic, message, utc_ns, utc_ns, SIZE, False)
 
     def picture(self, key: bool, capture_ns: int, unit: bytes) -> None:
         """Records an access unit. With little room it waits for the next key frame."""
@@ -76,8 +80,10 @@ class Recorder:
             self._sequences[messages.CAMERA] += 1
             self._refused += self._full
             return
-        picture = messages.Picture(max(0, capture_ns + self.offset_ns), unit)
-        self._hand_over(messages.CAMERA, capture_ns, picture, len(unit), key)
+        now_ns = self._clock.monotonic_ns() + self.offset_ns
+        capture_ns = max(0, capture_ns + self.offset_ns)
+        picture = messages.Picture(capture_ns, unit)
+        self._hand_over(messages.CAMERA, picture, now_ns, capture_ns, len(unit), key)
 
     def note(
         self, text: str, level: int = messages.INFO, name: str = messages.RECORDER,
@@ -88,15 +94,13 @@ class Recorder:
         self.put(topic, messages.Event(utc_ns, level, text, name))
 
     def _hand_over(
-        self, topic: str, at_ns: int | None, message: Message, size: int = SIZE,
-        key: bool = False,
+        self, topic: str, message: Message, log_ns: int, publish_ns: int, size: int,
+        key: bool,
     ) -> None:  # fmt: skip
-        sequence = self._sequences[topic]
-        log_ns = max(0, self._clock.monotonic_ns() + self.offset_ns)
-        at = log_ns if at_ns is None else max(0, at_ns + self.offset_ns)
-        number = self._catalogue.numbers[topic]
-        one = Noted(number, sequence, log_ns, at, message, size, key)
-        if self._handover.put(one):
+        sequence, number = self._sequences[topic], self._catalogue.numbers[topic]
+        if self._handover.put(
+            Noted(number, sequence, log_ns, publish_ns, message, size, key)
+        ):
             self._sequences[topic] = sequence + 1
         else:
             self._refused += 1
@@ -157,9 +161,9 @@ class Recorder:
 
     def _begin(self) -> None:
         self.idle = not (self.on or self._settings.minute)
-        self.offset_ns, self._began_ns = self._offset_now(), self._clock.monotonic_ns()
-        self._say_if_old((self._began_ns + self.offset_ns) / SECOND_NS)
-        name = names.recording_name(self._about.car, self._began_ns + self.offset_ns)
+        self.offset_ns, self.began_ns = self._offset_now(), self._clock.monotonic_ns()
+        self._say_if_old((self.began_ns + self.offset_ns) / SECOND_NS)
+        name = names.recording_name(self._about.car, self.began_ns + self.offset_ns)
         about = messages.About(
             self._about.car, self._about.version, name, 0, self.offset_ns,
             self._about.profile,
@@ -191,7 +195,7 @@ class Recorder:
     def status(self) -> Recording:
         """What pages show of the recorder."""
         left = self._thread.left
-        seconds = (self._clock.monotonic_ns() - self._began_ns) / SECOND_NS
+        seconds = (self._clock.monotonic_ns() - self.began_ns) / SECOND_NS
         return Recording(
             self.on, self._state(), seconds, left and left / MB, self._thread.kept,
             self.dropped, self._settings.station,

@@ -20,8 +20,8 @@
 Protobuf topics have Foxglove's well-known schemas; the others are JSON with a JSON
 Schema. Floats come back bit for bit: they are written as the shortest decimals that do.
 
-Times are UTC in ns: `log_ns` when the car knew of it, `publish_ns` when it was so (a
-picture's capture, a range's echo). Both are CLOCK_MONOTONIC plus an offset that is
+Times are UTC in ns: `log_ns` when the car knew of it, `publish_ns` when it was so: a
+picture's capture is older than what the car knew of it, all else is the same. Both are CLOCK_MONOTONIC plus an offset that is
 fixed when a recording begins, so no clock that is set moves one before another.
 """
 

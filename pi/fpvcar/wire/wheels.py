@@ -58,6 +58,11 @@ class WheelsReason(enum.IntEnum):
     SUPERSEDED = 11
 
 
+_STATUSES = dict(enumerate(Status))
+_REASONS = dict(enumerate(WheelsReason))
+_WHY = bytes((VERSION, KIND_WHY))
+
+
 class Setpoint(NamedTuple):
     """Duties in -1..1 for each motor until `deadline_ns` (CLOCK_MONOTONIC)."""
 
@@ -110,12 +115,12 @@ def pack_answer(answer: Answer) -> bytes:
 def pack_why(words: str) -> bytes:
     """What the pins' back end said, as `wheels` sends it on; cut to fit."""
     fits = words.encode()[:WHY_MAX].decode(errors="ignore")
-    return bytes((VERSION, KIND_WHY)) + fits.encode()
+    return _WHY + fits.encode()
 
 
 def parse_packet(packet: bytes) -> Answer | str:
     """An answer, or why there are no pins. Raises WireError."""
-    if packet[:2] != bytes((VERSION, KIND_WHY)):
+    if not packet.startswith(_WHY):
         return parse_answer(packet)
     try:
         return packet[2:].decode()
@@ -130,7 +135,7 @@ def parse_answer(packet: bytes) -> Answer:
     version, kind, status, reason, seq, now_ns, _ = ANSWER.unpack(packet)
     if version != VERSION or kind != KIND_ANSWER:
         raise WireError("not an answer", (version, kind), f"{(VERSION, 2)}")
-    try:
-        return Answer(Status(status), WheelsReason(reason), seq, now_ns)
-    except ValueError as fault:
-        raise WireError("answer", (status, reason), str(fault)) from None
+    if status not in _STATUSES or reason not in _REASONS:
+        limit = f"{max(_STATUSES)}, {max(_REASONS)} at most"
+        raise WireError("answer", (status, reason), limit)
+    return Answer(_STATUSES[status], _REASONS[reason], seq, now_ns)

@@ -12,7 +12,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
 from fpvcar.drive.gate import Cause, Hold, Latches, World
 from fpvcar.recorder.encoder import Message
-from fpvcar.recorder.feed import STILL_S, Feed, Sources
+from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed, Sources
 from fpvcar.recordings import messages
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import buttons, up
@@ -136,10 +136,12 @@ def test_each_file_of_a_drive_knows_who_drives() -> None:
 def test_each_measurement_of_a_range_is_recorded_once() -> None:
     """However rarely the gate runs; what is wrong with a sensor once, too."""
     car = Car()
+    car.measure(0.6)  # before this recording began
+    car.step()
     car.measure(0.5)
+    car.step(seconds=2 * RANGES_S)
     car.step()
-    car.step()
-    car.measure(0.4, 0.04)
+    car.measure(0.4, 0.02)
     car.measure(None)
     car.step()
     car.ranges = (status.Range("front", 0.0, None, 0.03, "silent"),)
@@ -149,12 +151,23 @@ def test_each_measurement_of_a_range_is_recorded_once() -> None:
         messages.Reading(0.0, 0.5), messages.Reading(0.0, 0.4),
         messages.Reading(0.0, None), messages.Reading(0.0, None, "silent"),
     ]  # fmt: skip
+    began_ns = car.rig.recorder.began_ns + car.rig.recorder.offset_ns
     times = [
-        (one.publish_ns - one.log_ns) / 1e6
+        (one.log_ns - began_ns, one.publish_ns - one.log_ns)
         for one in car.rig.messages()
         if one.topic == "/range/front"
     ]
-    assert times == pytest.approx([-30.0, -60.0, -30.0, 0.0], abs=0.01)
+    assert times == [(10e6, 0), (420e6, 0), (430e6, 0), (480e6, 0)]
+
+
+def test_no_measurement_is_lost_when_recording_is_turned_off() -> None:
+    car = Car()
+    car.step()
+    car.measure(0.5)
+    car.feed.switch(False, "Ann")
+    car.rig.thread.turn()
+    (reading,) = [one for one in car.rig.messages() if one.topic == "/range/front"]
+    assert messages.decode(reading.topic, reading.data) == messages.Reading(0.0, 0.5)
 
 
 def test_a_sensor_that_fails_again_says_so_again() -> None:
@@ -163,7 +176,7 @@ def test_a_sensor_that_fails_again_says_so_again() -> None:
         car.ranges = silent
         car.step()
         car.measure(0.5)
-        car.step()
+        car.step(seconds=2 * RANGES_S)
     states = [one.state for one in car.said("/range/front")]  # type: ignore[union-attr]
     assert states == ["silent", "ok", "silent", "ok"]
 
