@@ -31,7 +31,7 @@ class Choose(Up, tag="choose", frozen=True):
 
 
 ButtonsUpward = ButtonsHello | Hold | Choose
-_decoders = decoders(ButtonsHello, Hold, Choose)
+_decoders = decoders(ButtonsUpward)
 
 
 def parse_buttons_upward(text: str | bytes) -> ButtonsUpward | None:

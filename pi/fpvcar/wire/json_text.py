@@ -1,6 +1,6 @@
 """JSON text, one message a frame: typed by its `kind`, or refused."""
 
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import Struct
@@ -30,16 +30,21 @@ class _Head(Struct):
     kind: str
 
 
-Decoders = dict[str, msgspec.json.Decoder[Any]]
+class Decoders(NamedTuple):
+    """Of what one socket takes: all its kinds, and how they are called."""
+
+    kinds: msgspec.json.Decoder[Any]
+    tags: frozenset[str]
+
+
 _head_decoder = msgspec.json.Decoder(_Head)
 _encoder = msgspec.json.Encoder()
 
 
-def decoders(*kinds: type[Up]) -> Decoders:
-    """A decoder for each kind of message, by its tag."""
-    return {
-        str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in kinds
-    }
+def decoders(union: Any) -> Decoders:
+    """Decoders of a union of messages."""
+    tags = frozenset(str(kind.__struct_config__.tag) for kind in get_args(union))
+    return Decoders(msgspec.json.Decoder(union), tags)
 
 
 def parse(text: str | bytes, known: Decoders) -> Any:
@@ -51,20 +56,26 @@ def parse(text: str | bytes, known: Decoders) -> Any:
     if size > DRIVE_MAX_BYTES:
         raise WireError("message too long", f"{size} bytes", f"<= {DRIVE_MAX_BYTES}")
     try:
-        kind = _head_decoder.decode(text).kind
-        decoder = known.get(kind)
-        if decoder is None:
-            return None
-        message = decoder.decode(text)
-    except RecursionError:  # as deep as a frame allows: 4096 brackets
-        raise WireError("malformed JSON", _text_of(text), "nested less") from None
-    except (msgspec.DecodeError, UnicodeError) as fault:
-        mistyped = isinstance(fault, msgspec.ValidationError)
-        what = "message refused" if mistyped else "malformed JSON"
-        raise WireError(what, _text_of(text), _limit_of(fault)) from None
+        message = known.kinds.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
+        return _refused(text, known, fault)
     if isinstance(message, Greeting) and message.v != VERSION:
         raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
     return message
+
+
+def _refused(text: str | bytes, known: Decoders, fault: Exception) -> None:
+    """None for an unknown kind. Raises WireError."""
+    try:
+        if _head_decoder.decode(text).kind not in known.tags:
+            return
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as head_fault:
+        fault = head_fault  # no JSON at all, say
+    if isinstance(fault, RecursionError):  # as deep as a frame allows: 4096 brackets
+        raise WireError("malformed JSON", _text_of(text), "nested less") from None
+    mistyped = isinstance(fault, msgspec.ValidationError)
+    what = "message refused" if mistyped else "malformed JSON"
+    raise WireError(what, _text_of(text), _limit_of(fault)) from None
 
 
 def _limit_of(fault: Exception) -> str:

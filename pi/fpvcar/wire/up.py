@@ -145,11 +145,7 @@ Upward = (
     | Lock | Who | End | Ping | Report
 )  # fmt: skip
 
-_decoders = decoders(
-    Hello, Unlock, Drive, Take, Release, Estop, Resume,
-    Lights, Horn, Limit, Guard, SetPicture, SetRecording, Keep, Mark,
-    Lock, Who, End, Ping, Report,
-)  # fmt: skip
+_decoders = decoders(Upward)
 
 
 def parse_upward(text: str | bytes) -> Upward | None:
