@@ -74,7 +74,7 @@ async def by_timer(
         nonlocal timer
         if timer is not None:  # else `act` runs now, or has failed
             timer.cancel()
-            timer = loop.call_later(seconds, act)
+            timer = loop.call_at(loop.time() + seconds, act)
 
     hand_over(put_off)
     act()

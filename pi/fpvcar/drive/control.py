@@ -10,8 +10,9 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from fpvcar.config import GuardMode, Profile
 from fpvcar.drive import gate, mixing

@@ -11,8 +11,10 @@ after a stop, so that nothing moves again by surprise:
 import enum
 import math
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fpvcar import config
 from fpvcar.drive.guard import Free
@@ -35,8 +37,7 @@ Reason = Literal["driving", "limited", "guarded", "neutral", "nobody", "stopped"
 _RANK = {Cause.ESTOP_GROWN_UP: 2, Cause.ESTOP: 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What the driver wants; -1..1 each. `received_s` is when it arrived."""
 
     throttle: float
@@ -49,8 +50,7 @@ class Wish:
         return self.throttle == 0.0 and self.steer == 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """What the gate must know besides the wish.
 
     `fault` is there now; `free` is what the collision guard leaves.
@@ -62,24 +62,26 @@ class World:
     free: Free = Free()
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """A stop that only `resume` clears; `by` says who or what did it."""
 
     cause: Cause
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Latches:
+class Latches(Struct, frozen=True):
     """What still holds the car. A car starts armed by nobody."""
 
     arm: Cause | None = Cause.HANDOVER
     hold: Hold | None = None
 
+    @property
+    def stopped(self) -> bool:
+        """True after a stop; a car that only waits for a neutral wish is not."""
+        return self.hold is not None or self.arm not in (None, Cause.HANDOVER)
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+
+class Decision(Struct, frozen=True):
     """The setpoint (-1..1, speed limit applied), why, and what holds the car."""
 
     throttle: float
@@ -138,8 +140,7 @@ _GUARDED: Reason = "guarded"
 
 
 def _still(latches: Latches) -> Decision:
-    held = latches.hold is not None or latches.arm not in (None, Cause.HANDOVER)
-    return Decision(0.0, 0.0, "stopped" if held else "neutral", latches)
+    return Decision(0.0, 0.0, "stopped" if latches.stopped else "neutral", latches)
 
 
 def _blind(world: World, limits: config.Gate) -> bool:

@@ -40,18 +40,19 @@ def mix(
     """
     elapsed_s = min(max(now_s - before.at_s, 0.0), LONGEST_STEP_S)
     first, second = motors.pair
-    if not motors.differential:
+    differential = motors.differential
+    if not differential:
         throttle, steer = trimmed(throttle, first), trimmed(steer, second)
     after = Slew(
         slewed(before.drive, throttle, first.slew_per_s * elapsed_s),
         slewed(before.steer, steer, second.slew_per_s * elapsed_s),
         now_s,
     )
-    one, other = after.drive, after.steer
-    if motors.differential:
+    one, other, slower = after.drive, after.steer, 0.0
+    if differential:
         sides = by_sides(one, other, motors.turn)
         one, other = trimmed(sides[0], first), trimmed(sides[1], second)
-    slower = motors.balance if motors.differential else 0.0
+        slower = motors.balance
     return (
         duty(one, first, volts) * (1.0 - max(slower, 0.0)),
         duty(other, second, volts) * (1.0 + min(slower, 0.0)),

@@ -66,7 +66,7 @@ class Recorder:
         if at_ns is None:
             at_ns = self._clock.monotonic_ns()
         utc_ns = max(0, at_ns + self.offset_ns)
-        self._hand_over(topic, message, utc_ns, utc_ns, SIZE, False)
+        self._hand_over(topic, message, utc_ns, utc_ns)
 
     def picture(self, key: bool, capture_ns: int, unit: bytes) -> None:
         """Records an access unit. With little room it waits for the next key frame."""
@@ -94,8 +94,8 @@ class Recorder:
         self.put(topic, messages.Event(utc_ns, level, text, name))
 
     def _hand_over(
-        self, topic: str, message: Message, log_ns: int, publish_ns: int, size: int,
-        key: bool,
+        self, topic: str, message: Message, log_ns: int, publish_ns: int,
+        size: int = SIZE, key: bool = False,
     ) -> None:  # fmt: skip
         sequence, number = self._sequences[topic], self._catalogue.numbers[topic]
         if self._handover.put(

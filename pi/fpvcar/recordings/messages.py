@@ -21,8 +21,9 @@ Protobuf topics have Foxglove's well-known schemas; the others are JSON with a J
 Schema. Floats come back bit for bit: they are written as the shortest decimals that do.
 
 Times are UTC in ns: `log_ns` when the car knew of it, `publish_ns` when it was so: a
-picture's capture is older than what the car knew of it, all else is the same. Both are CLOCK_MONOTONIC plus an offset that is
-fixed when a recording begins, so no clock that is set moves one before another.
+picture's capture is earlier than what the car knew of it, all else is the same. Both
+are CLOCK_MONOTONIC plus an offset that is fixed when a recording begins, so no clock
+that is set moves one before another.
 """
 
 import math

@@ -9,13 +9,11 @@ from collections.abc import Callable
 
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.drive.gate import Cause
 from fpvcar.drive.seat import Seat
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import Recorder
 from fpvcar.server.settings import Lights
-from fpvcar.server.state import stop_of
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
@@ -71,9 +69,9 @@ class Driving:
     def _shine(self) -> None:
         """The lights follow what the car does."""
         decision = self._control.decision
-        stop = stop_of(decision.latches)
-        stopped = stop is not None and stop.cause != Cause.HANDOVER
-        self._lights.follow(decision.throttle, decision.steer, stopped)
+        self._lights.follow(
+            decision.throttle, decision.steer, decision.latches.stopped
+        )  # fmt: skip
 
     # --- the wheel ---
 

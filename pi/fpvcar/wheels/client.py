@@ -121,7 +121,8 @@ class WheelsClient:
         at_rest = answer.seq == self._seq and not self._sent_motion
         if at_rest or answer.status == Status.STOPPED:
             self._moves = False
-        self._set("ok")
+        if self.state != "ok":
+            self._set("ok")
         self._on_answer(answer)
         return answer.seq == self._seq and answer.status != Status.STOPPED
 
