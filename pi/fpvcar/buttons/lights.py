@@ -114,7 +114,8 @@ class Indicators:
         self._stopped = False
         self._hazard_until_s = -math.inf
         self._lit = False
-        self._flips_s = math.inf
+        self.due_s = math.inf
+        """When `tick` will change something."""
 
     def follow(self, steer: float, stopped: bool, now_s: float) -> None:
         """What the car does now; `steer` is -1..1, + is left."""
@@ -129,26 +130,18 @@ class Indicators:
 
     def tick(self, now_s: float) -> None:
         """Time passes."""
-        if not (self._side or self._hazard(now_s)):
-            self._lit, self._flips_s = False, math.inf
-        elif self._flips_s == math.inf:
-            self._lit, self._flips_s = True, now_s + HALF_S
-        while self._flips_s <= now_s:
-            self._lit, self._flips_s = not self._lit, self._flips_s + HALF_S
-
-    def _hazard(self, now_s: float) -> bool:
-        return now_s < self._hazard_until_s
+        if not self._side and now_s >= self._hazard_until_s:
+            self._lit, self.due_s = False, math.inf
+        elif self.due_s == math.inf:
+            self._lit, self.due_s = True, now_s + HALF_S
+        while self.due_s <= now_s:
+            self._lit, self.due_s = not self._lit, self.due_s + HALF_S
 
     def sides(self, now_s: float) -> tuple[bool, bool]:
         """Is the left one lit, is the right one? As of the last tick."""
-        hazard = self._hazard(now_s)
+        hazard = now_s < self._hazard_until_s
         left, right = hazard or self._side > 0, hazard or self._side < 0
         return (self._lit and left, self._lit and right)
-
-    @property
-    def due_s(self) -> float:
-        """When `tick` will change something."""
-        return self._flips_s
 
 
 class Fade:

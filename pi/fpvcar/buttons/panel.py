@@ -200,10 +200,10 @@ class Panel:
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
         """Rear lights and indicators follow what the car does. Often called; cheap."""
         now_s = self._clock_s()
-        before = (self._reversing, self._indicators.due_s)
-        self._reversing = throttle < 0.0
+        before, reversing = self._indicators.due_s, throttle < 0.0
         self._indicators.follow(steer, stopped, now_s)
-        if before != (self._reversing, self._indicators.due_s):
+        if reversing != self._reversing or before != self._indicators.due_s:
+            self._reversing = reversing
             self._wake.set()
 
     def record(self, recording: Recording | None) -> None:

@@ -207,7 +207,8 @@ class Control:
         """Takes every answer of `wheels`; a stop of its own latches the gate."""
         if answer.status == Status.APPLIED:
             self._applied_once = True
-            self._set_fault(None, "ok")
+            if self.wheels != "ok":
+                self._set_fault(None, "ok")
         elif answer.reason in _PINS:
             new = self._fault is not Cause.PINS
             self._set_fault(Cause.PINS, self._why or NO_PINS)

@@ -118,15 +118,19 @@ class Feed:
         recorder, now_s = self._recorder, stepped.now_ns / 1e9
         if recorder.idle:
             return
+        decision, event = stepped.decision, self._last_event
         recorder.put(messages.STEP, partial(step_of, stepped), stepped.now_ns)
-        self._event(stepped.decision)
-        if stepped.decision.throttle:
+        if event is None or (decision.reason, decision.latches) != event:
+            self._event(decision)
+        if decision.throttle:
             self._moved_s = now_s
         elif self._moved_s is not None and now_s - self._moved_s >= STILL_S:
             self._moved_s = None
             recorder.rest()
             self._sources.request_key()  # there it ends
-        self._read_states(stepped.ranges or self._sources.ranges(now_s), now_s)
+        for sensor in stepped.ranges or self._sources.ranges(now_s):
+            if sensor.state != self._states.get(sensor.name):
+                self._read_state(sensor, now_s)
         if now_s >= self._ranges_due_s:
             self._ranges_due_s = now_s + RANGES_S
             self._read_measured()
@@ -242,21 +246,18 @@ class Feed:
 
     def _event(self, decision: gate.Decision) -> None:
         before, self._last_event = self._last_event, (decision.reason, decision.latches)
-        if before == self._last_event or before and _moves(before, self._last_event):
+        if before and _moves(before, self._last_event):
             return
         level = messages.WARNING if decision.reason == "stopped" else messages.INFO
         self._recorder.note(decision.words, level, messages.GATE)
 
-    def _read_states(self, ranges: Sequence[Range], now_s: float) -> None:
-        """Records of each sensor what it says when it cannot measure."""
-        for sensor in ranges:
-            name, state = sensor.name, sensor.state
-            if state != self._states.get(name):
-                self._states[name] = state
-                if state != "ok":
-                    self._read_measured()  # it is older
-                    now_ns = round(now_s * 1e9)
-                    self._put_range(name, now_ns, sensor.bearing_deg, None, state)
+    def _read_state(self, one: Range, now_s: float) -> None:
+        """Records what a sensor says that cannot measure any more."""
+        self._states[one.name] = one.state
+        if one.state != "ok":
+            self._read_measured()  # it is older
+            now_ns = round(now_s * 1e9)
+            self._put_range(one.name, now_ns, one.bearing_deg, None, one.state)
 
     def _read_measured(self) -> None:
         """Records all that was measured since this recording began."""

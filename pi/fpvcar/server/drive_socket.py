@@ -116,7 +116,9 @@ def _direct(
     if not session.client or session.closing or not session.meter.allow(clock_s()):
         return False
     try:
-        _take(session, WSMsgType.TEXT, text, receive)
+        heard = session.read(WSMsgType.TEXT, text, up.parse_upward)
+        if heard is not None:
+            receive(session, heard)
     except Closing as reason:
         session.closing = str(reason)
         return False
@@ -147,19 +149,12 @@ async def _listen(
                 elif message.type is WSMsgType.PING:
                     await ws.pong(message.data)
                 elif message.type is not WSMsgType.PONG:
-                    _take(session, message.type, message.data, receive)
+                    heard = session.read(message.type, message.data, up.parse_upward)
+                    if heard is not None:
+                        receive(session, heard)
                 if session.client:
                     waiting.reschedule(None)
                 # Frames that wait already are read without a pause: let others in.
                 await asyncio.sleep(pause_s)
     except TimeoutError:
         raise Closing(f"no hello within {HELLO_S:.0f} s") from None
-
-
-def _take(
-    session: Session, kind: WSMsgType, data: str | bytes,
-    receive: Callable[[Session, up.Upward], None],
-) -> None:  # fmt: skip
-    heard = session.read(kind, data, up.parse_upward)
-    if heard is not None:
-        receive(session, heard)

@@ -64,20 +64,14 @@ class Shortcut(asyncio.Protocol):
                 self._rest = data[at:]
                 return
             if data[at] == TEXT:
-                direct = frames <= AT_ONCE and not self._on_their_way
-                if direct and self._acts(data, begin, end):
-                    at = end
-                    continue
+                if frames <= AT_ONCE and not self._on_their_way:
+                    text = unmasked(data, begin, end)
+                    if text is not None and self._take(text):
+                        at = end
+                        continue
                 self._on_their_way += 1
             self._behind.data_received(data[at:end])
             at = end
-
-    def _acts(self, data: bytes, begin: int, end: int) -> bool:
-        try:
-            text = unmasked(data, begin, end).decode()
-        except UnicodeDecodeError:  # aiohttp knows what to answer
-            return False
-        return self._take(text)
 
 
 def frame(data: bytes, at: int) -> tuple[int, int]:
@@ -95,9 +89,13 @@ def frame(data: bytes, at: int) -> tuple[int, int]:
     return begin, begin + MASK_BYTES + size if size <= LONGEST else -1
 
 
-def unmasked(data: bytes, begin: int, end: int) -> bytes:
-    """The payload of a frame whose mask is at `begin` (RFC 6455, 5.3)."""
+def unmasked(data: bytes, begin: int, end: int) -> str | None:
+    """The text of a frame whose mask is at `begin` (RFC 6455, 5.3); None: it is not
+    UTF-8, and aiohttp knows what to answer."""
     size = end - begin - MASK_BYTES
     mask = data[begin : begin + MASK_BYTES] * (size // MASK_BYTES + 1)
     payload = int.from_bytes(data[begin + MASK_BYTES : end])
-    return (payload ^ int.from_bytes(mask[:size])).to_bytes(size)
+    try:
+        return (payload ^ int.from_bytes(mask[:size])).to_bytes(size).decode()
+    except UnicodeDecodeError:
+        return None

@@ -146,9 +146,10 @@ class Unlocking:
 
     def used(self, session: Session, message: up.Upward, now_s: float) -> None:
         """Notes what somebody did by a push: that keeps a grown-up's rights."""
-        idle = isinstance(message, up.Ping | up.Report | up.Who) or (
-            isinstance(message, up.Drive) and message.throttle == message.steer == 0.0
-        )
+        if isinstance(message, up.Drive):
+            idle = message.throttle == message.steer == 0.0
+        else:
+            idle = isinstance(message, up.Ping | up.Report | up.Who)
         if not idle:
             session.used_s = now_s
             if session.device is not None and session.rights.grown_up:
