@@ -342,7 +342,8 @@ class Supervisor(ABC):
                 return fault.result()
 
     def _receive(self, data: bytes) -> None:
-        self._stop_timer()
+        if self._quiet is not None:
+            self._stop_timer()
         if self._fault is not None and not self._fault.done():
             self.receive(data)
 

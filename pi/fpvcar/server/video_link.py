@@ -31,6 +31,7 @@ class Link:
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._socket: socket.socket = transport.get_extra_info("socket")
+        self._fd = self._socket.fileno()
         self._due = 0
         transport.set_write_buffer_limits(high=1, low=0)
         for level, option, value in (
@@ -43,8 +44,9 @@ class Link:
     def read(self) -> tuple[int, int, float, float]:
         """(bytes acknowledged so far, bytes outstanding, least round trip in s, how
         much longer round trips are now, in s)."""
-        rtt_us, acked, least_us = TIMES.unpack_from(self._info())
-        answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, b"\0" * 4)
+        info = self._info()  # first: it fails where the connection is closed
+        rtt_us, acked, least_us = TIMES.unpack_from(info)
+        answer = fcntl.ioctl(self._fd, termios.TIOCOUTQ, b"\0" * 4)
         (unacked,) = struct.unpack("=i", answer)
         if least_us == NO_RTT:
             return acked, unacked, 0.0, 0.0

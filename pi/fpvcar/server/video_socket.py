@@ -110,7 +110,7 @@ class Sender:
             if now_s - self._first.meter.progress_s >= NO_PROGRESS_S:
                 log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
                 raise ConnectionAbortedError
-            copies = self._look_at_copies(now_s)
+            copies = self._copies and self._look_at_copies(self._copies, now_s)
             room = self._first.room or (copies is not None and copies.room)
             self._report(now_s, room, copies)
             if now_s >= self._losses.due_s:
@@ -126,12 +126,9 @@ class Sender:
             if not self._viewer.waiting:
                 return self._pause_s(now_s, False)
 
-    def _look_at_copies(self, now_s: float) -> Way | None:
-        """The second connection, if it is open and helps: its faults are not the
+    def _look_at_copies(self, copies: Way, now_s: float) -> Way | None:
+        """The second connection, if it is still open and helps: its faults are not the
         viewer's."""
-        copies = self._copies
-        if copies is None:
-            return None
         try:
             copies.look(now_s)
         except OSError:  # it is gone
@@ -149,18 +146,19 @@ class Sender:
             self._blocked_s = None
         elif self._blocked_s is None:
             self._blocked_s = now_s
+        if now_s - self._reported_s < REPORT_S:
+            return
+        dropped = self._viewer.dropped - self._reported_dropped
+        self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
         if not (self._first.meter.settled(now_s) and self._viewer.is_driver()):
-            self._reported_dropped = self._viewer.dropped
-        elif now_s - self._reported_s >= REPORT_S:
-            blocked_s = 0.0 if self._blocked_s is None else now_s - self._blocked_s
-            dropped = self._viewer.dropped - self._reported_dropped
-            self._reported_s, self._reported_dropped = now_s, self._viewer.dropped
-            report = self._first.meter.report(blocked_s, dropped)
-            if copies is not None:
-                other = copies.meter.report(blocked_s, dropped)
-                lossy = self._losses.recent >= LOSSY
-                report = max(report, other)._replace(copies=2 if lossy else 1)
-            self._stream.report(self._viewer, report)
+            return
+        blocked_s = 0.0 if self._blocked_s is None else now_s - self._blocked_s
+        report = self._first.meter.report(blocked_s, dropped)
+        if copies is not None:
+            other = copies.meter.report(blocked_s, dropped)
+            lossy = self._losses.recent >= LOSSY
+            report = max(report, other)._replace(copies=2 if lossy else 1)
+        self._stream.report(self._viewer, report)
 
     def _pause_s(self, now_s: float, room: bool) -> float | None:
         """When to look at the kernel again; None: only a new unit matters."""

@@ -7,6 +7,8 @@ kernel's counters -> LinkMeter -> room for another unit?   (every viewer)
 from collections import deque
 from typing import NamedTuple
 
+from msgspec import Struct
+
 LEAST_BITRATE = 150_000
 QUEUE_S = 0.05
 """How much a unit may find in front of it on the link, beyond the round trip."""
@@ -52,7 +54,7 @@ class LinkReport(NamedTuple):
     copies: int = 1
 
 
-class _Train(NamedTuple):
+class _Train(Struct):
     """A unit on its way: bytes `begin` to `end` of the connection.
 
     `start_s`: before this its first byte was not acknowledged.
@@ -63,14 +65,10 @@ class _Train(NamedTuple):
     end: int
 
 
-class _Burst(NamedTuple):
-    """How fast a unit went, in bytes/s. The largest tells most, and sorts last."""
-
-    size: int
-    rate: float
-
-
-_NO_BURST = _Burst(0, 0.0)
+_Burst = tuple[int, float]
+"""Bytes of a unit, and how fast it went, in bytes/s. The largest tells most, and sorts
+last."""
+_NO_BURST: _Burst = (0, 0.0)
 
 
 class LinkMeter:
@@ -79,7 +77,8 @@ class LinkMeter:
     def __init__(self, now_s: float, acked: int) -> None:
         self.progress_s = self._since_s = now_s
         self.rtt_s = 0.0
-        self.recent = 0.0
+        self.recent = self.rate = 0.0
+        """Delivered bytes/s: in the last window, in the best one of the last second."""
         self._acked = acked
         self._mark = (now_s, acked)
         self._train: _Train | None = None
@@ -92,39 +91,36 @@ class LinkMeter:
         if acked > self._acked or not unacked:
             self.progress_s = now_s
         self._acked = acked
-        if self._train is not None:
-            self._train = self._follow(now_s, self._train)
+        if self._train is not None and self._has_passed(now_s, self._train):
+            self._train = None
         mark_s, mark = self._mark
         if now_s - mark_s >= WINDOW_S:
             self.recent = (acked - mark) / (now_s - mark_s)
             self._windows.append((self.recent, self._best))
+            self.rate = max(rate for rate, _ in self._windows)
             self._mark, self._best = (now_s, acked), _NO_BURST
 
-    def _follow(self, now_s: float, train: _Train) -> _Train | None:
-        """How fast a unit's bytes are acknowledged, one after the other.
+    def _has_passed(self, now_s: float, train: _Train) -> bool:
+        """Measures how fast a unit's bytes are acknowledged, one after the other.
 
         Without its last segment, whose acknowledgement the peer may delay by 40 ms,
         and without the first, which an idle link may pass on at any speed.
         """
         if self._acked <= train.begin:
-            return train._replace(start_s=max(train.start_s, now_s))
+            train.start_s = max(train.start_s, now_s)
+            return False
         if self._acked < train.end - SEGMENT_BYTES:
-            return train
+            return False
         gone = min(self._acked, train.end) - train.begin - SEGMENT_BYTES
         took_s = now_s - train.start_s + READ_EVERY_S
-        self._best = max(self._best, _Burst(gone, gone / took_s))
-        return None
+        self._best = max(self._best, (gone, gone / took_s))
+        return True
 
     def sent(self, now_s: float, unacked: int, size: int) -> None:
         """Notes a unit that goes off behind `unacked` bytes. Large ones tell more."""
         begin, old = self._acked + unacked, self._train
         if old is None or size > 2 * (old.end - old.begin):
             self._train = _Train(now_s + self.rtt_s, begin, begin + size)
-
-    @property
-    def rate(self) -> float:
-        """Delivered bytes/s: the best window of the last second."""
-        return max((rate for rate, _ in self._windows), default=0.0)
 
     def settled(self, now_s: float) -> bool:
         """Is the link known well enough to judge it by?"""
@@ -140,7 +136,7 @@ class LinkMeter:
     def report(self, blocked_s: float, dropped: int) -> LinkReport:
         """The link's report of now."""
         burst = max((best for _, best in self._windows), default=_NO_BURST)
-        return LinkReport(8 * self.recent, 8 * burst.rate, blocked_s, dropped)
+        return LinkReport(8 * self.recent, 8 * burst[1], blocked_s, dropped)
 
 
 class Bitrate:

@@ -18,6 +18,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from fpvcar.video.bitrate import Bitrate, LinkReport
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.video import pack_video
@@ -45,7 +47,7 @@ class Source(Protocol):
         """Asks for another bitrate, in bit/s."""
 
 
-class Frame(NamedTuple):
+class Frame(Struct, frozen=True):
     """An access unit as it goes to every viewer, packed once: a /ws/video message, and
     the same in its WebSocket frame."""
 
@@ -190,8 +192,10 @@ class Stream:
         self._newest = unit
         self.sequence += 1
         if self.viewers:
-            frame = self._frame(unit)
-            for viewer in sorted(self.viewers, key=lambda one: not one.is_driver()):
+            frame, viewers = self._frame(unit), self.viewers
+            if len(viewers) > 1:
+                viewers = sorted(viewers, key=lambda one: not one.is_driver())
+            for viewer in viewers:
                 viewer.offer(frame)
         if unit.key:
             self._pooled = False
