@@ -9,7 +9,6 @@ kill, may leave a nameless .XXXX.new.
 import contextlib
 import errno
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,8 +19,9 @@ def write_whole(path: Path, pieces: Iterable[bytes], replace: bool = True) -> in
     Raises FileExistsError if it is there and not to be replaced, OSError, and what
     `pieces` raises; then `path` is as it was, but for a fault of the last sync.
     """
-    descriptor, name = tempfile.mkstemp(prefix=".", suffix=".new", dir=path.parent)
-    new = Path(name)
+    # No tempfile: it would cost `wheels` 0.7 MB.
+    new = path.with_name(f".{os.urandom(8).hex()}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             size = sum(file.write(piece) for piece in pieces)
