@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-VERSION = 5
+VERSION = 6
 RDCP, SHELL, READ, WRITE, APPEND, PASS = range(6)
 SURE, STRAIGHT, BACK, THROUGH_SSH = range(4)
 KEY = b"ab" * 32

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,9 +30,8 @@ void shut(int *fd)
     errno = error;
 }
 
-/* One byte, and room for one descriptor beside it. */
+/* A text, and room for one descriptor beside it. */
 struct carrier {
-    char dot;
     struct iovec one;
     struct msghdr message;
     union {
@@ -40,34 +40,39 @@ struct carrier {
     } control;
 };
 
-static struct msghdr *carrier_open(struct carrier *carrier)
+static struct msghdr *carrier_open(struct carrier *carrier, char *text, size_t length)
 {
     memset(carrier, 0, sizeof *carrier);
-    carrier->one = (struct iovec){&carrier->dot, 1};
+    carrier->one = (struct iovec){text, length};
     carrier->message = (struct msghdr){.msg_iov = &carrier->one, .msg_iovlen = 1,
                                        .msg_control = &carrier->control,
                                        .msg_controllen = sizeof carrier->control};
     return &carrier->message;
 }
 
-int fd_send(int over, int fd)
+int fd_send(int over, int fd, const char *text)
 {
     struct carrier carrier;
-    struct msghdr *message = carrier_open(&carrier);
+    size_t length = strlen(text);
+    struct msghdr *message = carrier_open(&carrier, (char *)(uintptr_t)text, length);
     carrier.control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd),
                                               .cmsg_level = SOL_SOCKET,
                                               .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&carrier.control.header), &fd, sizeof fd);
-    return sendmsg(over, message, MSG_NOSIGNAL) == 1 ? 0 : -1;
+    if (fd < 0)
+        message->msg_controllen = 0;
+    return sendmsg(over, message, MSG_NOSIGNAL) == (ssize_t)length ? 0 : -1;
 }
 
-int fd_take(int over)
+int fd_take(int over, char *text, size_t room)
 {
     struct carrier carrier;
-    struct msghdr *message = carrier_open(&carrier);
+    struct msghdr *message = carrier_open(&carrier, text, room - 1);
     int fd = -1;
-    if (over >= 0 && recvmsg(over, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 &&
-        CMSG_FIRSTHDR(message))
+    ssize_t got =
+        over < 0 ? -1 : recvmsg(over, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    text[got > 0 ? got : 0] = '\0';
+    if (got > 0 && CMSG_FIRSTHDR(message))
         memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(message)), sizeof fd);
     return fd;
 }

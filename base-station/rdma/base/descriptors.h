@@ -12,9 +12,12 @@ void standard_open(void);
 /* Closes it and makes it -1, which is none; errno stays. */
 void shut(int *fd);
 
-/* A connection goes to another process over a Unix socket. 0, or -1. */
-int fd_send(int over, int fd);
-int fd_take(int over); /* -1: there is none */
+/* A connection (-1: none) goes to another process over a Unix socket, in one message with
+ * a text, which is not empty. 0, or -1. */
+int fd_send(int over, int fd, const char *text);
+
+/* Takes what is there, and does not wait. The connection, -1: there is none. */
+int fd_take(int over, char *text, size_t room);
 
 struct handed {
     int from, to; /* from -1: /dev/null as one of the first ten, nothing as another */

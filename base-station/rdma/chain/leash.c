@@ -42,7 +42,8 @@ struct leash {
     int lines_fd;  /* what rdrecv announces, how the command ended */
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
-    bool waits;    /* it is to be started as soon as its way and its lock are there */
+    bool waits;    /* it is to be started, or its sender told where to, as soon as its way
+                      and its lock are there */
     bool connected; /* rdpipe was told so */
     int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
@@ -137,17 +138,19 @@ static int spawn(struct leash *leash)
     const struct leash_work *work = &leash->work;
     struct way *way = &leash->way;
     struct words words;
-    int lines[2], guests[2] = {-1, -1};
-    bool in = *work->key_in;
+    int lines[2], guests[2] = {-1, -1}, where[2] = {-1, -1};
+    bool in = *work->key_in, ahead = leash_work_ahead(work);
     if (pipe2(lines, O_CLOEXEC | O_NONBLOCK) < 0)
         return -1;
     leash->lines_fd = lines[0];
-    if (in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, guests) < 0) {
+    if ((in && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, guests) < 0) ||
+        (ahead && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, where) < 0)) {
         close(lines[1]);
         return -1;
     }
     way->guests_fd = guests[1];
-    enum { OURS = 2, COMMANDS = 3, ALL = 9 }; /* the rest is the tools' alone */
+    way->where_fd = where[1];
+    enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the rest is the tools' alone */
     struct handed handed[ALL] = {
         {leash->stdin_fd, STDIN_FILENO},
         {leash->append_fd >= 0 ? leash->append_fd : leash->stdout_fd, STDOUT_FILENO},
@@ -156,6 +159,7 @@ static int spawn(struct leash *leash)
         {key_pipe(work->key_out), LEASH_KEY_OUT_FD},
         {guests[0], LEASH_GUESTS_FD},
         {way->socket_fd, LEASH_SOCKET_FD},
+        {where[0], LEASH_WHERE_FD},
         {lines[1], LEASH_STATUS_FD},
         {dup(lines[1]), LEASH_ANNOUNCE_FD},
     };
@@ -173,14 +177,30 @@ static int spawn(struct leash *leash)
         return -1;
     setpgid(pid, pid);
     leash->root = pid;
+    leash->waits = false;
     return 0;
 }
 
-/* Starts the segment, once its hop goes somewhere and the file of ">>" is its own. */
+/* Tells the sender, which runs already, where to. */
+static int tell_where(struct leash *leash)
+{
+    struct way *way = &leash->way;
+    char *text = text_of("%s %s", leash->work.port, leash->work.addresses);
+    int told = fd_send(way->where_fd, way->socket_fd, text);
+    free(text);
+    shut(&way->socket_fd);
+    shut(&way->where_fd);
+    leash->waits = false;
+    return told;
+}
+
+/* Starts the segment, once its hop goes somewhere and the file of ">>" is its own; a
+ * source at once. */
 static void start(struct leash *leash)
 {
     const struct leash_work *work = &leash->work;
-    int found = way_find(&leash->way, work, STDIN_FILENO), locked = 0;
+    bool ahead = leash_work_ahead(work), runs = leash->root;
+    int found = ahead ? 1 : way_find(&leash->way, work, STDIN_FILENO), locked = 0;
     if (found < 0 && work->way == LEASH_THROUGH_SSH) {
         fail(leash, "cannot start", strerror(errno));
     } else if (found < 0) {
@@ -189,9 +209,9 @@ static void start(struct leash *leash)
     }
     if (found <= 0)
         return;
-    if (work->way == LEASH_BACK && !leash->connected)
+    if (!ahead && work->way == LEASH_BACK && !leash->connected)
         tell(LEASH_CONNECTED, LEASH_HOP_OUT, NULL);
-    leash->connected = true;
+    leash->connected = !ahead;
     if (work->middle == LEASH_APPEND) {
         char *path = leash_work_file(work->words.word[0]);
         locked = append_lock(leash, path);
@@ -201,7 +221,7 @@ static void start(struct leash *leash)
         free(why);
         free(path);
     }
-    if (locked == 0 && spawn(leash) < 0)
+    if (locked == 0 && (runs ? tell_where(leash) : spawn(leash)) < 0)
         fail(leash, "cannot start", strerror(errno));
 }
 
@@ -226,7 +246,9 @@ static bool take(struct leash *leash, const struct leash_said *said)
     case LEASH_RUN: break;
     default: return false;
     }
-    leash->waits = !leash->root && leash_work_take(&leash->work, said) == 0;
+    leash->waits = (!leash->root || leash->way.where_fd >= 0) &&
+                   leash_work_take(&leash->work, said) == 0 &&
+                   !(leash->root && leash_work_ahead(&leash->work));
     if (leash->waits && leash->work.back)
         way_back(&leash->way, *leash->work.key_in); /* frames of it may be here, too */
     return leash->waits;
@@ -299,7 +321,7 @@ static int next_wait_ms(struct leash *leash)
         tell(LEASH_BEAT, LEASH_HOP_BACK, NULL);
         leash->beaten_ms = now;
     }
-    if (leash->waits && !leash->root)
+    if (leash->waits)
         return LOCK_MS;
     return (int)(leash->beaten_ms + LEASH_BEAT_MS - now);
 }
@@ -324,7 +346,7 @@ static void attend(struct leash *leash)
         if (polled[1].revents)
             take_signal(leash);
         tunnels_pump(&leash->way, false);
-        if (!leash->over && leash->waits && !leash->root)
+        if (!leash->over && leash->waits)
             start(leash);
     }
 }

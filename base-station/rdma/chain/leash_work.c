@@ -160,11 +160,17 @@ void leash_work_say(struct bytes *into, const struct leash_work *work)
     bytes_close(&body);
 }
 
+bool leash_work_ahead(const struct leash_work *work)
+{
+    return work->middle == LEASH_RDCP && !*work->key_in && *work->key_out &&
+           !*work->port && !*work->addresses;
+}
+
 /* Is the segment one that can be run with the hops it has? */
 static bool fits(const struct leash_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
-    if (out != (*work->port && *work->addresses) ||
+    if ((out != (*work->port && *work->addresses) && !leash_work_ahead(work)) ||
         (work->way == LEASH_BACK && strlen(work->token) != LEASH_TOKEN) ||
         (in && strlen(work->key_in) != LEASH_KEY) ||
         (out && strlen(work->key_out) != LEASH_KEY))
@@ -260,6 +266,10 @@ static void add_sender(struct words *words, const struct leash_work *work)
     add_all(words, &work->out);
     add_number(words, "--key-fd", LEASH_KEY_OUT_FD);
     add_number(words, "--status-fd", LEASH_STATUS_FD);
+    if (leash_work_ahead(work)) {
+        add_number(words, "--where-fd", LEASH_WHERE_FD);
+        return;
+    }
     if (work->way > LEASH_STRAIGHT)
         add_number(words, "--socket-fd", LEASH_SOCKET_FD);
     words_add(words, work->addresses);

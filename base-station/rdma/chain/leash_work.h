@@ -5,7 +5,8 @@
  * the hops), the length of the body in six hex digits, the body.
  *
  *   rdpipe -> leash (stdin)
- *     R run         a struct leash_work; another one: the hop out of it, another way
+ *     R run         a struct leash_work; another one: the hop out of it, another way, or
+ *                   where it goes, of a source that runs already
  *     D dial        TOKEN PORT ADDRESS,...: the hop into it, connect to there for rdrecv;
  *                   of nothing: that hop goes through the sessions
  *   leash -> rdpipe (stdout)
@@ -32,7 +33,7 @@
 
 #include "bytes.h"
 
-#define LEASH_GREETING "rdpipe-leash 5"
+#define LEASH_GREETING "rdpipe-leash 6"
 #define LEASH_GREETING_NAME 13 /* bytes of it before its version */
 #define LEASH_SILENCE_MS 10000
 #define LEASH_BEAT_MS 1000
@@ -119,7 +120,8 @@ struct leash_work {
     enum leash_way way; /* of the hop out of it: see way.h */
     const char *token, *ports; /* of who dials back; to listen for it on */
     const char *key_in, *key_out; /* of the hop into it and out of it; "": there is none */
-    const char *port, *addresses; /* where that one goes */
+    const char *port, *addresses; /* where that one goes; "": a source may begin, and
+                                     another `run` tells it */
     struct words in, out; /* options for its receiver and its sender */
     struct words words;   /* what it is, one word but of rdcp */
     struct words texts;   /* of one that was taken: all of it, to which the rest points */
@@ -138,11 +140,14 @@ bool leash_writes(enum leash_middle middle);
 
 /* Descriptors that the tools inherit, by number. */
 enum { LEASH_KEY_IN_FD = 10, LEASH_ANNOUNCE_FD, LEASH_KEY_OUT_FD, LEASH_STATUS_FD,
-       LEASH_GUESTS_FD, LEASH_SOCKET_FD, LEASH_BACK_FD };
+       LEASH_GUESTS_FD, LEASH_SOCKET_FD, LEASH_WHERE_FD, LEASH_BACK_FD };
 
 /* Builds it into `words`:
  *   rdrecv ... 0 -- rdsend ... HOST PORT -- COMMAND */
 void leash_work_open(struct words *words, const struct leash_work *work);
+
+/* Does its sender run before it hears where to? */
+bool leash_work_ahead(const struct leash_work *work);
 
 /* How many tools stand around the segment: 0 to 2. */
 int leash_work_tools(const struct leash_work *work);

@@ -2,7 +2,8 @@
  *
  * Every end gets a leash at once, but where an ssh may ask a person for a password, one
  * ssh after the other. A segment runs as soon as the one after it has
- * announced where it listens, so the chain comes up from its last end to its first.
+ * announced where it listens, so the chain comes up from its last end to its first. Only
+ * a source begins before, and walks its trees meanwhile.
  */
 #include "pipe.h"
 
@@ -63,6 +64,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
         .number = number,
         .work = {.middle = from->middle, .words = from->words, .token = run->token,
                  .ports = ports ? ports : "0", .key_in = "", .key_out = "",
+                 .port = "", .addresses = "",
                  .back = run->settings->back && from->middle == LEASH_RDCP},
         .control_fd = -1,
         .answer_fd = -1,
@@ -166,9 +168,20 @@ static void open_ends(struct pipe_run *run)
     }
 }
 
+/* A source walks its trees while the sessions come up. */
+static void run_ahead(struct pipe_end *first)
+{
+    if (first->control_fd >= 0 && !first->ahead && !first->running &&
+        leash_work_ahead(&first->work)) {
+        first->ahead = true;
+        leash_work_say(&first->control, &first->work);
+    }
+}
+
 /* Runs each end whose next one listens. */
 static void run_ready(struct pipe_run *run)
 {
+    run_ahead(run->ends);
     for (size_t i = run->count; i-- > 0;) {
         struct pipe_end *end = &run->ends[i];
         bool last = i + 1 == run->count;

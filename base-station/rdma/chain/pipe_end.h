@@ -27,6 +27,7 @@ struct pipe_end {
     struct bytes control, answers;
     int64_t heard_ms;
     bool greeted, running, done; /* done: nothing more will come */
+    bool ahead;                  /* its source runs, though not its sender's hop */
     bool silent;                 /* it was given up for its silence */
 
     /* What it said. */

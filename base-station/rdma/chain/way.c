@@ -17,8 +17,8 @@ enum { TRIES_MOST = 32, TOKEN_MS = 1000 };
 
 void way_init(struct way *way)
 {
-    *way = (struct way){.guests_fd = -1, .listener_fd = -1, .socket_fd = -1,
-                        .back_fd = -1};
+    *way = (struct way){.guests_fd = -1, .where_fd = -1, .listener_fd = -1,
+                        .socket_fd = -1, .back_fd = -1};
     for (int i = 0; i < LEASH_HOPS; i++)
         way->tunnel[i].fd = -1;
 }
@@ -26,6 +26,7 @@ void way_init(struct way *way)
 void way_close(struct way *way)
 {
     shut(&way->guests_fd);
+    shut(&way->where_fd);
     shut(&way->listener_fd);
     shut(&way->socket_fd);
     shut(&way->back_fd);
@@ -185,7 +186,7 @@ int way_dial(struct way *way, const struct words *to, int stop_fd)
     if (fd >= 0 && dials &&
         send(fd, to->word[0], LEASH_TOKEN, MSG_NOSIGNAL) != LEASH_TOKEN)
         shut(&fd);
-    int result = fd < 0 ? -1 : fd_send(way->guests_fd, fd);
+    int result = fd < 0 ? -1 : fd_send(way->guests_fd, fd, ".");
     shut(&fd);
     return result;
 }

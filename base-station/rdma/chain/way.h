@@ -25,6 +25,7 @@ struct tunnel {
 
 struct way {
     int guests_fd;   /* our end of where rdrecv gets connections; -1 */
+    int where_fd;    /* where rdsend, which runs already, hears where to; -1 */
     int listener_fd; /* for the one who dials back; -1 */
     int socket_fd;   /* that rdsend gets; -1 */
     int back_fd;     /* the segment's end of the way back; -1 */

@@ -87,6 +87,12 @@ static void say_result(const struct end *end)
             end->trouble.status, error);
 }
 
+int end_start(struct end *end)
+{
+    enum child_side side = end->options->sends ? CHILD_PRODUCER : CHILD_CONSUMER;
+    return child_open(&end->child, end->options->command, side, &end->trouble);
+}
+
 int end_open(struct end *end, int64_t size)
 {
     const struct options *options = end->options;
@@ -102,8 +108,7 @@ int end_open(struct end *end, int64_t size)
         return fault(trouble, "no memory for buffers: %m");
     if (transport->kind->ring && transport->kind->ring(transport, &end->ring, trouble) < 0)
         return -1;
-    enum child_side side = options->sends ? CHILD_PRODUCER : CHILD_CONSUMER;
-    if (options->command && child_open(&end->child, options->command, side, trouble) < 0)
+    if (options->command && !end->child.pid && end_start(end) < 0)
         return -1;
     end->checksummed = meeting_checksum(&end->meeting);
     say_begin(end);

@@ -45,7 +45,11 @@ struct end {
 /* Reads the key; whatever comes of it, to close. */
 int end_init(struct end *end, const struct options *options);
 
-/* All that the stream needs, once the peer is proven: its buffers, its command. `size` is
+/* Starts its command. */
+int end_start(struct end *end);
+
+/* All that the stream needs, once the peer is proven: its buffers, its command unless that
+ * runs already. `size` is
  * that of what is sent, -1 = not known. Each is 0, or -1 with a trouble. */
 int end_open(struct end *end, int64_t size);
 

@@ -117,9 +117,10 @@ static void let_in(struct lobby *lobby)
     while ((guest = free_seat(lobby))) {
         struct trouble why = {0};
         struct transport *transport = NULL;
+        char dot[2];
         if (lobby->rdma_id)
             transport = rdma->accept(lobby->rdma_id, lobby->options);
-        int fd = transport ? -1 : fd_take((int)lobby->options->guests_fd);
+        int fd = transport ? -1 : fd_take((int)lobby->options->guests_fd, dot, sizeof dot);
         bool expected = fd >= 0;
         if (expected)
             transport = tcp_open(fd, &why);

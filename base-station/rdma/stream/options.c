@@ -82,6 +82,7 @@ static const struct row {
     {"hop", TEXT, TO(hop), 0, 0, NULL, NULL}, /* a leash gives these */
     {"guests-fd", NUMBER, TO(guests_fd), 0, 65535, "rdrecv", NULL},
     {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
+    {"where-fd", NUMBER, TO(where_fd), 0, 65535, "rdsend", NULL},
     {"status-fd", NUMBER, TO(status_fd), 0, 65535, NULL, NULL},
     {"key-file", TEXT, TO(key_file), 0, 0, NULL, NULL},
     {"key-fd", NUMBER, TO(key_fd), 0, 65535, NULL, NULL},
@@ -221,6 +222,10 @@ static int take_options(struct options *options, int argc, char **argv,
 
 static int take_rest(struct options *options, char **rest, struct trouble *trouble)
 {
+    if (options->where_fd >= 0) {
+        options->command = rest;
+        return *rest ? 0 : troubled(trouble, EXIT_USAGE, "no command after --where-fd");
+    }
     if (options->sends && !(options->host = *rest ? *rest++ : NULL))
         return troubled(trouble, EXIT_USAGE, "no HOST: rdsend HOST PORT (see --help)");
     options->port = *rest ? *rest++ : NULL;
@@ -258,6 +263,7 @@ int options_read(struct options *options, bool sends, int argc, char **argv,
         .announce_fd = -1,
         .guests_fd = -1,
         .socket_fd = -1,
+        .where_fd = -1,
         .status_fd = -1,
         .protection = PROTECT_DEFAULT,
         .checksum = true,

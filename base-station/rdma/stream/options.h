@@ -14,6 +14,8 @@ struct options {
     const char *key_file, *new_key, *bind_to, *device;
     int64_t key_fd, announce_fd; /* -1 = not given */
     int64_t guests_fd, socket_fd; /* of a leash: where connections come from; one */
+    int64_t where_fd;            /* of a leash: where to is heard there, while the command
+                                    runs already */
     int64_t status_fd;           /* that is told how the command ended by itself */
     const char *ports;           /* one of these, for port 0; NULL = any */
     int64_t transport;           /* enum wanted_transport */

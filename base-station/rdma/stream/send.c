@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "bytes.h"
+#include "descriptors.h"
 #include "dial.h"
 #include "end.h"
 #include "hash.h"
@@ -204,6 +205,22 @@ static int open_input(struct sender *sender)
     return 0;
 }
 
+/* Where to is not known yet: the command may begin, and its leash says it. */
+static int hear_where(struct end *end, struct options *told)
+{
+    static char where[1 << 16]; /* PORT ADDRESS,... */
+    struct pollfd polled = {(int)told->where_fd, POLLIN, 0};
+    fcntl(polled.fd, F_SETFD, FD_CLOEXEC);
+    if (end_start(end) < 0 ||
+        signals_wait(&polled, 1, INT64_MAX, &end->trouble) < 0)
+        return -1;
+    told->socket_fd = fd_take(polled.fd, where, sizeof where);
+    close(polled.fd);
+    told->host = where;
+    told->port = strsep((char **)&told->host, " ");
+    return told->host ? 0 : fault(&end->trouble, "heard of nowhere to send to");
+}
+
 static int begin(struct sender *sender)
 {
     struct end *end = &sender->end;
@@ -333,17 +350,20 @@ static void part(struct sender *sender)
 int send_stream(const struct options *options)
 {
     static struct sender sender; /* its thread may outlive this function in trouble */
+    static struct options told;
     struct end *end = &sender.end;
+    told = *options;
     sender.fd = -1;
     sender.before.st_size = -1;
     visible(sender.name, sizeof sender.name,
             options->command ? options->command[0]
             : options->file  ? options->file
                              : "stdin");
-    if (end_init(end, options) == 0 &&
+    if (end_init(end, &told) == 0 &&
         open_input(&sender) == 0 && /* which a signal may end: it may wait for ever */
-        signals_open(&end->trouble) == 0)
-        end->transport = dial(options, &end->key, &end->meeting, &end->trouble);
+        signals_open(&end->trouble) == 0 &&
+        (told.where_fd < 0 || hear_where(end, &told) == 0))
+        end->transport = dial(&told, &end->key, &end->meeting, &end->trouble);
     if (end->transport && begin(&sender) == 0 && end_run(end, take_event, move) == 0)
         say_goodbye(&sender);
     part(&sender);
