@@ -6,6 +6,7 @@ import platform
 import resource
 import signal
 import struct
+import subprocess
 import time
 from errno import EPERM
 from pathlib import Path
@@ -17,9 +18,11 @@ from tests.rdma.running import Ended, Tools
 from tests.rdma.test_rdcp import copied, facts
 from tests.rdma.tree import (
     BYE,
+    ENTER,
     FILE,
     LEAVE,
     REFUSED,
+    START,
     START_OF_5,
     TARGET,
     WHOLE,
@@ -28,6 +31,7 @@ from tests.rdma.tree import (
     end,
     enter,
     file_of,
+    numbers,
     record,
     records,
     start,
@@ -115,7 +119,7 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
     ("stream", "why"),
     [
         (b"", "it ends before its end"),
-        (start(7), "is version 7, this rdcp knows 6: install the same release on both"),
+        (start(8), "is version 8, this rdcp knows 7: install the same release on both"),
         (struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(8), "is of another release"),
         (START_OF_5, "is of another release"),
         (end(), "does not say its version"),
@@ -152,22 +156,46 @@ def test_a_source_says_that_the_sink_is_another_release(tools: Tools) -> None:
     assert b"is of another release" in ended.stderr
 
 
-def test_nothing_is_walked_before_the_sink_has_answered(tools: Tools) -> None:
-    """And what is then announced comes before the walk is over."""
-    (tools.place / "tree").mkdir()
+def walked_ahead(tools: Tools) -> "subprocess.Popen[bytes]":
+    """A source of a tree that has no target yet, and has walked all the same."""
+    (tools.place / "tree" / "sub").mkdir(parents=True)
     (tools.place / "tree" / "a").write_bytes(b"a")
     source = tools.start("rdcp", "--serve-source", "-r", "./tree")
+    assert source.stdout
+    head = os.read(source.stdout.fileno(), 4096)
+    assert [kind for kind, _, _ in records(head)] == [START]
+    state = Path(f"/proc/{source.pid}/stat")
+    until = time.monotonic() + 20
+    while state.read_text().rpartition(") ")[2][0] != "S":  # it waits for the sink
+        assert time.monotonic() < until
+    (tools.place / "tree" / "b").write_bytes(b"b")
+    return source
+
+
+def names_told(source: "subprocess.Popen[bytes]", target: bytes) -> list[bytes]:
+    """What it announces, once it hears of the target."""
     assert source.stdin and source.stdout
-    first = os.read(source.stdout.fileno(), 4096)
-    assert first.startswith(record(1)[:1])
-    (tools.place / "tree" / "b").write_bytes(b"b")  # it is seen
-    source.stdin.write(record(TARGET))
+    source.stdin.write(target)
     source.stdin.flush()
-    told, names = first, set[bytes]()
-    while b"b" not in names:
+    told, leaves = b"", 0
+    while not leaves or leaves < [kind for kind, _, _ in records(told)].count(ENTER):
         told += os.read(source.stdout.fileno(), 4096)
-        names = {name for kind, _, name in records(told) if kind == FILE}
-    source.kill()
+        leaves = [kind for kind, _, _ in records(told)].count(LEAVE)
+    return [name for kind, _, name in records(told) if kind in (ENTER, FILE)]
+
+
+def test_the_walk_begins_before_the_sink_has_answered(tools: Tools) -> None:
+    source = walked_ahead(tools)
+    assert names_told(source, record(TARGET)) == [b"tree", b"a", b"sub"]
+
+
+def test_a_walk_that_came_by_its_target_begins_anew(tools: Tools) -> None:
+    source = walked_ahead(tools)
+    target = (tools.place / "tree" / "sub").stat()
+    told = names_told(source, record(TARGET, numbers(target.st_dev, target.st_ino)))
+    assert told == [b"tree", b"a", b"b"]
+    _, said = source.communicate()
+    assert said == b"rdcp: tree/sub: a directory cannot be copied into itself\n"
 
 
 def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:

@@ -6,7 +6,7 @@ import struct
 START, TARGET, ENTER, LEAVE, FILE, LINK, HARD, XATTR, BODY, DATA = range(1, 11)
 WHOLE, BROKEN, END, ANSWER, BYE = range(11, 16)
 HAVE, SEND, PLACED, AGAIN, REFUSED = range(1, 6)
-VERSION = 6
+VERSION = 7
 HEAD = 88
 START_OF_5 = bytes.fromhex("0100000008000000145938ac996f8da10500000000000000")
 """How a stream of version 5 begins."""

@@ -2,6 +2,7 @@
  *
  *   source                                   sink
  *     start                      ->
+ *     (walks ahead: enter file file ...)                      while the sink comes up
  *                                <-            target         what it copies into
  *     enter file file link enter file ...  ->                 the walk goes on ...
  *                                <-            answer answer  ... while answers come
@@ -9,6 +10,9 @@
  *                                <-            answer         placed, or once more
  *     leave ... end              ->
  *                                <-            bye            all of it is settled
+ *
+ * Before the target is known nothing but the start goes out: if a folder that was walked
+ * is the target itself, the walk begins anew, without it.
  *
  * Files are numbered from 0 as they are announced; at most TREE_WINDOW of them are
  * without a last answer. Answers to a file (from, and how many files in a row they are for):
@@ -44,13 +48,13 @@
 #include "bytes.h"
 
 enum {
-    TREE_VERSION = 6,
+    TREE_VERSION = 7,
     TREE_SUMMED = 16, /* bytes of a head that tell how long its record is */
     TREE_HEAD = 88,
     TREE_NAME_MOST = 255,
     TREE_HASH_BYTES = 32,
     TREE_DATA_MOST = 256 << 10,
-    TREE_WINDOW = 32768,
+    TREE_WINDOW = 1 << 17,
     TREE_TRIES = 4,
     TREE_DEPTH_MOST = 500, /* of folders within each other */
     TREE_FOLDERS_MOST = 300, /* with files that are without a last answer */

@@ -84,7 +84,7 @@ void tree_write(struct tree_line *line, const struct tree_record *record)
         bytes_add(&line->output, record->bytes, record->length);
     if (much)
         send_all(line, record->bytes, record->length);
-    else if (line->output.length >= TOGETHER)
+    else if (line->output.length >= TOGETHER && !line->held)
         tree_flush(line);
 }
 
@@ -108,7 +108,7 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
         if (!there && !line->ended && !waits)
             return 0;
         *why = "the other side has left";
-        if (!there)
+        if (!there && !line->held)
             tree_flush(line);
         if (line->lost)
             return -1;
@@ -222,6 +222,12 @@ void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t nu
     struct tree_made_file *file = place_of(made, state->st_dev, state->st_ino);
     made->count += !file->inode;
     *file = (struct tree_made_file){state->st_dev, state->st_ino, number};
+}
+
+void tree_made_close(struct tree_made *made)
+{
+    free(made->file);
+    *made = (struct tree_made){0};
 }
 
 char *tree_name(const char *path)

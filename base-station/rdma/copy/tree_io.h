@@ -16,6 +16,7 @@ struct tree_line {
     int in, out;
     struct bytes input, output;
     size_t used; /* of the input */
+    bool held;   /* what is queued waits for tree_flush() alone */
     bool ended;  /* nothing more will come in */
     bool lost;   /* nothing more will go out; if the other has not left, a line says why */
 };
@@ -29,7 +30,7 @@ void tree_flush(struct tree_line *line);
 
 /* 1 with a record, 0 at the end of the stream or, unless it `waits`, where there is none
  * yet; -1 with a reason. What the record points to lasts until the next call. What is
- * queued goes out before it waits. */
+ * queued goes out before it waits, unless it is held. */
 int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
               const char **why);
 
@@ -66,6 +67,7 @@ struct tree_made {
 /* Its number; NULL: it is not among them. */
 const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
 
+void tree_made_close(struct tree_made *made);
 void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
 
 /* The name under which cp copies `path`: its last component, without slashes at the

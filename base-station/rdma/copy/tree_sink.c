@@ -282,7 +282,7 @@ static void sink_close(struct sink *sink)
     if (sink->top)
         tree_folder_leave(sink, sink->top);
     free(sink->rename);
-    free(sink->made.file);
+    tree_made_close(&sink->made);
     tree_names_close(&sink->first_names);
     tree_names_close(&sink->other_names);
     words_close(&sink->manifest);

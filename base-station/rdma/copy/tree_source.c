@@ -16,7 +16,10 @@
 #include "tree_progress.h"
 #include "tree_sides.h"
 
-enum { LOOK_EACH = 64 }; /* files announced from one look for answers to the next */
+enum {
+    LOOK_EACH = 64, /* files announced from one look for answers to the next */
+    AHEAD_MOST = 16 << 20, /* bytes of records that wait for the target */
+};
 
 struct folder {
     int fd; /* open while it is walked and while files in it may be asked for */
@@ -38,11 +41,14 @@ struct job { /* a file that is announced, until its last answer */
     bool sent;  /* it counts as passed, though not as settled */
     uint64_t size;
     uint64_t from; /* where the body that was asked for begins */
-    struct tree_attributes attributes;
+    uint64_t inode;
+    int64_t mtime_ns;
 };
 
 struct source {
     const struct rdcp_options *options;
+    char **names; /* what is copied; not owned */
+    size_t count;
     struct tree_line line;
     struct job jobs[TREE_WINDOW];
     uint64_t next, oldest; /* numbers of files */
@@ -50,7 +56,10 @@ struct source {
     uint64_t wished, granted;
     size_t folders; /* that are open */
     struct tree_made links; /* of -H: the numbers of files with more names */
+    bool met; /* `target` is known; until then records and complaints wait */
+    bool anew; /* it was walked before it was known: what is queued is void */
     struct tree_target target;
+    struct tree_made ahead; /* folders that were walked before */
     struct tree_progress progress;
     struct tree_hash hash;
     uint64_t errors, bytes;
@@ -69,9 +78,45 @@ static char *path_of(const struct folder *folder, const char *name)
     return allocated(strdup(name));
 }
 
+/* Is there nothing to walk for? */
+static bool stopped(const struct source *source)
+{
+    return source->line.lost || source->anew;
+}
+
+/* Takes the target, if it is there or this waits for it. False: it goes no further. */
+static bool meet(struct source *source, bool waits)
+{
+    struct tree_record record = {0};
+    const char *why = "";
+    if (source->met || stopped(source))
+        return !stopped(source);
+    int got = tree_next(&source->line, &record, waits, &why);
+    if (got == 0 && !waits && !source->line.ended)
+        return true;
+    if (got > 0 && record.kind != TREE_TARGET) {
+        got = -1;
+        why = "they do not begin with the target";
+    }
+    if (got < 0)
+        fprintf(stderr, "rdcp: the answers: %s\n", why);
+    source->line.lost |= got <= 0;
+    source->line.held = false;
+    source->met = true;
+    source->target = (struct tree_target){record.device, record.inode};
+    struct stat state = {.st_dev = record.device, .st_ino = record.inode};
+    source->anew = record.inode && tree_made_find(&source->ahead, &state);
+    if ((source->options->progress || source->options->json) && !source->line.lost)
+        tree_progress_open(&source->progress, source->names, source->count,
+                           source->options, &source->target);
+    return !stopped(source);
+}
+
 static void complain(struct source *source, const struct folder *folder, const char *name,
                      const char *what)
 {
+    if (!source->met && !meet(source, true))
+        return; /* nobody hears of it, or the walk comes by again */
     char *path = path_of(folder, name);
     tree_progress_clear(&source->progress);
     tree_error(&source->errors, path, what);
@@ -167,15 +212,15 @@ static bool unchanged(int fd, const struct stat *before)
 static const char *describe(const struct job *job, int fd, struct stat *state,
                             struct tree_record *body)
 {
-    const struct tree_attributes *is = &body->attributes, *was = &job->attributes;
+    const struct tree_attributes *is = &body->attributes;
     if (fd < 0 || fstat(fd, state) < 0)
         return strerror(errno);
     if (!S_ISREG(state->st_mode))
         return "it changed before it was read";
     tree_attributes_of(&body->attributes, state);
     body->body_size = (uint64_t)state->st_size;
-    if (body->body_size == job->size && is->inode == was->inode &&
-        is->mtime_ns == was->mtime_ns && job->from <= job->size)
+    if (body->body_size == job->size && is->inode == job->inode &&
+        is->mtime_ns == job->mtime_ns && job->from <= job->size)
         body->body_from = job->from;
     return NULL;
 }
@@ -195,7 +240,7 @@ static const char *send_content(struct source *source, int fd, const struct stat
 
 static void send_body(struct source *source, struct job *job, uint64_t number)
 {
-    struct tree_record body = {.kind = TREE_BODY, .attributes = job->attributes};
+    struct tree_record body = {.kind = TREE_BODY};
     struct tree_record whole = {.kind = TREE_WHOLE};
     struct stat state;
     int fd = open_in(job->folder, job->name, !job->folder, O_NONBLOCK | O_NOCTTY);
@@ -222,8 +267,10 @@ static bool serve(struct source *source, bool waits)
 {
     struct tree_record record = {0};
     const char *why = "";
-    if (source->line.lost)
+    if (!source->met || stopped(source)) {
+        meet(source, waits);
         return false;
+    }
     if (source->granted < source->wished) {
         uint64_t number = source->wishes[source->granted++ % TREE_WINDOW];
         struct job *job = job_of(source, number);
@@ -261,7 +308,7 @@ static void put_file(struct source *source, const struct entry *entry)
 {
     struct folder *folder = entry->folder;
     struct tree_record record = record_of(TREE_FILE, entry);
-    while (source->next - source->oldest >= TREE_WINDOW && !source->line.lost)
+    while (source->next - source->oldest >= TREE_WINDOW && !stopped(source))
         serve(source, true);
     if (source->options->hard_links && entry->state.st_nlink > 1) {
         const uint64_t *number = tree_made_find(&source->links, &entry->state);
@@ -284,7 +331,7 @@ static void put_file(struct source *source, const struct entry *entry)
     record.links = entry->state.st_nlink;
     source->jobs[source->next % TREE_WINDOW] = (struct job){
         .folder = folder, .name = allocated(strdup(entry->name)), .size = record.size,
-        .attributes = record.attributes};
+        .inode = record.attributes.inode, .mtime_ns = record.attributes.mtime_ns};
     if (folder)
         folder->uses++;
     tree_write(&source->line, &record);
@@ -304,7 +351,7 @@ static void put_entries(struct source *source, struct folder *folder, int depth)
     for (int i = 0; i < count; i++) {
         struct entry entry = {.folder = folder, .name = names[i]->d_name,
                               .as = names[i]->d_name, .depth = depth};
-        if (source->line.lost)
+        if (stopped(source))
             ;
         else if (part_is(entry.name)) /* it would take the place of the sink's own */
             complain(source, folder, entry.name,
@@ -318,8 +365,7 @@ static void put_entries(struct source *source, struct folder *folder, int depth)
 
 static void put_folder(struct source *source, const struct entry *entry)
 {
-    while (source->folders > (size_t)entry->depth + TREE_FOLDERS_MOST &&
-           !source->line.lost)
+    while (source->folders > (size_t)entry->depth + TREE_FOLDERS_MOST && !stopped(source))
         serve(source, true);
     int fd = open_in(entry->folder, entry->name, entry->follow, O_DIRECTORY);
     if (fd < 0) {
@@ -333,6 +379,8 @@ static void put_folder(struct source *source, const struct entry *entry)
     memcpy(folder->path, path, strlen(path) + 1);
     free(path);
     source->folders++;
+    if (!source->met)
+        tree_made_add(&source->ahead, &entry->state, 0);
     put_xattrs(source, entry, fd);
     struct tree_record record = record_of(TREE_ENTER, entry);
     tree_write(&source->line, &record);
@@ -374,6 +422,8 @@ static bool excluded(const struct source *source, const struct entry *entry)
 static void walk(struct source *source, struct entry *entry)
 {
     const char *why = NULL;
+    if (source->line.output.length > AHEAD_MOST)
+        meet(source, true);
     if (fstatat(fd_of(entry->folder), entry->name, &entry->state,
                 entry->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
         complain(source, entry->folder, entry->name, strerror(errno));
@@ -405,30 +455,44 @@ static void greet(struct source *source)
     char *id = boot_id();
     struct tree_record record = {.kind = TREE_START, .bytes = (const uint8_t *)id,
                                  .length = id ? (uint32_t)strlen(id) : 0};
-    const char *why = "";
     record.version = TREE_VERSION;
     tree_write(&source->line, &record);
-    int got = tree_next(&source->line, &record, true, &why);
-    if (got > 0 && record.kind != TREE_TARGET) {
-        got = -1;
-        why = "they do not begin with the target";
-    }
-    if (got < 0)
-        fprintf(stderr, "rdcp: the answers: %s\n", why);
-    source->line.lost |= got <= 0;
-    source->target = (struct tree_target){record.device, record.inode};
+    tree_flush(&source->line);
+    source->line.held = true;
     free(id);
 }
 
-static void put_all(struct source *source, char **names, size_t count)
+/* Forgets what was announced, to nobody yet. */
+static void forget(struct source *source)
 {
-    for (size_t i = 0; i < count && !source->line.lost; i++) {
-        char *name = leash_work_file(names[i]), *as = tree_name(names[i]);
+    for (uint64_t i = source->oldest; i < source->next; i++)
+        if (source->jobs[i % TREE_WINDOW].name)
+            settle(source, &source->jobs[i % TREE_WINDOW]);
+    source->next = source->oldest = source->passed = 0;
+    tree_made_close(&source->links);
+}
+
+static void walk_all(struct source *source)
+{
+    for (size_t i = 0; i < source->count && !stopped(source); i++) {
+        char *name = leash_work_file(source->names[i]), *as = tree_name(source->names[i]);
         struct entry entry = {.name = name, .as = as};
         entry.follow = !source->options->recursive || name[strlen(name) - 1] == '/';
         walk(source, &entry);
         free(as);
         free(name);
+    }
+    meet(source, true);
+}
+
+static void put_all(struct source *source)
+{
+    walk_all(source);
+    if (source->anew) {
+        forget(source);
+        source->line.output.length = 0;
+        source->anew = false;
+        walk_all(source);
     }
     while (source->oldest < source->next && !source->line.lost)
         serve(source, true);
@@ -444,10 +508,8 @@ static void put_all(struct source *source, char **names, size_t count)
 static void source_close(struct source *source)
 {
     tree_progress_close(&source->progress);
-    for (uint64_t i = source->oldest; i < source->next; i++)
-        if (source->jobs[i % TREE_WINDOW].name)
-            settle(source, &source->jobs[i % TREE_WINDOW]);
-    free(source->links.file);
+    forget(source);
+    tree_made_close(&source->ahead);
     tree_hash_close(&source->hash);
     tree_line_close(&source->line);
     free(source);
@@ -459,11 +521,11 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
     signal(SIGPIPE, SIG_IGN);
     tree_hash_open(&source->hash, options->sha256);
     source->options = options;
+    source->names = names;
+    source->count = count;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
     greet(source);
-    if ((options->progress || options->json) && !source->line.lost)
-        tree_progress_open(&source->progress, names, count, options, &source->target);
-    put_all(source, names, count);
+    put_all(source);
     int status = source->line.lost; /* what was skipped is the sink's to report */
     source_close(source);
     return status;
