@@ -58,10 +58,11 @@ static int resume(const struct tree_file *file, uint64_t *from)
 }
 
 /* What is asked for, of a file that nothing is in the way of. */
-static void ask(struct sink *sink, struct tree_file *file, const struct stat *state,
-                uint64_t room)
+static void ask(struct sink *sink, struct tree_file *file)
 {
     const struct rdcp_options *options = sink->options;
+    const struct stat *state = &file->stat;
+    uint64_t room = file->room;
     struct tree_attributes is;
     tree_attributes_of(&is, state);
     file->replaces = state->st_ino;
@@ -87,14 +88,14 @@ static void ask(struct sink *sink, struct tree_file *file, const struct stat *st
 const char *tree_file_take(struct sink *sink, const struct tree_record *record)
 {
     struct tree_folder *folder = sink->in;
-    struct stat state = {0};
     if (sink->files[sink->next % TREE_WINDOW])
         return "more files than it may have unanswered";
     const char *name = tree_sink_name(sink, record), *why = NULL;
     size_t length = strlen(name) + 1;
     struct tree_file *file = allocated(malloc(sizeof *file + length));
     *file = (struct tree_file){.number = sink->next++, .size = record->size,
-                               .links = record->links, .folder = folder,
+                               .room = record->room, .links = record->links,
+                               .folder = folder, .state = FILE_ASKED,
                                .attributes = record->attributes, .xattrs = sink->xattrs,
                                .fd = -1};
     sink->xattrs = NULL;
@@ -103,21 +104,42 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
     folder->uses++;
     if (file->links > 1 && sink->options->hard_links)
         tree_links_first(sink, file->number, name);
-    if (folder->fd >= 0 && !folder->made) /* of what comes into it now the thread hears */
-        why = tree_in_the_way(sink, folder, name, &file->attributes, NULL, &state);
     if (folder->absent)
         tree_file_answer(sink, file, TREE_SEND, 0);
-    else if (folder->fd < 0 || why)
+    else if (folder->fd < 0)
+        tree_file_refuse(sink, file, NULL);
+    else if (folder->made) /* of what comes into it now the thread hears */
+        ask(sink, file);
+    else if (!sink->options->many)
+        tree_place_seek(sink, file);
+    else if ((why = tree_in_the_way(sink, folder, name, &file->attributes, NULL,
+                                    &file->stat)))
+        tree_file_refuse(sink, file, why); /* another source may have got it the name */
+    else
+        ask(sink, file);
+    return NULL;
+}
+
+void tree_file_sought(struct sink *sink, struct tree_file *file)
+{
+    const char *why = file->error ? strerror(file->error) : NULL;
+    file->state = FILE_ASKED;
+    if (!why && file->stat.st_ino)
+        why = tree_found_in_the_way(sink, file->folder, file->name, &file->attributes, NULL,
+                                    &file->stat);
+    if (why)
         tree_file_refuse(sink, file, why);
     else
-        ask(sink, file, &state, record->room);
-    return NULL;
+        ask(sink, file);
 }
 
 const char *tree_file_body(struct sink *sink, const struct tree_record *record)
 {
-    struct tree_file *file = sink->files[record->body_number % TREE_WINDOW];
     uint64_t from = record->body_from, has = 0;
+    struct tree_file **place = &sink->files[record->body_number % TREE_WINDOW];
+    if (*place && (*place)->state == FILE_SOUGHT)
+        tree_place_all(sink);
+    struct tree_file *file = *place; /* NULL: it is settled */
     if (!file || file->number != record->body_number || file->state == FILE_GIVEN ||
         (sink->options->dry_run && file->state != FILE_COMPARED) ||
         (from && from != file->from))

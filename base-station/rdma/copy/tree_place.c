@@ -1,7 +1,9 @@
 /* Files get their names: a small one that replaces nothing by threads, for most of what it
- * costs is the file system's and waits for nothing; others as parts. See tree_sink.h. */
+ * costs is the file system's and waits for nothing; others as parts. What has a name is
+ * sought by threads, too. See tree_sink.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 
 enum {
     ROW_MOST = 16,   /* files that a thread gets at once: so it is woken less often */
+    SOUGHT_ROW = 64, /* the same, of those that it only seeks */
+    SOUGHT_MOST = 8, /* such rows that threads have: of more none is waited for */
     BUSY_MOST = 256, /* that all have; a pipe takes as many pointers */
 };
 
@@ -88,6 +92,12 @@ static void make(struct tree_file *file, const struct rdcp_options *options)
     shut(&fd);
 }
 
+static void seek(struct tree_file *file)
+{
+    int found = fstatat(file->folder->fd, file->name, &file->stat, AT_SYMLINK_NOFOLLOW);
+    file->error = found < 0 && errno != ENOENT ? errno : 0;
+}
+
 static struct tree_file *pull(int fd)
 {
     struct tree_file *file = NULL;
@@ -108,7 +118,10 @@ static void *work(void *argument)
     struct tree_file *row;
     while ((row = pull(thread->todo[0]))) {
         for (struct tree_file *file = row; file; file = file->next)
-            make(file, thread->crew->options);
+            if (file->state == FILE_SOUGHT)
+                seek(file);
+            else
+                make(file, thread->crew->options);
         push(thread->crew->done[1], row);
     }
     return NULL;
@@ -151,14 +164,20 @@ void tree_place_close(struct sink *sink)
     shut(&crew->done[1]);
 }
 
-/* Settles the first one that a thread is done with. */
+/* Goes on with the first one that a thread is done with. */
 static void take_back(struct sink *sink)
 {
     struct tree_crew *crew = &sink->crew;
-    struct tree_file *file = crew->back ? crew->back : pull(crew->done[0]);
+    struct tree_file *file = crew->back;
+    if (!file) {
+        file = pull(crew->done[0]);
+        crew->seeking -= file->state == FILE_SOUGHT;
+    }
     crew->back = file->next;
     crew->busy--;
-    if (file->error == ENOTSUP || file->error == EEXIST)
+    if (file->state == FILE_SOUGHT)
+        tree_file_sought(sink, file);
+    else if (file->error == ENOTSUP || file->error == EEXIST)
         place_as_part(sink, file);
     else if (file->error)
         tree_file_refuse(sink, file, strerror(file->error));
@@ -175,8 +194,44 @@ static void send_row(struct tree_thread *thread)
     thread->count = 0;
 }
 
+/* What has these names is sought by a thread, or here where those have enough to do. */
+static void seek_row(struct sink *sink)
+{
+    struct tree_crew *crew = &sink->crew;
+    struct pollfd done = {crew->done[0], POLLIN, 0};
+    struct tree_file *file = crew->sought, *next;
+    bool given = crew->sought_count == SOUGHT_ROW && crew->seeking < SOUGHT_MOST;
+    if (given) {
+        push(crew->thread[file->number / SOUGHT_ROW % crew->threads].todo[1], file);
+        crew->busy += SOUGHT_ROW;
+        crew->seeking++;
+    }
+    crew->sought = NULL;
+    crew->sought_count = 0;
+    for (; !given && file; file = next) {
+        next = file->next;
+        seek(file);
+        tree_file_sought(sink, file);
+    }
+    while (crew->seeking && poll(&done, 1, 0) > 0)
+        do
+            take_back(sink);
+        while (crew->back);
+}
+
+void tree_place_seek(struct sink *sink, struct tree_file *file)
+{
+    struct tree_crew *crew = &sink->crew;
+    file->state = FILE_SOUGHT;
+    *(crew->sought ? crew->sought_end : &crew->sought) = file;
+    crew->sought_end = &file->next;
+    if (++crew->sought_count == SOUGHT_ROW)
+        seek_row(sink);
+}
+
 void tree_place_all(struct sink *sink)
 {
+    seek_row(sink);
     for (unsigned i = 0; i < sink->crew.threads; i++)
         send_row(&sink->crew.thread[i]);
     while (sink->crew.busy)
@@ -236,6 +291,13 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
     if (fstatat(folder->fd, name, state, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? NULL : strerror(errno);
     tree_place_all(sink); /* so that all that has a name is known */
+    return tree_found_in_the_way(sink, folder, name, own, link, state);
+}
+
+const char *tree_found_in_the_way(const struct sink *sink, const struct tree_folder *folder,
+                                  const char *name, const struct tree_attributes *own,
+                                  const struct tree_record *link, const struct stat *state)
+{
     if (is_source(sink, folder, name, own, link, state))
         return "source and target are the same file";
     if (tree_made_find(&sink->made, state))

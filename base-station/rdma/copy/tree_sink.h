@@ -24,6 +24,7 @@ struct tree_folder { /* open until the last file in it is settled */
 };
 
 enum tree_state {
+    FILE_SOUGHT, /* by a thread: what has its name? */
     FILE_ASKED, /* for its body */
     FILE_BEGUN, /* the body comes, and goes: */
     FILE_COMPARED, /* nowhere: it is there already if the hash is the same; if not, all
@@ -35,7 +36,7 @@ enum tree_state {
 };
 
 struct tree_file { /* that was announced, until its last answer */
-    uint64_t number, size, links;
+    uint64_t number, size, room, links;
     uint64_t from; /* where the body that was asked for begins */
     struct tree_folder *folder;
     struct tree_attributes attributes;
@@ -48,13 +49,13 @@ struct tree_file { /* that was announced, until its last answer */
     struct tree_file *next; /* of those that a thread gets with it */
     int error; /* what came of it in a thread; 0: it has its name */
     struct tree_lost lost;
-    struct stat stat;
+    struct stat stat; /* of what has its name; without an inode: nothing has */
     char name[];
 };
 
 enum { CREW_THREADS = 4 };
 
-struct tree_crew { /* threads that write small files, while the stream goes on */
+struct tree_crew { /* threads that seek and write small files, while the stream goes on */
     const struct rdcp_options *options; /* not owned */
     struct tree_thread {
         const struct tree_crew *crew;
@@ -66,6 +67,8 @@ struct tree_crew { /* threads that write small files, while the stream goes on *
     unsigned threads;
     int done[2];
     struct tree_file *back; /* the row that is being taken back */
+    struct tree_file *sought, **sought_end; /* the row that is to be sought next */
+    unsigned sought_count, seeking; /* files in it; rows that threads seek */
     size_t busy; /* files that were given and not taken back */
 };
 
@@ -141,6 +144,11 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
                             const char *name, const struct tree_attributes *own,
                             const struct tree_record *link, struct stat *state);
 
+/* The same of what a thread has found, `state`. */
+const char *tree_found_in_the_way(const struct sink *sink, const struct tree_folder *folder,
+                                  const char *name, const struct tree_attributes *own,
+                                  const struct tree_record *link, const struct stat *state);
+
 /* Removes what `path` names, and all below it, through no link. -1 with errno. */
 int tree_remove(int base, const char *path);
 
@@ -159,6 +167,9 @@ void tree_file_drop(struct sink *sink);
 void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
                       const struct stat *state);
 
+/* What has its name is in `stat` and `error`: goes on with it. */
+void tree_file_sought(struct sink *sink, struct tree_file *file);
+
 /* What is still to come of its body is passed over. */
 void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why);
 void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why);
@@ -166,9 +177,10 @@ void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why
 /* Files get their names; -1 with errno where there are no threads. */
 int tree_place_open(struct sink *sink);
 void tree_place_close(struct sink *sink);
+void tree_place_seek(struct sink *sink, struct tree_file *file); /* what has its name */
 void tree_place_begin(struct sink *sink, struct tree_file *file); /* its part */
 void tree_place(struct sink *sink, struct tree_file *file);
-void tree_place_all(struct sink *sink); /* settles what the threads have */
+void tree_place_all(struct sink *sink); /* goes on with all that the threads have */
 
 /* A file of more names is announced: where the first one is; and that it is there. */
 void tree_links_first(struct sink *sink, uint64_t number, const char *name);
