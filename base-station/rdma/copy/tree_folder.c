@@ -65,6 +65,12 @@ static bool is_unfinished(const struct stat *state)
            (state->st_mode & 05777) == UNFINISHED;
 }
 
+static bool is_of_time(const struct stat *state, int64_t mtime_ns)
+{
+    struct timespec time = timespec_of(mtime_ns);
+    return state->st_mtim.tv_sec == time.tv_sec && state->st_mtim.tv_nsec == time.tv_nsec;
+}
+
 static struct tree_folder *folder_open(struct tree_folder *up, const char *name)
 {
     struct tree_folder *folder = allocated(malloc(sizeof *folder));
@@ -145,10 +151,17 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
         why = strerror(errno);
     else if (tree_sink_is_one(sink, of->device, of->inode, &state))
         why = "source and target are the same directory";
+    else
+        folder->untouched = is_of_time(&state, of->mtime_ns);
     if (!why)
         return;
     shut(&folder->fd); /* what is in it is passed over */
     tree_sink_complain(sink, up, name, why);
+}
+
+static int entry_is_part(const struct dirent *entry)
+{
+    return part_is(entry->d_name);
 }
 
 /* Removes what a copy that was cut has left; of --delete, takes down what did not come. */
@@ -158,7 +171,10 @@ static void go_through(struct sink *sink, struct tree_folder *folder)
     struct dirent **entries = NULL;
     if (seen->count)
         qsort(seen->word, seen->count, sizeof *seen->word, words_by_text);
-    for (int i = tree_entries(folder->fd, &entries) - 1; i >= 0; i--) {
+    int count = sink->options->delete
+                    ? tree_entries(folder->fd, &entries)
+                    : scandirat(folder->fd, ".", &entries, entry_is_part, NULL);
+    for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         bool came = seen->count && bsearch(&name, seen->word, seen->count,
                                            sizeof *seen->word, words_by_text);
@@ -186,7 +202,7 @@ static void finish(struct sink *sink, struct tree_folder *folder)
     struct stat state;
     if (folder->fd < 0)
         return;
-    if (!folder->made || sink->options->delete)
+    if (sink->options->delete || !(folder->made || folder->untouched))
         go_through(sink, folder);
     if (sink->options->dry_run || fstat(folder->fd, &state) < 0)
         return;
