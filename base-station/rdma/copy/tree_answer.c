@@ -5,7 +5,9 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-enum { DUE_MOST = 512 }; /* answers: with more the source may have to wait for them */
+/* Files with an answer: with more the source may have to wait for it, and each time they
+ * go out all processes of the sessions wake up. */
+enum { DUE_MOST = 4096 };
 
 void tree_file_answers(struct sink *sink)
 {
