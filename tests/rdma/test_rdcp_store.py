@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_FOWNER, without_capability
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 from tests.rdma.test_rdcp import copied, facts
@@ -142,6 +143,19 @@ def test_by_content(tools: Tools, tree: Path) -> None:
     assert facts(copy) == facts(tree)
 
 
+def test_a_dry_run_by_content_moves_nothing(tools: Tools, tree: Path) -> None:
+    copied(tools.run("rdcp", "-r", "tree", "copy"))
+    copy = tools.place / "copy"
+    when = (tree / "a").stat().st_mtime_ns
+    (copy / "a").write_bytes(b"?")
+    os.utime(copy / "a", ns=(when, when))
+    os.utime(copy / "d" / "b", ns=(1, 1))
+    before = facts(copy)
+    ended = tools.run("rdcp", "-r", "--dry-run", "--checksum", "tree/.", "copy")
+    assert (ended.returncode, ended.stderr) == (0, b"rdcp: would copy: a\n")
+    assert facts(copy) == before
+
+
 @pytest.mark.parametrize("what", ["mode", "time"])
 def test_what_is_there_gets_its_attributes(tools: Tools, tree: Path, what: str) -> None:
     copied(tools.run("rdcp", "-r", "tree", "copy"))
@@ -168,6 +182,28 @@ def test_hard_links(tools: Tools, tree: Path) -> None:
         assert (copy / "other").samefile(copy / "d" / "b")
     copied(tools.run("rdcp", "-r", "tree", "plain"))
     assert (tools.place / "plain" / "a").stat().st_nlink == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user is needed")
+def test_a_hard_link_into_a_folder_that_cannot_be_written(tools: Tools) -> None:
+    for folder in "abc":
+        (tools.place / "tree" / folder).mkdir(parents=True)
+    (tools.place / "tree" / "a" / "one").write_bytes(b"1")
+    (tools.place / "tree" / "b" / "two").hardlink_to(tools.place / "tree" / "a" / "one")
+    (tools.place / "tree" / "c" / "three").write_bytes(b"3")
+    closed = tools.place / "copy" / "b"
+    closed.mkdir(parents=True)
+    os.chown(closed, 1, 1)
+    ended = tools.run("rdcp", "-r", "-H", "tree/.", "copy", before=not_above_modes)
+    assert ended.returncode == 1
+    assert ended.stderr == b"rdcp: b/two: Permission denied\n"
+    assert names(tools.place / "copy") == ["a", "a/one", "b", "c", "c/three"]
+
+
+def not_above_modes() -> None:
+    """For `preexec_fn`: root, for whom modes and owners hold."""
+    for number in (CAP_DAC_OVERRIDE, CAP_FOWNER):
+        without_capability(number)()
 
 
 def test_extended_attributes_and_acls(tools: Tools, tree: Path) -> None:
