@@ -67,6 +67,9 @@ struct tree_made {
 /* Its number; NULL: it is not among them. */
 const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
 
+/* It is about to be found or added: in a large table each place is a cache miss. */
+void tree_made_prefetch(const struct tree_made *made, const struct stat *state);
+
 void tree_made_close(struct tree_made *made);
 void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
 

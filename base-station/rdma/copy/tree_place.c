@@ -172,6 +172,8 @@ static void take_back(struct sink *sink)
     if (!file) {
         file = pull(crew->done[0]);
         crew->seeking -= file->state == FILE_SOUGHT;
+        for (const struct tree_file *one = file; one; one = one->next)
+            tree_made_prefetch(&sink->made, &one->stat);
     }
     crew->back = file->next;
     crew->busy--;
@@ -208,9 +210,12 @@ static void seek_row(struct sink *sink)
     }
     crew->sought = NULL;
     crew->sought_count = 0;
+    for (struct tree_file *one = given ? NULL : file; one; one = one->next) {
+        seek(one);
+        tree_made_prefetch(&sink->made, &one->stat);
+    }
     for (; !given && file; file = next) {
         next = file->next;
-        seek(file);
         tree_file_sought(sink, file);
     }
     while (crew->seeking && poll(&done, 1, 0) > 0)
