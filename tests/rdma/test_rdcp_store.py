@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_FOWNER, without_capability
+from tests.rdma.kernel import (
+    CAP_DAC_OVERRIDE,
+    CAP_DAC_READ_SEARCH,
+    CAP_FOWNER,
+    without_capability,
+)
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 from tests.rdma.test_rdcp import copied, facts
@@ -200,9 +205,24 @@ def test_a_hard_link_into_a_folder_that_cannot_be_written(tools: Tools) -> None:
     assert names(tools.place / "copy") == ["a", "a/one", "b", "c", "c/three"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a folder of another user is needed")
+def test_a_file_in_a_folder_that_cannot_be_searched(tools: Tools, tree: Path) -> None:
+    closed = tools.place / "copy" / "d"
+    closed.mkdir(parents=True)
+    closed.chmod(0o704)
+    os.chown(closed, 1, 1)
+    options = ["-r", "--dry-run", "--exclude", "new*"]
+    ended = tools.run("rdcp", *options, "tree/.", "copy", before=not_above_modes)
+    assert ended.returncode == 1
+    assert sorted(ended.stderr.splitlines()) == [
+        b"rdcp: d/b: Permission denied",
+        b"rdcp: would copy: a",
+    ]
+
+
 def not_above_modes() -> None:
     """For `preexec_fn`: root, for whom modes and owners hold."""
-    for number in (CAP_DAC_OVERRIDE, CAP_FOWNER):
+    for number in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER):
         without_capability(number)()
 
 
