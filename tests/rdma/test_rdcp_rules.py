@@ -7,6 +7,7 @@ import resource
 import signal
 import struct
 import subprocess
+import threading
 import time
 from errno import EPERM
 from pathlib import Path
@@ -17,11 +18,13 @@ from tests.rdma.kernel import without
 from tests.rdma.running import Ended, Tools
 from tests.rdma.test_rdcp import copied, facts
 from tests.rdma.tree import (
+    ANSWER,
     BYE,
     ENTER,
     FILE,
     LEAVE,
     REFUSED,
+    SEND,
     START,
     START_OF_5,
     TARGET,
@@ -196,6 +199,24 @@ def test_a_walk_that_came_by_its_target_begins_anew(tools: Tools) -> None:
     assert told == [b"tree", b"a", b"b"]
     _, said = source.communicate()
     assert said == b"rdcp: tree/sub: a directory cannot be copied into itself\n"
+
+
+def test_a_source_takes_answers_while_nobody_reads_it(tools: Tools) -> None:
+    """Else each waits for the other: a sink that places files answers for each."""
+    files = 20_000
+    (tools.place / "tree").mkdir()
+    for number in range(files):
+        (tools.place / "tree" / str(number)).write_bytes(b"content")
+    source = tools.start("rdcp", "--serve-source", "-r", "./tree")
+    assert source.stdin
+    asked = [record(ANSWER, numbers(number, 1, SEND)) for number in range(files)]
+    writing = threading.Thread(
+        target=source.stdin.write, args=(record(TARGET) + b"".join(asked),), daemon=True
+    )
+    writing.start()
+    writing.join(20.0)
+    assert not writing.is_alive()
+    source.kill()
 
 
 def test_more_sources_than_one_command_line_takes(tools: Tools) -> None:

@@ -18,7 +18,7 @@ enum { TOGETHER = 256 << 10, INPUT_BYTES = 1 << 20 };
 
 void tree_line_open(struct tree_line *line, int in, int out)
 {
-    *line = (struct tree_line){.in = in, .out = out};
+    *line = (struct tree_line){.in = in, .out = out, .most = INPUT_BYTES};
     fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
 }
 
@@ -57,7 +57,7 @@ static void send_all(struct tree_line *line, const uint8_t *bytes, size_t length
         } else if (errno == EAGAIN) {
             struct pollfd polled[] = {
                 {line->out, POLLOUT, 0},
-                {line->ended || line->input.length > INPUT_BYTES ? -1 : line->in, POLLIN, 0},
+                {line->ended || line->input.length > line->most ? -1 : line->in, POLLIN, 0},
             };
             poll(polled, 2, -1);
             if (polled[1].revents)

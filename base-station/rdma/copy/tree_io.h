@@ -17,6 +17,7 @@ struct tree_line {
     struct bytes input, output;
     size_t used; /* of the input */
     bool held;   /* what is queued waits for tree_flush() alone */
+    size_t most; /* of the input while the output waits: more is not read */
     bool ended;  /* nothing more will come in */
     bool lost;   /* nothing more will go out; if the other has not left, a line says why */
 };

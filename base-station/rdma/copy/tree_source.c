@@ -18,6 +18,7 @@
 
 enum {
     LOOK_EACH = 64, /* files announced from one look for answers to the next */
+    ANSWERS_MOST = TREE_WINDOW * (1 + TREE_TRIES) * TREE_HEAD, /* that wait to be read */
     AHEAD_MOST = 16 << 20, /* bytes of records that wait for the target */
 };
 
@@ -524,6 +525,7 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
     source->names = names;
     source->count = count;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
+    source->line.most = ANSWERS_MOST; /* else the sink may wait for ever */
     greet(source);
     put_all(source);
     int status = source->line.lost; /* what was skipped is the sink's to report */
