@@ -3,6 +3,7 @@
 from typing import Literal
 
 import pytest
+from msgspec import Struct
 
 from fpvcar.config import Gate
 from fpvcar.drive import gate
@@ -13,6 +14,18 @@ FREE = Latches(arm=None)
 GOOD = World(picture_age_s=0.05, fault=None, limit=1.0)
 FORWARD = Wish(1.0, -0.5, received_s=10.0)
 NEUTRAL = Wish(0.0, 0.0, received_s=10.0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [FORWARD, GOOD, FREE, Hold(Cause.ESTOP), decide(FORWARD, FREE, GOOD, 10.1, LIMITS)],
+    ids=lambda value: type(value).__name__,
+)
+def test_no_value_changes_once_it_is_made(value: Struct) -> None:
+    """The recorder's thread reads them later."""
+    field = value.__struct_fields__[0]
+    with pytest.raises(AttributeError):
+        setattr(value, field, getattr(value, field))
 
 
 def test_a_fresh_wish_drives() -> None:
