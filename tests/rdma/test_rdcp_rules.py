@@ -97,6 +97,25 @@ def test_a_folder_that_was_there_keeps_its_mode(tools: Tools) -> None:
     assert (tools.place / "b" / "d").stat().st_mode & 0o7777 == 0o710
 
 
+def test_what_another_copy_writes_and_leaves_is_found_later(tools: Tools) -> None:
+    """A folder that has its source's time is not read again: it must not get it yet."""
+    tree, copy = tools.place / "tree", tools.place / "copy"
+    (tree / "d").mkdir(parents=True)
+    (tree / "d" / "f").write_bytes(b"f")
+    copied(tools.run("rdcp", "-r", "tree/.", "copy"))
+    (tree / "d" / "g").write_bytes(b"g")
+    left = [copy / "d" / ".h.rdcp-part", copy / "d" / ".h.rdcp-from"]
+    for path in left:
+        path.write_bytes(b"h")
+    with left[0].open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        copied(tools.run("rdcp", "-r", "tree/.", "copy"))
+        assert all(path.exists() for path in left)
+    copied(tools.run("rdcp", "-r", "tree/.", "copy"))
+    assert not any(path.exists() for path in left)
+    assert (copy / "d").stat().st_mtime_ns == (tree / "d").stat().st_mtime_ns
+
+
 def test_archive_says_whose_owner_was_not_kept(tools: Tools) -> None:
     (tools.place / "d").mkdir()
     (tools.place / "d" / "a").write_bytes(b"a")

@@ -151,8 +151,6 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
         why = strerror(errno);
     else if (tree_sink_is_one(sink, of->device, of->inode, &state))
         why = "source and target are the same directory";
-    else
-        folder->untouched = is_of_time(&state, of->mtime_ns);
     if (!why)
         return;
     shut(&folder->fd); /* what is in it is passed over */
@@ -164,6 +162,22 @@ static int entry_is_part(const struct dirent *entry)
     return part_is(entry->d_name);
 }
 
+static int parts_of(const struct tree_folder *folder, struct dirent ***entries)
+{
+    return scandirat(folder->fd, ".", entries, entry_is_part, alphasort);
+}
+
+/* Does another copy write into it? */
+static bool is_written(const struct tree_folder *folder)
+{
+    struct dirent **entries = NULL;
+    int count = parts_of(folder, &entries);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0;
+}
+
 /* Removes what a copy that was cut has left; of --delete, takes down what did not come. */
 static void go_through(struct sink *sink, struct tree_folder *folder)
 {
@@ -171,10 +185,9 @@ static void go_through(struct sink *sink, struct tree_folder *folder)
     struct dirent **entries = NULL;
     if (seen->count)
         qsort(seen->word, seen->count, sizeof *seen->word, words_by_text);
-    int count = sink->options->delete
-                    ? tree_entries(folder->fd, &entries)
-                    : scandirat(folder->fd, ".", &entries, entry_is_part, NULL);
-    for (int i = 0; i < count; i++) {
+    int count = sink->options->delete ? tree_entries(folder->fd, &entries)
+                                      : parts_of(folder, &entries);
+    for (int i = count - 1; i >= 0; i--) { /* a part before its note */
         const char *name = entries[i]->d_name;
         bool came = seen->count && bsearch(&name, seen->word, seen->count,
                                            sizeof *seen->word, words_by_text);
@@ -193,24 +206,28 @@ static void go_through(struct sink *sink, struct tree_folder *folder)
 }
 
 /* Nobody uses it any more: all is in it. One that was there has got a new time by what was
- * put into it; its mode is its own, and of DST itself the time, too. */
+ * put into it; its mode is its own, and of DST itself the time, too. One that still has its
+ * time was not touched since it got that, and holds no part. */
 static void finish(struct sink *sink, struct tree_folder *folder)
 {
     const struct tree_attributes *to = &folder->attributes;
     struct timespec times[2] = {timespec_of(to->atime_ns), timespec_of(to->mtime_ns)};
     struct tree_lost lost = {0};
     struct stat state;
-    if (folder->fd < 0)
+    if (folder->fd < 0 || fstat(folder->fd, &state) < 0)
         return;
-    if (sink->options->delete || !(folder->made || folder->untouched))
+    bool untouched = is_of_time(&state, to->mtime_ns);
+    if (sink->options->delete || !(folder->made || untouched))
         go_through(sink, folder);
-    if (sink->options->dry_run || fstat(folder->fd, &state) < 0)
+    if (sink->options->dry_run)
         return;
     if (folder->made || sink->options->archive || is_unfinished(&state))
         lost = tree_keep(folder->fd, to, folder->xattrs, sink->options);
-    else if (state.st_uid == geteuid() && folder->name[0] &&
+    else if (!untouched && state.st_uid == geteuid() && folder->name[0] &&
              futimens(folder->fd, times) < 0)
         lost = (struct tree_lost){"time", errno};
+    if (!untouched && is_written(folder))
+        futimens(folder->fd, NULL); /* so that the next copy looks for what is left */
     tree_sink_not_kept(sink, folder->up, folder->name, lost);
 }
 

@@ -17,7 +17,6 @@ struct tree_folder { /* open until the last file in it is settled */
     unsigned uses;          /* folders and files within, and the stream while it is in it */
     bool absent;            /* in a dry run: it would be made */
     bool made;              /* it was not there: nor is what comes into it */
-    bool untouched;         /* it has its time: no name came into it since it got that */
     struct tree_attributes attributes;
     struct tree_xattr *xattrs;
     struct words seen; /* of --delete: each name that came */
