@@ -127,12 +127,12 @@ static void *work(void *argument)
     return NULL;
 }
 
-int tree_place_open(struct sink *sink)
+int tree_place_open(struct sink *sink, tree_go_on *go_on)
 {
     cpu_set_t cpus;
     int most = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
     struct tree_crew *crew = &sink->crew;
-    *crew = (struct tree_crew){.options = sink->options, .done = {-1, -1}};
+    *crew = (struct tree_crew){.options = sink->options, .go_on = go_on, .done = {-1, -1}};
     if (pipe2(crew->done, O_CLOEXEC) < 0)
         return -1;
     for (int i = 0; i < most && i < CREW_THREADS; i++) {
@@ -178,7 +178,7 @@ static void take_back(struct sink *sink)
     crew->back = file->next;
     crew->busy--;
     if (file->state == FILE_SOUGHT)
-        tree_file_sought(sink, file);
+        crew->go_on(sink, file);
     else if (file->error == ENOTSUP || file->error == EEXIST)
         place_as_part(sink, file);
     else if (file->error)
@@ -216,7 +216,7 @@ static void seek_row(struct sink *sink)
     }
     for (; !given && file; file = next) {
         next = file->next;
-        tree_file_sought(sink, file);
+        crew->go_on(sink, file);
     }
     while (crew->seeking && poll(&done, 1, 0) > 0)
         do

@@ -318,7 +318,7 @@ int tree_sink(const struct rdcp_options *options, const char *target, char **nam
     sink->target = target;
     sink->asked = names;
     sink->asked_count = count;
-    if (tree_place_open(sink) == 0)
+    if (tree_place_open(sink, tree_file_sought) == 0)
         take_all(sink);
     else
         fprintf(stderr, "rdcp: cannot start a thread: %m\n");

@@ -55,8 +55,14 @@ struct tree_file { /* that was announced, until its last answer */
 
 enum { CREW_THREADS = 4 };
 
+struct sink;
+
+/* What has the name of a file is known: goes on with it. */
+typedef void tree_go_on(struct sink *sink, struct tree_file *file);
+
 struct tree_crew { /* threads that seek and write small files, while the stream goes on */
     const struct rdcp_options *options; /* not owned */
+    tree_go_on *go_on;
     struct tree_thread {
         const struct tree_crew *crew;
         pthread_t thread;
@@ -167,15 +173,15 @@ void tree_file_drop(struct sink *sink);
 void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
                       const struct stat *state);
 
-/* What has its name is in `stat` and `error`: goes on with it. */
-void tree_file_sought(struct sink *sink, struct tree_file *file);
+/* What has its name is in `stat` and `error`. */
+tree_go_on tree_file_sought;
 
 /* What is still to come of its body is passed over. */
 void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why);
 void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why);
 
 /* Files get their names; -1 with errno where there are no threads. */
-int tree_place_open(struct sink *sink);
+int tree_place_open(struct sink *sink, tree_go_on *go_on);
 void tree_place_close(struct sink *sink);
 void tree_place_seek(struct sink *sink, struct tree_file *file); /* what has its name */
 void tree_place_begin(struct sink *sink, struct tree_file *file); /* its part */
