@@ -227,10 +227,15 @@ def test_a_source_takes_answers_while_nobody_reads_it(tools: Tools) -> None:
     for number in range(files):
         (tools.place / "tree" / str(number)).write_bytes(b"content")
     source = tools.start("rdcp", "--serve-source", "-r", "./tree")
-    assert source.stdin
+    assert source.stdin and source.stdout
+    source.stdin.write(record(TARGET))
+    source.stdin.flush()
+    said = b""
+    while not said.endswith(record(LEAVE)):  # all are announced
+        said += os.read(source.stdout.fileno(), 1 << 20)
     asked = [record(ANSWER, numbers(number, 1, SEND)) for number in range(files)]
     writing = threading.Thread(
-        target=source.stdin.write, args=(record(TARGET) + b"".join(asked),), daemon=True
+        target=source.stdin.write, args=(b"".join(asked),), daemon=True
     )
     writing.start()
     writing.join(20.0)
