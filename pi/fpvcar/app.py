@@ -161,7 +161,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     )  # fmt: skip
     return (
         Part("recorder", (functools.partial(feed.run, metrics.health),),
-             recorder.start, recorder.stop),
+             recorder.start, feed.stop),
         threaded("saved settings", saver),
         threaded("panel", panel, panel.run),
         threaded("ranges", ranges),

@@ -131,14 +131,19 @@ def test_exclude(tools: Tools, tree: Path) -> None:
     assert names(tools.place / "copy") == ["a", "d", "d/new\nline \\", "link"]
 
 
-def test_by_content(tools: Tools, tree: Path) -> None:
-    """Of one size and time, and yet another; of another time, and yet the same."""
+def misleading_copy(tools: Tools, tree: Path) -> Path:
+    """a is of one size and time, and yet another; d/b of another time, and the same."""
     copied(tools.run("rdcp", "-r", "tree", "copy"))
     copy = tools.place / "copy"
     when = (tree / "a").stat().st_mtime_ns
     (copy / "a").write_bytes(b"?")
     os.utime(copy / "a", ns=(when, when))
     os.utime(copy / "d" / "b", ns=(1, 1))
+    return copy
+
+
+def test_by_content(tools: Tools, tree: Path) -> None:
+    copy = misleading_copy(tools, tree)
     ended = tools.run("rdcp", "-rv", "tree/.", "copy")
     assert b"1 files, 1500000 bytes, 3 there already" in ended.stderr
     assert (copy / "a").read_bytes() == b"?"
@@ -149,12 +154,7 @@ def test_by_content(tools: Tools, tree: Path) -> None:
 
 
 def test_a_dry_run_by_content_moves_nothing(tools: Tools, tree: Path) -> None:
-    copied(tools.run("rdcp", "-r", "tree", "copy"))
-    copy = tools.place / "copy"
-    when = (tree / "a").stat().st_mtime_ns
-    (copy / "a").write_bytes(b"?")
-    os.utime(copy / "a", ns=(when, when))
-    os.utime(copy / "d" / "b", ns=(1, 1))
+    copy = misleading_copy(tools, tree)
     before = facts(copy)
     ended = tools.run("rdcp", "-r", "--dry-run", "--checksum", "tree/.", "copy")
     assert (ended.returncode, ended.stderr) == (0, b"rdcp: would copy: a\n")

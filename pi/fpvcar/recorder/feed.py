@@ -205,6 +205,11 @@ class Feed:
         self._recorder.attend()
         self._recorder.note(words, messages.INFO, name, messages.MARK)
 
+    def stop(self) -> None:
+        """Records what was measured last, and ends the recorder."""
+        self._read_measured()
+        self._recorder.stop()
+
     def status(self) -> Recording:
         """What pages show of the recorder."""
         return self._recorder.status()
@@ -219,8 +224,8 @@ class Feed:
 
     @harmless
     def _second(self, health: Callable[[], messages.Health]) -> None:
-        self._read_measured()  # before another recording may begin
-        self._recorder.second()  # first: it looks after the recorder's thread
+        self._read_measured()  # before `second` may begin another recording
+        self._recorder.second()  # early: it looks after the recorder's thread
         if self._driven:
             self._recorder.attend()
         self._seconds += 1
@@ -259,6 +264,7 @@ class Feed:
             now_ns = round(now_s * 1e9)
             self._put_range(one.name, now_ns, one.bearing_deg, None, one.state)
 
+    @harmless
     def _read_measured(self) -> None:
         """Records all that was measured since this recording began."""
         began_ns = self._recorder.began_ns

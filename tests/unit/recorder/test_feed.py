@@ -1,6 +1,7 @@
 """What the car's parts do becomes messages; nothing of it disturbs them."""
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -160,11 +161,14 @@ def test_each_measurement_of_a_range_is_recorded_once() -> None:
     assert times == [(10e6, 0), (420e6, 0), (430e6, 0), (480e6, 0)]
 
 
-def test_no_measurement_is_lost_when_recording_is_turned_off() -> None:
+@pytest.mark.parametrize(
+    "end", [lambda feed: feed.switch(False, "Ann"), Feed.stop], ids=["off", "stop"]
+)
+def test_no_measurement_is_lost_at_the_end(end: Callable[[Feed], None]) -> None:
     car = Car()
     car.step()
     car.measure(0.5)
-    car.feed.switch(False, "Ann")
+    end(car.feed)
     car.rig.thread.turn()
     (reading,) = [one for one in car.rig.messages() if one.topic == "/range/front"]
     assert messages.decode(reading.topic, reading.data) == messages.Reading(0.0, 0.5)
