@@ -154,7 +154,7 @@ DOWN_GOOD: list[down.Downward] = [
         down.Person("2feaa0c55a884c7d", "Eve", "elsewhere", False, False, False, 0.0,
                     0.0, True),
     )),
-    down.People(()),
+    down.People((), "No space left on device"),
     down.Error("wrong code", "", "", "look at the screen that started the car"),
     down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
 ]  # fmt: skip

@@ -70,7 +70,8 @@ export interface Person {
   id: string; name: string; where: string; grown_up: boolean; drives: boolean;
   you: boolean; away_s?: number; left_s?: number; watches?: boolean;
 }
-export interface People { kind: 'people'; people: Person[] }
+/** `unsaved`: why the car cannot save the list, '' if it can. */
+export interface People { kind: 'people'; people: Person[]; unsaved?: string }
 export type Downward = Welcome | State | Pong | CarError | Pass | People;
 
 /** Messages of /ws/buttons. Masks have a bit for each button. */

@@ -67,7 +67,7 @@ export class Page {
       this.drawer?.unlock.passed(message);
       void keepPass(message.ticket);
     }
-    else if (message.kind === 'people') this.drawer?.who.update(message.people);
+    else if (message.kind === 'people') this.drawer?.who.update(message.people, message.unsaved);
     else if (message.kind === 'error') this.refused(message);
   }
 

@@ -8,4 +8,4 @@ const PERSON = {
 };
 
 Object.assign(UP, {lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)}});
-Object.assign(DOWN, {people: {people: list(PERSON)}});
+Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(words)}});

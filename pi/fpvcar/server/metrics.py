@@ -136,6 +136,8 @@ class Metrics:
         recording = self._recorder.status()
         if recording is not None and recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
+        if unsaved := self._hub.unlocking.unsaved():
+            faults.append(f"the list of who may drive cannot be saved: {unsaved}")
         faults += card.faults(self._senses.card())
         return faults
 

@@ -227,7 +227,12 @@ class Unlocking:
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
         """Tells a grown-up who may drive, and who watches."""
         if session.is_grown_up("who", "sees who may drive", now_s):
-            session.send(down.People((*self._here(session), *self._away())))
+            people = (*self._here(session), *self._away())
+            session.send(down.People(people, self.unsaved()))
+
+    def unsaved(self) -> str:
+        """Return why the list cannot be saved; "" if it is saved."""
+        return next((known.unsaved for known in self._lists if known.unsaved), "")
 
     def _here(self, asking: Session) -> list[down.Person]:
         mine = _id(asking)

@@ -121,9 +121,10 @@ class Person(Struct, frozen=True):
 
 
 class People(Down, tag="people", frozen=True):
-    """Answer to Who."""
+    """Answer to Who. `unsaved`: why the car cannot save the list, "" if it can."""
 
     people: tuple[Person, ...]
+    unsaved: str = ""
 
 
 Downward = Welcome | State | Pong | Error | Pass | People

@@ -205,6 +205,14 @@ def test_figures_and_faults_of_the_recorder() -> None:
     assert car.metrics.faults() == []
 
 
+def test_list_of_people_that_cannot_be_saved_is_a_fault() -> None:
+    car = Car()
+    assert car.metrics.faults() == []
+    car.house.devices.unsaved = "Read-only file system"
+    words = "the list of who may drive cannot be saved: Read-only file system"
+    assert car.metrics.faults() == [words]
+
+
 # --- the format ---
 
 texts = some.text(max_size=20)
