@@ -2,8 +2,9 @@
 notice, and within what time. Tests and benchmark run the same rows.
 
 Rows that need a browser are in browser_causes.py, those of a car on a PCA9685 in
-hat_causes.py. A hanging kernel no process can show. The collision guard is off
-but where a row says so: else it, and not the row's cause, would stop a car at a wall.
+hat_causes.py, those of `fpvcar doctor --move` in doctor_causes.py. No process can play
+a hanging kernel. The collision guard is off unless a row says otherwise: it would stop
+a car at a wall before the row's cause does.
 """
 
 import json

@@ -42,8 +42,8 @@ class Core(Protocol):
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
         """Stops the car."""
 
-    def close(self) -> None:
-        """Takes the dead man away and ends the connection to the pins."""
+    def close(self, now_ns: int) -> None:
+        """Switches the motors off and ends the connection to the pins."""
 
     @property
     def due_ns(self) -> int | None:
@@ -99,7 +99,7 @@ class Service:
         while self._wheels.braking:
             select.select([], [], [], 0.002)
             self._wheels.tick(self._clock_ns())
-        self._wheels.close()
+        self._wheels.close(self._clock_ns())
         self._drop()
         self._listener.close()
         os.close(self._wake)
