@@ -56,6 +56,9 @@ class Disk(Protocol):
     def names(self, path: str) -> list[str]:
         """What is in a folder, in order; nothing if there is none."""
 
+    def folders(self, path: str) -> list[str]:
+        """Return the names of the folders in a folder, sorted; [] if it is missing."""
+
     def changing(self) -> AbstractContextManager[None]:
         """Nobody else changes a list meanwhile: not another process either."""
 
@@ -133,6 +136,13 @@ class Folder:
         """Of files and folders."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(os.listdir(self.root / path))
+        return []
+
+    def folders(self, path: str) -> list[str]:
+        """Follow symbolic links, as an archived session may be one."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            with os.scandir(self.root / path) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir())
         return []
 
     @contextlib.contextmanager
