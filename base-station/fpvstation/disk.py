@@ -63,6 +63,18 @@ class Disk(Protocol):
         """Nobody else changes a list meanwhile: not another process either."""
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is missing; wait for another thread
+    or process that holds it. Raises OSError."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 class Folder:
     """A Disk that is a directory."""
 
@@ -147,14 +159,9 @@ class Folder:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Waits for whoever is at it, in this process or another."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        lock = os.open(self.root / CHANGING, flags, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        """Wait for another thread or process that changes a list."""
+        with locked(self.root / CHANGING):
             yield
-        finally:
-            os.close(lock)
 
     def _make(self, path: str) -> None:
         """Makes the folders above a path, each synced into the one above it."""
