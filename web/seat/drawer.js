@@ -60,7 +60,7 @@ async function textOf(name) {
  * @typedef {import('./pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
  *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
  *   pictureMs: number | null, linkMs: number | null,
- *   grade: import('./state.js').LinkGrade}} Figures
+ *   grade: import('./types.js').LinkGrade}} Figures
  */
 
 export class Drawer {

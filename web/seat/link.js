@@ -131,7 +131,7 @@ export class Link {
     if (this.video?.readyState === WebSocket.OPEN) this.video.send('key');
   }
 
-  /** @param {import('./reconnect.js').Act[]} acts */
+  /** @param {import('./types.js').Act[]} acts */
   act(acts) {
     for (const act of acts) {
       if (act.do === 'open') this.open();

@@ -4,7 +4,7 @@
 import {W, fill} from '../lang/words.js';
 import {make, setAttr, setText} from '../lib/dom.js';
 import {WHO_STRINGS} from './who-strings.js';
-import './who-wire.js';
+import './drawer-wire.js';
 
 /** @import {Person, Upward} from '../lib/types.js' */
 
