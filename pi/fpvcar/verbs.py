@@ -92,11 +92,10 @@ def camera(arguments: argparse.Namespace) -> int:
 
 
 def stop(arguments: argparse.Namespace) -> int:
-    """Lets go of the motors, whatever their daemon does."""
-    from fpvcar.devices import backends
+    """Stops the motors, whatever hangs."""
+    from fpvcar.commands import stop
 
-    profile = profiles.load(arguments.profile, arguments.overrides)
-    return backends.let_go(profile)
+    return stop.run(arguments.profile, arguments.overrides, stop.runtimes())
 
 
 def _refuse_missing(files: Sequence[Path]) -> None:

@@ -56,7 +56,7 @@ class Wheels:
 
     def __init__(
         self, profile: config.Profile, connect: Callable[[], MotorBoard],
-        alarm: Callable[[], None], free: Callable[[], str] = lambda: "",
+        alarm: Callable[[], object], free: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
         motors, empty_v = profile.motors, profile.battery.empty_v
         self.lease = Lease(tuple(mixing.top_duty(one, empty_v) for one in motors.pair))

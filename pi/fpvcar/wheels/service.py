@@ -19,6 +19,7 @@ from typing import Protocol
 from fpvcar import sd_notify
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
 
+SOCKET = "wheels.sock"
 PACKETS_MAX = 1024
 """Packets that one round reads; a socket holds some 280."""
 log = logging.getLogger("fpvcar.wheels")
@@ -66,7 +67,7 @@ class Service:
         self._client: socket.socket | None = None
         self._unit = sd_notify.Beat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
-        path = runtime / "wheels.sock"
+        path = runtime / SOCKET
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
