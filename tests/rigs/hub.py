@@ -34,7 +34,7 @@ class FakeLights:
     recorder: status.Recording | None = None
     codes_told: int = 0
 
-    def tell_code(self) -> None:
+    def tell_code(self, network: str) -> None:
         self.codes_told += 1
 
     def set_head(self, on: bool) -> None:

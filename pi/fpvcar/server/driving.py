@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.drive.seat import Seat
+from fpvcar.server.access import network_of
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import Recorder
@@ -111,7 +112,7 @@ class Driving:
         """Asks for the wheel; its holder keeps it while he drives. To who may only
         watch the car tells the code."""
         if not session.may_drive("take", now_s):
-            self._lights.tell_code()
+            self._lights.tell_code(network_of(session.address))
             return
         if self.seat.holds(session.client):
             return
