@@ -311,5 +311,10 @@ def _recordings(verb: Verb) -> None:
             f"--{kind}", dest="kind", action="store_const", const=kind, help=words
         )
     export.add_argument("--force", action="store_true", help="replace OUT")
+    export.add_argument(
+        "--partial",
+        action="store_true",
+        help="exit with 0, not 3, where recorded data is missing in OUT",
+    )
     export.add_argument("out", type=Path, metavar="OUT")
     export.add_argument("files", nargs="+", type=Path, metavar="FILE")

@@ -137,7 +137,13 @@ def export(arguments: argparse.Namespace) -> int:
     from fpvcar.recordings import export
 
     _refuse_missing(arguments.files)
-    return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
+    return export.run(
+        arguments.kind,
+        arguments.out,
+        arguments.files,
+        arguments.force,
+        arguments.partial,
+    )
 
 
 def log(arguments: argparse.Namespace) -> int:
