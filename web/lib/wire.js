@@ -115,7 +115,7 @@ export const DOWN = {
     code_needed: flag, has_lights: flag, has_horn: flag, video: text(64),
   },
   state: {
-    seq: count, clock_us: count, role: words, may_drive: flag, grown_up: flag,
+    seq: count, clock_us: count, nonce: count, role: words, may_drive: flag, grown_up: flag,
     driver: orNull(words), seat_free: flag, throttle: any, steer: any, reason: words,
     stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
     battery: maybe(orNull(object(BATTERY))), ranges: maybe(list(RANGE)),
@@ -123,7 +123,7 @@ export const DOWN = {
     health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
     lost: maybe(orNull(any)),
   },
-  pong: {seq: count, t: any, clock_us: count},
+  pong: {seq: count, t: any, clock_us: count, nonce: count},
   pass: {ticket: words, left_s: maybe(any)},
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };

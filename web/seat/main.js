@@ -57,7 +57,7 @@ const video = new Video({
 });
 const controls = new Controls({
   send: (message) => link.send(message),
-  seenUs: () => link.seenUs,
+  nonce: () => link.seen.nonce,
   late: () => page.lateMs !== null,
   driving: () => page.driving,
   changed: (wish) => hud.wish(wish),

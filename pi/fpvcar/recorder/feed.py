@@ -142,10 +142,10 @@ class Feed:
             self._read_battery(now_s)
 
     @harmless
-    def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
+    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
         """Records a `drive` of a browser."""
         wish = messages.WishIn(
-            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, drive.seen
+            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, seen_us
         )
         self._recorder.put(messages.WISH, wish)
 
