@@ -103,7 +103,7 @@ async def serve(
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
     direct = functools.partial(_direct, session, receive, clock_s)
-    shortcut = Shortcut(behind, direct)
+    shortcut = Shortcut(behind, direct, session.close, session.fresh.forget)
     transport.set_protocol(shortcut)
     listening = _listen(ws, session, receive, clock_s, shortcut)
     await session.run(ws, transport, listening, log)
