@@ -1,1 +1,2 @@
-"""Hardware in the loop: the same checks of a car on the bench and on a rig."""
+"""Hardware in the loop: one set of checks for the bench and for a rig with a real
+car."""

@@ -1,7 +1,8 @@
-"""The bench as a rig: its own emulated car, and the emulator's pins beside it.
+"""The bench as a rig: an emulated car of its own, with the emulator's pins beside
+it.
 
-The car is `fpvcar bench` as anybody starts it, on free ports, with a home of its own;
-pins that a rig wires together the emulator does, too.
+The car is a plain `fpvcar bench` on free ports, with its own home directory. Pins that
+a rig wires together are wired by the emulator.
 """
 
 import contextlib
@@ -38,7 +39,8 @@ Overrides = tuple[str, ...]
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports that follow each other: http, https, pigpiod. Raises OSError."""
+    """Return the first of `count` consecutive free ports: http, https, pigpiod.
+    Raises OSError."""
     first = LOWEST + os.getpid() % 4000
     for port in range(first, HIGHEST):
         try:
@@ -52,7 +54,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def wires(profile: Profile) -> Iterator[tuple[int, int]]:
-    """Pairs of pins that a rig wires together."""
+    """Yield the pairs of pins that a rig wires together."""
     rig = profile.rig
     yield from zip(profile.motor_pins(), rig.loops, strict=False)
     if rig.out is not None and rig.back is not None:
@@ -64,9 +66,9 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
 
 
 def below(pid: int) -> Iterator[int]:
-    """A process's children, and theirs."""
+    """Yield the process ids of all descendants of a process."""
     found: list[int] = []
-    with contextlib.suppress(OSError):  # it is gone
+    with contextlib.suppress(OSError):  # # the process is gone
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += map(int, (task / "children").read_text().split())
     for child in found:
@@ -75,18 +77,21 @@ def below(pid: int) -> Iterator[int]:
 
 
 def delays_s(pid: int) -> dict[Path, float]:
-    """How long each thread of a process could run and had no core so far: the second
-    figure of schedstat, in ns (kernel: Documentation/scheduler/sched-stats.rst)."""
+    """Return the time each thread of a process was runnable without a core, in
+    seconds: the second figure of schedstat, in ns (kernel:
+    Documentation/scheduler/sched-stats.rst)."""
     found: dict[Path, float] = {}
-    with contextlib.suppress(OSError):  # it is gone, or the kernel does not count
+    # # the process is gone, or the kernel does not count
+    with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             found[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
     return found
 
 
 def waits_s(root: int) -> Callable[[], float]:
-    """How long the processes below one wait for a core from now on, each by the thread
-    that has it worst, all together: one waits for the other."""
+    """Return a function that gives the time the processes below `root` have waited
+    for a core since this call. Each process counts its worst thread; the
+    processes add up, because one waits for the other."""
     before_s = {task: one for pid in below(root) for task, one in delays_s(pid).items()}
 
     def since() -> float:
@@ -100,7 +105,7 @@ def waits_s(root: int) -> Callable[[], float]:
 
 
 class BenchRig(Wired):
-    """A running bench."""
+    """Rig of a running bench."""
 
     where: Where = "bench"
 
@@ -113,20 +118,20 @@ class BenchRig(Wired):
         self._soc = chip.attach(runtime / "soc")
 
     def lacks(self, part: str) -> str:
-        """Why a part is not there."""
+        """Return the reason why a part is missing."""
         if part == "browser" and not self.person and browsers.program() is None:
             return browsers.NONE
         return LACKING.get(part) or self.unwired(part)
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Looks at the emulated chip itself: it outlives every daemon."""
+        """Poll the emulated chip itself: it outlives every daemon."""
         pins = [self._soc.pin[gpio] for gpio in self.profile.motor_pins()]
         with Scope(lambda: tuple(pin.duty() for pin in pins)) as scope:
             yield scope
 
     def signal(self, unit: str, number: signal.Signals) -> int:
-        """To a unit; "camera" is a child of `run`."""
+        """Send a signal to a unit; "camera" is a child process of `run`."""
         pids = self._cameras() if unit == "camera" else [self._pid(unit)]
         now_ns = time.monotonic_ns()
         for pid in pids:
@@ -146,7 +151,7 @@ class BenchRig(Wired):
         return found[0]
 
     def _cameras(self) -> list[int]:
-        """The camera's process, by its parent."""
+        """Return the process ids of the camera: children of `run`."""
         run = self._pid("run")
         children = Path(f"/proc/{run}/task/{run}/children").read_text().split()
         found = []
@@ -159,17 +164,18 @@ class BenchRig(Wired):
         return found
 
     def waited_s(self) -> Callable[[], float]:
-        """By the kernel's account of all that the suite has started: the bench, and a
-        browser."""
+        """Return a counter of waiting time over everything the suite has started:
+        the bench and a browser."""
         return waits_s(os.getpid())
 
     def close_contact(self, closed: bool) -> None:
-        """Plays the world outside the chip."""
+        """Change the world outside the chip."""
         assert self.contact is not None
         drive(self._soc, self.contact, 0 if closed else chip.FLOATING)
 
     def range_m(self, sensor: str) -> float:
-        """By the world; the car first drives to where a wall is a target."""
+        """Return the true range. The car first drives to a place where a wall is a
+        target."""
         index = chip.nearest_range(self.profile.sensors.tof[sensor].bearing_deg)
 
         def range_m() -> float:
@@ -187,11 +193,11 @@ class BenchRig(Wired):
         return bool(abs(chip.read_world(self._soc).speed_mps) < STANDS_MPS)
 
     def amps(self) -> float:
-        """By the world."""
+        """Return the current of the emulated battery."""
         return float(chip.read_world(self._soc).battery_a)
 
     def rest(self) -> None:
-        """No contact is held."""
+        """Also release the contact, so that no button stays pushed."""
         super().rest()
         if self.contact is not None:
             self.close_contact(False)
@@ -201,7 +207,8 @@ class BenchRig(Wired):
 def bench(
     profile: Path, overrides: Overrides, home: Path, person: bool = False
 ) -> Iterator[BenchRig]:  # fmt: skip
-    """A bench that is ready; it ends behind. Raises OSError with its last words."""
+    """Start a bench and yield it when it is ready; stop it afterwards. Raises
+    OSError with the last lines of its log."""
     port, _, pigpio_port = free_ports(3)
     runtime, log = home / "run", home / "log"
     given = (STRIP, f"pins.port = {pigpio_port}", *overrides)

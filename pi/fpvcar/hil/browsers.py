@@ -1,4 +1,5 @@
-"""Who opens the page /hil: a browser without a window here, or a person's anywhere."""
+"""Browsers for the page /hil: a headless one on this computer, or one opened by a
+person."""
 
 import contextlib
 import io
@@ -18,12 +19,13 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 AS_ROOT = ("--no-sandbox",)
-"""Its sandbox refuses root; what it opens is the car's own page."""
+"""Chromium's sandbox does not start as root; the only page it opens is the car's
+own."""
 END_S = 5.0
 
 
 def program() -> str | None:
-    """A Chromium on this computer: $CHROMIUM, else the first of PROGRAMS."""
+    """Return a Chromium on this computer: $CHROMIUM, else the first of PROGRAMS."""
     named = os.environ.get("CHROMIUM")
     found = (shutil.which(one) for one in ([named] if named else PROGRAMS))
     return next((one for one in found if one), None)
@@ -31,7 +33,7 @@ def program() -> str | None:
 
 @contextlib.contextmanager
 def headless(address: str) -> Iterator[None]:
-    """A browser without a window shows the page. Raises NotHere where there is none."""
+    """Show the page in a headless browser. Raises NotHere if there is no browser."""
     found = program()
     if found is None:
         raise NotHere(NONE)
@@ -56,8 +58,8 @@ def headless(address: str) -> Iterator[None]:
 
 
 def invitation(address: str) -> str:
-    """For a terminal: the address, and the same for a phone's camera."""
-    import segno  # here: most runs invite nobody
+    """Return the address as text and as a QR code for a terminal."""
+    import segno  # # imported late: most runs print no invitation
 
     picture = io.StringIO()
     segno.make(address).terminal(picture, compact=True)

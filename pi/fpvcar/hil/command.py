@@ -1,4 +1,4 @@
-"""`fpvcar hil`: runs the suite on the bench, or on this very car, and reports."""
+"""`fpvcar hil`: run the suite on the bench or on this car, and report."""
 
 import contextlib
 import logging
@@ -24,7 +24,8 @@ from fpvcar.system import PROFILE
 
 
 def run(arguments: Namespace) -> int:
-    """The verb; the exit status says how bad the worst is. Raises ConfigError."""
+    """Run the verb and return an exit status for the worst result. Raises
+    ConfigError."""
     checks = runner.chosen(CHECKS, arguments.only)
     if arguments.list:
         print(listing(checks))
@@ -39,7 +40,7 @@ def run(arguments: Namespace) -> int:
 
 
 def write(report: results.Report, folder: Path) -> None:
-    """report.html, .json and .xml, compared with the .json that is there. Raises
+    """Write report.html, .json and .xml; compare with an existing .json. Raises
     OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     last, path = None, folder / "report.json"
@@ -55,7 +56,7 @@ def write(report: results.Report, folder: Path) -> None:
 
 
 def listing(checks: Sequence[Check]) -> str:
-    """Every check with what it proves, its limit, and what it needs."""
+    """Return one entry per check: its statement, its limit and the parts it needs."""
     lines = []
     for one in checks:
         needs = f"; needs {', '.join(one.needs)}" if one.needs else ""
@@ -74,13 +75,14 @@ def _report(rig: Rig, checks: Sequence[Check], repeat: int) -> results.Report:
 
 
 def machine() -> str:
-    """What it ran on: figures without it say nothing."""
+    """Return cores, system and processor: a figure is meaningless without its
+    machine."""
     return f"{os.cpu_count()} cores, {platform.system()}, {platform.machine()}"
 
 
 @contextlib.contextmanager
 def _rig(arguments: Namespace) -> Iterator[Rig]:
-    """This car where --metal says so, else a bench of its own."""
+    """Yield this car's rig with --metal, else a bench."""
     rig, own = paths.HARDWARE / "rig.toml", Path("/") / PROFILE
     if arguments.metal:
         default = own if own.exists() else rig
@@ -102,10 +104,12 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
 
 @contextlib.contextmanager
 def _unwinding() -> Iterator[None]:
-    """SIGTERM ends the suite as Ctrl-C does, with all that it has started."""
+    """Make SIGTERM and SIGHUP unwind like Ctrl-C, so that started processes are
+    ended."""
 
     def unwind(number: int, _: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # a second one cuts no tidying short
+        # # a second signal must not interrupt the clean-up
+        signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

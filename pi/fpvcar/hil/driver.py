@@ -1,6 +1,7 @@
-"""A page without a browser: drives, pushes buttons and looks, as the pages do.
+"""Client of the page's sockets without a browser: drives, pushes buttons, receives
+video.
 
-A thread has the sockets; the checks call from another one.
+A thread owns the sockets; checks call it from another thread.
 """
 
 import asyncio
@@ -36,11 +37,11 @@ UNIT_MAX_BYTES = 8_000_000
 
 
 class TimedOut(AssertionError):
-    """What was waited for did not come."""
+    """Timeout of `wait_for`."""
 
 
 def wait_for(what: Callable[[], bool], words: str, timeout_s: float = ANSWER_S) -> None:
-    """Waits until `what()` holds. Raises TimedOut with `words`."""
+    """Wait until `what()` is true. Raises TimedOut with `words`."""
     end_s = time.monotonic() + timeout_s
     while not what():
         if time.monotonic() > end_s:
@@ -49,7 +50,7 @@ def wait_for(what: Callable[[], bool], words: str, timeout_s: float = ANSWER_S) 
 
 
 def stop_cause(port: int) -> str | None:
-    """Why the car says that it stands, None if nothing holds it; or NO_ANSWER."""
+    """Return the cause of the car's stop, None if it is not stopped, or NO_ANSWER."""
     url = f"http://localhost:{port}/api/status"
     try:
         with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:
@@ -60,18 +61,18 @@ def stop_cause(port: int) -> str | None:
 
 
 class Driver(AbstractContextManager["Driver"]):
-    """One page. While `sending` its wish goes out every 40 ms; while `pinging` it says
-    that it is there."""
+    """Page of the car. While `sending` it sends its command every 40 ms; while
+    `pinging` it sends heartbeats."""
 
     def __init__(self, port: int, client: str) -> None:
-        """The same client has its seat back at once."""
+        """A client with the same id gets its seat back at once."""
         self.wish = (0.0, 0.0)
         self.sending = self.pinging = True
         self.state: dict[str, Any] = {}
         self.welcome: dict[str, Any] = {}
         self.glow: dict[str, Any] = {}
         self.units: list[tuple[int, VideoHeader, bytes]] = []
-        """Access units as they came: CLOCK_MONOTONIC in ns, header, bytes."""
+        """Access units in order of arrival: CLOCK_MONOTONIC in ns, header, bytes."""
         self._base, self._client = f"localhost:{port}", client
         self._seq = self._seen = 0
         self._loop = asyncio.new_event_loop()
@@ -91,7 +92,7 @@ class Driver(AbstractContextManager["Driver"]):
         return self
 
     def _opened(self) -> bool:
-        """A car whose service just ended comes back."""
+        """Open the sockets; return False while a restarted service is not back yet."""
         try:
             self._call(self._open())
         except (OSError, ClientError, TimeoutError):
@@ -108,7 +109,8 @@ class Driver(AbstractContextManager["Driver"]):
     def _close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        with contextlib.suppress(Exception):  # a car that hangs says no good-bye
+        # # a hung car does not answer the closing handshake
+        with contextlib.suppress(Exception):
             self._call(self._leave())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -178,11 +180,10 @@ class Driver(AbstractContextManager["Driver"]):
             await asyncio.sleep(EVERY_S)
 
     def say(self, **message: Any) -> None:
-        """Sends one message."""
         self._call(self._say(**message))
 
     def drive(self, throttle: float, steer: float) -> None:
-        """Another wish, which is sent at once, as the page does."""
+        """Change the command and send it at once, as the page does."""
         self.wish = (throttle, steer)
         self._call(self._wish())
 
@@ -209,7 +210,8 @@ class Driver(AbstractContextManager["Driver"]):
         return self
 
     def fall_silent(self) -> None:
-        """As one whose Wi-Fi is gone: nothing more is sent, and nothing is closed."""
+        """Behave like a page that lost its Wi-Fi: send nothing more and close
+        nothing."""
         self.sending = self.pinging = False
 
     def cut(self) -> None:
@@ -231,7 +233,7 @@ class Driver(AbstractContextManager["Driver"]):
                 self.units.append((time.monotonic_ns(), header, unit))
 
     def see_buttons(self) -> None:
-        """Looks at the buttons' page from now on."""
+        """Subscribe to the buttons page."""
         self._start(self._buttons())
         wait_for(lambda: bool(self.glow), "no buttons")
 
@@ -239,6 +241,6 @@ class Driver(AbstractContextManager["Driver"]):
         page = await self._socket("/ws/buttons")
         await page.send_str(json.dumps({"kind": "hello", "v": VERSION}))
         heard = asyncio.ensure_future(self._listen(page))
-        while not heard.done():  # a page says twice a second what it holds
+        while not heard.done():  # # a page sends its held buttons twice a second
             await page.send_str(json.dumps({"kind": "hold", "held": 0}))
             await asyncio.sleep(0.5)

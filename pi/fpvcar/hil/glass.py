@@ -1,9 +1,10 @@
-"""Hears from a browser what it shows: the page /hil of the car tells how bright.
+"""Receives the brightness of pictures from a browser that shows the car's page /hil.
 
-    page -> hil   picture   after each picture that it shows, with the time by our clock
+    page -> hil   picture   after each picture shown, timed by this process's clock
     page -> hil   ping      every 100 ms, answered by pong with our clock
 
-The page has the clock of this very process, as the LED has: no other need agree.
+The page is synchronised to this process's clock, which also times the LED; no other
+clocks need to agree.
 """
 
 import asyncio
@@ -30,8 +31,8 @@ Bright = Annotated[float, Meta(ge=0.0, le=255.0)]
 
 
 class Picture(Struct, tag_field="kind", tag="picture", frozen=True):
-    """What is on the glass since `shown_us`, by this process's CLOCK_MONOTONIC;
-    `captured_us` is the car's, which has the same on one computer."""
+    """Picture on the screen since `shown_us`, by this process's CLOCK_MONOTONIC.
+    `captured_us` is by the car's clock, the same one on the same computer."""
 
     shown_us: int
     captured_us: int
@@ -43,13 +44,13 @@ class Picture(Struct, tag_field="kind", tag="picture", frozen=True):
 
 
 class Ping(Struct, tag_field="kind", tag="ping", frozen=True):
-    """`t`: the browser's own clock, in ms."""
+    """Heartbeat of the page; `t` is the browser's clock in ms."""
 
     t: float
 
 
 class Pong(Struct, tag_field="kind", tag="pong", frozen=True):
-    """The answer."""
+    """Answer to a ping, with the time of this process's clock in µs."""
 
     t: float
     clock_us: int
@@ -59,7 +60,7 @@ _decoder: msgspec.json.Decoder[Picture | Ping] = msgspec.json.Decoder(Picture | 
 
 
 def answer(text: str, clock_us: int) -> Picture | str:
-    """A picture, or the answer to a ping. Raises msgspec.DecodeError."""
+    """Return the picture, or the answer to a ping. Raises msgspec.DecodeError."""
     heard: Picture | Ping = _decoder.decode(text)
     if isinstance(heard, Ping):
         return msgspec.json.encode(Pong(heard.t, clock_us)).decode()
@@ -67,7 +68,7 @@ def answer(text: str, clock_us: int) -> Picture | str:
 
 
 def own_page(origin: str, host: str) -> bool:
-    """Is it a page of this computer, whichever its port?"""
+    """Return True for a page of this computer, on any port."""
     try:
         asked, named = URL(origin).host, URL(f"http://{host}").host
     except ValueError:
@@ -76,7 +77,8 @@ def own_page(origin: str, host: str) -> bool:
 
 
 class Glass(AbstractContextManager["Glass"]):
-    """Listens on `port` while the context lasts; the newest page is heard."""
+    """Server for the page /hil on `port` while the context lasts; the newest page
+    wins."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
@@ -140,7 +142,7 @@ class Glass(AbstractContextManager["Glass"]):
         return page
 
     def opened(self, wait_s: float) -> bool:
-        """Waits so long for a page that shows pictures."""
+        """Wait up to `wait_s` for a page that shows pictures."""
         try:
             self._heard.get(timeout=wait_s)
         except queue.Empty:
@@ -148,7 +150,8 @@ class Glass(AbstractContextManager["Glass"]):
         return True
 
     def pictures(self) -> Iterator[Seen]:
-        """Each picture as it is shown. Raises Failed when the page falls silent."""
+        """Yield each picture as it is shown. Raises Failed after SILENCE_S without
+        one."""
         while True:
             try:
                 shown = self._heard.get(timeout=SILENCE_S)

@@ -1,7 +1,7 @@
-"""A real Pi as a rig: the car's units run, and pins of their own hear its pins.
+"""A real Pi as a rig: the car's units run, and extra pins listen to its pins.
 
-What hears is the back end that the car uses. Where that is pigpiod the kernel hears the
-motors' pins beside it: it does so when pigpiod is gone, too.
+The listening pins use the car's own back end. With pigpiod the motors' pins are read
+through the kernel, which still works after pigpiod has died.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ PidOf = Callable[[str], int]
 
 
 def unit_pid(unit: str) -> int:
-    """The main process of one of the car's units. Raises NotHere."""
+    """Return the main process of a car's unit. Raises NotHere."""
     argv = ["systemctl", "show", "-P", "MainPID", f"{UNITS[unit]}.service"]
     try:
         said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
@@ -42,7 +42,7 @@ def unit_pid(unit: str) -> int:
 
 
 class MetalRig(Wired):
-    """A car on this very computer, with the pins of its profile's [rig]."""
+    """A car on this computer, with the pins of its profile's [rig]."""
 
     where: Where = "metal"
     listens = ""
@@ -59,7 +59,7 @@ class MetalRig(Wired):
         self._by_kernel = msgspec.structs.replace(profile, pins=pins)
 
     def lacks(self, part: str) -> str:
-        """Why a part is not there."""
+        """Return the reason why a part is missing."""
         rig = self.profile.rig
         absent = {
             "processes": "" if os.geteuid() == 0 else "not root: sudo fpvcar hil",
@@ -75,8 +75,9 @@ class MetalRig(Wired):
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Scope]:
-        """By the pins that hear the motors' ones; on a Pi the kernel hears them: two
-        motors at 800 Hz, as in rig.toml, are 3,200 edges a second."""
+        """Record the motors' pins through the pins wired to them. On a Pi the kernel
+        timestamps the edges: two motors at 800 Hz, as in rig.toml, give 3,200
+        edges a second."""
         loops = self.profile.rig.loops
         hz = min(getattr(one, "pwm_hz", SLOWEST_HZ) for one in self.profile.motors.pair)
         slowest = min(hz, SLOWEST_HZ) if self._linux else hz
@@ -86,7 +87,8 @@ class MetalRig(Wired):
                 yield scope
 
     def signal(self, unit: str, number: signal.Signals) -> int:
-        """To a unit's main process; "camera": to the children of `run`."""
+        """Send a signal to a unit's main process; "camera" means the children of
+        `run`."""
         pids = [self._pid_of("run" if unit == "camera" else unit)]
         if unit == "camera":
             below = Path(f"/proc/{pids[0]}/task/{pids[0]}/children")
@@ -103,26 +105,26 @@ class MetalRig(Wired):
         return now_ns
 
     def waited_s(self) -> Callable[[], float]:
-        """A car that is too busy is the car's fault."""
+        """Return zero: on metal a busy processor is a fault of the car."""
         return lambda: 0.0
 
     def close_contact(self, closed: bool) -> None:
-        """Pulls the button's pin low, by a relay or through 1 kΩ."""
+        """Pull the button's pin low, through a relay or 1 kΩ."""
         assert self.profile.rig.contact is not None
         self.write(self.profile.rig.contact, 0 if closed else 1)
 
     def range_m(self, sensor: str) -> float:
-        """As somebody measured it."""
+        """Return the measured distance of the target from the profile."""
         assert self.profile.rig.target_m is not None
         return self.profile.rig.target_m
 
     def amps(self) -> float:
-        """As somebody measured it."""
+        """Return the measured current of the load from the profile."""
         assert self.profile.rig.load_a is not None
         return self.profile.rig.load_a
 
     def rest(self) -> None:
-        """LED dark, contact open."""
+        """Switch the LED off and open the contact."""
         if self._own is not None and self.profile.rig.contact is not None:
             with contextlib.suppress(PinsFault):
                 self.close_contact(False)

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else, and as JUnit XML. Pure."""
+"""Report as one self-contained HTML file and as JUnit XML. Pure."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ HEADS = ("check", "verdict", "worst", "median", "limit", "last report", "plots")
 
 
 def html(report: Report, last: Report | None = None) -> str:
-    """The whole page, compared with the last report."""
+    """Return the whole page, compared with the last report."""
     before = {one.name: one for one in last.results} if last is not None else {}
     compared = f"; compared with {escape(last.date)}" if last is not None else ""
     lines = [
@@ -82,12 +82,13 @@ def _row(one: Result, before: Result | None) -> str:
 
 
 def _figure(head: str, words: str) -> str:
-    """A cell that names its column where a screen is too narrow for columns."""
+    """Return a table cell that repeats its column's name for narrow screens."""
     return f'<td data-head="{head}">{words}</td>'
 
 
 def figure(value: float | None, unit: str) -> str:
-    """For a cell: seconds and metres below one as ms and mm; "" of none."""
+    """Return a value for a cell: seconds and metres below 1 in ms and mm; "" for
+    None."""
     if value is None:
         return ""
     value = round(value, 9)
@@ -97,7 +98,7 @@ def figure(value: float | None, unit: str) -> str:
 
 
 def _compared(one: Result, before: Result | None) -> str:
-    """The last report's worst, and by how much this one's is another."""
+    """Return the worst value of the last report and the change since then."""
     if before is None or before.worst is None:
         return ""
     words = figure(before.worst, one.limit.unit)
@@ -112,7 +113,8 @@ def _compared(one: Result, before: Result | None) -> str:
 
 
 def junit(report: Report) -> bytes:
-    """As continuous integration reads it; times are seconds, where a check has them."""
+    """Return JUnit XML for continuous integration; times are seconds for checks in
+    seconds."""
     found = [one.verdict for one in report.results]
     suite = ET.Element(
         "testsuite", name=f"fpvcar hil ({report.where})", tests=str(len(found)),

@@ -1,4 +1,5 @@
-"""Plots of a report as inline SVG: what a pin did, and how the values lie. Pure."""
+"""Plots of a report as inline SVG: pin levels over time, and the spread of values.
+Pure."""
 
 from collections.abc import Sequence
 
@@ -10,8 +11,8 @@ Points = Sequence[tuple[float, float]]
 
 
 def trace(result: Result) -> str:
-    """Level over time; of a stop the failure is at 0 and the limit is marked. "" of a
-    result without a trace."""
+    """Plot a pin's level over time. For a stop the failure is at 0 and the limit is
+    marked. Returns "" for a result without a trace."""
     points = result.trace
     if len(points) < 2:
         return ""
@@ -46,8 +47,8 @@ def _height(level: float) -> float:
 
 
 def values(result: Result, before: Result | None = None) -> str:
-    """Every value as a dot, those of the last report above; the limit is a line. ""
-    without a value."""
+    """Plot each value as a dot below the dots of the last report, with a line at the
+    limit. Returns "" without values."""
     if not result.values:
         return ""
     last = before.values if before is not None else ()

@@ -1,4 +1,4 @@
-"""What a run of the checks found: values, a verdict each, as JSON and back. Pure."""
+"""Results of a run: values and a verdict per check, to JSON and back. Pure."""
 
 import statistics
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ from msgspec import Struct
 Verdict = Literal["passed", "failed", "not run"]
 Where = Literal["bench", "metal"]
 STATUS_OK, STATUS_NOT_RUN, STATUS_FAILED = 0, 3, 4
-"""Exit statuses; 1 and 2 say that the suite itself could not."""
+"""Exit statuses. 1 and 2 mean that the suite itself failed."""
 
 
 class Limit(Struct, frozen=True):
-    """The most that a measured value may be, and who says so."""
+    """Largest permitted value, with its source."""
 
     most: float
     unit: str
@@ -25,9 +25,9 @@ class Limit(Struct, frozen=True):
 
 
 class Measured(Struct, frozen=True):
-    """One measurement; `trace` is (seconds, level 0 to 1) of what a pin did.
+    """Measurement of a check; `trace` is (seconds, level 0 to 1) of a pin.
 
-    `waited_s`: for so long the bench waited meanwhile for a core of a busy machine.
+    `waited_s`: time for which the bench was waiting for a core of a busy machine.
     """
 
     value: float
@@ -36,7 +36,8 @@ class Measured(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """All measurements of one check. `why`: what failed, or why it was not run."""
+    """All measurements of one check. `why`: the failure, or the reason why it was
+    skipped."""
 
     name: str
     group: str
@@ -48,21 +49,21 @@ class Result(Struct, frozen=True):
     trace: tuple[tuple[float, float], ...] = ()
     metal: bool = False
     repeated: tuple[str, ...] = ()
-    """Why measurements were made again: something else stopped the car, or the pins."""
+    """Reasons for repeated measurements: another fault stopped the car or the pins."""
 
     @property
     def median(self) -> float | None:
-        """Of the values; None without one."""
+        """Median of the values; None without values."""
         return statistics.median(self.values) if self.values else None
 
     @property
     def worst(self) -> float | None:
-        """The largest value; None without one."""
+        """Largest value; None without values."""
         return max(self.values, default=None)
 
 
 class Report(Struct, frozen=True):
-    """One run of the suite. `where` is "bench" unless real pins were measured."""
+    """Run of the whole suite. `where` is "bench" unless real pins were measured."""
 
     where: Where
     date: str
@@ -72,7 +73,8 @@ class Report(Struct, frozen=True):
 
 
 def status(results: Iterable[Result]) -> int:
-    """The exit status, by the worst; what waits for metal, or a person, is no gap."""
+    """Return the exit status of the worst result. Checks that need metal or a person
+    do not count as gaps."""
     verdicts = {
         one.verdict for one in results if not one.metal or one.verdict != "not run"
     }
@@ -82,23 +84,23 @@ def status(results: Iterable[Result]) -> int:
 
 
 def as_json(report: Report) -> bytes:
-    """For programs, and for the next report to compare with."""
+    """Return JSON for programs, and for comparison with the next report."""
     return msgspec.json.encode(report) + b"\n"
 
 
 def from_json(data: bytes) -> Report:
-    """Raises msgspec.DecodeError for what is no report."""
+    """Decode a report. Raises msgspec.DecodeError."""
     return msgspec.json.decode(data, type=Report)
 
 
 def again(result: Result) -> str:
-    """How often a measurement was made again, and why; "" of never."""
+    """Return the number of repeated measurements and the reasons; "" without any."""
     count = len(result.repeated)
     return f"{count} repeated: {'; '.join(result.repeated)}" if count else ""
 
 
 def summary(results: Iterable[Result]) -> str:
-    """How many of what: "12 passed, 1 failed, 9 not run"."""
+    """Return the counts per verdict: "12 passed, 1 failed, 9 not run"."""
     found = [one.verdict for one in results]
     order: tuple[Verdict, ...] = ("passed", "failed", "not run")
     said = [f"{found.count(one)} {one}" for one in order if one in found]

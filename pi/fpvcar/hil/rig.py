@@ -1,11 +1,11 @@
-"""What a check is, and what it is given: a rig, which the bench is, and which metal is.
+"""Interface between checks and rigs; the bench is one rig, a real car another.
 
 check ---> rig.driver()    a page that drives
-      ---> rig.scope()     looks at the motors' pins
-      ---> rig.edges(...)  hears pins of its own, over the car's pins back end
+      ---> rig.scope()     records the motors' pins
+      ---> rig.edges(...)  edges of extra pins, through the car's pins back end
       ---> rig.signal(...) ends or stops one of the car's processes
-      ---> rig.light(...)  switches the LED before the camera
-      ---> rig.glass()     a browser that shows the car's picture, and says how bright
+      ---> rig.light(...)  switches the LED in front of the camera
+      ---> rig.glass()     a browser that shows the car's picture and reports brightness
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,20 +22,20 @@ from fpvcar.hil.scope import Scope
 
 
 class NotHere(Exception):
-    """The rig lacks what a check needs; the text names it."""
+    """Raised when the rig lacks a part that a check needs; the text names it."""
 
 
 class Failed(Exception):
-    """A check saw something that it can give no figure for."""
+    """Raised when a check fails without a figure to report."""
 
 
 class Spoilt(Exception):
-    """A measurement that says nothing: the car stood before anything failed."""
+    """Raised for a meaningless measurement: the car stood before the failure."""
 
 
 class Seen(NamedTuple):
-    """One picture: when it was seen and when it was captured, by CLOCK_MONOTONIC in ns;
-    its brightness, cell by cell, as spot.py counts them."""
+    """Picture seen by a rig: times of display and capture by CLOCK_MONOTONIC in ns,
+    and the brightness of its cells as counted by spot.py."""
 
     seen_ns: int
     captured_ns: int
@@ -43,57 +43,59 @@ class Seen(NamedTuple):
 
 
 class Shown(Protocol):
-    """What a browser shows: glass.Glass."""
+    """Pictures shown by a browser; implemented by glass.Glass."""
 
     def pictures(self) -> Iterator[Seen]:
-        """Each as it is shown. Failed."""
+        """Yield each picture as it is shown. Raises Failed."""
 
 
 class Rig(Protocol):
-    """A car that runs, and what is wired to it."""
+    """A running car and the parts wired to it."""
 
     where: Where
     profile: Profile
     port: int
 
     def lacks(self, part: str) -> str:
-        """Why a part (see PARTS) is not there; "" if it is."""
+        """Return the reason why a part (see PARTS) is missing; "" if it is there."""
 
     def driver(self) -> Driver:
-        """The page: only one at a time."""
+        """Return the page. Only one may be open at a time."""
 
     def scope(self) -> AbstractContextManager[Scope]:
-        """Looks at the motors' pins."""
+        """Record the motors' pins until the context ends."""
 
     def pins(self) -> AbstractContextManager[IoPins]:
-        """Pins of the suite's own, by the back end that the car uses. PinsFault."""
+        """Open extra pins through the car's back end. Raises PinsFault."""
 
     def edges(self, gpios: Sequence[int]) -> AbstractContextManager[OpenEdges]:
-        """Hears pins that are inputs with pull-down. PinsFault."""
+        """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
 
     def signal(self, unit: str, number: Signals) -> int:
-        """To a unit of the car, or to "camera"; CLOCK_MONOTONIC in ns just before."""
+        """Send a signal to a unit or to "camera"; return CLOCK_MONOTONIC in ns just
+        before."""
 
     def waited_s(self) -> Callable[[], float]:
-        """From now on: for how long the bench has waited for a core."""
+        """Return a counter of the time the bench waits for a core from now on."""
 
     def close_contact(self, closed: bool) -> None:
-        """Of the first button."""
+        """Close or open the contact of the first button."""
 
     def range_m(self, sensor: str) -> float:
-        """How far from a VL53L0X its target truly is."""
+        """Return the true distance between a VL53L0X and its target."""
 
     def amps(self) -> float:
-        """What truly flows through the INA219."""
+        """Return the true current through the INA219."""
 
     def light(self, lit: bool) -> int:
-        """The LED before the camera; CLOCK_MONOTONIC in ns just before."""
+        """Switch the LED in front of the camera; return CLOCK_MONOTONIC in ns just
+        before."""
 
     def glass(self) -> AbstractContextManager[Shown]:
-        """A browser that shows the car's pictures. NotHere, Failed."""
+        """Open a browser that shows the car's pictures. Raises NotHere or Failed."""
 
     def rest(self) -> None:
-        """All that the suite drives is let go."""
+        """Release every pin that the suite drives."""
 
 
 PARTS = {
@@ -111,16 +113,16 @@ PARTS = {
     "radio": "a driver who comes over Wi-Fi",
     "metal": "a real Raspberry Pi",
 }
-"""What a check may need."""
+"""Parts that a check may need."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One statement about the car, and how it is measured.
+    """Statement about the car, with its measurement.
 
-    `act` returns one measurement, in the limit's unit. It raises NotHere, Failed or
-    Spoilt. `metal`: only a real Pi can confirm it; without `act` a person has to,
-    as `by_hand` says.
+    `act` returns one measurement in the limit's unit. It raises NotHere, Failed or
+    Spoilt. `metal`: only a real Pi can confirm the statement; without `act` a person
+    must, following `by_hand`.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""Runs checks on a rig, one after the other, and judges what they measure."""
+"""Runs checks on a rig, one after another, and compares their values with the
+limits."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,13 +12,13 @@ from fpvcar.hil.results import Measured, Result, Verdict, again
 from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Spoilt
 
 TRIES, AGAIN_S = 3, 1.0
-"""For a measurement that something else spoilt."""
+"""Retries of a spoilt measurement, and the pause between them."""
 Say = Callable[[str], object]
 Act = Callable[[Rig], Measured]
 
 
 def chosen(checks: Sequence[Check], only: str) -> tuple[Check, ...]:
-    """Those that are named, NAME[,NAME]; "" is all. Raises ConfigError."""
+    """Return the checks named as NAME[,NAME]; "" means all. Raises ConfigError."""
     if not only:
         return tuple(checks)
     names = [one.strip() for one in only.split(",")]
@@ -32,7 +33,7 @@ def chosen(checks: Sequence[Check], only: str) -> tuple[Check, ...]:
 def run(
     checks: Iterable[Check], rig: Rig, repeat: int, say: Say
 ) -> Iterator[Result]:  # fmt: skip
-    """A result of each check. What a check breaks is that check's."""
+    """Yield one result per check. A fault of one check does not end the run."""
     for check in checks:
         result = _run(check, rig, repeat)
         say(line(result))
@@ -59,8 +60,8 @@ def _run(check: Check, rig: Rig, repeat: int) -> Result:
 
 
 def _in_time(check: Check, act: Act, rig: Rig) -> Measured:
-    """A measurement. Raises Spoilt where it is too long by less than the bench waited
-    for a core: that is the machine's fault, not the car's."""
+    """Measure once. Raises Spoilt if the excess over the limit is less than the time
+    the bench waited for a core: then the machine is at fault, not the car."""
     measured = act(rig)
     most = check.limit.most
     if measured.value > most >= measured.value - measured.waited_s:
@@ -74,8 +75,8 @@ def _in_time(check: Check, act: Act, rig: Rig) -> Measured:
 def _measure(
     act: Act, rig: Rig, repeated: list[str]
 ) -> Measured:  # fmt: skip
-    """Again, twice at most, where something else came between: a machine that is busy
-    lets the car stop itself, and its pins' daemon start anew."""
+    """Measure, with two retries when a busy machine made the car stop itself or the
+    pin daemon restart."""
     for left in reversed(range(TRIES)):
         try:
             return act(rig)
@@ -93,7 +94,7 @@ def judged(
     check: Check, found: Sequence[Measured], faults: Sequence[str],
     repeated: Sequence[str] = (),
 ) -> Result:  # fmt: skip
-    """Every measurement has to keep the limit."""
+    """Compare every measurement with the limit."""
     over = [one.value for one in found if one.value > check.limit.most]
     why = "; ".join(dict.fromkeys(faults))
     if over:
@@ -106,7 +107,7 @@ def result_of(
     check: Check, verdict: Verdict, found: Sequence[Measured] = (), why: str = "",
     repeated: Sequence[str] = (),
 ) -> Result:  # fmt: skip
-    """A check's result; of the traces the worst one's is kept."""
+    """Return a check's result with the trace of the worst measurement."""
     worst = max(found, key=lambda one: one.value, default=Measured(0.0))
     return Result(
         check.name, check.group, check.proves, check.limit, verdict,
@@ -116,7 +117,7 @@ def result_of(
 
 
 def line(result: Result) -> str:
-    """For a terminal."""
+    """Return one line for a terminal."""
     head = f"{result.verdict:8} {result.name:22}"
     if result.worst is None:
         return f"{head} {result.why}"

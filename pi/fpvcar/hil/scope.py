@@ -1,7 +1,8 @@
-"""Looks at the motors' pins and keeps each change: from a failure to motors off.
+"""Records each change of the motors' pins, to time a stop from the failure to motors
+off.
 
-A poll returns the duty of each pin; where it comes from is the rig's: the bench's chip,
-or edges of pins that hear the motors' ones.
+A poll returns the duty of each pin. The rig supplies it: from the bench's chip, or from
+edges of pins wired to the motors' pins.
 """
 
 import statistics
@@ -22,20 +23,20 @@ TICKS = 1 << 32
 
 
 class Sample(NamedTuple):
-    """The motors' pins at one moment, by CLOCK_MONOTONIC."""
+    """Duties of the motors' pins at one moment of CLOCK_MONOTONIC."""
 
     time_ns: int
     duties: tuple[float, ...]
 
     @property
     def driving(self) -> bool:
-        """Of the two inputs of a bridge exactly one is on; both of them brake."""
+        """True if exactly one of a bridge's two inputs is on; both on means braking."""
         pairs = zip(self.duties[::2], self.duties[1::2], strict=True)
         return any((one > 0.0) != (other > 0.0) for one, other in pairs)
 
 
 class Scope(AbstractContextManager["Scope"]):
-    """A thread that polls until the context ends."""
+    """Recorder thread that polls until the context ends."""
 
     def __init__(
         self, poll: Callable[[], tuple[float, ...]],
@@ -43,7 +44,7 @@ class Scope(AbstractContextManager["Scope"]):
     ) -> None:  # fmt: skip
         self.samples: list[Sample] = []
         self._until_ns: list[int] = []
-        """When each sample was seen for the last time."""
+        """Time at which each sample was last seen unchanged."""
         self._poll, self._clock_ns = poll, clock_ns
         self._end = threading.Event()
         self._fault: Exception | None = None
@@ -62,7 +63,6 @@ class Scope(AbstractContextManager["Scope"]):
         self._thread.join()
 
     def note(self) -> None:
-        """Looks once."""
         duties, now_ns = self._poll(), self._clock_ns()
         if not self.samples or self.samples[-1].duties != duties:
             self.samples.append(Sample(now_ns, duties))
@@ -73,24 +73,24 @@ class Scope(AbstractContextManager["Scope"]):
         try:
             while not self._end.wait(EVERY_S):
                 self.note()
-        except Exception as fault:  # whoever asks is told
+        except Exception as fault:  # # re-raised in the thread that reads the recording
             self._fault = fault
 
     @property
     def driving(self) -> bool:
-        """Now. Raises what the poll raised."""
+        """Current state. Raises the exception of the poll, if any."""
         if self._fault is not None:
             raise self._fault
         return self.samples[-1].driving
 
     @property
     def stands(self) -> bool:
-        """No motor has run for a moment: edges that come late are no stop."""
+        """No motor has run for SETTLED_S; late edges do not count as a stop."""
         return self._for_a_moment(lambda one: not one.driving)
 
     @property
     def released(self) -> bool:
-        """All pins have been off for a moment: no brake either."""
+        """All pins have been off for SETTLED_S: not even braking."""
         return self._for_a_moment(lambda one: not any(one.duties))
 
     def _for_a_moment(self, holds: Callable[[Sample], bool]) -> bool:
@@ -106,12 +106,13 @@ class Scope(AbstractContextManager["Scope"]):
         )
 
     def drove_at(self, time_ns: int) -> bool:
-        """Did a motor run at that time?"""
+        """Return True if a motor ran at that time."""
         before = [one for one in self.samples if one.time_ns <= time_ns]
         return bool(before) and before[-1].driving
 
     def stopped_after_s(self, since_ns: int) -> float:
-        """When, after `since_ns`, a motor ran for the last time; it stands now."""
+        """Return the seconds from `since_ns` until a motor last ran; the car stands
+        now."""
         last_ns = since_ns
         for one, after in zip(self.samples, self.samples[1:], strict=False):
             if one.driving and after.time_ns > since_ns:
@@ -119,8 +120,9 @@ class Scope(AbstractContextManager["Scope"]):
         return (last_ns - since_ns) / 1e9
 
     def moved_since(self, number: int) -> bool:
-        """Did a motor run again, after sample `number`, for more than a moment? What
-        only one look saw is none: the thread may have waited for a core behind it."""
+        """Return True if a motor ran again after sample `number` for longer than
+        TRANSIENT_S. A change seen by a single poll does not count: the thread may
+        have waited for a core."""
         together = list(zip(self.samples, self._until_ns, strict=False))[number:]
         return any(
             one.driving and end_ns - one.time_ns > TRANSIENT_S * 1e9
@@ -128,7 +130,7 @@ class Scope(AbstractContextManager["Scope"]):
         )
 
     def trace(self, since_ns: int) -> tuple[tuple[float, float], ...]:
-        """(seconds, largest duty of a motor that runs) of each change."""
+        """Return (seconds, largest duty of a running motor) for each change."""
         return tuple(
             (
                 round((one.time_ns - since_ns) / 1e9, 6),
@@ -139,10 +141,10 @@ class Scope(AbstractContextManager["Scope"]):
 
 
 class EdgeDuties:
-    """Duties of pins, by their edges: 1 or 0 where a pin is steady, else 0.5.
+    """Duties of pins derived from their edges: 1 or 0 for a steady pin, else 0.5.
 
-    A PWM is known to be over when no edge came for two of its periods: so much later
-    than it was a stop is seen.
+    A PWM counts as ended after two periods without an edge, so a stop is detected that
+    much later.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class EdgeDuties:
         self._last_s = dict.fromkeys(gpios, float("-inf"))
 
     def __call__(self) -> tuple[float, ...]:
-        """Takes what has come. Raises PinsFault."""
+        """Read pending edges and return the duties. Raises PinsFault."""
         now_s = self._clock_s()
         for edge in self._edges.read(0.0):
             self._last_s[edge.gpio] = now_s
@@ -167,8 +169,8 @@ class EdgeDuties:
 
 
 class Pulses(NamedTuple):
-    """What a pin did: the share of the time for which it was high, pulses a second by
-    the median period (a new duty begins a period anew), how long each was."""
+    """Pulses of a pin: duty, frequency by the median period (a new duty starts a new
+    period), and the width of each pulse."""
 
     duty: float
     hz: float
@@ -176,7 +178,8 @@ class Pulses(NamedTuple):
 
 
 def pulses(edges: Sequence[tuple[int, int]]) -> Pulses | None:
-    """(tick in us, level) of one pin -> its whole periods; None of fewer than one."""
+    """Return the whole periods in (tick in us, level) edges; None if there is not
+    even one."""
     rises = [index for index, (_, level) in enumerate(edges) if level]
     if len(rises) < 2:
         return None

@@ -1,7 +1,7 @@
-"""Where in the picture an LED shines, and when it is lit there. Pure.
+"""Finds the LED in the picture and detects whether it is lit. Pure.
 
-A picture is a row of cells, left to right, from above: the mean brightness of each,
-0 to 255, as the page web/hil/main.js and `of_luma` here make them.
+A picture is a row of cells, left to right and top to bottom: the mean brightness of
+each, 0 to 255, as computed by the page web/hil/main.js and by `of_luma`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,24 +12,25 @@ from fpvcar.hil.rig import Failed
 
 COLUMNS, ROWS = 16, 12
 LEAST = 24.0
-"""Noise and automatic exposure move a cell by less, on average."""
+"""Least change of a cell; noise and automatic exposure stay below it on average."""
 Cells = Sequence[float]
 
 
 class Spot(NamedTuple):
-    """The cell that shows the LED best, and its brightness half way."""
+    """Cell that shows the LED best, and the brightness half way between dark and
+    lit."""
 
     cell: int
     bright: float
 
     def lit(self, cells: Cells) -> bool:
-        """Is the LED lit in this picture?"""
+        """Return True if the LED is lit in this picture."""
         return cells[self.cell] > self.bright
 
 
 def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
-    """By pictures of the dark LED and of the lit one. Raises Failed where no cell
-    tells them apart."""
+    """Find the cell that best separates pictures of the dark and the lit LED. Raises
+    Failed if no cell does."""
     before, after = ([fmean(one) for one in zip(*shown, strict=True)]
                      for shown in (dark, lit))  # fmt: skip
     gains = [one - other for one, other in zip(after, before, strict=True)]
@@ -43,7 +44,7 @@ def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
 
 
 def of_luma(luma: Any) -> Cells:
-    """A picture's luma, rows of bytes (a numpy array), as cells."""
+    """Return the cells of a picture's luma plane (rows of bytes, a numpy array)."""
     height, width = luma.shape[0] // ROWS, luma.shape[1] // COLUMNS
     whole = luma[: ROWS * height, : COLUMNS * width]
     cells = whole.reshape(ROWS, height, COLUMNS, width).mean((1, 3)).ravel()

@@ -1,6 +1,7 @@
-"""docs/status.md from a report: what has been confirmed, where, and what has not. Pure.
+"""Writes docs/status.md from a report: confirmed statements, where, and open ones.
+Pure.
 
-A report of the bench says "bench", whatever it measured.
+A report of the bench says "bench" for everything it measured.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +36,8 @@ NOT_YET = "not yet confirmed"
 
 
 def page(report: Report, checks: Sequence[Check] = CHECKS) -> str:
-    """The whole page. A check that the report has not, or that did not pass, is not
-    confirmed; one that failed says so."""
+    """Return the whole page. A check that is absent or did not pass counts as not
+    confirmed; a failed one is marked."""
     found = {one.name: one for one in report.results}
     passed = sum(one.verdict == "passed" for one in report.results)
     counts = f"{passed} of {len(checks)} statements confirmed"
@@ -69,8 +70,8 @@ def _confirmed(
 
 
 def _where(report: Report, result: Result | None) -> str:
-    """Where a statement is confirmed; of one that only metal can confirm a bench's word
-    does not count."""
+    """Return where a statement is confirmed. A bench cannot confirm a statement that
+    needs metal."""
     if result is None or (result.metal and report.where != "metal"):
         return NOT_YET
     if result.verdict == "failed":

@@ -1,4 +1,4 @@
-"""What bench and metal have in common: pins of the suite, by the car's own back end."""
+"""Shared part of bench and metal rigs: extra pins through the car's own back end."""
 
 import contextlib
 import socket
@@ -15,31 +15,30 @@ from fpvcar.hil.glass import Glass
 from fpvcar.hil.rig import Failed, NotHere
 
 HEADLESS_S, PERSON_S = 30.0, 120.0
-"""How long a page may take until it shows a picture."""
+"""Seconds a page may take to show its first picture."""
 
 
 class Wired:
-    """The pins of a profile, and the pages of its car."""
+    """Pins of a profile, and the pages of its car."""
 
     host = "localhost"
-    """By which a browser reaches this computer."""
+    """Address under which a browser reaches this computer."""
     listens = "127.0.0.1"
 
     def __init__(self, profile: Profile, port: int, person: bool) -> None:
-        """`person`: somebody opens a browser when told to."""
+        """`person`: somebody opens a browser when asked to."""
         self.profile, self.port, self.person = profile, port, person
         self._client = uuid.uuid4().hex
         self._own: IoPins | None = None
         self._glass_port = 0
 
     def driver(self) -> Driver:
-        """The page, always the same: its seat waits for it."""
+        """Return a page with a constant client id, so that it gets its seat back."""
         return Driver(self.port, self._client)
 
     @contextlib.contextmanager
     def pins(self, by: Profile | None = None) -> Iterator[IoPins]:
-        """A connection of the suite's own, `by` another back end than the car's where
-        it is given. Raises PinsFault."""
+        """Open extra pins, through the back end of `by` if given. Raises PinsFault."""
         with contextlib.closing(backends.open_pins(by or self.profile)) as pins:
             yield pins
 
@@ -47,7 +46,7 @@ class Wired:
     def edges(
         self, gpios: Sequence[int], by: Profile | None = None
     ) -> Iterator[OpenEdges]:  # fmt: skip
-        """Hears pins that are made inputs with pull-down. Raises PinsFault."""
+        """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
         with self.pins(by) as pins:
             for gpio in gpios:
                 pins.hear(gpio)
@@ -56,22 +55,23 @@ class Wired:
                 yield heard
 
     def write(self, gpio: int, level: int) -> None:
-        """Holds a pin of the suite's own until `rest`: the kernel takes it back from
-        whoever closes it."""
+        """Hold a pin until `rest`; the kernel releases a pin when its file is
+        closed."""
         if self._own is None:
             self._own = backends.open_pins(self.profile)
         self._own.write(gpio, level)
 
     def light(self, lit: bool) -> int:
-        """By the pin rig.led."""
+        """Switch the LED on the pin rig.led."""
         assert self.profile.rig.led is not None
-        self.write(self.profile.rig.led, 0)  # it is open now: that takes a while
+        # # opening the pin takes a while, so it happens before the time is taken
+        self.write(self.profile.rig.led, 0)
         now_ns = time.monotonic_ns()
         self.write(self.profile.rig.led, int(lit))
         return now_ns
 
     def rest(self) -> None:
-        """The LED is dark, nothing holds a pin."""
+        """Switch the LED off and release all pins."""
         own, self._own = self._own, None
         if own is None:
             return
@@ -81,7 +81,7 @@ class Wired:
 
     @contextlib.contextmanager
     def glass(self) -> Iterator[Glass]:
-        """A browser at the car's page /hil, which is heard on a port of its own."""
+        """Open a browser at the car's page /hil; it reports to a port of its own."""
         invites = self.person and not self._glass_port
         self._glass_port = self._glass_port or free_port()
         address = f"http://{self.host}:{self.port}/hil?port={self._glass_port}"
@@ -97,7 +97,8 @@ class Wired:
                 raise Failed(f"the browser shows no picture for {HEADLESS_S:g} s")
 
     def unwired(self, part: str) -> str:
-        """Why a part is not there, as far as the profile knows; "" if it is."""
+        """Return the reason why a part is missing from the profile; "" if it is
+        there."""
         rig, profile = self.profile.rig, self.profile
         missing = {
             "loops": len(rig.loops) != len(profile.motor_pins()),
@@ -123,13 +124,13 @@ class Wired:
 
     @property
     def contact(self) -> int | None:
-        """The GPIO of the first button."""
+        """Return the GPIO of the first button."""
         buttons = iter(self.profile.buttons.values())
         return next((one.button for one in buttons if one.button is not None), None)
 
 
 def free_port() -> int:
-    """One that the system gives away; the same page finds it again and again."""
+    """Return a free port; the page keeps using the same one."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])

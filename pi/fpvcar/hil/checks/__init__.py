@@ -1,5 +1,5 @@
-"""Every check, in the order in which they run: those of sensors while the car stands,
-those that end processes late."""
+"""Every check in running order: sensors first while the car stands, checks that end
+processes last."""
 
 from fpvcar.hil.checks import camera, metal, pins, sensors, stops
 from fpvcar.hil.rig import Check

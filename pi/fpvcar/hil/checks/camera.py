@@ -1,4 +1,4 @@
-"""The camera: from an LED that is lit to where it is seen.
+"""Camera checks: the delay from a lit LED to the picture that shows it.
 
 LED lit at a known time --> camera --> car --> /ws/video --> decoded here --> seen
                                                          --> a browser's page --> seen
@@ -16,10 +16,10 @@ from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Seen
 
 SETTLE_S = 0.2
-"""A camera that stamps no picture itself is late by less: its pictures are stamped
-when they come."""
+"""Longest delay of a camera that does not timestamp pictures itself; those are
+stamped on arrival."""
 LEARNT = 5
-"""Pictures of the dark LED, and of the lit one."""
+"""Number of pictures used to learn the dark LED, and again for the lit LED."""
 SEEN_S = 3.0
 UNITS = 30
 STARTED_S = 10.0
@@ -28,8 +28,8 @@ Pictures = Iterator[Seen]
 
 
 def flashed(rig: Rig, pictures: Pictures) -> Measured:
-    """From the LED to the picture that shows it; where it is seen is learnt first.
-    Raises Failed."""
+    """Measure from switching the LED to the picture that shows it. The LED's place
+    is learnt first. Raises Failed."""
 
     def shown(lit: bool) -> list[spot.Cells]:
         ready_ns = rig.light(lit) + int(SETTLE_S * 1e9)
@@ -39,7 +39,8 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
     found = spot.find(shown(False), shown(True))
     if any(map(found.lit, shown(False))):
         raise Failed("the picture stays bright where the LED was, though it is dark")
-    time.sleep(random.random() / rig.profile.camera.fps)  # out of step with the camera
+    # # out of step with the camera
+    time.sleep(random.random() / rig.profile.camera.fps)
     waited_s = rig.waited_s()
     begin_ns = rig.light(True)
     for one in pictures:
@@ -52,7 +53,7 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
 
 
 def _pictures(driver: Driver) -> Pictures:
-    """Each access unit as it comes, decoded. Raises NotHere, Failed."""
+    """Yield each access unit, decoded. Raises NotHere or Failed."""
     if importlib.util.find_spec("av") is None:
         raise NotHere(f"no {DECODER}")
     import av
@@ -72,7 +73,7 @@ def _pictures(driver: Driver) -> Pictures:
 
 
 def _seen(rig: Rig) -> Measured:
-    """From the LED to the arrival of the unit that shows it."""
+    """Measure from the LED to the arrival of the access unit that shows it."""
     with rig.driver() as driver:
         driver.look()
         wait_for(lambda: len(driver.units) > 3, "no pictures", STARTED_S)
@@ -80,13 +81,13 @@ def _seen(rig: Rig) -> Measured:
 
 
 def _on_glass(rig: Rig) -> Measured:
-    """From the LED to the paint of a browser that shows it."""
+    """Measure from the LED to the browser's paint that shows it."""
     with rig.glass() as glass:
         return flashed(rig, glass.pictures())
 
 
 def _steady(rig: Rig) -> Measured:
-    """The longest pause between two pictures, in frame times, over a second."""
+    """Measure the longest pause between two pictures, in frame times, over a second."""
     with rig.driver() as driver:
         driver.look()
         wait_for(lambda: len(driver.units) > UNITS, "too few pictures", STARTED_S)

@@ -1,6 +1,6 @@
-"""What only metal can confirm: each statement of the project that no emulator proves.
+"""Checks that only metal can confirm: statements that no emulator can prove.
 
-The bench never runs these. Those without a program are done by hand, and say how.
+The bench never runs them. Those without a program are done by hand, with instructions.
 """
 
 import multiprocessing
@@ -28,7 +28,7 @@ def _burn(until_s: float) -> None:
 
 
 def _loaded(rig: Rig) -> Measured:
-    """The dead man's time while every core computes."""
+    """Measure the dead man's reaction time while every core is busy."""
     until_s = time.monotonic() + BUSY_S
     burning = [
         multiprocessing.Process(target=_burn, args=(until_s,), daemon=True)
@@ -46,14 +46,14 @@ def _loaded(rig: Rig) -> Measured:
 
 
 def _throttled(rig: Rig) -> Measured:
-    """Does the firmware's word on under-voltage come, by whichever path?"""
+    """Check that the firmware reports under-voltage, through either path."""
     if backends.open_computer(Path("/")).read().throttled is None:
         raise Failed("no get_throttled below /sys/devices, and vcgencmd says nothing")
     return Measured(0.0)
 
 
 def _pinctrl(rig: Rig) -> Measured:
-    """`pinctrl set N ip pd` is understood, and the pin says so."""
+    """Check that `pinctrl set N ip pd` works and that the pin reports it."""
     program, gpio = shutil.which("pinctrl"), rig.profile.rig.back
     if program is None:
         raise NotHere("no program pinctrl (Debian: raspi-utils)")
@@ -69,7 +69,7 @@ def _pinctrl(rig: Rig) -> Measured:
 
 
 def _camera_memory(rig: Rig) -> Measured:
-    """What the camera's process has in memory, in MB."""
+    """Measure the camera process's resident memory in MB."""
     if rig.profile.camera.source != "picamera2":
         raise NotHere('no camera by picamera2 (camera.source = "picamera2")')
     with rig.driver() as driver:

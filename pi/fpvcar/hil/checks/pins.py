@@ -1,7 +1,8 @@
-"""Pins: what the back end is told, and what a second pin, wired to the first, hears.
+"""Pin checks: levels and pulses that are written, and read back on a second, wired
+pin.
 
-The suite drives `rig.out` itself and hears `rig.back`; the motors' pins are driven by
-the car, which is driven by a page, and each is heard by its own of `rig.loops`.
+The suite drives `rig.out` itself and reads `rig.back`. A page drives the car, the car
+drives the motors' pins, and each of them is read on its pin of `rig.loops`.
 """
 
 import time
@@ -15,12 +16,12 @@ from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
 from fpvcar.hil.scope import Pulses, Scope, pulses
 
 HEARD_S = 0.25
-"""How long pulses are counted: 200 of them at 800 Hz."""
+"""Seconds for which pulses are counted: 200 of them at 800 Hz."""
 SETTLE_S = 0.1
 ANSWER_S = 1.0
 SHARES = (0.1, 0.5, 0.9)
 HZ = 100
-"""Every back end has this frequency."""
+"""Frequency that every back end supports."""
 SERVO_US = 1500
 TRIGGER_US = 50
 WHEEL = 0.8
@@ -34,7 +35,7 @@ def _pair(profile: Profile) -> tuple[int, int]:
 
 
 def _levels(rig: Rig) -> Measured:
-    """A level that is written is heard; the slower of the two."""
+    """Measure the delay of a written level; returns the slower of the two edges."""
     out, back = _pair(rig.profile)
     slowest_s = 0.0
     with rig.pins() as pins:
@@ -57,7 +58,8 @@ def _hear(heard: OpenEdges, gpio: int, level: int) -> None:
 
 
 def listened(heard: OpenEdges, gpio: int, seconds: float = HEARD_S) -> Pulses:
-    """What a pin did for so long. Raises Failed if it stood still."""
+    """Return the pulses of a pin during `seconds`. Raises Failed if it did not
+    change."""
     heard.read(0.0)
     found: list[tuple[int, int]] = []
     end_s = time.monotonic() + seconds
@@ -94,7 +96,7 @@ def _duty(rig: Rig) -> Measured:
 
 
 def _drawn(seen: Pulses, begin_s: float) -> list[tuple[float, float]]:
-    """Two periods of a pulse train, as a plot."""
+    """Return two periods of a pulse train as plot points."""
     period_s = 1.0 / seen.hz
     return [
         (round(begin_s + at * period_s, 6), level)
@@ -120,13 +122,13 @@ def _servo(rig: Rig) -> Measured:
 
 
 def _trigger(rig: Rig) -> Measured:
-    """How much longer, or shorter, a trigger's pulse is than it was asked for."""
+    """Measure how far the width of a trigger pulse is off."""
     out, back = _pair(rig.profile)
     with rig.pins() as pins:
         pins.write(out, 0)
         with rig.edges((back,)) as heard:
             found: list[tuple[int, int]] = []
-            for _ in range(2):  # the second rise ends a period
+            for _ in range(2):  # # the second rising edge completes a period
                 pins.trigger(out, TRIGGER_US)
                 end_s = time.monotonic() + SETTLE_S
                 while (left_s := end_s - time.monotonic()) > 0.0:
@@ -139,7 +141,7 @@ def _trigger(rig: Rig) -> Measured:
 
 
 def _motors(rig: Rig) -> Measured:
-    """How many pins do otherwise than the wish says, of four wishes."""
+    """Count the pins that disagree with the command, over four commands."""
     wrong = 0
     with rig.driver() as driver, rig.scope() as scope:
         for number, wish in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
@@ -157,7 +159,7 @@ def _motors(rig: Rig) -> Measured:
 def _driven(
     driver: Driver, scope: Scope, wish: tuple[float, float]
 ) -> list[bool]:  # fmt: skip
-    """Which pins are on at all while somebody drives. Raises Spoilt."""
+    """Return which pins were on while driving. Raises Spoilt."""
     number = len(scope.samples)
     driver.drive(*wish)
     try:
@@ -173,7 +175,7 @@ def _driven(
 
 
 def _on(profile: Profile, number: int) -> int:
-    """The pin that is on while the car goes forward, back, left, right."""
+    """Return the pin that is on while the car goes forward, back, left or right."""
     motor = profile.motors.pair[number // 2]
     forward, reverse = motor.pins()
     ways = (reverse, forward) if motor.invert else (forward, reverse)
@@ -181,7 +183,7 @@ def _on(profile: Profile, number: int) -> int:
 
 
 def _motor_frequency(rig: Rig) -> Measured:
-    """The PWM that reaches a driver, by the pin that hears it."""
+    """Measure the PWM frequency at the driver, on the pin wired to it."""
     motor = rig.profile.motors.pair[0]
     wanted = getattr(motor, "pwm_hz", HZ)
     if backends.pins_backend(rig.profile) == "linux":

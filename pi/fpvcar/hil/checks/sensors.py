@@ -1,4 +1,4 @@
-"""Sensors and buttons: what the car says beside what is truly there."""
+"""Sensor and button checks: the car's readings compared with the true values."""
 
 import statistics
 import time
@@ -18,7 +18,7 @@ AFTER_S = 1.0
 
 
 def _range_of(driver: Driver, name: str) -> dict[str, Any]:
-    """The car's newest word of a sensor that is well. Raises Failed."""
+    """Return the newest reading of a healthy sensor. Raises Failed."""
     found: list[dict[str, Any]] = []
 
     def said() -> bool:
@@ -35,7 +35,7 @@ def _range_of(driver: Driver, name: str) -> dict[str, Any]:
 
 
 def _median(read: Callable[[], float | None], what: str) -> float:
-    """Of some readings, a state of the car apart. Raises Failed without a figure."""
+    """Return the median of several readings. Raises Failed without any."""
     found = []
     for _ in range(READINGS):
         value = read()
@@ -48,7 +48,7 @@ def _median(read: Callable[[], float | None], what: str) -> float:
 
 
 def _echo(rig: Rig) -> Measured:
-    """The car's range beside the echo's own length, heard by a pin of the suite."""
+    """Compare the car's range with the echo's own length, timed on an extra pin."""
     (name, sensor), *_ = rig.profile.sensors.ultrasound.items()
     assert rig.profile.rig.echo is not None
     with rig.driver() as driver:
@@ -65,7 +65,7 @@ def _echo(rig: Rig) -> Measured:
 
 
 def _light(rig: Rig) -> Measured:
-    """The car's range beside the target's, in percent of it."""
+    """Compare the car's range with the target's, in percent."""
     name = next(iter(rig.profile.sensors.tof))
     true_m = rig.range_m(name)
     with rig.driver() as driver:
@@ -74,7 +74,7 @@ def _light(rig: Rig) -> Measured:
 
 
 def _amps(rig: Rig) -> Measured:
-    """The car's current beside the load's."""
+    """Compare the car's current with the load's."""
     with rig.driver() as driver:
 
         def amps() -> float | None:
@@ -90,7 +90,7 @@ def _amps(rig: Rig) -> Measured:
 
 
 def _button(rig: Rig) -> Measured:
-    """From the contact to the buttons' page."""
+    """Measure from the contact to the buttons page."""
     with rig.driver() as page:
         page.see_buttons()
         wait_for(lambda: not page.glow["lit"], "a button glows before it is pushed")

@@ -1,4 +1,4 @@
-"""Who stops the car, and how soon: each cause that a program can make, at the pins.
+"""Stop checks: each cause that a program can produce, timed at the pins.
 
 The limits are those of docs/safety.md, "What fails, who notices, how soon".
 """
@@ -23,19 +23,19 @@ from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
 from fpvcar.hil.scope import Scope
 
 STAYS_S = 0.12
-"""How long whatever comes back is watched."""
+"""Seconds for which the car is watched after the cause has been mended."""
 TICK_S = 0.04
-"""No tick of the suite keeps step with the car's."""
+"""Random delay before the failure, so that the suite never keeps step with the car."""
 GONE_S = 3.0
 BUSY = ("blind", "silence", "wheels_stopped", "wheels_lost", "pins")
-"""What a car says whose parts waited for a core longer than they may."""
+"""Causes that a car reports when its processes waited too long for a core."""
 SOURCE = "docs/safety.md"
 
 
 @dataclass(frozen=True)
 class Cause:
-    """`fail` returns CLOCK_MONOTONIC in ns just before; `said`: the causes of a stop of
-    which the car then gives one, (None,) where nothing holds it."""
+    """Cause of a stop. `fail` returns CLOCK_MONOTONIC in ns just before; `said`
+    lists the stop causes that the car may then report, (None,) if it is not held."""
 
     fail: Callable[[Rig, Driver], int]
     said: tuple[str | None, ...]
@@ -64,8 +64,8 @@ def _goes_on(unit: str) -> Callable[[Rig, Driver], object]:
 
 
 def stopped(cause: Cause, rig: Rig) -> Measured:
-    """Drives, lets it fail, and looks how soon the motors are off, and that they stay
-    off though the stick is held. Raises Spoilt, Failed."""
+    """Drive, cause the failure, and measure how soon the motors are off; then check
+    that they stay off with the stick held. Raises Spoilt or Failed."""
     with rig.driver() as driver, rig.scope() as scope:
         _drive_off(driver, scope)
         time.sleep(random.random() * TICK_S)
@@ -86,8 +86,8 @@ def stopped(cause: Cause, rig: Rig) -> Measured:
 
 
 def _drive_off(driver: Driver, scope: Scope) -> None:
-    """Nothing has failed yet: a car that does not drive says nothing of stops. Raises
-    Spoilt."""
+    """Check that the car drives before the failure: otherwise a stop proves nothing.
+    Raises Spoilt."""
     try:
         driver.ready().drive(1.0, 0.0)
         wait_for(lambda: scope.driving, "the car does not drive")
@@ -96,7 +96,7 @@ def _drive_off(driver: Driver, scope: Scope) -> None:
 
 
 def _says(rig: Rig, cause: Cause) -> None:
-    """What the car says to whoever asks, once it can."""
+    """Check the stop cause that the car reports, once it answers."""
     said: list[str | None] = []
 
     def right() -> bool:
