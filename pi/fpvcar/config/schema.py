@@ -57,6 +57,9 @@ class Battery(Section, frozen=True):
     """Voltage to reckon motors with while nothing measures the pack."""
     empty_v: Positive = 6.2
     """Voltage of an empty pack: the page shows 0 %."""
+    floor_v: Positive | None = None
+    """Lowest voltage by which a motor's duty is reckoned; without it `empty_v`.
+    Calibration changes `empty_v` and leaves this as it is."""
     bus: Annotated[int, Meta(ge=0, le=255)] = 1
     """I2C bus of the INA219: N of /dev/i2c-N."""
     address: Annotated[int, Meta(ge=0x40, le=0x4F)] | None = None
@@ -66,6 +69,11 @@ class Battery(Section, frozen=True):
     curve: tuple[Share, ...] = (0.0, 1.0)
     """How full the pack is at even steps of voltage from `empty_v` to `full_v`; a
     straight line unless said."""
+
+    @property
+    def lowest_v(self) -> float:
+        """Lowest supply voltage that `run` mixes by; `wheels` limits duties by it."""
+        return self.empty_v if self.floor_v is None else self.floor_v
 
 
 class I2c(Section, frozen=True):

@@ -68,13 +68,14 @@ def by_sides(throttle: float, steer: float, turn: float) -> tuple[float, float]:
 
 
 def supply_v(measured_v: float | None, battery: Battery) -> float:
-    """The voltage to reckon with: as measured, but never less than an empty pack's.
+    """Return the supply voltage to reckon with, in V: never below `lowest_v`.
 
-    A wrong reading of the battery cannot put full voltage on a small motor.
+    A wrong reading of the battery cannot put full voltage on a small motor, and no
+    duty exceeds the limit of `wheels`, which is computed from the same `lowest_v`.
     """
     if measured_v is None or not measured_v > 0.0:  # NaN too
-        return battery.nominal_v
-    return max(measured_v, battery.empty_v)
+        measured_v = battery.nominal_v
+    return max(measured_v, battery.lowest_v)
 
 
 def trimmed(value: float, motor: Motor) -> float:

@@ -56,10 +56,10 @@ class Wheels:
 
     def __init__(
         self, profile: config.Profile, connect: Callable[[], MotorBoard],
-        alarm: Callable[[], object], free: Callable[[], str] = lambda: "",
+        alarm: Callable[[], None], free: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
-        motors, empty_v = profile.motors, profile.battery.empty_v
-        self.lease = Lease(tuple(mixing.top_duty(one, empty_v) for one in motors.pair))
+        motors, low_v = profile.motors, profile.battery.lowest_v
+        self.lease = Lease(tuple(mixing.top_duty(one, low_v) for one in motors.pair))
         self._connect, self._alarm, self._free = connect, alarm, free
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
@@ -108,12 +108,15 @@ class Wheels:
             log.warning("stopped: %s", reason.name.lower())
         return answers
 
-    def close(self, now_ns: int) -> None:
-        """Stops the motors, brakes included, and ends the connection to the pins."""
-        self.stop(WheelsReason.EXIT, now_ns)
-        if self._board is not None:
-            self._board.close()
-            self._board = None
+    def close(self) -> None:
+        """Takes the dead man away, once the motors stand; ends the connection."""
+        if self._board is None:
+            return
+        try:
+            self._board.dead_man.remove()
+        except PinsFault as fault:
+            log.warning("%s", fault)
+        self._board.close()
 
     @property
     def due_ns(self) -> int | None:
