@@ -88,7 +88,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     saver, changed = Saver(state), asyncio.Event()
     own, profile = profile, with_picture(profile, saver.before.picture)
-    tuner = Tuner(profile, kept.load(state / kept.FILE))
+    tuner = Tuner(profile, kept.load(state / kept.FILE, profile.motors.names))
     profile = tuner.profile
     camera = Camera(*argv_of(profile, options.soc))
     picture = PictureSettings(
@@ -98,7 +98,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     ranges, battery = Ranges(profile), BatterySensor(profile)
     computer = HealthThread(backends.open_computer(directory))
     depth = DepthCamera(depth_camera.argv_of(profile.depth, options.soc), ranges.depth)
-    senses = SensorSuite(ranges, battery, computer)
+    senses = SensorSuite(ranges, battery, computer, lambda: tuner.faults)
     car_recorder = CarRecorder(
         profile, directory,
         Sources(ranges.status, ranges.measured, senses.battery, camera.request_key,
@@ -113,7 +113,8 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     servo = OwnServo(own, profile, wheels.send)
     control = Control(
         profile, servo.send,
-        Inputs(camera.age_s, battery.volts, ranges.status, senses.weak),
+        Inputs(camera.age_s, battery.volts, ranges.status, senses.weak,
+               lambda: tuner.in_doubt),
         changed.set, saved=saver.before, save=saver.put, watcher=feed.step,
         hear=wheels.hear,
     )  # fmt: skip

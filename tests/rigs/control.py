@@ -22,13 +22,14 @@ class Rig:
     changes: int = 0
     seen: tuple[status.Range, ...] = ()
     weak: bool = False
+    in_doubt: bool = False
     inputs: Inputs = field(init=False)
     control: Control = field(init=False)
 
     def __post_init__(self) -> None:
         self.inputs = Inputs(
             lambda _: self.picture_age_s, lambda _: 7.5, lambda _: self.seen,
-            lambda now_s: self.weak,
+            lambda now_s: self.weak, lambda: self.in_doubt,
         )  # fmt: skip
         self.control = Control(
             PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns

@@ -1,33 +1,39 @@
-"""What was calibrated, when, and what held before: a file beside the car's codes.
+"""Calibrated values with their history: a file beside the car's codes.
 
-Each change has all values and names the one that it came from: undone steps stay in
-the list, with their dates.
+Each change has all values and the number of the change that it came from. Undone
+changes stay in the list, with their dates.
 """
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from fpvcar import files
-from fpvcar.calibration.values import Value
+from fpvcar.calibration.values import Value, Values
 
 FILE = "calibration.json"
 CHANGES_MOST = 100
 OWN = -1
 """The profile's own values, before any change."""
+FORGOTTEN = -2
+"""The change before is no longer in the list: there is no undo beyond this one."""
+DAMAGED = "damaged"
+"""Name of the change that stands for a file that could not be read."""
 log = logging.getLogger("fpvcar.calibration")
 
 
-class Change(Struct, frozen=True, forbid_unknown_fields=True):
-    """The values since `utc_s`, all of them; `before` is the number of the change that
-    it came from, or OWN."""
+class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All values since `utc_s`; `before` is the number of the change that it came from,
+    OWN, or FORGOTTEN. `doubts` names the motors whose direction is in doubt."""
 
     utc_s: float
     what: str
     values: dict[str, bool | float | tuple[float, ...]]
     before: int = OWN
+    doubts: tuple[str, ...] = ()
 
 
 class Kept(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,45 +44,82 @@ class Kept(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def values(self) -> dict[str, Value]:
-        """What lies over the profile."""
+        """Values that lie over the profile."""
         return dict(self.changes[self.now].values) if self.now != OWN else {}
 
-    def changed(self, what: str, values: dict[str, Value], utc_s: float) -> "Kept":
-        """With these values beside and over what holds."""
-        new = Change(utc_s, what, {**self.values, **values}, self.now)
-        changes = (*self.changes, new)
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Motors whose direction is in doubt since an earlier change."""
+        return self.changes[self.now].doubts if self.now != OWN else ()
+
+    @property
+    def damaged(self) -> bool:
+        """True if the file could not be read and nothing was kept since."""
+        return self.now != OWN and self.changes[self.now].what == DAMAGED
+
+    @property
+    def undoable(self) -> bool:
+        """True if the values before the current change are known."""
+        return self.now != OWN and self.changes[self.now].before != FORGOTTEN
+
+    def changed(
+        self, what: str, values: Values, utc_s: float, doubts: tuple[str, ...] = ()
+    ) -> "Kept":
+        """Return the history with one more change, to these values."""
+        changes = (*self.changes, Change(utc_s, what, dict(values), self.now, doubts))
         if len(changes) > CHANGES_MOST:
-            changes = tuple(
-                msgspec.structs.replace(one, before=max(OWN, one.before - 1))
-                for one in changes[1:]
-            )
+            changes = tuple(_one_earlier(change) for change in changes[1:])
         return Kept(changes, len(changes) - 1)
 
     def undone(self) -> "Kept":
-        """As it was before the change that holds; the same where none does."""
-        if self.now == OWN:
+        """As before the current change; unchanged if that is not known."""
+        if not self.undoable:
             return self
         return Kept(self.changes, self.changes[self.now].before)
 
 
-def load(path: Path) -> Kept:
-    """What was kept; nothing if that is damaged, or not ours."""
+def _one_earlier(change: Change) -> Change:
+    """Renumber a change after the first of the list was dropped."""
+    if change.before in (OWN, FORGOTTEN):
+        return change
+    before = change.before - 1 if change.before > 0 else FORGOTTEN
+    return msgspec.structs.replace(change, before=before)
+
+
+def load(path: Path, motors: Sequence[str]) -> Kept:
+    """Read the history. A file that cannot be read leaves the profile's own values, and
+    the direction of each of these motors in doubt."""
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+        return _checked(msgspec.json.decode(path.read_bytes(), type=Kept))
     except FileNotFoundError:
         return Kept()
     except (OSError, ValueError, msgspec.DecodeError) as fault:
-        log.warning("%s: %s; the profile's own values hold", path, fault)
-        return Kept()
+        log.error("%s: %s; the profile's own values hold", path, fault)
+        lost = Change(_changed_s(path), DAMAGED, {}, FORGOTTEN, tuple(motors))
+        return Kept((lost,), 0)
+
+
+def _checked(kept: Kept) -> Kept:
+    """Raises ValueError."""
     count = len(kept.changes)
     if not OWN <= kept.now < count or any(
-        not OWN <= one.before < number for number, one in enumerate(kept.changes)
+        not FORGOTTEN <= change.before < number
+        for number, change in enumerate(kept.changes)
     ):
-        log.warning("%s: its changes do not fit together", path)
-        return Kept()
+        raise ValueError(
+            f"change {kept.now} of {count} refused: expected changes that each name "
+            "an earlier one"
+        )
     return kept
 
 
+def _changed_s(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def write(path: Path, kept: Kept) -> None:
-    """Writes whole or not at all, whatever the power does. Raises OSError."""
+    """Write the whole file or nothing, also if the power fails. Raises OSError."""
     files.write_whole(path, [msgspec.json.encode(kept)])

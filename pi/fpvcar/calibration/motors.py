@@ -25,10 +25,11 @@ TRIES = ("coarse", "fine")
 
 class Direction:
     """Turns a motor, gently and then harder, until the finger lifts; a person says
-    which way it went."""
+    which way it went. If its direction is in doubt, the right one is kept, too."""
 
-    def __init__(self, motors: Motors, name: str) -> None:
+    def __init__(self, motors: Motors, name: str, doubted: bool = False) -> None:
         self.found: dict[str, Value] = {}
+        self._doubted = doubted
         self.phase = "hold"
         self._motors, self._name, self._held = motors, name, Held()
         self._inverted = dict(zip(motors.names, motors.pair, strict=True))[name].invert
@@ -61,9 +62,11 @@ class Direction:
         if self.phase == "hold":
             raise Refused(f'"{word}" refused: hold the button first, and look')
         wrong = word == self._words[1]
-        self.phase = "turn_round" if wrong else "right"
+        right = "settled" if self._doubted else "right"
+        self.phase = "turn_round" if wrong else right
+        keeps = wrong or self._doubted
         inverted = self._inverted != wrong
-        self.found = {f"motors.{self._name}.invert": inverted} if wrong else {}
+        self.found = {f"motors.{self._name}.invert": inverted} if keeps else {}
 
     def figures(self) -> dict[str, Any]:
         """What may be said."""
@@ -89,7 +92,6 @@ class DeadBand:
         """Since when each duty of this phase was tried."""
         self._since_s: float | None = None
         self._now_s = 0.0
-        self._reached = True
 
     def wish(self, limit: float, volts: float) -> Wish:
         """What gives the duty of now; nothing while the car is to come to rest."""
@@ -109,10 +111,10 @@ class DeadBand:
         if not seen.moves or self.phase not in TRIES:
             self._since_s = None
             return
-        self._reached = abs(seen.duties[self._index]) >= 0.9 * self.level
+        reached = abs(seen.duties[self._index]) >= 0.9 * self.level
         if moved:
             self._turned(SENSOR_LATE_S, "sensor")
-        elif self._reached:
+        elif reached:
             self._climb(seen.now_s)
         else:
             self._since_s = None
@@ -150,5 +152,5 @@ class DeadBand:
             self.found = {f"motors.{self._name}.dead_band": round(level, 3)}
 
     def figures(self) -> dict[str, Any]:
-        """The duty of now, whether the pins have it, and who said that it turned."""
-        return {"duty": self.level, "reached": self._reached, "by": self._by}
+        """Duty of now, and the observer of the last turn."""
+        return {"duty": self.level, "by": self._by}

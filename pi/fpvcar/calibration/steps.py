@@ -62,6 +62,30 @@ class Step(Protocol):
         """For the page, beside `phase` and `found`."""
 
 
+class Failed:
+    """Stands in for a step that raised an error: it moves nothing and finds nothing."""
+
+    def __init__(self, fault: Exception) -> None:
+        self.trial, self.found = dict[str, Value](), dict[str, Value]()
+        self.phase = "failed"
+        self._fault = f"{type(fault).__name__}: {fault}"
+
+    def wish(self, limit: float, volts: float) -> Wish:
+        """Neutral."""
+        return Wish()
+
+    def see(self, seen: Seen) -> None:
+        """Ignore the car."""
+
+    def say(self, word: str, figures: Sequence[float]) -> None:
+        """Raises Refused."""
+        raise Refused(f"the step failed ({self._fault}): go back and begin it again")
+
+    def figures(self) -> dict[str, Any]:
+        """Reason of the failure."""
+        return {"fault": self._fault}
+
+
 class Held:
     """For how long a motor has been driven, and for how long the car has stood."""
 

@@ -4,31 +4,66 @@ begin -> see ... say ... see -> keep   the step's finds lie over the profile
                              -> end    the car is as before
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fpvcar.calibration import floor, kept, still
+from fpvcar.calibration import floor, still, values
 from fpvcar.calibration.kept import Kept
 from fpvcar.calibration.motors import DeadBand, Direction
-from fpvcar.calibration.steps import Refused, Seen, Step, Wish
+from fpvcar.calibration.steps import Failed, Refused, Seen, Step, Wish
 from fpvcar.calibration.values import Value, fitting, known, over, with_new
-from fpvcar.config import DcMotor, Profile, ServoMotor
+from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 
+log = logging.getLogger("fpvcar.calibration")
 AWAY_S = 8.0
 """A page that does not ask for so long has gone: its step ends."""
 
 
 class Tuner:
     """`own` is the profile as it is written, `profile` the one with what is kept;
-    `apply` makes the car drive by another."""
+    `apply` makes the car drive by another. `doubts` names the motors whose direction is
+    in doubt, because a calibrated one was lost.
+    """
 
     def __init__(self, own: Profile, before: Kept) -> None:
-        self.own, self.kept = own, before
+        self.own = own
         self.apply: Callable[[Profile], None] = lambda profile: None
         self.step: Step | None = None
         self._kind = self._of = ""
         self._asked_s = 0.0
-        self.profile = self._applied = over(own, fitting(own, before.values))
+        self._lay_over(before)
+        self._applied = self.profile
+
+    def _lay_over(self, new: Kept) -> None:
+        self.kept = new
+        self.step = None
+        self._fitted = fitting(self.own, new.values)
+        self.profile = over(self.own, self._fitted.values)
+        motors = self.own.motors
+        lost = {*new.doubts, *values.in_doubt(motors, self._fitted)}
+        self.doubts = tuple(name for name in motors.names if name in lost)
+        self.faults = tuple(self._complaints())
+        for complaint in self.faults:
+            log.warning("%s", complaint)
+
+    def _complaints(self) -> Iterator[str]:
+        for key, reason in sorted(self._fitted.dropped.items()):
+            yield f"calibration: {key} is left out: {reason}"
+        if self.kept.damaged:
+            yield "calibration: its file was damaged; the profile's own values hold"
+        if self.doubts:
+            yield (
+                f"calibration: direction of {', '.join(self.doubts)} in doubt: the car "
+                "does not drive; calibrate “Which way”"
+            )
+
+    @property
+    def in_doubt(self) -> bool:
+        """True while the car must not drive: a motor's direction is in doubt, and the
+        step that finds it is not under way."""
+        finding = self.step is not None and self._kind == "direction"
+        return bool(self.doubts) and not (finding and self._of in self.doubts)
 
     # --- steps ---
 
@@ -65,13 +100,13 @@ class Tuner:
     def _made(self, kind: str, of: str) -> Step:
         profile = self.profile
         makers: dict[str, Callable[[], Step]] = {
-            "direction": lambda: Direction(profile.motors, of),
+            "direction": lambda: Direction(profile.motors, of, of in self.doubts),
             "dead_band": lambda: DeadBand(profile.motors, of),
             "ends": lambda: floor.Ends(profile),
             "straight": lambda: floor.Straight(profile),
             "speed": lambda: floor.Speed(profile),
             "distance": lambda: still.Distance(profile, of),
-            "battery": lambda: still.Pack(profile),
+            "battery": lambda: still.Pack(profile, self.own.battery),
         }
         return makers[kind]()
 
@@ -82,6 +117,12 @@ class Tuner:
         self.step.see(seen)
         if seen.now_s - self._asked_s > AWAY_S and not seen.moves:
             self.end()
+
+    def fail(self, fault: Exception) -> None:
+        """Replace a step that raised an error by one that says so and moves nothing."""
+        log.error("calibration step %s failed", self._kind, exc_info=fault)
+        self.step = Failed(fault)
+        self._tune()
 
     def say(self, word: str, figures: list[float]) -> None:
         """A person's word for the step. Raises Refused, ConfigError."""
@@ -127,26 +168,34 @@ class Tuner:
         self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
 
     def set(self, key: str, value: Value, utc_s: float) -> None:
-        """Keeps one value that a person says. Raises ConfigError."""
+        """Keep one value that a person typed. Raises ConfigError."""
+        if key.endswith(".offset_m") and isinstance(value, float):
+            if abs(value) > still.SURE_OFFSET_M:
+                raise ConfigError(
+                    f"{key} = {value:g}: expected at most {still.SURE_OFFSET_M:g} "
+                    "either way; a larger one takes two measurements, in its step"
+                )
         self._change(key, {key: value}, utc_s)
 
     def undo(self) -> None:
-        """Goes back to what held before the last change that holds."""
+        """Go back to the values before the current change, if they are known."""
         self._hold(self.kept.undone())
 
-    def _change(self, what: str, values: dict[str, Value], utc_s: float) -> None:
-        with_new(self.own, fitting(self.own, self.kept.values), values)
-        self._hold(self.kept.changed(what, values, utc_s))
+    def _change(self, what: str, new: dict[str, Value], utc_s: float) -> None:
+        holding = self._fitted.values
+        with_new(self.own, holding, new)
+        doubts = tuple(
+            name for name in self.doubts if f"motors.{name}.invert" not in new
+        )
+        self._hold(self.kept.changed(what, {**holding, **new}, utc_s, doubts))
 
     def _hold(self, new: Kept) -> None:
-        self.kept, self.step = new, None
-        self.profile = over(self.own, fitting(self.own, new.values))
+        self._lay_over(new)
         self._tune()
 
     def _tune(self) -> None:
         trial = self.step.trial if self.step is not None else {}
-        holding = fitting(self.own, self.kept.values)
-        tuned = with_new(self.own, holding, trial)
+        tuned = with_new(self.own, self._fitted.values, trial)
         if tuned != self._applied:  # else a word would make the guard forget
             self._applied = tuned
             self.apply(tuned)
@@ -167,5 +216,6 @@ class Tuner:
                 for one in self.kept.changes
             ],
             "limit": self.own.gate.limit,
-            "now": self.kept.now, "undoable": self.kept.now != kept.OWN,
+            "now": self.kept.now, "undoable": self.kept.undoable,
+            "faults": self.faults, "doubts": self.doubts,
         }  # fmt: skip

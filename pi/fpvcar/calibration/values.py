@@ -3,7 +3,6 @@
 A value is named as in the profile: "motors.drive.dead_band".
 """
 
-import logging
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -13,6 +12,7 @@ from msgspec import Meta
 from fpvcar.config import (
     ConfigError,
     DcMotor,
+    Motors,
     Profile,
     Section,
     ServoMotor,
@@ -21,7 +21,10 @@ from fpvcar.config import (
 
 Value = bool | float | tuple[float, ...]
 Values = Mapping[str, Value]
-log = logging.getLogger("fpvcar.calibration")
+MOST_OFFSET_M = 0.15
+"""Largest offset of a range sensor that calibration keeps: the guard would let the car
+touch an obstacle with more, as its default `stop_m` is as far."""
+GONE = "the profile has no such value any more"
 
 
 class Known(NamedTuple):
@@ -87,11 +90,27 @@ def over(profile: Profile, values: Values) -> Profile:
         if key not in allowed:
             raise ConfigError(f"{key}: calibration sets no such value of this car")
         *path, last = key.split(".")
+        if last == "offset_m" and not isinstance(value, tuple):
+            _refuse_offset(key, value, MOST_OFFSET_M)
         place: dict[str, Any] = raw
         for name in path:
             place = place[name]
         place[last] = value
-    return _narrowed(profile, profiles.parse(raw))
+    tuned = profiles.parse(raw)
+    if tuned.battery.empty_v != profile.battery.empty_v:
+        battery = msgspec.structs.replace(
+            tuned.battery, floor_v=profile.battery.lowest_v
+        )
+        tuned = msgspec.structs.replace(tuned, battery=battery)
+    return _narrowed(profile, tuned)
+
+
+def _refuse_offset(key: str, offset_m: float, most_m: float) -> None:
+    if abs(offset_m) > most_m:
+        raise ConfigError(
+            f"{key} = {offset_m:g}: expected at most {most_m:g} either way; a sensor "
+            "that is further off sees something else than the wall, or is broken"
+        )
 
 
 def _narrowed(own: Profile, tuned: Profile) -> Profile:
@@ -131,15 +150,53 @@ def differing(own: Profile, tuned: Profile) -> dict[str, Value]:
     return {key: one.value for key, one in known(tuned).items() if one != before[key]}
 
 
-def fitting(profile: Profile, values: Values) -> dict[str, Value]:
-    """Those of the values that this profile, changed since perhaps, still has."""
+class Fitted(NamedTuple):
+    """Calibrated values that fit a profile; those left out, each with its reason."""
+
+    values: dict[str, Value]
+    dropped: dict[str, str]
+
+
+def fitting(profile: Profile, values: Values) -> Fitted:
+    """Keep the values that fit this profile, which may have been edited since.
+
+    If they clash they are added one by one, again until no further one fits, because
+    voltages fit in one order only. A value that clashes is left out alone.
+    """
     allowed = known(profile)
-    found = {key: value for key, value in values.items() if key in allowed}
-    if gone := sorted(set(values) - set(found)):
-        log.warning("calibrated, but not in the profile any more: %s", ", ".join(gone))
+    dropped = {key: GONE for key in values if key not in allowed}
+    waiting = {key: values[key] for key in allowed if key in values}
+    held: dict[str, Value] = {}
     try:
-        over(profile, found)
-    except ConfigError as fault:
-        log.warning("the profile's own values hold: %s", fault)
-        return {}
-    return found
+        over(profile, waiting)
+        return Fitted(waiting, dropped)
+    except ConfigError:
+        pass
+    while waiting:
+        refused: dict[str, str] = {}
+        for key, value in waiting.items():
+            try:
+                over(profile, {**held, key: value})
+            except ConfigError as fault:
+                refused[key] = str(fault)
+            else:
+                held[key] = value
+        if len(refused) == len(waiting):
+            return Fitted(held, dropped | refused)
+        waiting = {key: waiting[key] for key in refused}
+    return Fitted(held, dropped)
+
+
+def in_doubt(motors: Motors, fitted: Fitted) -> tuple[str, ...]:
+    """Names of the motors whose calibrated direction was left out.
+
+    If the direction belonged to a motor that this car no longer has, every motor
+    without a calibrated direction is in doubt.
+    """
+    lost = {key.split(".")[1] for key in fitted.dropped if key.endswith(".invert")}
+    return tuple(
+        name
+        for name in motors.names
+        if name in lost
+        or (lost - {*motors.names} and f"motors.{name}.invert" not in fitted.values)
+    )

@@ -73,6 +73,8 @@ class Inputs(NamedTuple):
     ranges: Callable[[float], Sequence[Range]]
     weak: Callable[[float], bool] = lambda now_s: False
     """Is there under-voltage now, by the computer or by the battery's sensor?"""
+    in_doubt: Callable[[], bool] = lambda: False
+    """Is the direction of a motor in doubt, so that the car must not drive?"""
 
 
 class Control:
@@ -297,10 +299,15 @@ class Control:
         # only somebody who tries to drive then makes it a fault that latches.
         trying = self._wish is not None and not self._wish.neutral
         fault = self._fault if self._applied_once or trying else None
-        weak = self._inputs.weak(now_s)
-        limit = min(self.limit, WEAK_LIMIT) if weak else self.limit
+        if fault is None and self._inputs.in_doubt():
+            fault = Cause.DIRECTION
         age_s = self._inputs.picture_age_s(now_s)
-        return gate.World(age_s, fault, limit, self._free(now_s))
+        return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
+
+    def limit_now(self, now_s: float) -> float:
+        """Speed limit at present: lower while the supply is weak."""
+        weak = self._inputs.weak(now_s)
+        return min(self.limit, WEAK_LIMIT) if weak else self.limit
 
     def _free(self, now_s: float) -> Free:
         if self.guard_mode == "off":

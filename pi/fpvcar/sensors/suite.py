@@ -1,5 +1,9 @@
 """All sensors of the car, for page, metrics and recorder."""
 
+from collections.abc import Callable
+
+import msgspec
+
 from fpvcar import status
 from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
@@ -7,12 +11,17 @@ from fpvcar.sensors.ranges import Ranges
 
 
 class SensorSuite:
-    """Ranges, battery and the computer's health; each says how old it is."""
+    """Ranges, battery and the computer's health; each says how old it is.
+
+    `calibration()` returns the faults of the calibration, which count as health, too.
+    """
 
     def __init__(
-        self, ranges: Ranges, battery: BatterySensor, health: HealthThread
-    ) -> None:
+        self, ranges: Ranges, battery: BatterySensor, health: HealthThread,
+        calibration: Callable[[], tuple[str, ...]] = tuple,
+    ) -> None:  # fmt: skip
         self._ranges, self._battery, self._health = ranges, battery, health
+        self.calibration = calibration
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         """One entry a range sensor, in the profile's order."""
@@ -23,8 +32,12 @@ class SensorSuite:
         return self._battery.status(now_s)
 
     def health(self, now_s: float) -> status.Health:
-        """The computer in the car."""
-        return self._health.status(now_s)
+        """Health of the computer in the car, with the calibration's faults."""
+        health = self._health.status(now_s)
+        faults = self.calibration()
+        if not faults:
+            return health
+        return msgspec.structs.replace(health, faults=(*health.faults, *faults))
 
     def attend(self, here: bool) -> None:
         """Somebody is here, or nobody: then sensors are read twice a second only."""

@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,12 +14,17 @@ from fpvcar.calibration.kept import CHANGES_MOST, OWN, Change, Kept
 from fpvcar.calibration.servo import OwnServo, retold
 from fpvcar.calibration.steps import Refused, Seen
 from fpvcar.calibration.tuner import AWAY_S, Tuner
-from fpvcar.calibration.values import Value, fitting, known, over, with_new
+from fpvcar.calibration.values import GONE, Value, fitting, known, over, with_new
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
+from fpvcar.devices.pins import PinsFault
+from fpvcar.drive import mixing
+from fpvcar.wheels.core import Wheels
+from fpvcar.wire.wheels import Setpoint, WheelsReason, pack_setpoint
 from tests.rigs.profiles import profile_of
 
 BENCH, SERVO = profile_of("bench"), profile_of("mx1508-servo")
 DEAD = "motors.drive.dead_band"
+MOTORS = BENCH.motors.names
 
 
 def test_values_lie_over_the_profile_within_its_bounds() -> None:
@@ -63,6 +69,18 @@ def test_a_key_replaces_its_own_line_only() -> None:
     assert with_key(toml, "a.b", "3") == "[a]\nb = 3  # one\n\n[c]\nb = 2\n"
     assert with_key(toml, "c.d", "4") == "[a]\nb = 1  # one\n\n[c]\nd = 4\nb = 2\n"
     assert with_key(toml, "x.b", "5") == f"{toml}\n[x]\nb = 5\n"
+
+
+def test_typed_offsets_end_at_5_cm_and_measured_ones_at_15_cm() -> None:
+    key = "sensors.tof.front.offset_m"
+    tuner = Tuner(BENCH, Kept())
+    for value in (0.343, -0.06):
+        with pytest.raises(ConfigError, match="takes two measurements"):
+            tuner.set(key, value, 1.0)
+    tuner.set(key, -0.05, 1.0)
+    assert over(BENCH, {key: 0.15}).sensors.tof["front"].offset_m == 0.15
+    with pytest.raises(ConfigError, match="expected at most 0.15 either way"):
+        over(BENCH, {key: -0.151})
 
 
 def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
@@ -110,42 +128,169 @@ def test_each_step_can_be_undone_and_stays_in_the_list() -> None:
     assert back.values == {DEAD: 0.1} and len(back.changes) == 2
     assert back.undone().values == {} and back.undone().undone().now == OWN
     again = back.changed("three", {"guard.top_mps": 2.0}, 3.0)
-    assert again.values == {DEAD: 0.1, "guard.top_mps": 2.0}
+    assert again.values == {"guard.top_mps": 2.0}
     assert again.undone().values == {DEAD: 0.1}
     assert [one.what for one in again.changes] == ["one", "two", "three"]
+
+
+def test_undo_after_101_changes_stops_at_the_oldest_change_that_is_known() -> None:
+    invert = {"motors.drive.invert": True}
+    history = Kept().changed("direction drive", invert, 0.0)
+    for number in range(1, CHANGES_MOST + 1):
+        value = {**invert, DEAD: number / 1000}
+        history = history.changed(str(number), value, float(number))
+    assert len(history.changes) == CHANGES_MOST and history.undoable
+    for number in range(CHANGES_MOST, 1, -1):
+        assert history.values[DEAD] == number / 1000
+        history = history.undone()
+    assert history.values == {**invert, DEAD: 0.001} and not history.undoable
+    assert history.undone() == history
+    again = history.changed("new", {DEAD: 0.5}, 999.0)
+    assert again.undone().values == {DEAD: 0.5}, "its change before was dropped"
+
+
+def test_undone_branches_keep_their_change_before_when_the_list_is_cut() -> None:
+    history = Kept().changed("one", {DEAD: 0.1}, 1.0).undone()
     for number in range(CHANGES_MOST):
-        again = again.changed(str(number), {DEAD: number / 1000}, 4.0 + number)
-    assert len(again.changes) == CHANGES_MOST
-    for _ in range(CHANGES_MOST):
-        again = again.undone()
-    assert again.now == OWN
+        history = history.changed(str(number), {DEAD: number / 1000}, 2.0).undone()
+        assert history == Kept(history.changes, OWN), "each began at the profile's own"
 
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / kept.FILE
-    assert kept.load(path) == Kept()
+    assert kept.load(path, MOTORS) == Kept()
     here = Kept().changed("battery", {"battery.curve": (0.0, 1.0), DEAD: 0.2}, 5.0)
-    here = here.changed("direction", {"motors.drive.invert": True}, 6.0)
+    here = here.changed("direction", {"motors.drive.invert": True}, 6.0, ("steer",))
     kept.write(path, here)
-    assert kept.load(path) == here
-    assert fitting(BENCH, kept.load(path).values)["motors.drive.invert"] is True
+    assert kept.load(path, MOTORS) == here and here.doubts == ("steer",)
+    assert fitting(BENCH, here.values).values["motors.drive.invert"] is True
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", '{"now": 3}', '{"now": 0, "changes": [{"utc_s": 1, "what": "", '
              '"values": {}, "before": 0}]}', '{"other": 1}'],
 )  # fmt: skip
-def test_a_damaged_file_leaves_the_profile_as_it_is(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_leaves_every_direction_in_doubt(
+    tmp_path: Path, text: str
+) -> None:
     path = tmp_path / kept.FILE
     path.write_text(text)
-    assert kept.load(path) == Kept()
+    read = kept.load(path, MOTORS)
+    assert read.values == {} and read.doubts == MOTORS and not read.undoable
+    assert read.changes[0].utc_s == pytest.approx(path.stat().st_mtime)
+    tuner = Tuner(BENCH, read)
+    assert tuner.in_doubt and tuner.profile == BENCH
+    assert "file was damaged" in tuner.faults[0]
+    tuner.set("motors.drive.invert", True, 1.0)
+    assert list(tuner.doubts) == ["steer"] and tuner.in_doubt
+    tuner.set(DEAD, 0.2, 2.0)
+    kept.write(path, tuner.kept)
+    again = Tuner(BENCH, kept.load(path, MOTORS))
+    assert list(again.doubts) == ["steer"], "another value settles no direction"
+    again.set("motors.steer.invert", False, 3.0)
+    assert not again.doubts and not again.in_doubt and again.faults == ()
+    again.undo()
+    assert list(again.doubts) == ["steer"]
 
 
-def test_a_changed_profile_takes_what_still_fits() -> None:
-    assert fitting(BENCH, {DEAD: 0.2, "motors.left.dead_band": 0.1}) == {DEAD: 0.2}
-    assert fitting(BENCH, {DEAD: 2.0}) == {}
+def test_a_file_that_cannot_be_read_leaves_every_direction_in_doubt(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "file" / kept.FILE
+    path.parent.write_text("no folder")
+    assert kept.load(path, MOTORS).doubts == MOTORS
+
+
+def test_fitting_drops_values_that_a_profile_has_no_more() -> None:
+    fitted = fitting(BENCH, {DEAD: 0.2, "motors.left.dead_band": 0.1})
+    assert fitted == ({DEAD: 0.2}, {"motors.left.dead_band": GONE})
     before = Kept((Change(1.0, "x", {"motors.left.trim": 0.1}),), 0)
-    assert Tuner(BENCH, before).profile == BENCH
+    tuner = Tuner(BENCH, before)
+    assert tuner.profile == BENCH and not tuner.in_doubt
+    assert tuner.faults == (f"calibration: motors.left.trim is left out: {GONE}",)
+
+
+def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None:
+    """One line of car.toml was edited after these values had been calibrated."""
+    values: dict[str, Value] = {
+        "motors.drive.invert": True, DEAD: 0.2, "battery.full_v": 8.0,
+        "guard.top_mps": 2.0,
+    }  # fmt: skip
+    edited = profile_of("bench", "battery.nominal_v = 8.2")
+    fitted = fitting(edited, values)
+    assert set(fitted.dropped) == {"battery.full_v"}
+    assert "battery.nominal_v = 8.2: expected" in fitted.dropped["battery.full_v"]
+    assert fitted.values == {k: v for k, v in values.items() if k != "battery.full_v"}
+    tuner = Tuner(edited, Kept((Change(1.0, "x", values),), 0))
+    assert tuner.profile.motors.pair[0].invert and not tuner.in_doubt
+    assert tuner.as_json()["faults"] == tuner.faults and len(tuner.faults) == 1
+
+
+@pytest.mark.parametrize(
+    ("full_v", "nominal_v", "empty_v"), [(12.6, 11.1, 9.9), (4.2, 3.7, 3.1)]
+)
+def test_fitting_adds_voltages_in_the_order_in_which_they_fit(
+    full_v: float, nominal_v: float, empty_v: float
+) -> None:
+    """Each alone clashes with the profile's others; a fourth value clashes for good."""
+    volts: dict[str, Value] = {
+        "battery.full_v": full_v, "battery.nominal_v": nominal_v,
+        "battery.empty_v": empty_v,
+    }  # fmt: skip
+    fitted = fitting(BENCH, {**volts, DEAD: 2.0})
+    assert fitted.values == volts and set(fitted.dropped) == {DEAD}
+
+
+def test_a_direction_that_is_dropped_puts_its_motor_in_doubt() -> None:
+    tuner = Tuner(BENCH, Kept((Change(1.0, "x", {"motors.drive.invert": 0.5}),), 0))
+    assert list(tuner.doubts) == ["drive"] and tuner.in_doubt
+    assert "direction of drive in doubt" in tuner.faults[-1]
+    tuner.begin("direction", "steer", 1.0)
+    assert tuner.in_doubt, "this step finds another motor's"
+    tuner.begin("direction", "drive", 2.0)
+    assert not tuner.in_doubt, "the step that finds it may drive"
+    tuner.see(Seen(2.1, 0.2, 0.0, (0.2, 0.0)))
+    tuner.see(Seen(2.2, 0.0, 0.0, (0.0, 0.0)))
+    tuner.say("forward", [])
+    asked = tuner.asked(1.0, 7.5, 2.3)
+    assert asked is not None and asked["phase"] == "settled"
+    tuner.keep(3.0)
+    assert tuner.kept.values == {"motors.drive.invert": False}
+    assert not tuner.doubts and not tuner.in_doubt
+    tuner.undo()
+    assert tuner.in_doubt
+    tuner.begin("direction", "drive", 4.0)
+    tuner.end()
+    assert tuner.in_doubt, "a step that ended keeps nothing"
+
+
+def test_a_direction_of_a_motor_that_is_gone_puts_all_others_in_doubt() -> None:
+    before = Kept((Change(1.0, "x", {"motors.drive.invert": True}),), 0)
+    tuner = Tuner(profile_of("differential"), before)
+    assert list(tuner.doubts) == ["left", "right"]
+    tuner.set("motors.left.invert", False, 2.0)
+    assert list(tuner.doubts) == ["right"]
+    tuner.set("motors.right.invert", True, 3.0)
+    assert not tuner.in_doubt and tuner.faults == ()
+
+
+def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
+    """`wheels` knows the profile alone: `run` may send nothing above its limits."""
+    for values in (
+        {"battery.empty_v": 3.2}, {"battery.empty_v": 3.2, "battery.nominal_v": 4.0},
+        {"battery.empty_v": 7.0},
+    ):  # fmt: skip
+        tuned = over(BENCH, values)
+        assert tuned.battery.empty_v == values["battery.empty_v"], "for the page"
+        wheels = Wheels(BENCH, connect=Mock(side_effect=PinsFault), alarm=Mock())
+        for measured_v in (None, 0.1, 3.5, 6.0, 6.2, 7.0, 8.4):
+            supply_v = mixing.supply_v(measured_v, tuned.battery)
+            duties, _ = mixing.mix(
+                1.0, 1.0, tuned.motors, supply_v, mixing.Slew(1.0, 1.0), 1.0
+            )
+            packet = pack_setpoint(Setpoint(1, 10**8, duties))
+            answers = wheels.lease.take([packet], 0).answers
+            assert [one.reason for one in answers] == [WheelsReason.ZERO_FIRST]
 
 
 class Applied:

@@ -288,6 +288,27 @@ def test_lost_pins_and_lost_wheels_hold_until_go_on() -> None:
         rig.drive_off()
 
 
+def test_control_with_a_motor_in_doubt_holds_the_car_until_it_is_settled() -> None:
+    rig = Rig()
+    rig.drive_off()
+    rig.in_doubt = True
+    rig.tick()
+    assert not rig.moving and rig.cause is Cause.DIRECTION
+    rig.control.resume(grown_up=True)
+    rig.wish(0.0)
+    rig.wish(1.0)
+    assert not rig.moving and rig.cause is Cause.DIRECTION, "still in doubt"
+    rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
+    rig.control.resume(grown_up=True)
+    assert str(rig.cause) == "pins", "a fault of the pins is said first"
+    rig.answer(Status.APPLIED)
+    rig.in_doubt = False
+    rig.tick()
+    assert not rig.moving
+    rig.control.resume(grown_up=False)
+    rig.drive_off()
+
+
 def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
     rig = Rig()
     fresh = Control(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -15,7 +15,6 @@ from hypothesis import strategies as some
 from prometheus_client.parser import text_string_to_metric_families
 
 from fpvcar import status
-from fpvcar.drive.gate import Cause, Reason
 from fpvcar.server.exposition import CONTENT_TYPE, Metric, counter, exposition, gauge
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recorder import NoRecorder
@@ -38,6 +37,7 @@ class Senses(FakeSenses):
         self.cell: status.Battery | None = status.Battery(7.4, 0.5, 0.6, False, 0.04)
         self.computer = status.Health()
         self.kept = status.Card()
+        self.calibrated: tuple[str, ...] = ()
 
     def ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return self.seen
@@ -50,6 +50,9 @@ class Senses(FakeSenses):
 
     def health(self, now_s: float) -> status.Health:
         return self.computer
+
+    def calibration(self) -> tuple[str, ...]:
+        return self.calibrated
 
     def readings(self) -> dict[str, int]:
         return {"front": 31, "battery": 12}
@@ -147,16 +150,6 @@ def test_stops_are_counted_by_cause() -> None:
     assert one(found, "held") == 1
 
 
-def test_each_cause_and_reason_is_zero_from_the_start() -> None:
-    found = Car().read()
-    causes = {dict(labels)["cause"] for labels in found["fpvcar_stops_total"]}
-    assert causes == set(Cause) - {Cause.HANDOVER}
-    reasons = {dict(labels)["reason"] for labels in found["fpvcar_gate_reasons_total"]}
-    assert reasons == set(get_args(Reason))
-    assert set(found["fpvcar_stops_total"].values()) == {0.0}
-    assert one(found, "video_bitrate_wanted_bits_per_second") > 0
-
-
 def test_viewers_that_leave_take_no_frames_with_them() -> None:
     car = Car()
     for count in range(3):
@@ -195,6 +188,15 @@ def test_nobody_is_named() -> None:
         assert secret not in text
 
 
+def test_health_names_the_faults_of_the_calibration() -> None:
+    car = Car()
+    words = "calibration: direction of drive in doubt: the car does not drive"
+    before = car.metrics.faults()
+    assert words not in before
+    car.senses.calibrated = (words,)
+    assert car.metrics.faults() == [*before, words]
+
+
 def test_figures_and_faults_of_the_recorder() -> None:
     car = Car()
     assert not any("recording" in name for name in car.read())
@@ -214,14 +216,6 @@ def test_figures_and_faults_of_the_recorder() -> None:
     assert car.metrics.faults() == [words]
     car.recorder.recording = status.Recording(False, "Read-only file system", 3.0)
     assert car.metrics.faults() == []
-
-
-def test_list_of_people_that_cannot_be_saved_is_a_fault() -> None:
-    car = Car()
-    assert car.metrics.faults() == []
-    car.house.devices.unsaved = "Read-only file system"
-    words = "the list of who may drive cannot be saved: Read-only file system"
-    assert car.metrics.faults() == [words]
 
 
 # --- the format ---

@@ -177,7 +177,7 @@ test('what stopped and what to do is whole in every language', async () => {
   const by = {driving: true, byUs: false, mayGoOn: false, silenceMs: 250};
   /** @type {any[]} */
   const situations = [
-    ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'new'].flatMap(
+    ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'new'].flatMap(
       (cause) => ['', 'Ann'].map((name) => ({kind: 'stopped', ...by, stop: {cause, clears: 'neutral', by: name}}))),
     {kind: 'lost', driving: true, stopWaits: false}, {kind: 'lost', driving: false, stopWaits: true},
     {kind: 'late', ms: 320}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'lost: x'},

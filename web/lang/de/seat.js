@@ -16,6 +16,7 @@ export default say({
     wheels_lost: 'Der Teil, der die Räder antreibt, antwortet nicht.',
     wheels_stopped: 'Die Räder haben von selbst angehalten{why}.',
     pins: 'Was die Motoren schaltet, antwortet nicht: Sie sind aus.',
+    direction: 'Die Richtung eines Motors ist unsicher: Seine Kalibrierung ging verloren. Ein Erwachsener muss „Drehrichtung“ kalibrieren.',
   },
   youStopped: 'Du hast STOP gedrückt.',
   next: {
@@ -93,7 +94,6 @@ export default say({
   gamepadGone: 'Gamepad abgezogen: Das Auto wurde losgelassen.',
   nextStep: 'Nächster Schritt: {step}.',
   menuLate: 'Das Menü ist noch nicht angekommen; es öffnet sich, sobald es da ist.',
-  menuBroken: 'Das Menü hat einen Fehler: Lade diese Seite neu.',
   closed: 'Das Auto hat die Verbindung beendet: {reason}.',
 
   pictureUnit: 'Bild',

@@ -16,6 +16,7 @@ export default say({
     wheels_lost: 'The part that turns the wheels does not answer.',
     wheels_stopped: 'The wheels stopped by themselves{why}.',
     pins: 'What switches the motors does not answer: they are off.',
+    direction: 'The direction of a motor is in doubt: its calibration was lost. A grown-up has to calibrate “Which way”.',
   },
   youStopped: 'You pushed STOP.',
   next: {
@@ -92,7 +93,6 @@ export default say({
   gamepadGone: 'Gamepad unplugged: the car was let go.',
   nextStep: 'Next: {step}.',
   menuLate: 'The menu has not come over the link yet; it opens as soon as it is here.',
-  menuBroken: 'The menu has a fault: load this page again.',
   closed: 'The car closed the link: {reason}.',
 
   pictureUnit: 'picture',

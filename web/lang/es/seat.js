@@ -16,6 +16,7 @@ export default say({
     wheels_lost: 'La parte que mueve las ruedas no responde.',
     wheels_stopped: 'Las ruedas se pararon solas{why}.',
     pins: 'Lo que enciende los motores no responde: están apagados.',
+    direction: 'El sentido de un motor es dudoso: su calibración se perdió. Un adulto tiene que calibrar «En qué sentido».',
   },
   youStopped: 'Pulsaste STOP.',
   next: {
@@ -93,7 +94,6 @@ export default say({
   gamepadGone: 'Mando desconectado: se soltó el coche.',
   nextStep: 'Siguiente paso: {step}.',
   menuLate: 'El menú aún no ha llegado; se abrirá en cuanto llegue.',
-  menuBroken: 'El menú tiene un fallo: vuelve a cargar esta página.',
   closed: 'El coche cerró la conexión: {reason}.',
 
   pictureUnit: 'imagen',

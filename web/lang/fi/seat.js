@@ -16,6 +16,7 @@ export default say({
     wheels_lost: 'Pyöriä pyörittävä osa ei vastaa.',
     wheels_stopped: 'Pyörät pysähtyivät itsestään{why}.',
     pins: 'Moottorien ohjaus ei vastaa: moottorit ovat pois päältä.',
+    direction: 'Moottorin suunta on epävarma: sen kalibrointi katosi. Aikuisen pitää kalibroida ”Pyörimissuunta”.',
   },
   youStopped: 'Painoit SEIS.',
   next: {
@@ -92,7 +93,6 @@ export default say({
   gamepadGone: 'Peliohjain irrotettiin: auto päästettiin irti.',
   nextStep: 'Seuraavaksi: {step}.',
   menuLate: 'Valikko ei ole vielä tullut; se avautuu heti, kun se on täällä.',
-  menuBroken: 'Valikossa on vika: lataa tämä sivu uudelleen.',
   closed: 'Auto sulki yhteyden: {reason}.',
 
   pictureUnit: 'kuva',

@@ -16,6 +16,7 @@ export default say({
     wheels_lost: 'La partie qui fait tourner les roues ne répond pas.',
     wheels_stopped: 'Les roues se sont arrêtées d’elles-mêmes{why}.',
     pins: 'Ce qui commande les moteurs ne répond pas : ils sont coupés.',
+    direction: 'Le sens d’un moteur est incertain : sa calibration est perdue. Un adulte doit calibrer « Dans quel sens ».',
   },
   youStopped: 'Vous avez appuyé sur STOP.',
   next: {
@@ -93,7 +94,6 @@ export default say({
   gamepadGone: 'Manette débranchée : la voiture a été lâchée.',
   nextStep: 'Ensuite : {step}.',
   menuLate: 'Le menu n’est pas encore arrivé ; il s’ouvrira dès qu’il sera là.',
-  menuBroken: 'Le menu a un défaut : recharge cette page.',
   closed: 'La voiture a fermé la liaison : {reason}.',
 
   pictureUnit: 'image',

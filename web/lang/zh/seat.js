@@ -16,6 +16,7 @@ export default say({
     wheels_lost: '驱动车轮的部分没有应答。',
     wheels_stopped: '车轮自己停了{why}。',
     pins: '控制电机的部分没有应答：电机已关。',
+    direction: '有个电机的方向不确定：它的校准丢失了。要由大人校准“转动方向”。',
   },
   youStopped: '你按了“停”。',
   next: {
@@ -90,7 +91,6 @@ export default say({
   gamepadGone: '手柄已拔出：小车已松开。',
   nextStep: '下一步：{step}。',
   menuLate: '菜单还没传到，一到就会打开。',
-  menuBroken: '菜单出错了：请重新加载本页。',
   closed: '小车关闭了连接：{reason}。',
 
   pictureUnit: '画面',
