@@ -7,13 +7,18 @@ from typing import Any
 
 from fpvcar.calibration.estimates import good
 from fpvcar.calibration.steps import Refused, Seen, Wish
-from fpvcar.calibration.values import Value
-from fpvcar.config import Profile
+from fpvcar.calibration.values import MOST_OFFSET_M, Value
+from fpvcar.config import Battery, Profile
 
 LAST = 30
 """Readings that a distance, or a voltage, is the median of."""
 TAPE_M = (0.1, 1.9)
-MOST_OFFSET_M = 0.5
+SURE_OFFSET_M = 0.05
+"""A larger offset needs a second measurement: added to each range, a wrong one lets the
+car touch an obstacle before the guard stops it."""
+APART_M, AGREE_M = 0.2, 0.02
+"""The second measurement is at least so far from the first one; the two offsets differ
+by no more than AGREE_M."""
 CURVES = {
     # open-circuit voltage of a lithium cell, 3.1 V to 4.2 V; of a NiMH, 1.0 V to 1.4 V
     "line": (0.0, 1.0),
@@ -21,6 +26,9 @@ CURVES = {
     "nimh": (0.0, 0.02, 0.05, 0.1, 0.25, 0.6, 0.85, 0.95, 1.0),
 }
 """How full a pack is at even steps of voltage from empty to full."""
+CELL_V = {"lithium": {"full": 4.2, "empty": 3.1}, "nimh": {"full": 1.4, "empty": 1.0}}
+OFF_SHARE = 0.03
+"""A full or empty pack whose voltage is further from its chemistry's is asked for."""
 
 
 class Distance:
@@ -39,20 +47,22 @@ class Distance:
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
         self.phase = "looks"
         self._seen: deque[float] = deque(maxlen=LAST)
+        self._first: tuple[float, float] | None = None
+        """Tape and offset, in m, of a first measurement that needs a second one."""
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """It stands."""
+        """Neutral."""
         return Wish()
 
     def see(self, seen: Seen) -> None:
-        """Takes the readings of the sensor."""
+        """Take the readings of the sensor."""
         for one in seen.ranges:
             if one.name == self._name and good(one) and one.range_m is not None:
                 self._seen.append(one.range_m)
                 self.phase = "asks" if self.phase == "looks" else self.phase
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """tape: so many metres it is."""
+        """tape: distance from the sensor to the wall in m."""
         if word != "tape" or len(figures) != 1:
             raise Refused(f'"{word[:20]}" refused: expected tape and metres')
         low, high = TAPE_M
@@ -61,56 +71,108 @@ class Distance:
         if not self._seen:
             raise Refused("the sensor sees nothing: put a wall before it")
         offset_m = self._offset_m + figures[0] - statistics.median(self._seen)
+        self.found = {}
         if abs(offset_m) > MOST_OFFSET_M:
+            self._first, self.phase = None, "asks"
             raise Refused(
                 f"an offset of {offset_m:.2f} m refused: expected at most "
                 f"{MOST_OFFSET_M:g}; does it see the wall that you measure to?"
             )
+        if abs(offset_m) > SURE_OFFSET_M and not self._agrees(figures[0], offset_m):
+            self._first, self.phase = (figures[0], offset_m), "again"
+            self._seen.clear()
+            return
         self.found, self.phase = {self._key: round(offset_m, 3)}, "done"
 
+    def _agrees(self, tape_m: float, offset_m: float) -> bool:
+        """Does the first measurement, at another distance, give the same offset?"""
+        if self._first is None:
+            return False
+        first_tape_m, first_offset_m = self._first
+        if abs(tape_m - first_tape_m) < APART_M:
+            raise Refused(
+                f"{tape_m:g} m refused: expected at least {APART_M:g} m nearer or "
+                f"further than the {first_tape_m:g} m before; move the car or the wall"
+            )
+        return abs(offset_m - first_offset_m) <= AGREE_M
+
     def figures(self) -> dict[str, Any]:
-        """What it measures."""
-        seen = self._seen
-        return {"range_m": round(statistics.median(seen), 3) if seen else None}
+        """Measured distance, and the offset that needs a second measurement."""
+        seen, first = self._seen, self._first
+        return {
+            "range_m": round(statistics.median(seen), 3) if seen else None,
+            "offset_m": round(first[1], 3) if first and not self.found else None,
+        }
 
 
 class Pack:
-    """Takes the pack's voltage of now as full or empty, and how it falls between."""
+    """Takes the pack's voltage of now as full or empty, and how it falls between.
 
-    def __init__(self, profile: Profile) -> None:
+    `own` is the battery of the profile, which tells how many cells the pack has.
+    """
+
+    def __init__(self, profile: Profile, own: Battery) -> None:
         if profile.battery.address is None:
             raise Refused("battery refused: nothing measures it (battery.address)")
-        self._battery = profile.battery
+        self._battery, self._own = profile.battery, own
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
         self.phase = "looks"
         self._seen: deque[float] = deque(maxlen=LAST)
+        self._asked: tuple[str, float] | None = None
+        """Word and voltage that a person is asked to confirm."""
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """It stands."""
+        """Neutral."""
         return Wish()
 
     def see(self, seen: Seen) -> None:
-        """Takes the voltage, while nothing is driven."""
+        """Take the voltage while nothing is driven."""
         if seen.volts is not None and not seen.moves:
             self._seen.append(seen.volts)
             self.phase = "asks" if self.phase == "looks" else self.phase
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """full, empty: it is so now; line, lithium, nimh: the pack's kind."""
+        """full, empty: so it is now; line, lithium, nimh: the pack's kind; sure,
+        unsure: answer to a voltage that is far from the chemistry's."""
+        asked, self._asked = self._asked, None
         if word in CURVES:
             self.found["battery.curve"] = CURVES[word]
+        elif word in ("sure", "unsure") and asked is not None:
+            if word == "unsure":
+                self.phase = "done" if self.found else "asks"
+                return
+            self._keep(*asked)
         elif word not in ("full", "empty"):
+            self._asked = asked
             expected = ", ".join(("full", "empty", *CURVES))
             raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
         elif not self._seen:
             raise Refused("nothing measures the battery yet: look again")
         else:
-            self.found[f"battery.{word}_v"] = round(statistics.median(self._seen), 2)
-            self._between()
+            volts, expected_v = statistics.median(self._seen), self._expected_v(word)
+            if abs(volts - expected_v) > OFF_SHARE * expected_v:
+                self._asked, self.phase = (word, volts), f"odd_{word}"
+                return
+            self._keep(word, volts)
         self.phase = "done"
 
+    def _keep(self, word: str, volts: float) -> None:
+        self.found[f"battery.{word}_v"] = round(volts, 2)
+        self._between()
+
+    def _expected_v(self, word: str) -> float:
+        """Voltage of a full or an empty pack of this chemistry; of an unknown one, as
+        the profile has it."""
+        own_v = self._own.full_v if word == "full" else self._own.empty_v
+        curve = self.found.get("battery.curve", self._battery.curve)
+        kind = next((name for name, shares in CURVES.items() if shares == curve), "")
+        if kind not in CELL_V:
+            return own_v
+        cells = max(1, round(self._own.full_v / CELL_V[kind]["full"]))
+        return cells * CELL_V[kind][word]
+
     def _between(self) -> None:
-        """What motors are reckoned with has to lie between full and empty."""
+        """Keep the nominal voltage between empty and full."""
         full = self.found.get("battery.full_v", self._battery.full_v)
         empty = self.found.get("battery.empty_v", self._battery.empty_v)
         assert isinstance(full, float) and isinstance(empty, float)
@@ -118,6 +180,9 @@ class Pack:
             self.found["battery.nominal_v"] = round((full + empty) / 2.0, 2)
 
     def figures(self) -> dict[str, Any]:
-        """What it measures."""
-        seen = self._seen
-        return {"volts": round(statistics.median(seen), 2) if seen else None}
+        """Measured voltage; if it is asked for, that of the chemistry."""
+        seen, asked = self._seen, self._asked
+        return {
+            "volts": round(statistics.median(seen), 2) if seen else None,
+            "expected_v": round(self._expected_v(asked[0]), 2) if asked else None,
+        }
