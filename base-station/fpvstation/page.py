@@ -26,7 +26,6 @@ from fpvcar.server.pages import (
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import RecordingRights
 from fpvstation.catalogue import Catalogue
-from fpvstation.chores import Chores
 from fpvstation.keep import Keeper
 from fpvstation.offices import Offices
 from fpvstation.standing import Standing
@@ -39,15 +38,10 @@ class Page:
     """The routes. Only this machine may ask, and who has said the password."""
 
     def __init__(
-        self,
-        catalogue: Catalogue,
-        keeper: Keeper,
-        offices: Offices,
-        chores: Chores,
+        self, catalogue: Catalogue, keeper: Keeper, offices: Offices,
         rights: RecordingRights | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._catalogue, self._keeper, self._offices = catalogue, keeper, offices
-        self._chores = chores
         self._rights = rights or RecordingRights()
         self._rights.locked = LOCKED
 
@@ -77,14 +71,10 @@ class Page:
         return Standing(
             held, list(self._keeper.states.values()), self._offices.states,
             *self._offices.alone(), self._catalogue.unread, self._catalogue.why_anew,
-            self._chores.states,
         )  # fmt: skip
 
     async def _health(self, _: web.Request) -> web.Response:
-        try:
-            faults = list((await self.standing()).faults(time.time()))
-        except OSError as fault:
-            faults = [str(fault)]
+        faults = list((await self.standing()).faults(time.time()))
         text = "".join(f"{one}\n" for one in faults) or "ok\n"
         return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
 

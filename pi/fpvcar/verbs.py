@@ -92,10 +92,11 @@ def camera(arguments: argparse.Namespace) -> int:
 
 
 def stop(arguments: argparse.Namespace) -> int:
-    """Stops the motors, whatever hangs."""
-    from fpvcar.commands import stop
+    """Lets go of the motors, whatever their daemon does."""
+    from fpvcar.devices import backends
 
-    return stop.run(arguments.profile, arguments.overrides, stop.runtimes())
+    profile = profiles.load(arguments.profile, arguments.overrides)
+    return backends.let_go(profile)
 
 
 def _refuse_missing(files: Sequence[Path]) -> None:
@@ -137,13 +138,7 @@ def export(arguments: argparse.Namespace) -> int:
     from fpvcar.recordings import export
 
     _refuse_missing(arguments.files)
-    return export.run(
-        arguments.kind,
-        arguments.out,
-        arguments.files,
-        arguments.force,
-        arguments.partial,
-    )
+    return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
 
 
 def log(arguments: argparse.Namespace) -> int:

@@ -5,11 +5,13 @@
  * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} Known
  * @typedef {{utc_s: number, what: string, values: Record<string, Value>, before: number}} Change
  * @typedef {{values: Known[], steps: {kind: string, of: string}[], changes: Change[],
- *   limit: number, now: number, undoable: boolean}} All
+ *   limit: number, now: number, undoable: boolean, faults: string[], doubts: string[]}} All
  * @typedef {{throttle: number, mps: number}} SpeedRun
  * @typedef {{way_m: number, aside_cm: number}} StraightRun
+ * @typedef {{cause: string, by: string}} HeldBack
  * @typedef {{kind: string, of: string, phase: string, wish: import('../lib/types.js').Wish,
- *   found: Record<string, Value>, duty?: number, reached?: boolean, by?: string,
+ *   found: Record<string, Value>, moves: boolean, held_back: HeldBack | null, fault?: string,
+ *   duty?: number, by?: string, offset_m?: number | null, expected_v?: number | null,
  *   words?: string[], runs?: (SpeedRun | StraightRun)[], setting?: number, side?: string,
  *   centre_us?: number, left_deg?: number, right_deg?: number, throttle?: number,
  *   shares?: Record<string, number>, range_m?: number | null, volts?: number | null}} Step

@@ -24,8 +24,9 @@ export class Calibration {
   /**
    * @param {HTMLElement} place
    * @param {{set: (wish: Wish) => void, releases: (() => void)[], take: () => void,
-   *   driving: () => boolean, visible: () => boolean, kept: () => void}} parts
-   *   `kept` is called when values have changed
+   *   driving: () => boolean, visible: () => boolean, kept: () => void,
+   *   stopSays: (back: import('./api.js').HeldBack) => string}} parts
+   *   `kept` is called when values have changed; `stopSays` has the words of a stop
    */
   constructor(place, parts) {
     this.place = place;
@@ -82,6 +83,7 @@ export class Calibration {
     const status = words(news || W.calibration.hint);
     status.setAttribute('role', 'status');
     status.dataset.testid = 'calibration-says';
+    const faults = all.faults.map((text) => words(text, 'fault'));
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
       return steps.length ? [make('h4', W.calibration.groups[group]), this.steps(steps, all)] : [];
@@ -97,7 +99,7 @@ export class Calibration {
       }), 'calibration-undo');
     undo.disabled = !all.undoable;
     const fields = all.values.map((one) => this.value(one));
-    this.place.replaceChildren(status, this.fault, ...groups, row([undo]),
+    this.place.replaceChildren(status, this.fault, ...faults, ...groups, row([undo]),
       fold(W.calibration.values, fields, 'calibration-values'),
       fold(W.calibration.history, [history(all)], 'calibration-history'), row([link]));
   }
@@ -148,7 +150,7 @@ export class Calibration {
     await this.tried(async () => {
       const step = await API.begin(kind, of);
       const view = new StepView(step, {
-        hold: this.hold, take: this.parts.take,
+        hold: this.hold, take: this.parts.take, stopSays: this.parts.stopSays,
         say: (word, figures) => this.tried(async () =>
           this.heard(view, await API.say(word, figures ?? []))),
         keep: () => {

@@ -14,17 +14,21 @@ const STILL = ['distance', 'battery'];
 const THROTTLES = [0.3, 0.6, 1, -0.3, -0.6];
 /** Phases in which a person's word is awaited; the others have none. @type {Record<string, string[]>} */
 const ASKS = {
-  direction: ['asks', 'right', 'turn_round'], dead_band: ['coarse', 'fine'],
-  straight: ['asks'], battery: ['asks', 'done'],
+  direction: ['asks', 'right', 'turn_round', 'settled'], dead_band: ['coarse', 'fine'],
+  ends: ['hold'], straight: ['asks'], speed: ['hold', 'drives', 'again', 'short', 'done'],
+  distance: ['looks', 'asks', 'again', 'done'], battery: ['asks', 'done'],
 };
+/** Phases of a battery whose voltage a person is asked to confirm. */
+const ODD = ['odd_full', 'odd_empty'];
 
 export class StepView {
   /**
    * @param {Step} step
    * @param {{say: Say, keep: () => void, back: () => void, hold: import('./hold.js').Hold,
-   *   take: () => void}} parts
+   *   take: () => void, stopSays: (back: import('./api.js').HeldBack) => string}} parts
    */
-  constructor(step, {say, keep, back, hold, take}) {
+  constructor(step, {say, keep, back, hold, take, stopSays}) {
+    this.stopSays = stopSays;
     this.kind = step.kind;
     this.element = make('div', '');
     this.element.className = 'calibration-step';
@@ -40,14 +44,21 @@ export class StepView {
     this.hold = push(W.calibration.hold, () => {}, 'calibration-hold');
     this.hold.className = 'hold';
     hold.listen(this.hold);
+    this.back = words('', 'now');
+    this.back.setAttribute('role', 'status');
+    this.back.dataset.testid = 'calibration-held-back';
+    this.step = step;
+    this.finger = false;
     this.take = row([words(W.calibration.takeFirst), push(W.take, take)], 'take');
     this.answers = this.answersOf(step, say);
+    this.confirm = row(['sure', 'unsure'].map((word) =>
+      push(STRINGS.answer(word), () => say(word), `say-${word}`)), 'row answers');
     this.runs = make('ul', '');
     this.found = words('', 'found');
     this.found.dataset.testid = 'calibration-found';
     this.keep = push(W.calibration.keep, keep, 'calibration-keep');
     this.keep.className = 'primary';
-    this.element.append(title, this.says, this.now, this.take, this.hold, this.answers, this.runs,
+    this.element.append(title, this.says, this.now, this.take, this.hold, this.back, this.answers, this.confirm, this.runs,
       this.found, this.fault, row([this.keep, push(W.calibration.back, back, 'calibration-back')]));
     this.title = title;
     this.update(step, true);
@@ -55,19 +66,29 @@ export class StepView {
 
   /** @param {boolean} held */
   held(held) {
-    setText(this.hold, held ? W.calibration.held : W.calibration.hold);
+    this.finger = held;
+    const {moves, held_back: back} = this.step;
+    const moving = moves ? W.calibration.held : W.calibration.heldStill;
+    setText(this.hold, held ? moving : W.calibration.hold);
     this.hold.classList.toggle('held', held);
+    const why = held && back ? STRINGS.heldBack(back, this.stopSays) : '';
+    setText(this.back, why);
+    show(this.back, why !== '');
   }
 
   /** @param {Step} step @param {boolean} driving is this page at the wheel? */
   update(step, driving) {
+    this.step = step;
+    this.held(this.finger);
     const still = STILL.includes(step.kind);
     const asks = ASKS[step.kind];
     setText(this.says, STRINGS.phase(step));
     setText(this.now, this.figures(step));
-    show(this.hold, !still && driving);
-    show(this.take, !still && !driving);
-    show(this.answers, !asks || asks.includes(step.phase));
+    const failed = step.phase === 'failed';
+    show(this.hold, !still && !failed && driving);
+    show(this.take, !still && !failed && !driving);
+    show(this.answers, asks?.includes(step.phase) ?? false);
+    show(this.confirm, ODD.includes(step.phase));
     const runs = (step.runs ?? []).map((run) => STRINGS.run(run));
     if (this.runs.dataset.words !== runs.join()) {
       this.runs.dataset.words = runs.join();

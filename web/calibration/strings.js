@@ -13,20 +13,27 @@ const when = dates({dateStyle: 'medium', timeStyle: 'short'});
 export const STRINGS = {
   stepTitle: (/** @type {string} */ kind, /** @type {string} */ name) =>
     fill(named(W.calibration.titles, kind) ?? kind, {part: part(name)}),
-  phase: (/** @type {Step} */ {kind, phase}) => {
+  phase: (/** @type {Step} */ {kind, phase, fault = '', offset_m: off, volts, expected_v: expected}) => {
+    if (phase === 'failed') return fill(W.calibration.failed, {fault});
     const phases = /** @type {Record<string, object>} */ (W.calibration.phases);
-    return named(phases[kind] ?? {}, phase) ?? phase;
+    return fill(named(phases[kind] ?? {}, phase) ?? phase, {
+      off: unit((off ?? 0) * 100, 'centimeter', 1), volts: number(volts ?? 0, 2), expected: number(expected ?? 0, 2),
+    });
   },
   when: (/** @type {number} */ utcS) => when(utcS * 1000),
   own: (/** @type {Value} */ value) => fill(W.calibration.own, {value: STRINGS.value(value)}),
   answer: (/** @type {string} */ word) => named(W.calibration.answers, word) ?? word,
   throttle: (/** @type {number} */ share) =>
     fill(share < 0 ? W.back : W.forward, {much: percent(Math.abs(share))}),
-  duty: (/** @type {Step} */ {duty = 0, reached, by}) => {
+  duty: (/** @type {Step} */ {duty = 0, by}) => {
     const who = by ? ` (${named(W.calibration.by, by) ?? W.calibration.by.you})` : '';
-    const held = reached === false ? ` ${W.calibration.heldBack}` : '';
-    return fill(W.calibration.duty, {duty: number(duty, 3), who}) + held;
+    return fill(W.calibration.duty, {duty: number(duty, 3), who});
   },
+  /**
+   * Cause that keeps the car from the step's wish; `stopSays` has the words of a stop.
+   * @param {import('./api.js').HeldBack} back @param {(back: import('./api.js').HeldBack) => string} stopSays
+   */
+  heldBack: (back, stopSays) => named(W.calibration.heldBack, back.cause) ?? stopSays(back),
   sees: (/** @type {number | null | undefined} */ m) => (m == null ? W.calibration.seesNothing
     : fill(W.calibration.sees, {metres: unit(m, 'meter', 3)})),
   volts: (/** @type {number | null | undefined} */ v) =>
@@ -64,6 +71,7 @@ export const STRINGS = {
   /** What a change was of: "dead_band drive", or the key of a value. @param {string} what */
   change: (what) => {
     const [kind = '', name = ''] = what.split(' ');
+    if (what === 'damaged') return W.calibration.damaged;
     return kind in W.calibration.titles ? STRINGS.stepTitle(kind, name) : STRINGS.name(what);
   },
 };

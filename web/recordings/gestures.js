@@ -6,8 +6,6 @@
  *   wheel         zoom; sideways: move        double push    show all
  */
 
-import {capture} from '../lib/dom.js';
-
 const DRAG_PX = 6;
 const DOUBLE_MS = 350;
 /** A page that scrolls under the pointer goes on scrolling. */
@@ -46,7 +44,7 @@ export class Gestures {
   /** @param {PointerEvent} event */
   down(event) {
     const field = fieldOf(event);
-    if (!field || event.button > 0 || !capture(field, event.pointerId)) return;
+    if (!field || event.button > 0) return;
     this.at.set(event.pointerId, event.clientX);
     if (this.at.size > 1) {
       if (this.began) this.began.pinched = true;
@@ -54,6 +52,7 @@ export class Gestures {
       return;
     }
     this.began = {field, x: event.clientX, dragged: false, pinched: false};
+    field.setPointerCapture(event.pointerId);
   }
 
   /** @param {PointerEvent} event */

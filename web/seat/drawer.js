@@ -20,7 +20,7 @@ import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
-import {STRINGS} from './strings.js';
+import {STRINGS, stopSays} from './strings.js';
 import {toast} from './toast.js';
 import {Unlock} from './unlock.js';
 import {Who} from './who.js';
@@ -34,13 +34,11 @@ const PRESETS_AGAIN_MS = 1000;
  * Loads words, style and markup. Throws TypeError if they do not arrive.
  * @param {number} tries
  */
-export const loadMarkup = async (tries) => (await Promise.all([
-  textOf('drawer.css'), textOf('drawer.html'),
-  import(`../lang/${LANGUAGE}/drawer.js${tries ? `?again=${tries}` : ''}`),
-])).slice(0, 2);
-
-/** Puts style and markup into the page. @param {string[]} texts */
-export function addMarkup([style, markup]) {
+export async function loadMarkup(tries) {
+  const [style, markup] = await Promise.all([
+    textOf('drawer.css'), textOf('drawer.html'),
+    import(`../lang/${LANGUAGE}/drawer.js${tries ? `?again=${tries}` : ''}`),
+  ]);
   const template = document.createElement('template');
   template.innerHTML = markup;
   fillStrings(template.content, W);
@@ -60,7 +58,7 @@ async function textOf(name) {
  * @typedef {import('./pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
  *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
  *   pictureMs: number | null, linkMs: number | null,
- *   grade: import('./types.js').LinkGrade}} Figures
+ *   grade: import('./state.js').LinkGrade}} Figures
  */
 
 export class Drawer {
@@ -157,7 +155,7 @@ export class Drawer {
     this.calibration ??= new Calibration(byId('calibration'), {
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
       driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),
-      kept: () => void this.loadPresets(),
+      kept: () => void this.loadPresets(), stopSays,
     });
     await this.calibration.open();
   }

@@ -57,7 +57,7 @@ const video = new Video({
 });
 const controls = new Controls({
   send: (message) => link.send(message),
-  nonce: () => link.seen.nonce,
+  seenUs: () => link.seenUs,
   late: () => page.lateMs !== null,
   driving: () => page.driving,
   changed: (wish) => hud.wish(wish),
@@ -66,10 +66,6 @@ const stop = () => {
   page.drawer?.panels.closeAll();
   page.stop();
   navigator.vibrate?.(60);
-};
-/** Esc closes the open panel; without one it stops the car. */
-const escape = () => {
-  if (!page.drawer?.panels.closeTop()) stop();
 };
 const lights = () => link.send({kind: 'lights'});
 const horn = (/** @type {boolean} */ on) => {
@@ -81,10 +77,7 @@ const code = () => {
 };
 const full = new FullScreen({
   // A watcher who puts the picture away by the button leaves the driver alone.
-  left: (byUs) => {
-    if (!byUs) escape();
-    else if (page.driving) stop();
-  },
+  left: (byUs) => (page.driving || !byUs ? stop() : undefined),
 });
 /** @param {import('../lib/types.js').Command} name */
 const command = (name) => {
@@ -95,7 +88,7 @@ const command = (name) => {
 };
 const keyboard = new Keyboard({
   set: (wish) => controls.set('keys', wish),
-  stop, escape, horn, command,
+  stop, horn, command,
   used: () => used('keys'),
 });
 const gamepads = new Gamepads({
@@ -134,11 +127,8 @@ const drawer = new LazyPart({
   load: async (tries) => {
     // Some browsers remember a module that did not load; by another name they ask anew.
     /** @type {typeof import('./drawer.js')} */
-    const part = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
-    return {...part, texts: await part.loadMarkup(tries)};
-  },
-  use: ({Drawer, addMarkup, texts}) => {
-    addMarkup(texts);
+    const {Drawer, loadMarkup} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    await loadMarkup(tries);
     page.drawer = new Drawer({
       named: () => link.rename(),
       limit: (throttle) => link.send({kind: 'limit', throttle}),
@@ -153,17 +143,13 @@ const drawer = new LazyPart({
     if (page.state) page.drawer.state(page.state);
   },
   late: () => toast(W.menuLate, 'warn'),
-  broken: () => toast(W.menuBroken, 'warn'),
 });
 
 /** Loads after the first screen, too. */
 const copies = new LazyPart({
   load: async (tries) => {
     /** @type {typeof import('./copies.js')} */
-    const part = await import(`./copies.js${tries ? `?again=${tries}` : ''}`);
-    return part;
-  },
-  use: ({Copies}) => {
+    const {Copies} = await import(`./copies.js${tries ? `?again=${tries}` : ''}`);
     link.copies = new Copies(link);
   },
   late: () => undefined,

@@ -2,7 +2,7 @@
 
 import {W, fill, number, percent, unit} from '../lang/words.js';
 
-/** @import {Situation} from './types.js' */
+/** @import {Situation} from './state.js' */
 
 export const STRINGS = {
   title: (/** @type {string} */ car) => fill(W.title, {car}),
@@ -58,6 +58,17 @@ function whatNext({stop, driving, mayGoOn}) {
   if (stop.clears === 'grown_up' && !mayGoOn) return W.next.grownUp;
   if (mayGoOn) return W.next.goOn;
   return driving ? W.next.letGo : W.next.driver;
+}
+
+/**
+ * Words of a stop for a grown-up at the wheel, and what to do.
+ * @param {{cause: string, by: string}} stop
+ */
+export function stopSays({cause, by}) {
+  const arms = ['silence', 'blind'].includes(cause);
+  const stop = {cause, by, clears: arms ? 'neutral' : 'resume'};
+  const it = {kind: /** @type {const} */ ('stopped'), stop, driving: true, byUs: false, mayGoOn: !arms, silenceMs: 250};
+  return `${whyStopped(it)} ${whatNext(it)}`;
 }
 
 /**

@@ -140,8 +140,4 @@ class MotorBoard(Protocol):
         """The dead man, armed."""
 
     def close(self) -> None:
-        """Switches all motors off, then removes the dead man and ends the connection.
-
-        The dead man stays where the pins do not answer: it switches them off. Never
-        raises; waits only for pins that have answered so far.
-        """
+        """Ends the connection; never raises, never waits."""

@@ -29,6 +29,7 @@ from fpvcar.calibration.values import Value, differing
 from fpvcar.config import Profile
 from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
+from fpvcar.drive.gate import Decision
 from fpvcar.server.answers import JSON, PRIVATE, quoted
 from fpvcar.server.recordings_rights import RecordingRights
 from fpvcar.server.state import Senses
@@ -37,6 +38,7 @@ BASE = "/api/calibration"
 SEE_S = 0.02
 WORDS_MOST = 8
 GROWN_UP = "Only a grown-up calibrates: enter the grown-ups' code."
+LIMITED = {"guarded": "guard", "limited": "blind_limit"}
 MOVES = "The car moves: let go of the button, then try again.\n"
 
 
@@ -87,7 +89,15 @@ class CalibrationApi:
         now_s = self._clock_s()
         battery = self._tuner.profile.battery
         volts = mixing.supply_v(self._volts(now_s), battery)
-        return _said(self._tuner.asked(self._control.limit, volts, now_s))
+        control = self._control
+        limit = control.limit_now(now_s)
+        step = self._tuner.asked(limit, volts, now_s)
+        if step is None:
+            return _said(None)
+        back = held_back(
+            control.decision, step["wish"]["throttle"], limit, limit < control.limit
+        )
+        return _said({**step, "moves": any(control.duties), "held_back": back})
 
     async def _written(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request, GROWN_UP)
@@ -178,9 +188,12 @@ class CalibrationApi:
     # --- what the step sees ---
 
     async def _watch(self) -> None:
-        """Shows the car to the step, while there is one."""
+        """Show the car to the step while there is one; a step that raises fails."""
         while self._tuner.step is not None:
-            self._tuner.see(self._seen())
+            try:
+                self._tuner.see(self._seen())
+            except Exception as fault:
+                self._tuner.fail(fault)
             await asyncio.sleep(SEE_S)
 
     def _seen(self) -> Seen:
@@ -211,6 +224,26 @@ def _refusals() -> Iterator[None]:
         yield
     except ValueError as fault:  # Refused, ConfigError
         raise web.HTTPBadRequest(text=f"{fault}\n") from None
+
+
+def held_back(
+    decision: Decision, throttle: float, limit: float, weak: bool
+) -> dict[str, str] | None:
+    """Cause that keeps the car from a step's wish for `throttle`; None if it follows.
+
+    A cause of the gate, with `by` as in its stop, or one of handover, guard,
+    blind_limit, and, for a wish above the speed limit, weak or limit.
+    """
+    hold, arm = decision.latches.hold, decision.latches.arm
+    if hold is not None:
+        return {"cause": hold.cause, "by": hold.by}
+    if arm is not None:
+        return {"cause": arm, "by": ""}
+    if decision.reason in LIMITED:
+        return {"cause": LIMITED[decision.reason], "by": ""}
+    if abs(throttle) >= 1.0 and limit < 1.0:
+        return {"cause": "weak" if weak else "limit", "by": ""}
+    return None
 
 
 def _said(what: object) -> web.Response:

@@ -22,7 +22,6 @@ from typing import NamedTuple, TypeVar
 
 from aiohttp import ETag, web
 
-from fpvcar.server.slots import Slot, Slots
 from fpvcar.units import MB
 
 PIECE_BYTES = 64 * 1024
@@ -33,6 +32,8 @@ STALLED_S = 20.0
 """How long a client may take nothing. A file that the ring removes keeps its place on
 the card while somebody reads it."""
 BUSY_S, BUSY_MOST_S = 0.001, 0.05
+AT_ONCE_MAX = 4
+"""Answers that are held whole at the same time."""
 T = TypeVar("T")
 
 
@@ -117,7 +118,7 @@ class Downloads:
         # One at a time: the car has other work.
         self._thread = ThreadPoolExecutor(1, "recordings")
         self._limit = RateLimit()
-        self._slots = Slots(clock_s)
+        self._room = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def in_thread(self, act: Callable[[], T]) -> T:
         """Does in the thread what may block. Raises what that raises."""
@@ -138,22 +139,14 @@ class Downloads:
     ) -> web.StreamResponse:  # fmt: skip
         """Sends an answer that `make` makes whole, in the thread. Raises what that
         raises."""
-        slot = Slot(partial(cut_off, request))
-        await self._slots.enter(slot)
-        try:
+        async with self._room:
             body = memoryview(await self.in_thread(make))
             response = web.StreamResponse(headers=headers)
             response.content_length = len(body)
             await response.prepare(request)
             if request.method != "HEAD":
                 for at in range(0, len(body), PIECE_BYTES):
-                    piece = body[at : at + PIECE_BYTES]
-                    await self._turn(len(piece))
-                    slot.blocked(self._clock_s())
-                    await self._write(request, response, piece)
-                    slot.written(self._clock_s())
-        finally:
-            self._slots.leave(slot)
+                    await self._send(request, response, body[at : at + PIECE_BYTES])
         await response.write_eof()
         return response
 
@@ -241,19 +234,9 @@ class Downloads:
         piece: bytes | memoryview,
     ) -> None:  # fmt: skip
         """Sends a piece, when it is its turn. Raises ConnectionError."""
-        await self._turn(len(piece))
-        await self._write(request, response, piece)
-
-    async def _turn(self, size: int) -> None:
-        """Waits until so many bytes may be sent: beside a driver all share a rate."""
         if self._driven():
-            wait_s = self._limit.wait_s(size, SHARED_BYTES_S, self._clock_s())
+            wait_s = self._limit.wait_s(len(piece), SHARED_BYTES_S, self._clock_s())
             await asyncio.sleep(wait_s)
-
-    async def _write(
-        self, request: web.Request, response: web.StreamResponse,
-        piece: bytes | memoryview,
-    ) -> None:  # fmt: skip
         try:
             async with asyncio.timeout(self._stalled_s):
                 await response.write(piece)

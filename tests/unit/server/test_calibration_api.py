@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -15,13 +16,15 @@ from fpvcar.calibration import kept
 from fpvcar.calibration.kept import Kept
 from fpvcar.calibration.tuner import Tuner
 from fpvcar.config import profiles
+from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
 from fpvcar.server.access import CodeCheck
-from fpvcar.server.calibration_api import BASE, CalibrationApi, apply_to
+from fpvcar.server.calibration_api import BASE, CalibrationApi, apply_to, held_back
 from fpvcar.server.devices import Devices
 from fpvcar.server.recordings_rights import CODE, DeviceRights
 from tests.rigs.hub import CODES, PROFILE, FakeSenses, House, server_of
 
 Client = TestClient[Any, Any]
+MOTORS = PROFILE.motors.names
 Act = Callable[[Client], Awaitable[None]]
 
 
@@ -31,7 +34,7 @@ class Rig:
     def __init__(self, tmp_path: Path) -> None:
         self.file, self.house = tmp_path / kept.FILE, House()
         self.profile: config.Profile = PROFILE
-        self.tuner = Tuner(PROFILE, kept.load(self.file))
+        self.tuner = Tuner(PROFILE, kept.load(self.file, MOTORS))
         self.tuner.apply = apply_to(self.house.control.tune, self._tune)
         devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), devices)
@@ -110,11 +113,30 @@ def test_a_step_goes_from_its_beginning_to_what_is_kept(rig: Rig) -> None:
         assert now["changes"][-1]["utc_s"] == 7.0 and now["undoable"]
         assert rig.profile.guard.top_mps == 1.2
         assert await (await client.get(f"{BASE}/step")).json() is None
-        assert kept.load(rig.file).values["guard.top_mps"] == 1.2
+        assert kept.load(rig.file, MOTORS).values["guard.top_mps"] == 1.2
         text = await (await client.get(f"{BASE}/profile")).text()
         assert profiles.parse(tomllib.loads(text)) == rig.profile
         await said(client, "undo")
-        assert kept.load(rig.file).values == {} and rig.profile == PROFILE
+        assert kept.load(rig.file, MOTORS).values == {} and rig.profile == PROFILE
+
+    rig.ask(act)
+
+
+def test_a_step_that_raises_while_it_looks_says_so_and_moves_nothing(rig: Rig) -> None:
+    async def act(client: Client) -> None:
+        await said(client, "begin?step=dead_band&of=drive")
+        assert rig.tuner.step is not None
+        step = Mock(wraps=rig.tuner.step, see=Mock(side_effect=ValueError("no time")))
+        rig.tuner.step = step
+        await asyncio.sleep(0.1)
+        now = await (await client.get(f"{BASE}/step")).json()
+        assert now["phase"] == "failed" and "no time" in now["fault"]
+        assert now["wish"] == {"throttle": 0.0, "steer": 0.0}
+        assert "begin it again" in await said(client, "say?word=turns", 400)
+        await said(client, "keep", 400)
+        assert rig.profile == PROFILE, "its trial is over"
+        begun = await said(client, "begin?step=dead_band&of=drive")
+        assert begun["phase"] == "coarse"
 
     rig.ask(act)
 
@@ -131,7 +153,7 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
 
     rig.ask(act)
     assert rig.profile.motors.pair[0].invert and rig.profile.motors.pair[1].trim == 0.1
-    again = Tuner(PROFILE, kept.load(rig.file))
+    again = Tuner(PROFILE, kept.load(rig.file, MOTORS))
     assert again.profile == rig.profile and again.profile != PROFILE
 
 
@@ -190,5 +212,54 @@ def test_a_wish_of_a_step_moves_the_car_only_through_its_gate(rig: Rig) -> None:
         rig.house.now_s += 0.3
         rig.house.control.step()
         assert not any(rig.house.duties)
+
+    rig.ask(act)
+
+
+@pytest.mark.parametrize(
+    ("latches", "reason", "throttle", "limit", "cause"),
+    [
+        (Latches(None, Hold(Cause.ESTOP, "Ann")), "stopped", 0.2, 1.0, "estop"),
+        (Latches(None, Hold(Cause.DIRECTION)), "stopped", 0.2, 1.0, "direction"),
+        (Latches(Cause.SILENCE), "stopped", 0.2, 1.0, "silence"),
+        (Latches(), "neutral", 0.2, 1.0, "handover"),
+        (Latches(None), "guarded", 0.2, 1.0, "guard"),
+        (Latches(None), "limited", 0.2, 1.0, "blind_limit"),
+        (Latches(None), "driving", -1.0, 0.5, "limit"),
+        (Latches(None), "driving", 0.9, 0.5, None),
+        (Latches(None), "driving", 1.0, 1.0, None),
+    ],
+)
+def test_held_back_names_the_cause(
+    latches: Latches, reason: Reason, throttle: float, limit: float, cause: str | None
+) -> None:
+    decision = Decision(0.0, 0.0, reason, latches)
+    back = held_back(decision, throttle, limit, weak=False)
+    assert (back and back["cause"]) == cause
+    if cause == "estop":
+        assert back and back["by"] == "Ann"
+    if cause == "limit":
+        assert held_back(decision, throttle, limit, weak=True) == {
+            "cause": "weak", "by": "",
+        }  # fmt: skip
+
+
+def test_a_step_says_that_the_guard_holds_the_car(rig: Rig) -> None:
+    async def act(client: Client) -> None:
+        control = rig.house.control
+        control.guard("limit")
+        await said(client, "begin?step=straight", 400)
+        step = await said(client, "begin?step=speed")
+        assert step["held_back"]["cause"] == "handover" and not step["moves"]
+        page = rig.house.visitor("Ann")
+        rig.house.hub._seat.take("client-Ann", "Ann", False, 0.0)
+        page.drive(0.0)
+        assert await _back(client) is None
+        page.drive(1.0)
+        control.decision = Decision(0.0, 0.0, "guarded", Latches(None))
+        assert await _back(client) == {"cause": "guard", "by": ""}
+
+    async def _back(client: Client) -> object:
+        return (await (await client.get(f"{BASE}/step")).json())["held_back"]
 
     rig.ask(act)

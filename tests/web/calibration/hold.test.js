@@ -88,3 +88,18 @@ test('values and changes have names', () => {
   assert.equal(STRINGS.value(true), 'yes');
   assert.equal(STRINGS.value([0, 0.5, 1]), '0%, 50%, 100%');
 });
+
+test('a step in words: what holds the car back, a failure, figures that are asked for', () => {
+  const step = {
+    kind: 'battery', of: '', phase: 'odd_full', wish: {throttle: 0, steer: 0}, found: {}, moves: false,
+    held_back: null, volts: 7.68, expected_v: 8.4,
+  };
+  assert.match(STRINGS.phase(step), /measures 7.68 V; a full pack of this kind has 8.40 V/);
+  assert.match(STRINGS.phase({...step, kind: 'distance', phase: 'again', offset_m: 0.081}), /off by 8.1 cm/);
+  assert.match(STRINGS.phase({...step, phase: 'failed', fault: 'ValueError: x'}), /failed: ValueError: x\./);
+  const stop = (/** @type {{cause: string, by: string}} */ {cause, by}) => `stop ${cause} ${by}`;
+  for (const cause of ['guard', 'blind_limit', 'weak', 'limit', 'handover']) {
+    assert.match(STRINGS.heldBack({cause, by: ''}, stop), /[Tt]he car|the car/);
+  }
+  assert.equal(STRINGS.heldBack({cause: 'estop', by: 'Ann'}, stop), 'stop estop Ann');
+});

@@ -19,7 +19,7 @@ test('what the car knows of its speed is reckoned with', () => {
   const values = Object.entries({
     'speeds.least_mps': 0.2, 'speeds.small_child_mps': 0.4, 'speeds.child_mps': 0.8, 'guard.top_mps': 1.2,
   }).map(([key, value]) => ({key, value, own: value, least: null, most: null}));
-  const made = presets({values, steps: [], changes: [], limit: 0.9, now: -1, undoable: false});
+  const made = presets({values, steps: [], changes: [], limit: 0.9, now: -1, undoable: false, faults: [], doubts: []});
   assert.deepEqual(made, [
     ['Small child: 0.4 m/s', 0.2], ['Child: 0.8 m/s', 0.6], ['Grown-up: all of it', 0.9],
   ]);

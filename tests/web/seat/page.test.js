@@ -9,7 +9,7 @@ import {median} from '../../../web/lib/median.js';
 import {arc, isFresh, nearness} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
-import {STRINGS, sentence} from '../../../web/seat/strings.js';
+import {STRINGS, sentence, stopSays} from '../../../web/seat/strings.js';
 
 const {good} = JSON.parse(
   readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
@@ -18,7 +18,7 @@ const driving = good[1].fields;
 const watching = {...driving, role: 'watching', driver: 'Ann'};
 
 /** @param {Record<string, unknown>} more */
-const page = (more) => /** @type {import('../../../web/seat/types.js').Page} */ ({
+const page = (more) => /** @type {import('../../../web/seat/state.js').Page} */ ({
   link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, lateMs: null, takenBy: null,
   pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, ...more,
 });
@@ -116,7 +116,7 @@ test('who may go on', () => {
 
 test('every situation has its sentence; every stop says why and what to do', () => {
   const causes = ['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost',
-    'wheels_stopped', 'pins', 'something new'];
+    'wheels_stopped', 'pins', 'direction', 'something new'];
   for (const cause of causes) {
     for (const clears of ['neutral', 'resume', 'grown_up']) {
       for (const state of [driving, watching]) {
@@ -130,6 +130,9 @@ test('every situation has its sentence; every stop says why and what to do', () 
   const silence = situationOf(page({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}}}));
   assert.equal(sentence(silence)?.text,
     "No answer from the driver’s browser for 0.25 s. Let go of the stick, then drive.");
+  assert.equal(stopSays({cause: 'silence', by: ''}), sentence(silence)?.text);
+  assert.match(stopSays({cause: 'direction', by: ''}), /direction of a motor is in doubt.*then push “Go on”\.$/);
+  assert.match(stopSays({cause: 'estop_grown_up', by: 'Zoë'}), /^A grown-up \(Zoë\) pushed STOP\./);
   const ours = situationOf(page({pushedStop: true,
     state: {...driving, stop: {cause: 'estop', clears: 'resume', by: 'somebody'}}}));
   assert.match(sentence(ours)?.text ?? '', /^You pushed STOP/);
