@@ -80,10 +80,8 @@ class Drive:
         wish = gate.Wish(0.123456789 + tick / 1000, -0.25, now_s)
         latches = gate.Latches(None)
         if tick % 2 == 0:
-            drive = up.Drive(
-                self.ticks, now_s * 1000, wish.throttle, wish.steer, int(now_s * 1e6)
-            )
-            self.feed.wish(drive, "Ann", "fresh")
+            drive = up.Drive(self.ticks, now_s * 1000, wish.throttle, wish.steer, 1)
+            self.feed.wish(drive, "Ann", "fresh", int(now_s * 1e6))
         if tick * 30 // TICKS != (tick - 1) * 30 // TICKS:
             key = tick == 0
             unit = self.key if key else self.delta

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.e2e import browser_causes, causes, double_faults, stopping
+from tests.e2e import browser_causes, causes, doctor_causes, double_faults, stopping
+from tests.rigs.wheels import Chip
 
 from benchmarks.rig import Given
 from benchmarks.rows import Aim, Result, Row, row
@@ -31,11 +32,25 @@ def rows(given: Given) -> Iterator[Result]:
             runs = [causes.run_one(ground, cause) for _ in range(given.runs)]
             yield _row(cause.name, runs, cause.limit_s, cause.guard)
         yield from _pairs(ground, given.runs)
+        yield from _doctors(home, given.runs)
         browser = stack.enter_context(given.chromium())
         seat = stack.enter_context(browser_causes.Seat(ground, browser))
         for one in browser_causes.CAUSES:
             runs = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
             yield _row(one.name, runs, one.limit_s, one.guard)
+
+
+def _doctors(home: Path, count: int) -> Iterator[Row]:
+    """The motors that `fpvcar doctor --move` turns."""
+    runtime = home / "doctor"
+    runtime.mkdir()
+    with Chip(runtime) as chip:
+        for cause in doctor_causes.CAUSES:
+            taken_s = [
+                doctor_causes.run_one(chip, runtime, cause) for _ in range(count)
+            ]
+            runs = [stopping.Run(one, ()) for one in taken_s]
+            yield _row(cause.name, runs, cause.limit_s, "off")
 
 
 def _pairs(ground: causes.Ground, count: int) -> Iterator[Row]:

@@ -243,6 +243,11 @@ def _store_verbs(each: _Verbs) -> None:
     pictures = each.of_session("raw", raw.run, words)
     pictures.add_argument("--fast", action="store_true",
                           help="as fast as the pipe takes them")  # fmt: skip
+    pictures.add_argument(
+        "--partial",
+        action="store_true",
+        help="exit with 0, not 3, where recorded data is missing",
+    )
     words = "brings a session back: trash, then offices"
     _config(each.of_session("restore", verbs.restore, words))
 

@@ -5,6 +5,7 @@ It is readable by its owner only: whoever has a key may fetch what that car reco
 
 import re
 from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,9 @@ import msgspec
 from fpvcar import files
 from fpvcar.server.access import is_loopback
 from fpvcar.wire.station import Pairing
+from fpvstation.disk import locked
 
-FILE = "cars.json"
+FILE, LOCK = "cars.json", ".cars.lock"
 PORT, HTTPS_PORT, PORT_MOST = 8080, 8081, 65535
 ADDRESS = re.compile(r"(?:(https?)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(?::(\d{1,5}))?/?")
 
@@ -75,27 +77,30 @@ class Cars:
             ) from None
 
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
-        """Puts a car on the list; it takes the place of what it was there before."""
-        there = self.all()
-        known = [one for one in there if one.id == pairing.id]
-        others = [one for one in there if one.id != pairing.id]
-        folder = (
-            known[0].folder
-            if known
-            else _folder(pairing, [one.folder for one in others])
-        )
-        car = Car(
-            pairing.car, pairing.id, url, fingerprint, pairing.station, pairing.key,
-            folder,
-        )  # fmt: skip
-        self._save([*others, car])
-        return car
+        """Add a car to the list; replace its entry if it was paired before."""
+        with self._changing():
+            there = self.all()
+            known = [car for car in there if car.id == pairing.id]
+            others = [car for car in there if car.id != pairing.id]
+            taken = [car.folder for car in others]
+            added = Car(
+                name=pairing.car,
+                id=pairing.id,
+                url=url,
+                fingerprint=fingerprint,
+                station=pairing.station,
+                key=pairing.key,
+                folder=known[0].folder if known else _folder(pairing, taken),
+            )
+            self._save([*others, added])
+        return added
 
     def renew(self, car: Car, fingerprint: str) -> None:
         """A car has a new certificate; one that was forgotten or paired anew meanwhile
         stays as it is."""
         new = msgspec.structs.replace(car, fingerprint=fingerprint)
-        self._save([new if one == car else one for one in self.all()])
+        with self._changing():
+            self._save([new if one == car else one for one in self.all()])
 
     def find(self, word: str) -> Car:
         """The car of that name, folder, id or URL. Raises CarsError."""
@@ -111,7 +116,12 @@ class Cars:
 
     def remove(self, car: Car) -> None:
         """Takes a car off the list; what it recorded stays."""
-        self._save([one for one in self.all() if one.id != car.id])
+        with self._changing():
+            self._save([one for one in self.all() if one.id != car.id])
+
+    def _changing(self) -> AbstractContextManager[None]:
+        """Hold the list: `pair` and `forget` change it while a station runs."""
+        return locked(self._path.with_name(LOCK))
 
     def _save(self, cars: Iterable[Car]) -> None:
         files.write_whole(self._path, [msgspec.json.encode(list(cars))])

@@ -87,6 +87,8 @@ class Catalogue:
         self._changing = threading.RLock()
         self.unread = 0
         """Sessions that are not looked into yet."""
+        self.faults: dict[str, str] = {}
+        """Sessions that the last sync could not read, and why; their rows stay."""
 
     def open(self) -> None:
         """As CatalogueFile.open."""
@@ -121,6 +123,7 @@ class Catalogue:
                 return self._sync(tell)
 
     def _sync(self, tell: Tell) -> int:
+        self.faults = {}
         changes = list(self._changes())
         self.unread = total = len(changes)
         with lookers(total) as looks:
@@ -138,17 +141,33 @@ class Catalogue:
         with self._file.connection() as db:
             known = dict(db.execute("SELECT path, stamp FROM session"))
         for session in self._store.sessions():
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 stamp = (self._root / session / SUMS_FILE).stat().st_mtime_ns
-                was = known.pop(session, None)
-                if was != stamp:
-                    yield Change(session, stamp, was is not None)
+            except FileNotFoundError:
+                continue
+            except OSError as fault:
+                self._skip(session, fault)
+                known.pop(session, None)
+                continue
+            was = known.pop(session, None)
+            if was != stamp:
+                yield Change(session, stamp, was is not None)
         for session in known:
             yield Change(session, None)
 
+    def _skip(self, session: str, fault: OSError) -> None:
+        """Note that a session cannot be read now; the next sync tries it again."""
+        self.faults[session] = fault.strerror or str(fault)
+
     def _ask(self, changes: Sequence[Change], looks: Looks) -> Asked:
-        """Begins to look into what is new of some sessions."""
-        stored = {one.session: list(self._store.listed(one.session)) for one in changes}
+        """Begin to look into the new segments of some sessions."""
+        stored = {}
+        for change in changes:
+            try:
+                stored[change.session] = list(self._store.listed(change.session))
+            except OSError as fault:
+                self._skip(change.session, fault)
+        changes = [change for change in changes if change.session in stored]
         with self._file.connection() as db:
             known = {
                 one: entry for session, _, known in changes if known

@@ -1,16 +1,20 @@
-"""What a store does by itself now and then: what is old goes, a bound is kept, and the
-catalogue follows."""
+"""Background chores of a station: the catalogue follows the store, old files expire, a
+bound is kept. Each chore runs and fails on its own; its last fault is in /healthz."""
 
 import asyncio
 import contextlib
 import datetime
 import logging
 import os
+import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from fpvstation.catalogue import Catalogue
 from fpvstation.identity import StoreError
@@ -18,55 +22,172 @@ from fpvstation.store import INCOMING, TRASH, Store
 
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
-"""What people removed, and what came in part and never whole, stays so long."""
+"""How long trash and unfinished files stay."""
+LITTER = re.compile(r"\.[0-9a-f]{16}\.new")
+"""Names that files.write_whole leaves behind when it is killed."""
+LITTER_KEPT = datetime.timedelta(days=1)
 FIRST = datetime.date(2025, 1, 1)
-"""Nobody removed anything before: a clock that says so stands wrong."""
+"""Trash of an earlier date was moved there while the clock was wrong."""
 SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
-"""How long after a look through the store the next one begins: so many times what it
-took, within these bounds. What came is on the page within a minute."""
+"""Pause between two syncs of the catalogue: SYNC_SHARE times the duration of the last
+sync, within these bounds. A new segment is on the page within a minute."""
 log = logging.getLogger("fpvstation")
+Run = Callable[[], Iterator[str]]
+"""Run a chore once, and yield a fault for each part of it that failed. May block, and
+raise OSError, StoreError and sqlite3.Error."""
 
 
-async def keep_tidy(
-    store: Store, root: Path, most: int,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> None:  # fmt: skip
-    """Until it is cancelled. `most`: bytes of all segments; 0 is no bound."""
-    while True:
-        now = datetime.datetime.now(datetime.UTC)
+class ChoreState(msgspec.Struct):
+    """State of one chore, for the page and /healthz."""
+
+    name: str
+    fault: str = ""
+    """Faults of the last run; "" if there were none."""
+    fault_s: float = 0.0
+    """Time of the last run with a fault, UTC; 0: never."""
+
+
+@dataclass
+class Chore:
+    """One chore. `pause_s` returns the pause after a run from its duration."""
+
+    name: str
+    run: Run
+    pause_s: Callable[[float], float] = lambda took_s: EVERY_S
+    state: ChoreState = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state = ChoreState(self.name)
+
+    def once(self) -> None:
+        """Run the chore and keep its faults; log a fault that is new. Blocks."""
         try:
-            await asyncio.to_thread(expire, store, root, now)
-            if most:
-                await asyncio.to_thread(keep_to, store, root, most)
-        except (OSError, StoreError) as fault:
-            log.warning("%s", fault)
-        await sleep(EVERY_S)
+            fault = "; ".join(self.run())
+        except (OSError, StoreError, sqlite3.Error) as error:
+            fault = str(error)
+        except Exception as error:  # a defect here must not end the other chores
+            fault = f"internal fault: {error!r}"
+            log.exception("%s", self.name)
+        if fault:
+            self.state.fault_s = time.time()
+        if fault and fault != self.state.fault:
+            log.error("%s: %s", self.name, fault)
+        self.state.fault = fault
 
 
-def expire(store: Store, root: Path, now: datetime.datetime) -> None:
-    """Deletes trash and unfinished files that are older than KEPT. Raises OSError,
-    StoreError."""
+class Chores:
+    """All chores of one station."""
+
+    def __init__(
+        self,
+        chores: Sequence[Chore],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._chores, self._sleep = chores, sleep
+
+    @property
+    def states(self) -> list[ChoreState]:
+        """State of each chore."""
+        return [chore.state for chore in self._chores]
+
+    async def run(self) -> None:
+        """Run each chore again and again until cancelled."""
+        await asyncio.gather(*map(self._keep, self._chores))
+
+    async def _keep(self, chore: Chore) -> None:
+        while True:
+            began_s = time.monotonic()
+            await asyncio.to_thread(chore.once)
+            await self._sleep(chore.pause_s(time.monotonic() - began_s))
+
+
+def chores_of(store: Store, root: Path, most: int, catalogue: Catalogue) -> list[Chore]:
+    """Return the chores of a station. `most`: bytes of all segments; 0 is no bound."""
+
+    def now() -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC)
+
+    chores = [
+        Chore("list", lambda: follow(catalogue), sync_pause_s),
+        Chore("trash", lambda: expire_trash(store, root, now())),
+        Chore("unfinished files", lambda: expire_unfinished(store, root, now())),
+    ]
+    if most:
+        chores.append(Chore("bound", lambda: keep_to(store, root, most)))
+    return chores
+
+
+def follow(catalogue: Catalogue) -> Iterator[str]:
+    """Bring the catalogue up to the store; yield a fault for each session left out.
+    Raises OSError, sqlite3.Error."""
+    catalogue.sync()
+    for session, fault in catalogue.faults.items():
+        yield f"{session}: {fault}"
+
+
+def sync_pause_s(took_s: float) -> float:
+    """Return the pause after a sync of the catalogue that took so long."""
+    return min(SYNC_MOST_S, max(SYNC_S, SYNC_SHARE * took_s))
+
+
+def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
+    """Delete days of trash older than KEPT; yield what could not be deleted. Raises
+    OSError, StoreError."""
     store.check()
-    for day in (root / TRASH).glob("????-??-??"):
+    for day in sorted((root / TRASH).glob("????-??-??")):
         try:
             removed = datetime.date.fromisoformat(day.name)
         except ValueError:
+            continue
+        if not day.is_dir():
             continue
         if removed < FIRST:
             if now.date() >= FIRST:  # its 30 days begin now
                 with contextlib.suppress(OSError):  # today has a folder: tomorrow
                     day.rename(day.with_name(now.date().isoformat()))
         elif now.date() - removed > KEPT:
-            shutil.rmtree(day)
-    oldest_s = (now - KEPT).timestamp()
-    for folder, _, files in os.walk(root / INCOMING, topdown=False):
+            yield from _remove_tree(day)
+
+
+def _remove_tree(path: Path) -> Iterator[str]:
+    """Delete as much of a folder as possible; yield the first fault, if any."""
+    shutil.rmtree(path, ignore_errors=True)
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        pass
+    except OSError as fault:
+        yield str(fault)
+
+
+def expire_unfinished(
+    store: Store, root: Path, now: datetime.datetime
+) -> Iterator[str]:
+    """Delete segments that stayed incomplete for KEPT, and temporary files that a kill
+    left anywhere in the store; yield those that could not be deleted. Raises OSError,
+    StoreError."""
+    store.check()
+    for folder, _, files in os.walk(root):
+        unfinished = Path(folder).is_relative_to(root / INCOMING)
         for name in files:
-            part = Path(folder, name)
-            if part.lstat().st_mtime < oldest_s:
-                part.unlink()
+            litter = LITTER.fullmatch(name)
+            if litter or unfinished:
+                kept = LITTER_KEPT if litter else KEPT
+                yield from _expire(Path(folder, name), (now - kept).timestamp())
 
 
-def keep_to(store: Store, root: Path, most: int) -> None:
+def _expire(path: Path, oldest_s: float) -> Iterator[str]:
+    """Delete a file last written before `oldest_s`; yield the fault if that fails."""
+    try:
+        if path.lstat().st_mtime < oldest_s:
+            path.unlink()
+    except FileNotFoundError:
+        pass
+    except OSError as fault:
+        yield str(fault)
+
+
+def keep_to(store: Store, root: Path, most: int) -> Iterator[str]:
     """Deletes the oldest sessions until all others fit, but never the newest one; they
     are not fetched again. Raises OSError, StoreError."""
     store.check()
@@ -81,6 +202,7 @@ def keep_to(store: Store, root: Path, most: int) -> None:
         log.info("%s goes: the store is full", session)
         store.remove(session)
         del sizes[session]
+    yield from ()
 
 
 def _size(path: Path) -> int:
@@ -88,20 +210,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-async def follow(catalogue: Catalogue) -> None:
-    """Keeps it as the store is, until it is cancelled."""
-    said = ""
-    while True:
-        began_s = time.monotonic()
-        try:
-            await asyncio.to_thread(catalogue.sync)
-            fault = ""
-        except (OSError, sqlite3.Error) as error:
-            fault = str(error)
-        if fault and fault != said:
-            log.error("the catalogue does not follow the store: %s", fault)
-        said = fault
-        wait_s = SYNC_SHARE * (time.monotonic() - began_s)
-        await asyncio.sleep(min(SYNC_MOST_S, max(SYNC_S, wait_s)))

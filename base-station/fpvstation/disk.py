@@ -56,8 +56,23 @@ class Disk(Protocol):
     def names(self, path: str) -> list[str]:
         """What is in a folder, in order; nothing if there is none."""
 
+    def folders(self, path: str) -> list[str]:
+        """Return the names of the folders in a folder, sorted; [] if it is missing."""
+
     def changing(self) -> AbstractContextManager[None]:
         """Nobody else changes a list meanwhile: not another process either."""
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is missing; wait for another thread
+    or process that holds it. Raises OSError."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 class Folder:
@@ -135,16 +150,18 @@ class Folder:
             return sorted(os.listdir(self.root / path))
         return []
 
+    def folders(self, path: str) -> list[str]:
+        """Follow symbolic links, as an archived session may be one."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            with os.scandir(self.root / path) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir())
+        return []
+
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Waits for whoever is at it, in this process or another."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        lock = os.open(self.root / CHANGING, flags, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        """Wait for another thread or process that changes a list."""
+        with locked(self.root / CHANGING):
             yield
-        finally:
-            os.close(lock)
 
     def _make(self, path: str) -> None:
         """Makes the folders above a path, each synced into the one above it."""

@@ -66,6 +66,8 @@ class CarState(msgspec.Struct):
     """Segments that are here and wait for more copies before the car may forget."""
     removed: int = 0
     """Segments that people removed here before their receipt: the car keeps them."""
+    internal_fault: str = ""
+    """An exception that this program did not expect in the last round; "" if none."""
 
 
 class Keeper:
@@ -86,10 +88,14 @@ class Keeper:
         self._tasks: dict[Car, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Until it is cancelled; cars that are paired or forgotten meanwhile count."""
+        """Fetch until cancelled; follow the list of cars as it changes. Raises the
+        exception of a car's task that ended."""
         try:
             while True:
                 self._follow_list()
+                for task in self._tasks.values():
+                    if task.done():
+                        task.result()
                 await self._sleep(POLL_S)
         finally:
             for task in self._tasks.values():
@@ -117,20 +123,22 @@ class Keeper:
         state, faults, compare_s = self.states[car.id], 0, -math.inf
         while True:
             now_s, stored = time.monotonic(), state.stored
-            everything = now_s >= compare_s
+            everything, internal_fault = now_s >= compare_s, ""
             try:
                 done = await self._round(car, state, everything)
             except (CarFault, StoreError, OSError) as fault:
                 full = isinstance(fault, OSError) and fault.errno in FULL
                 failed, words = True, NO_ROOM if full else str(fault)
             except Exception as fault:  # one car never ends the others
-                failed, words = True, f"a fault of ours: {fault!r}"
+                failed, words = True, f"internal fault: {fault!r}"
+                internal_fault = words
                 log.exception("%s", car.folder)
             else:
                 failed, words = bool(done.bad), _words(done)
                 state.bad = done.bad
                 if everything:
                     compare_s = now_s + (BACK_OFF_S[-1] if failed else EVERYTHING_S)
+            state.internal_fault = internal_fault
             self._say(state, words)
             if state.stored > stored:
                 faults = 0

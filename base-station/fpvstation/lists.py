@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fpvcar.recordings import names
+from fpvcar.wire.station import SHA256
 from fpvstation.disk import Disk
 from fpvstation.identity import StoreError
 from fpvstation.sums_file import SUMS_FILE, Stored, stored_in, text_of
@@ -21,17 +22,21 @@ class Lists:
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
+        self._damaged = list[str]()
 
     def sessions(self) -> Iterator[str]:
-        """The folder of each session, oldest first within a car."""
-        for car in self._folders(""):
+        """Yield the folder of each session, oldest first within a car.
+
+        Skips files, hidden folders, and folders in the root whose name no car can have
+        ("lost+found", "System Volume Information").
+        """
+        for car in filter(FOLDER.fullmatch, self._disk.folders("")):
             for day in self._folders(car):
                 yield from self._folders(day)
 
     def _folders(self, path: str) -> list[str]:
-        inside = self._disk.names(path)
-        visible = [one for one in inside if not one.startswith((".", "lost+found"))]
-        return [f"{path}/{one}".lstrip("/") for one in visible]
+        inside = self._disk.folders(path)
+        return [f"{path}/{name}" for name in inside if not name.startswith(".")]
 
     def places(self, car: str, name: str) -> list[str]:
         """Folders in which a segment may be, its own first. A car whose clock stood
@@ -72,11 +77,24 @@ class Lists:
             self._disk.prune(session)
 
     def removed(self) -> set[str]:
-        """Checksums of what people removed: nobody fetches it again."""
+        """Return the checksums of segments that people removed and no car brings back.
+
+        A damaged line matches no segment, so it is left out and reported once.
+        """
         try:
-            return set(self._disk.read(REMOVED).decode().split())
+            lines = self._disk.read(REMOVED).decode("ascii", "replace").splitlines()
         except FileNotFoundError:
             return set()
+        checksums = set(filter(SHA256.fullmatch, lines))
+        damaged = [line for line in lines if line not in checksums]
+        if damaged and damaged != self._damaged:
+            log.warning(
+                "%s: damaged lines: %d of %d, the first is %r; a segment that one of "
+                "them named may come back", REMOVED, len(damaged), len(lines),
+                damaged[0][:80],
+            )  # fmt: skip
+        self._damaged = damaged
+        return checksums
 
     def say_removed(self, sha256: set[str]) -> None:
         """People removed these, and nothing else; the disk is `changing`."""

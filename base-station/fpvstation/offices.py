@@ -73,13 +73,13 @@ class Offices:
         faults, looked_s = 0, -math.inf
         while True:
             everything = self._clock_s() - looked_s >= EVERYTHING_S
-            words = ""
+            words = internal_fault = ""
             try:
                 await relay.once(everything)
             except (OfficeFault, StoreError, OSError) as fault:
                 words = str(fault)
             except Exception as fault:  # one office never ends the others
-                words = f"a fault of ours: {fault!r}"
+                words = internal_fault = f"internal fault: {fault!r}"
                 log.exception("%s", relay.state.place)
             else:
                 looked_s = self._clock_s() if everything else looked_s
@@ -89,6 +89,7 @@ class Offices:
                 if words != relay.state.last_fault:
                     log.warning("%s", words)
                 relay.state.last_fault, relay.state.fault_s = words, self._utc_s()
+            relay.state.internal_fault = internal_fault
             relay.state.state = words or "ok"
             wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if words else POLL_S
             faults = faults + 1 if words else 0

@@ -26,6 +26,7 @@ from fpvcar.server.pages import (
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import RecordingRights
 from fpvstation.catalogue import Catalogue
+from fpvstation.chores import Chores
 from fpvstation.keep import Keeper
 from fpvstation.offices import Offices
 from fpvstation.standing import Standing
@@ -38,10 +39,15 @@ class Page:
     """The routes. Only this machine may ask, and who has said the password."""
 
     def __init__(
-        self, catalogue: Catalogue, keeper: Keeper, offices: Offices,
+        self,
+        catalogue: Catalogue,
+        keeper: Keeper,
+        offices: Offices,
+        chores: Chores,
         rights: RecordingRights | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._catalogue, self._keeper, self._offices = catalogue, keeper, offices
+        self._chores = chores
         self._rights = rights or RecordingRights()
         self._rights.locked = LOCKED
 
@@ -71,10 +77,14 @@ class Page:
         return Standing(
             held, list(self._keeper.states.values()), self._offices.states,
             *self._offices.alone(), self._catalogue.unread, self._catalogue.why_anew,
+            self._chores.states,
         )  # fmt: skip
 
     async def _health(self, _: web.Request) -> web.Response:
-        faults = list((await self.standing()).faults(time.time()))
+        try:
+            faults = list((await self.standing()).faults(time.time()))
+        except OSError as fault:
+            faults = [str(fault)]
         text = "".join(f"{one}\n" for one in faults) or "ok\n"
         return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
 

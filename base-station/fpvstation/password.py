@@ -10,6 +10,7 @@ cookies of the old one.
 import hashlib
 import hmac
 import secrets
+from collections import deque
 from pathlib import Path
 
 import msgspec
@@ -87,6 +88,10 @@ class PasswordCheck(CodeCheck):
     def __init__(self, saved: Saved) -> None:
         super().__init__(codes_of(saved))
         self._saved = saved
+
+    def wrong_tries(self, code: str) -> deque[float]:
+        """One limit for all tries: people choose passwords, and scrypt takes 0.2 s."""
+        return self._short_wrong
 
     def rights(self, code: str) -> Rights | None:
         """Who has the password is a grown-up: may see, name, and move to the trash."""

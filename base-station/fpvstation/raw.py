@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from fpvcar.recordings import pictures
-from fpvcar.recordings.export import in_order, one_by_one, require
+from fpvcar.recordings.export import Report, in_order, one_by_one, require
 from fpvcar.recordings.pictures import Frame
 from fpvcar.units import SECOND_NS, counted
 from fpvstation.copies import Copies
@@ -28,7 +28,6 @@ LOW_DELAY = 1 << 19
 """AV_CODEC_FLAG_LOW_DELAY: a picture comes with its unit, not with the next."""
 PAUSE_MOST_NS = 5 * SECOND_NS
 """Nobody looks at the pause between two stretches of a session for longer."""
-Say = Callable[[str], None]
 
 
 class Picture(NamedTuple):
@@ -41,7 +40,8 @@ class Picture(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status. Raises StoreError, ReadError, OSError, ExportError."""
+    """Return the exit status: losses.INCOMPLETE if a file has lost something and
+    `--partial` is not given. Raises StoreError, ReadError, OSError, ExportError."""
     if sys.stdout.isatty():
         print("fpvstation: raw pictures refused on a terminal: pipe them, as in\n"
               "  fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo ...'",
@@ -53,14 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [arguments.store / one.path for one in store.listed(session)]
     if not paths:
         raise StoreError(f"{session} is not here: fpvstation restore {session}")
+    report = Report(_say)
     try:
-        count = write(sys.stdout.buffer, paths, _say, not arguments.fast)
+        count = write(sys.stdout.buffer, paths, report, not arguments.fast)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _say("whoever read it has gone")
         return 1
     _say(counted(count, "picture"))
-    return 0 if count else 1
+    return report.status(arguments.partial) if count else 1
 
 
 def _say(words: str) -> None:
@@ -68,13 +69,13 @@ def _say(words: str) -> None:
 
 
 def write(
-    out: BinaryIO, paths: Sequence[Path], say: Say, true_rate: bool
+    out: BinaryIO, paths: Sequence[Path], report: Report, true_rate: bool
 ) -> int:  # fmt: skip
-    """Writes all pictures of these files; returns how many. Raises OSError."""
-    shown, count = pictures_of(paths, say), 0
+    """Write all pictures of these files and return their number. Raises OSError."""
+    shown, count = pictures_of(paths, report), 0
     for one in paced(shown) if true_rate else shown:
         if not count:
-            say(
+            report.out(
                 f"-f rawvideo -pixel_format {FORM} -video_size {one.width}x{one.height}"
             )
         out.write(one.data)
@@ -83,30 +84,40 @@ def write(
     return count
 
 
-def pictures_of(paths: Sequence[Path], say: Say) -> Iterator[Picture]:
-    """All pictures of these files."""
-    files = one_by_one(in_order(paths, say), say)
-    return decoded(each for one in files for each in pictures.frames(one.recording))
+def pictures_of(paths: Sequence[Path], report: Report) -> Iterator[Picture]:
+    """Yield all pictures of these files; `report` gets their losses."""
+    files = one_by_one(in_order(paths, report.say, report.lost), report.say)
+    frames = (
+        frame
+        for recording in report.judged(files)
+        for frame in pictures.frames(recording)
+    )
+    return decoded(frames, report.lost)
 
 
-def decoded(frames: Iterable[Frame]) -> Iterator[Picture]:
-    """All have the size of the first, as raw video says of itself nothing. A unit that
-    cannot be decoded is left out, and a pause is shortened."""
+def decoded(
+    frames: Iterable[Frame], lost: Callable[[str], None] = lambda words: None
+) -> Iterator[Picture]:
+    """Yield each picture in the size of the first, as raw video has no headers. A unit
+    that cannot be decoded is left out and reported to `lost`; a pause is shortened."""
     import av  # only this verb needs it: Debian's package only suggests it
 
     codec: Any = av.CodecContext.create("h264", "r")
     codec.flags |= LOW_DELAY
-    clock, width, height = _Clock(), 0, 0
+    clock, width, height, undecoded = _Clock(), 0, 0, 0
     for frame in itertools.chain(frames, [None]):  # the last: what it still holds
         at_ns = clock.at(frame.capture_ns) if frame else clock.now_ns
         try:
             found = codec.decode(av.Packet(frame.unit) if frame else None)
         except av.error.InvalidDataError:
+            undecoded += 1
             continue
         for picture in found:
             width, height = width or picture.width, height or picture.height
             same = picture.reformat(width, height, FORM)
             yield Picture(at_ns, width, height, same.to_ndarray().tobytes())
+    if undecoded:
+        lost(f"{counted(undecoded, 'unit')} could not be decoded")
 
 
 class _Clock:

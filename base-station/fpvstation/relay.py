@@ -90,6 +90,8 @@ class OfficeState(msgspec.Struct):
     last_fault: str = ""
     fault_s: float = 0.0
     """When that was, UTC."""
+    internal_fault: str = ""
+    """An exception that this program did not expect in the last round; "" if none."""
 
 
 class Relay:

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from fpvcar.server.site import Site, address
 from fpvstation import client, password
 from fpvstation.cars import Cars
 from fpvstation.catalogue import FILE, Catalogue, Tell
-from fpvstation.chores import follow, keep_tidy
+from fpvstation.chores import Chores, chores_of
 from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.identity import StoreError
@@ -87,34 +87,48 @@ async def run(options: Options) -> None:
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
         await asyncio.to_thread(catalogue.open)
-        page = Page(catalogue, keeper, offices, rights)
+        chores = Chores(chores_of(store, root, options.most, catalogue))
+        page = Page(catalogue, keeper, offices, chores, rights)
         site = Site(
             page.application, Places(CONNECTIONS, CONNECTIONS),
             address(options.host, options.port, state, socket.gethostname()),
             partial(_greet, options, root),
         )  # fmt: skip
-        tasks = [
-            asyncio.create_task(keeper.run()), asyncio.create_task(site.run()),
-            asyncio.create_task(follow(catalogue)),
-            asyncio.create_task(keep_tidy(store, root, options.most)),
-            asyncio.create_task(_feed_watchdog()),
-        ]  # fmt: skip
+        endless = {
+            "fetching": keeper.run(), "page": site.run(), "chores": chores.run()
+        }  # fmt: skip
         if places:
-            tasks.append(asyncio.create_task(offices.run()))
+            endless["offices"] = offices.run()
+        ending = {"watchdog": _feed_watchdog()}
         if options.beside:
-            tasks.append(asyncio.create_task(_pair_beside(options.beside, cars)))
-        waiting = asyncio.create_task(stop.wait())
-        try:
-            # Neither the one that fetches nor the page ends by itself.
-            ends: list[asyncio.Task[Any]] = [waiting, *tasks[:2]]
-            await asyncio.wait(ends, return_when="FIRST_COMPLETED")
-            for one in tasks[:2]:
-                if one.done():
-                    one.result()
-        finally:
-            for task in (*tasks, waiting):
-                task.cancel()
-            await asyncio.gather(*tasks, waiting, return_exceptions=True)
+            ending["pairing"] = _pair_beside(options.beside, cars)
+        await until(stop, endless, ending)
+
+
+Tasks = Mapping[str, Coroutine[Any, Any, None]]
+
+
+async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
+    """Run tasks until `stop` is set; then cancel them all.
+
+    Raises the exception of the first task that fails, and Refused if one of `endless`
+    returns: no part of a station ends while the others go on.
+    """
+    tasks = {asyncio.create_task(each): name for name, each in endless.items()}
+    tasks |= {asyncio.create_task(each): "" for each in ending.values()}
+    waiting = asyncio.create_task(stop.wait())
+    pending: set[asyncio.Task[Any]] = {waiting, *tasks}
+    try:
+        while not waiting.done():
+            done, pending = await asyncio.wait(pending, return_when="FIRST_COMPLETED")
+            for task in done - {waiting}:
+                task.result()
+                if tasks[task]:
+                    raise Refused(f"{tasks[task]} ended by itself: start it again")
+    finally:
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
 
 
 def _rights(host: str, state: Path) -> RecordingRights:

@@ -6,6 +6,7 @@ import msgspec
 
 from fpvcar.server.exposition import Metric, gauge
 from fpvstation.catalogue import Held
+from fpvstation.chores import ChoreState
 from fpvstation.keep import CarState
 from fpvstation.relay import OfficeState
 
@@ -26,16 +27,25 @@ class Standing(msgspec.Struct):
     """When the oldest of them got its last segment, UTC; 0: there is none."""
     unread: int
     why_anew: str
+    chores: list[ChoreState] = []
 
     def faults(self, now_s: float) -> Iterator[str]:
         """What somebody should look at."""
         for one in self.cars:
-            if one.bad:
+            if one.internal_fault:
+                yield f"{one.folder}: {one.internal_fault}"
+            elif one.bad:
                 yield f"{one.folder}: {one.state}"
             elif one.waiting and now_s - one.stored_s > OLD_S:
                 days = (now_s - one.stored_s) / OLD_S
                 yield (f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
                        f"days ({one.state})")  # fmt: skip
+        for office in self.offices:
+            if office.internal_fault:
+                yield f"{office.place}: {office.internal_fault}"
+        for chore in self.chores:
+            if chore.fault:
+                yield f"{chore.name}: {chore.fault}"
         if self.alone and now_s - self.alone_s > OLD_S:
             days = (now_s - self.alone_s) / OLD_S
             said = "; ".join(f"{one.place}: {one.state}" for one in self.offices)
@@ -57,6 +67,10 @@ class Standing(msgspec.Struct):
         yield gauge("station_alone_seconds",
                     "When the oldest of these got its last segment, UTC.",
                     self.alone_s or None)  # fmt: skip
+        yield from _each("chore", [one.name for one in self.chores], (
+            ("station_chore_ok", "gauge", "1 if its last run had no fault.",
+             [not one.fault for one in self.chores]),
+        ))  # fmt: skip
 
     def _cars(self) -> Iterator[Metric]:
         cars = self.cars

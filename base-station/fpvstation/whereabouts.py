@@ -43,10 +43,14 @@ class Whereabouts:
         self._copies = Copies(self._disk)
 
     def of(self, session: str) -> list[Copy]:
-        """That of the car first, then that of the store."""
-        listed = self._store.listed(session)
-        came_s = self._disk.changed_s(f"{session}/{SUMS_FILE}")
-        found = self._copies.where(session, listed)
+        """Return that of the car first, then that of the store; [] if the session's
+        files here cannot be read."""
+        try:
+            listed = self._store.listed(session)
+            came_s = self._disk.changed_s(f"{session}/{SUMS_FILE}")
+            found = self._copies.where(session, listed)
+        except OSError:
+            return []
         # What is here, and what the car had then, was judged when it came.
         if came_s and all(one.place != HERE for one in found):
             found.insert(0, Where(HERE, came_s, True))

@@ -29,6 +29,8 @@ and what it recorded:
   fpvcar export --mp4 OUT.mp4 FILE...     a film; --csv, --parquet: tables
 """
 BENCH = paths.HARDWARE / "bench.toml"
+ROOT = Path("/")
+OWN = f"/{PROFILE}, where there is one, else the bench's"
 PORT = within(int, 1, 65534)
 """https has the next one."""
 Act = Callable[[argparse.Namespace], int]
@@ -60,10 +62,16 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _profile(
-    parser: argparse.ArgumentParser, default: Path | None = BENCH,
-    words: str = "the bench's",
-) -> None:  # fmt: skip
+def car_profile() -> Path:
+    """The profile of the car that this computer is, else the bench's."""
+    own = ROOT / PROFILE
+    try:
+        return own if own.exists() else BENCH
+    except PermissionError:
+        return own  # there is one: reading it says why it cannot be read
+
+
+def _profile(parser: argparse.ArgumentParser, default: Path | None, words: str) -> None:
     parser.add_argument(
         "--profile", type=Path, default=default, metavar="FILE",
         help=f"the car's profile (default: {words})",
@@ -84,11 +92,11 @@ def _address(parser: argparse.ArgumentParser) -> None:
 def _services(verb: Verb) -> None:
     """The processes of a car."""
     run = verb("run", verbs.run, "the car's service: pages, video, driving")
-    _profile(run)
+    _profile(run, car_profile(), OWN)
     _address(run)
     run.add_argument("--soc", type=Path, help="the bench's chip (given by `bench`)")
     wheels = verb("wheels", verbs.wheels, "switches the motors; beside `run`")
-    _profile(wheels)
+    _profile(wheels, car_profile(), OWN)
     wheels.add_argument(
         "--emulated", action="store_true",
         help="the pins are the bench's: those of this computer are left alone",
@@ -110,13 +118,18 @@ def _services(verb: Verb) -> None:
         "of its own network with a picture for a phone: sudo fpvcar network show"
     )
     network.add_argument("what", choices=["serve", "show"])
-    _profile(network)
-    _profile(verb("stop", verbs.stop, "stops the motors past every daemon"))
+    _profile(network, car_profile(), OWN)
+    stop = verb("stop", verbs.stop, "stops the motors, whatever hangs")
+    stop.epilog = (
+        "Ends `fpvcar wheels`, makes the motor pins inputs and switches a PCA9685 off, "
+        "those of the profile and those that `wheels` took; then asks the root helper."
+    )
+    _profile(stop, car_profile(), OWN)
 
 
 def _bench(verb: Verb) -> None:
     bench = verb("bench", verbs.bench, "the emulated car, and `run` against it")
-    _profile(bench)
+    _profile(bench, BENCH, "the bench's")
     _address(bench)
     bench.add_argument(
         "--seed", type=within(int, 0, 999_999), default=1, help="which room"
@@ -198,7 +211,7 @@ def _doctor(verb: Verb) -> None:
         "root it sees more: sudo fpvcar doctor. Exit status: 0 nothing worse than a "
         "note; 3 a warning, 4 a fault; 1 or 2 doctor itself could not."
     )
-    _profile(doctor, None, f"/{PROFILE}, where there is one, else the bench's")
+    _profile(doctor, None, OWN)
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.add_argument(
         "--move", action="store_true",
@@ -298,5 +311,10 @@ def _recordings(verb: Verb) -> None:
             f"--{kind}", dest="kind", action="store_const", const=kind, help=words
         )
     export.add_argument("--force", action="store_true", help="replace OUT")
+    export.add_argument(
+        "--partial",
+        action="store_true",
+        help="exit with 0, not 3, where recorded data is missing in OUT",
+    )
     export.add_argument("out", type=Path, metavar="OUT")
     export.add_argument("files", nargs="+", type=Path, metavar="FILE")

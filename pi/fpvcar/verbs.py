@@ -92,11 +92,10 @@ def camera(arguments: argparse.Namespace) -> int:
 
 
 def stop(arguments: argparse.Namespace) -> int:
-    """Lets go of the motors, whatever their daemon does."""
-    from fpvcar.devices import backends
+    """Stops the motors, whatever hangs."""
+    from fpvcar.commands import stop
 
-    profile = profiles.load(arguments.profile, arguments.overrides)
-    return backends.let_go(profile)
+    return stop.run(arguments.profile, arguments.overrides, stop.runtimes())
 
 
 def _refuse_missing(files: Sequence[Path]) -> None:
@@ -138,7 +137,13 @@ def export(arguments: argparse.Namespace) -> int:
     from fpvcar.recordings import export
 
     _refuse_missing(arguments.files)
-    return export.run(arguments.kind, arguments.out, arguments.files, arguments.force)
+    return export.run(
+        arguments.kind,
+        arguments.out,
+        arguments.files,
+        arguments.force,
+        arguments.partial,
+    )
 
 
 def log(arguments: argparse.Namespace) -> int:

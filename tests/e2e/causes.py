@@ -2,8 +2,9 @@
 notice, and within what time. Tests and benchmark run the same rows.
 
 Rows that need a browser are in browser_causes.py, those of a car on a PCA9685 in
-hat_causes.py. A hanging kernel no process can show. The collision guard is off
-but where a row says so: else it, and not the row's cause, would stop a car at a wall.
+hat_causes.py, those of `fpvcar doctor --move` in doctor_causes.py. No process can play
+a hanging kernel. The collision guard is off unless a row says otherwise: it would stop
+a car at a wall before the row's cause does.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import Any
 from fpvcar import paths
 from fpvcar.bench import soc as chip
 from fpvcar.config import profiles
+from fpvcar.server.limits import BYTES_BURST, BYTES_PER_S
 from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.guarded import guarding
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
@@ -38,6 +40,7 @@ from tests.rigs.lan import Lan
 
 LATE_S = 0.7
 """No wish made on a state older than 0.4 s counts, and then there is silence."""
+PADDED_BYTES = 4000
 BLOCKABLE = Path(__file__).parent / "blockable"
 UNSEEN_STOPS = "--set=guard.unseen_limit = 0.0"
 """Towards where a sensor is silent nothing is free, wherever the guard is on."""
@@ -154,6 +157,24 @@ def _echo_wire_on(scene: Scene) -> None:
     _echo_wire(chip.FLOATING)(scene)
 
 
+def _lying(scene: Scene) -> None:
+    """The page claims that it has seen a state of this very moment."""
+    scene.driver.claim = lambda: int(time.monotonic() * 1e6)
+
+
+def _honest(scene: Scene) -> None:
+    scene.driver.claim = None
+
+
+def _frozen(scene: Scene) -> None:
+    """The page floods until the car slows it down, with wishes for the moments at which
+    the car will read them, and freezes."""
+    at_once = int(BYTES_BURST) // PADDED_BYTES
+    every_s = PADDED_BYTES / BYTES_PER_S
+    at_s = [max(0, number - at_once) * every_s for number in range(at_once + 150)]
+    scene.driver.push(scene.driver.prepare(at_s, PADDED_BYTES))
+
+
 def _late(up_s: float = 0.0, down_s: float = 0.0) -> Callable[[Scene], int]:
     """Bytes that pass the link take so long from now on."""
 
@@ -209,6 +230,8 @@ CAUSES: tuple[Cause[Scene], ...] = (
           _in_time, way="link"),
     Cause("link late by 0.5 s, both ways", LATE_S, "silence", _late(0.5, 0.5),
           _in_time, way="link"),
+    Cause("page lies about what it saw", LATE_S, "silence", _done(_lying), _honest),
+    Cause("page frozen behind its own flood", LATE_S, "silence", _done(_frozen)),
     Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
     Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()),
           way="link"),

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -17,6 +17,7 @@ from websockets.typing import Origin
 
 from fpvcar.wire.errors import VERSION
 from tests.e2e.harness import RunningBench, wait_for
+from tests.e2e.hostile import frame
 
 
 def open_socket(
@@ -50,8 +51,10 @@ class Driver(AbstractContextManager["Driver"]):
         self.sending = True
         self.pinging = True
         self.heard: list[dict[str, Any]] = []
+        self.claim: Callable[[], int] | None = None
+        """A lie about `seen` in place of the nonce that was received last."""
         self.closed = threading.Event()
-        self._seq = self._seen_us = 0
+        self._seq = self._seen = 0
         self._lock = threading.Lock()
         self._socket = open_socket(
             port,
@@ -103,8 +106,34 @@ class Driver(AbstractContextManager["Driver"]):
             self._seq += 1
             self.say(
                 kind="drive", seq=self._seq, t=time.monotonic() * 1000.0,
-                throttle=self.wish[0], steer=self.wish[1], seen=self._seen_us,
+                throttle=self.wish[0], steer=self.wish[1],
+                seen=self.claim() if self.claim else self._seen,
             )  # fmt: skip
+
+    def prepare(self, at_s: Iterable[float], size: int) -> bytes:
+        """Frames of full throttle, padded to `size` bytes and dated so many seconds
+        from now; `seen` is the car's clock at those moments."""
+        now_s, frames = time.monotonic(), []
+        for seq, after_s in enumerate(at_s, self._seq + 1):
+            then_s = now_s + after_s
+            wish = {
+                "kind": "drive", "seq": seq, "t": then_s * 1000.0, "throttle": 1.0,
+                "steer": 0.0, "seen": int(then_s * 1e6),
+            }  # fmt: skip
+            frames.append(frame(json.dumps(wish).encode().ljust(size)))
+        return b"".join(frames)
+
+    def push(self, data: bytes) -> None:
+        """Sends raw bytes from a thread, for as long as the car takes to read them."""
+
+        def send() -> None:
+            with contextlib.suppress(OSError):
+                self._socket.socket.sendall(data)
+
+        self.sending = self.pinging = False
+        time.sleep(0.045)  # past the last message of the other thread
+        self._threads.append(threading.Thread(target=send, daemon=True))
+        self._threads[-1].start()
 
     def _send(self) -> None:
         number = 0
@@ -124,7 +153,7 @@ class Driver(AbstractContextManager["Driver"]):
                 message = json.loads(frame)
                 self.heard.append(message)
                 if message["kind"] in ("state", "pong"):
-                    self._seen_us = message["clock_us"]
+                    self._seen = message["nonce"]
         except ConnectionClosed:
             pass
         self.closed.set()

@@ -103,6 +103,32 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
     assert asked == [True, True, True]
     page.locator("#show-keys").click()
     page.locator("#keys").wait_for(state="visible")
+    typing_and_closing_stop_nothing(page)
+
+
+def typing_and_closing_stop_nothing(page: Page) -> None:
+    """With the keys' panel open: Esc closes one panel at a time, a name may have a
+    space and any letter, and the same keys act once no text field has the focus."""
+    page.keyboard.press("Escape")
+    page.locator("#keys").wait_for(state="hidden")
+    page.locator("#gear").click()
+    page.locator("#name").click()
+    page.keyboard.type("Anna Maria f?")
+    assert page.locator("#name").input_value() == "Anna Maria f?"
+    assert page.locator("#keys").is_hidden(), "a shortcut of the driver's keys"
+    page.keyboard.press("Escape")
+    page.locator("#menu").wait_for(state="hidden")
+    seq = page.evaluate("window.fpvcar.state.seq")
+    until(page, f"window.fpvcar.state.seq > {seq} + 3")
+    assert not stopped(page), "typing, or closing a menu, stopped the car"
+    page.keyboard.press("Escape")
+    until(page, "window.fpvcar.state.stop?.cause.startsWith('estop')")
+
+
+def stopped(page: Page) -> bool:
+    """Is the car held by somebody's STOP?"""
+    stop = page.evaluate("window.fpvcar.state.stop")
+    return stop is not None and stop["cause"].startswith("estop")
 
 
 @pytest.mark.parametrize("name", ["en/seat.js", "hud.js", "seat.css"])

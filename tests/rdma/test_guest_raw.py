@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
+from fpvcar.recordings.export import Report
 from fpvcar.units import MB, SECOND_NS
 from fpvstation import raw
 from fpvstation.disk import Folder
@@ -48,7 +49,7 @@ class Film:
         (self.session,) = store.sessions()
         whole, self.count, self.bytes, at_ns = hashlib.md5(), 0, 0, 0
         files = [root / one.path for one in store.listed(self.session)]
-        for one in raw.pictures_of(files, print):
+        for one in raw.pictures_of(files, Report(print)):
             whole.update(one.data)
             self.count, self.bytes = self.count + 1, self.bytes + len(one.data)
             at_ns = one.at_ns

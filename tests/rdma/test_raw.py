@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvcar.recordings.export import Report
 from fpvstation import raw
 from fpvstation.disk import Folder
 from fpvstation.store import Store
@@ -51,7 +52,7 @@ def test_what_was_recorded_is_seen_on_another_machine(
     made = McapFile(drive_messages()).to(tmp_path / NAME)
     put(store, NAME, made.read_bytes())
     whole = io.BytesIO()
-    assert raw.write(whole, [made], lambda words: None, False) > 0
+    assert raw.write(whole, [made], Report(lambda words: None), False) > 0
     wanted = hashlib.sha256(whole.getvalue()).hexdigest()
     assert streamed(tools, root, "--fast")[0] == wanted
     came, took_s = streamed(tools, root)

@@ -34,7 +34,7 @@ class FakeLights:
     recorder: status.Recording | None = None
     codes_told: int = 0
 
-    def tell_code(self) -> None:
+    def tell_code(self, network: str) -> None:
         self.codes_told += 1
 
     def set_head(self, on: bool) -> None:
@@ -155,6 +155,7 @@ class Visitor:
         self.seq += 1
         sent_ms = (self.house.now_s - late_s) * 1000.0
         seen_us = int((self.house.now_s - late_s) * 1e6)
+        self.session.fresh.sent(seen_us, seen_us)
         self.say(up.Drive(self.seq, sent_ms, throttle, steer, seen_us))
 
     @property

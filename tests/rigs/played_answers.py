@@ -83,7 +83,7 @@ STORAGE = {
     "offices": [{"place": "office:/cars", "state": "full", "waiting": 1, "bytes": 9e7,
                  "waiting_bytes": 1.8e7, "rate": 0.0, "last_fault": "no answer",
                  "fault_s": UTC_S}],
-    "unread": 1, "why_anew": "",
+    "unread": 1, "why_anew": "", "chores": [],
 }  # fmt: skip
 
 

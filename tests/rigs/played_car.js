@@ -55,14 +55,14 @@
       }
       if (message.kind === 'ping') {
         const {seq, t} = message;
-        setTimeout(() => this.hear({kind: 'pong', seq, t, clock_us: clockUs()}), played.lateMs);
+        setTimeout(() => this.hear({kind: 'pong', seq, t, clock_us: clockUs(), nonce: 1}), played.lateMs);
       }
     }
 
     tell() {
       if (!this.welcomed) return;
       this.count += 1;
-      this.hear({kind: 'state', ...played.state, seq: this.count, clock_us: clockUs()});
+      this.hear({kind: 'state', ...played.state, seq: this.count, clock_us: clockUs(), nonce: this.count});
     }
 
     hear(message) {

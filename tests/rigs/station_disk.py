@@ -165,6 +165,11 @@ class FakeDisk:
         inside = [one for one in self.names_now if one.startswith(head)]
         return sorted({one[len(head) :].partition("/")[0] for one in inside})
 
+    def folders(self, path: str) -> list[str]:
+        head = f"{path}/" if path else ""
+        inside = [one[len(head) :] for one in self.names_now if one.startswith(head)]
+        return sorted({one.partition("/")[0] for one in inside if "/" in one})
+
     def changing(self) -> AbstractContextManager[None]:
         return nullcontext()
 

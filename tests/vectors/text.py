@@ -112,8 +112,9 @@ UP_REFUSED_TEXT = [
 ]  # fmt: skip
 
 STATE = down.State(
-    seq=41, clock_us=90_000_123_456, role="driver", may_drive=True, grown_up=False,
-    driver="Zoë", seat_free=False, throttle=0.5, steer=-0.25, reason="driving",
+    seq=41, clock_us=90_000_123_456, nonce=2**52, role="driver", may_drive=True,
+    grown_up=False, driver="Zoë", seat_free=False, throttle=0.5, steer=-0.25,
+    reason="driving",
     stop=None, limit=0.75, head_lights=True, viewers=2,
     battery=status.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(
@@ -127,8 +128,9 @@ STATE = down.State(
     lost=0.004,
 )  # fmt: skip
 STOPPED = down.State(
-    seq=42, clock_us=90_000_223_456, role="watching", may_drive=False, grown_up=False,
-    driver=None, seat_free=True, throttle=0.0, steer=0.0, reason="stopped",
+    seq=42, clock_us=90_000_223_456, nonce=1, role="watching", may_drive=False,
+    grown_up=False, driver=None, seat_free=True, throttle=0.0, steer=0.0,
+    reason="stopped",
     stop=down.Stop("estop", "resume", "Ann"), limit=1.0, head_lights=False, viewers=1,
     wheels="no answer", camera="no picture",
     battery=status.Battery(
@@ -144,7 +146,7 @@ DOWN_GOOD: list[down.Downward] = [
     ),
     STATE,
     STOPPED,
-    down.Pong(3, 99.75, 2**53 - 1),
+    down.Pong(3, 99.75, 2**53 - 1, 2**51 + 1),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK"),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK", 3599.5),
     down.People((
@@ -154,14 +156,15 @@ DOWN_GOOD: list[down.Downward] = [
         down.Person("2feaa0c55a884c7d", "Eve", "elsewhere", False, False, False, 0.0,
                     0.0, True),
     )),
-    down.People(()),
+    down.People((), "No space left on device"),
     down.Error("wrong code", "", "", "look at the screen that started the car"),
     down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
 ]  # fmt: skip
 DOWN_REFUSED = [
     "", "{", "[]", "null", "7", "{}", '{"kind":7}',
     '{"kind":"pong","seq":1,"t":2.5}',
-    '{"kind":"pong","seq":"1","t":2.5,"clock_us":3}',
+    '{"kind":"pong","seq":1,"t":2.5,"clock_us":3}',
+    '{"kind":"pong","seq":"1","t":2.5,"clock_us":3,"nonce":4}',
     '{"kind":"error"}',
     '{"kind":"state","seq":1}',
     '{"kind":"pass"}',

@@ -1,5 +1,7 @@
 /** Fingers, mouse and keys on big buttons: which is on which. A finger may slide. */
 
+import {capture} from '../lib/dom.js';
+
 export class Fingers {
   /**
    * `moved`: this pointer or key is on this button now, -1 for none. `tapped`: a screen
@@ -33,8 +35,7 @@ export class Fingers {
   down(event) {
     if (event.button > 0) return;
     event.preventDefault();
-    this.stage.setPointerCapture(event.pointerId);
-    this.at(event);
+    if (capture(this.stage, event.pointerId)) this.at(event);
   }
 
   /** @param {PointerEvent} event */

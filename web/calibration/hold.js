@@ -1,5 +1,7 @@
 /** A button that moves the car while a finger is on it, and not a moment longer. */
 
+import {capture} from '../lib/dom.js';
+
 /** @import {Wish} from '../lib/types.js' */
 
 /** The car says ten times a second what to wish: silent for longer, nothing is wished. */
@@ -28,8 +30,7 @@ export class Hold {
     button.addEventListener('pointerdown', (event) => {
       if (event.button > 0) return;
       event.preventDefault();
-      button.setPointerCapture(event.pointerId);
-      this.down();
+      if (capture(button, event.pointerId)) this.down();
     });
     for (const end of ['pointerup', 'pointercancel', 'lostpointercapture', 'blur']) {
       button.addEventListener(end, () => this.up());

@@ -19,6 +19,27 @@ export const input = (id) => byId(id, HTMLInputElement);
 /** @param {string} id */
 export const drawing = (id) => byId(id, SVGElement);
 
+const NOT_TYPED = ['button', 'checkbox', 'color', 'file', 'image', 'radio', 'range', 'reset', 'submit'];
+
+/** Do the keys typed there become text? @param {EventTarget | null} target */
+export const isTextField = (target) => target instanceof HTMLTextAreaElement ||
+  (target instanceof HTMLInputElement ? !NOT_TYPED.includes(target.type)
+    : target instanceof HTMLElement && target.isContentEditable);
+
+/**
+ * Sends all events of a pointer to the element; false if the pointer has gone already.
+ * @param {Element} element @param {number} pointerId
+ */
+export function capture(element, pointerId) {
+  try {
+    element.setPointerCapture(pointerId);
+    return true;
+  } catch (fault) {
+    if (!(fault instanceof DOMException)) throw fault;
+    return false;
+  }
+}
+
 /** @param {Element} element @param {string} text */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

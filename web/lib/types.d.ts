@@ -52,14 +52,14 @@ export interface Recording {
 }
 export interface Stop { cause: string; clears: string; by?: string }
 export interface State {
-  kind: 'state'; seq: number; clock_us: number; role: 'driver' | 'watching';
+  kind: 'state'; seq: number; clock_us: number; nonce: number; role: 'driver' | 'watching';
   may_drive: boolean; grown_up: boolean; driver: string | null; seat_free: boolean;
   throttle: number; steer: number; reason: string; stop: Stop | null; limit: number;
   head_lights: boolean; viewers: number; battery?: Battery | null; ranges?: Range[];
   wheels?: string; camera?: string; guard?: Guarding | null; health?: Health | null;
   recording?: Recording | null; lost?: number | null;
 }
-export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number }
+export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number }
 export interface CarError {
   kind: 'error'; what: string; value?: string; limit?: string; next?: string;
 }
@@ -70,7 +70,8 @@ export interface Person {
   id: string; name: string; where: string; grown_up: boolean; drives: boolean;
   you: boolean; away_s?: number; left_s?: number; watches?: boolean;
 }
-export interface People { kind: 'people'; people: Person[] }
+/** `unsaved`: why the car cannot save the list, '' if it can. */
+export interface People { kind: 'people'; people: Person[]; unsaved?: string }
 export type Downward = Welcome | State | Pong | CarError | Pass | People;
 
 /** Messages of /ws/buttons. Masks have a bit for each button. */

@@ -1,18 +1,4 @@
-/**
- * Every message between page and car; fixed by tests/vectors/, as pi/fpvcar/wire/ is.
- *
- *   /ws/drive   JSON text, one message a frame        encode(), parseDown()
- *   /ws/video   20-byte header + one access unit      parseVideo()
- *
- *     0        1        2        3        4                 8
- *     +--------+--------+--------+--------+-----------------+
- *     | version| kind   | flags  | 0      | sequence     u32|   little-endian
- *     +--------+--------+--------+--------+-----------------+
- *     | capture time, us u64              | payload len  u32|   20 bytes
- *     +-----------------------------------+-----------------+
- *   kind 1: Annex B, SPS and PPS in front of key frames; flags bit 0: key frame.
- *   The page may send the text frame "key" back: its decoder needs a key frame.
- */
+/** Every message between page and car, as docs/wire.md has them; fixed by tests/vectors/. */
 
 /** @import {Downward, Upward, VideoFrameIn} from './types.js' */
 
@@ -41,7 +27,7 @@ export class WireError extends Error {
  */
 
 /** @param {number} low @param {number} high @returns {Field} */
-const number = (low, high) => ({
+export const number = (low, high) => ({
   check: (value) =>
     typeof value === 'number' && value >= low && value <= high
       ? null : `a number from ${low} to ${high}`,
@@ -83,39 +69,25 @@ export const list = (shape) => ({
 
 export const any = number(-Infinity, Infinity);
 const unit = number(-1, 1);
-const share = number(0, 1);
 const count = whole(0, 2 ** 53 - 1);
 const millis = number(0, 1e13);
 export const words = text(Infinity);
-const CODE_MOST = 32;
-const code = text(CODE_MOST);
 const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
+export const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
 /** Text as the car takes it. @param {string} words */
 export const plain = (words) => words.replace(NOT_PLAIN, '');
 
-/**
- * A code as the car has it: people write it in capitals, in groups, with dashes, and some
- * keyboards in full width.
- * @param {string} typed
- */
-export const tidyCode = (typed) =>
-  typed.normalize('NFKC').toLowerCase().replace(/[\s\p{Pd}]/gu, '').slice(0, CODE_MOST);
-
-/** What the page sends; other fields are refused. @type {Record<string, Shape>} */
+/** What the first screen sends; other fields are refused. drawer-wire.js has the rest.
+ * @type {Record<string, Shape>} */
 export const UP = {
   hello: {
     v: whole(VERSION, VERSION), client: text(64, /^[A-Za-z0-9-]{8,}$/),
-    name: maybe(text(32, PLAIN)), code: maybe(code),
+    name: maybe(text(32, PLAIN)), code: maybe(text(32)),
   },
-  unlock: {code},
   drive: {seq: count, t: millis, seen: count, throttle: unit, steer: unit},
   take: {}, release: {}, estop: {}, resume: {},
   lights: {head: maybe(orNull(flag))},
   horn: {on: flag},
-  limit: {throttle: share},
-  guard: {mode: text(5, /^(off|warn|limit)$/)},
-  record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
   ping: {seq: count, t: millis},
   report: {
     path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
@@ -143,7 +115,7 @@ export const DOWN = {
     code_needed: flag, has_lights: flag, has_horn: flag, video: text(64),
   },
   state: {
-    seq: count, clock_us: count, role: words, may_drive: flag, grown_up: flag,
+    seq: count, clock_us: count, nonce: count, role: words, may_drive: flag, grown_up: flag,
     driver: orNull(words), seat_free: flag, throttle: any, steer: any, reason: words,
     stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
     battery: maybe(orNull(object(BATTERY))), ranges: maybe(list(RANGE)),
@@ -151,7 +123,7 @@ export const DOWN = {
     health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
     lost: maybe(orNull(any)),
   },
-  pong: {seq: count, t: any, clock_us: count},
+  pong: {seq: count, t: any, clock_us: count, nonce: count},
   pass: {ticket: words, left_s: maybe(any)},
   error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };

@@ -6,6 +6,8 @@
  *   wheel         zoom; sideways: move        double push    show all
  */
 
+import {capture} from '../lib/dom.js';
+
 const DRAG_PX = 6;
 const DOUBLE_MS = 350;
 /** A page that scrolls under the pointer goes on scrolling. */
@@ -44,7 +46,7 @@ export class Gestures {
   /** @param {PointerEvent} event */
   down(event) {
     const field = fieldOf(event);
-    if (!field || event.button > 0) return;
+    if (!field || event.button > 0 || !capture(field, event.pointerId)) return;
     this.at.set(event.pointerId, event.clientX);
     if (this.at.size > 1) {
       if (this.began) this.began.pinched = true;
@@ -52,7 +54,6 @@ export class Gestures {
       return;
     }
     this.began = {field, x: event.clientX, dragged: false, pinched: false};
-    field.setPointerCapture(event.pointerId);
   }
 
   /** @param {PointerEvent} event */

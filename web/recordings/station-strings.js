@@ -5,7 +5,7 @@ import {counted, dates} from '../lang/forms.js';
 import {W, fill} from '../lang/words.js';
 import {STRINGS} from './strings.js';
 
-/** @import {CarState, OfficeState, Storage} from './types.js' */
+/** @import {CarState, ChoreState, OfficeState, Storage} from './types.js' */
 
 const {size} = STRINGS;
 const time = dates({dateStyle: 'medium', timeStyle: 'short'});
@@ -27,10 +27,12 @@ export const STATION_STRINGS = {
     path, sessions: counted(W.recordings.countOfSessions, sessions), files: STRINGS.files(segments),
     size: size(bytes), free: size(free), total: size(total),
   }),
-  /** @param {number} unread @param {string} why */
-  catalogue: (unread, why) => [
+  /** @param {number} unread @param {string} why @param {ChoreState[]} chores */
+  catalogue: (unread, why, chores) => [
     unread ? counted(W.recordings.unlisted, unread) : '',
     why ? fill(W.recordings.listedAnew, {why}) : '',
+    ...chores.filter(({fault}) => fault).map(({name, fault, fault_s: seconds}) =>
+      fill(W.recordings.choreFault, {name, fault, time: time(seconds * 1000)})),
   ].filter(Boolean).join(' '),
   /** @param {CarState} car */
   car: (car) => {

@@ -45,11 +45,11 @@ export class Station {
   }
 
   /** @param {Storage} found */
-  draw({store, cars, offices, unread, why_anew: whyAnew}) {
+  draw({store, cars, offices, unread, why_anew: whyAnew, chores}) {
     const waits = [...cars, ...offices].reduce((sum, one) => sum + one.waiting_bytes, 0);
     setText(byId('storage-brief'), SAYS.brief(store, waits));
     setText(byId('storage-path'), SAYS.store(store));
-    setText(byId('storage-catalogue'), SAYS.catalogue(unread, whyAnew));
+    setText(byId('storage-catalogue'), SAYS.catalogue(unread, whyAnew, chores));
     bar('storage-disk', store.total - store.free, store.total);
     rows('storage-cars', cars.map((car) => ({
       name: car.folder, says: SAYS.car(car), there: car.bytes, waits: car.waiting_bytes,

@@ -40,6 +40,8 @@ export interface OfficeState {
   place: string; state: string; waiting: number; bytes: number; waiting_bytes: number;
   rate: number; last_fault: string; fault_s: number;
 }
+/** A background task of a base station: see fpvstation/chores.py. */
+export interface ChoreState { name: string; fault: string; fault_s: number }
 /** What /api/status of a base station answers. */
 export interface Storage {
   store: {
@@ -47,6 +49,7 @@ export interface Storage {
     total: number;
   };
   cars: CarState[]; offices: OfficeState[]; unread: number; why_anew: string;
+  chores: ChoreState[];
 }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
 export interface Wanted { driver: string; parked: boolean; day: string; text: string }

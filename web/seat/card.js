@@ -4,7 +4,7 @@ import {W} from '../lang/words.js';
 import {button, byId, setAttr, setText, show} from '../lib/dom.js';
 import {sentence} from './strings.js';
 
-/** @import {Situation} from './state.js' */
+/** @import {Situation} from './types.js' */
 
 /** A push so soon is ignored: the button has just appeared under a thumb. */
 const FRESH_MS = 250;

@@ -4,6 +4,8 @@ import {median} from '../lib/median.js';
 
 const WINDOW_MS = 10_000;
 const RECENT = 20;
+/** Two clocks drift apart by less in 10 s. */
+const DRIFT_MS = 20;
 
 /** @typedef {{rttMs: number, offsetMs: number, atMs: number}} Sample */
 
@@ -22,11 +24,15 @@ export class CarClock {
     const rttMs = heardMs - sentMs;
     if (!(rttMs >= 0)) return;
     const offsetMs = carUs / 1000 - (sentMs + heardMs) / 2;
+    // Each sample is off by half its round trip at most; else a phone's clock stood still.
+    const best = this.best;
+    const mostMs = DRIFT_MS + (rttMs + (best?.rttMs ?? 0)) / 2;
+    if (best && Math.abs(offsetMs - best.offsetMs) > mostMs) this.reset();
     this.samples.push({rttMs, offsetMs, atMs: heardMs});
     while (this.samples[0].atMs < heardMs - WINDOW_MS) this.samples.shift();
   }
 
-  /** Forgets all samples: a restarted car counts from elsewhere. */
+  /** Forgets all samples: a restarted car, or a clock that stood, counts from elsewhere. */
   reset() {
     this.samples = [];
   }

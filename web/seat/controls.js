@@ -11,12 +11,12 @@ const BEAT_MS = 20;
 
 export class Controls {
   /**
-   * @param {{send: (message: Upward) => boolean, seenUs: () => number,
+   * @param {{send: (message: Upward) => boolean, nonce: () => number,
    *   late: () => boolean, driving: () => boolean, changed: (wish: Wish) => void}} parts
    */
-  constructor({send, seenUs, late, driving, changed}) {
+  constructor({send, nonce, late, driving, changed}) {
     this.send = send;
-    this.seenUs = seenUs;
+    this.nonce = nonce;
     this.late = late;
     this.driving = driving;
     this.changed = changed;
@@ -79,9 +79,9 @@ export class Controls {
     if (this.driving()) this.transmit(this.sender.take(NEUTRAL, performance.now()));
   }
 
-  /** Sends a wish with the car's clock as the page knows it. @param {import('./wish.js').Drive} wish */
+  /** Sends a wish with the newest nonce of the car. @param {import('./wish.js').Drive} wish */
   transmit(wish) {
-    this.send({...wish, seen: this.seenUs()});
+    this.send({...wish, seen: this.nonce()});
   }
 
   /** On a new socket numbers count anew, and the old wish is not repeated. */

@@ -34,11 +34,13 @@ const PRESETS_AGAIN_MS = 1000;
  * Loads words, style and markup. Throws TypeError if they do not arrive.
  * @param {number} tries
  */
-export async function loadMarkup(tries) {
-  const [style, markup] = await Promise.all([
-    textOf('drawer.css'), textOf('drawer.html'),
-    import(`../lang/${LANGUAGE}/drawer.js${tries ? `?again=${tries}` : ''}`),
-  ]);
+export const loadMarkup = async (tries) => (await Promise.all([
+  textOf('drawer.css'), textOf('drawer.html'),
+  import(`../lang/${LANGUAGE}/drawer.js${tries ? `?again=${tries}` : ''}`),
+])).slice(0, 2);
+
+/** Puts style and markup into the page. @param {string[]} texts */
+export function addMarkup([style, markup]) {
   const template = document.createElement('template');
   template.innerHTML = markup;
   fillStrings(template.content, W);
@@ -58,7 +60,7 @@ async function textOf(name) {
  * @typedef {import('./pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
  *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
  *   pictureMs: number | null, linkMs: number | null,
- *   grade: import('./state.js').LinkGrade}} Figures
+ *   grade: import('./types.js').LinkGrade}} Figures
  */
 
 export class Drawer {

@@ -76,7 +76,7 @@ export class Hud {
   }
 
   /**
-   * @param {import('./state.js').LinkGrade} grade
+   * @param {import('./types.js').LinkGrade} grade
    * @param {number | null} pictureMs @param {number | null} linkMs
    */
   link(grade, pictureMs, linkMs) {

@@ -1,19 +1,24 @@
-/** A part of the page that loads after the first screen, and tries until it is here. */
+/** A part of the page that loads after the first screen. */
 
 const AGAIN_MS = 2000;
+const TRIES = 10;
 
+/** @template T */
 export class LazyPart {
   /**
-   * @param {{load: (tries: number) => Promise<void>, late: () => void,
-   *   after?: (act: () => void, ms: number) => unknown}} parts
-   *   `load` loads the part, or throws; `late`: somebody waits, and loading failed
+   * @param {{load: (tries: number) => Promise<T>, use: (loaded: T) => void,
+   *   late: () => void, broken?: () => void, after?: (act: () => void, ms: number) => unknown}} parts
+   *   `load` fetches the part, or throws, and changes nothing else; `use` builds it, once.
+   *   `late`: somebody waits, and loading failed; `broken`: somebody waits, and building failed
    */
-  constructor({load, late, after = (act, ms) => setTimeout(act, ms)}) {
+  constructor({load, use, late, broken = () => {}, after = (act, ms) => setTimeout(act, ms)}) {
     this.load = load;
+    this.use = use;
     this.late = late;
+    this.broken = broken;
     this.after = after;
     this.tries = 0;
-    /** @type {'absent' | 'loading' | 'loaded'} */
+    /** @type {'absent' | 'loading' | 'broken' | 'loaded'} */
     this.state = 'absent';
     /** What to do once it is loaded. @type {(() => void) | null} */
     this.pending = null;
@@ -24,30 +29,41 @@ export class LazyPart {
    * @param {() => void} act
    */
   push(act) {
-    if (this.state === 'loaded') {
-      act();
-      return;
+    if (this.state === 'loaded') act();
+    else if (this.state === 'broken') this.broken();
+    else {
+      this.pending = this.pending ? null : act;
+      void this.fetch();
     }
-    this.pending = this.pending ? null : act;
-    void this.fetch();
   }
 
+  /** Loads and builds the part; retries some times, ever more seldom. */
   async fetch() {
     if (this.state !== 'absent') return;
     this.state = 'loading';
+    let loaded;
     try {
-      await this.load(this.tries);
+      loaded = await this.load(this.tries);
     } catch (fault) {
       console.warn(`lazy: ${fault}`);
       this.state = 'absent';
-      this.tries += 1;
-      if (this.pending) this.late();
-      this.after(() => void this.fetch(), AGAIN_MS);
+      this.failed();
       return;
     }
+    this.state = 'broken';
+    this.use(loaded);
     this.state = 'loaded';
-    const {pending} = this;
+    this.pending?.();
     this.pending = null;
-    pending?.();
+  }
+
+  failed() {
+    this.tries += 1;
+    if (this.pending) this.late();
+    const {tries} = this;
+    // After the last try a push asks again.
+    if (tries >= TRIES) this.pending = null;
+    // A push may have asked meanwhile: its own retry follows.
+    else this.after(() => (this.tries === tries ? void this.fetch() : undefined), AGAIN_MS * tries);
   }
 }

@@ -54,8 +54,8 @@ export class Link {
     this.pingSeq = 0;
     /** For our pictures; unlike `client` it stands in a URL. */
     this.videoId = '';
-    /** The car's clock in us of the newest message on this socket; 0 before the first. */
-    this.seenUs = 0;
+    /** The newest state or pong on this socket. */
+    this.seen = {clockUs: 0, nonce: 0};
     this.frameMs = 0;
     this.timers = /** @type {number[]} */ ([]);
     this.reportedKind = '';
@@ -131,7 +131,7 @@ export class Link {
     if (this.video?.readyState === WebSocket.OPEN) this.video.send('key');
   }
 
-  /** @param {import('./reconnect.js').Act[]} acts */
+  /** @param {import('./types.js').Act[]} acts */
   act(acts) {
     for (const act of acts) {
       if (act.do === 'open') this.open();
@@ -184,7 +184,7 @@ export class Link {
       this.policy.opened(performance.now());
       this.clock.reset();
       this.trips.reset();
-      this.seenUs = 0;
+      this.seen = {clockUs: 0, nonce: 0};
       socket.send(encode({kind: 'hello', v: VERSION, client: this.client, ...this.hello()}));
       if (this.pushedStop.waiting) {
         socket.send(encode({kind: 'estop'}));
@@ -262,7 +262,8 @@ export class Link {
       if (this.timers.length > 0) this.openVideo();
     }
     if (message.kind === 'pong' || message.kind === 'state') {
-      this.seenUs = Math.max(this.seenUs, message.clock_us);
+      const {clock_us: clockUs, nonce} = message;
+      if (clockUs >= this.seen.clockUs) this.seen = {clockUs, nonce};
     }
     if (message.kind === 'state') this.copies?.state(message, nowMs);
     if (message.kind === 'pong') {

@@ -57,7 +57,7 @@ const video = new Video({
 });
 const controls = new Controls({
   send: (message) => link.send(message),
-  seenUs: () => link.seenUs,
+  nonce: () => link.seen.nonce,
   late: () => page.lateMs !== null,
   driving: () => page.driving,
   changed: (wish) => hud.wish(wish),
@@ -66,6 +66,10 @@ const stop = () => {
   page.drawer?.panels.closeAll();
   page.stop();
   navigator.vibrate?.(60);
+};
+/** Esc closes the open panel; without one it stops the car. */
+const escape = () => {
+  if (!page.drawer?.panels.closeTop()) stop();
 };
 const lights = () => link.send({kind: 'lights'});
 const horn = (/** @type {boolean} */ on) => {
@@ -77,7 +81,10 @@ const code = () => {
 };
 const full = new FullScreen({
   // A watcher who puts the picture away by the button leaves the driver alone.
-  left: (byUs) => (page.driving || !byUs ? stop() : undefined),
+  left: (byUs) => {
+    if (!byUs) escape();
+    else if (page.driving) stop();
+  },
 });
 /** @param {import('../lib/types.js').Command} name */
 const command = (name) => {
@@ -88,7 +95,7 @@ const command = (name) => {
 };
 const keyboard = new Keyboard({
   set: (wish) => controls.set('keys', wish),
-  stop, horn, command,
+  stop, escape, horn, command,
   used: () => used('keys'),
 });
 const gamepads = new Gamepads({
@@ -127,8 +134,11 @@ const drawer = new LazyPart({
   load: async (tries) => {
     // Some browsers remember a module that did not load; by another name they ask anew.
     /** @type {typeof import('./drawer.js')} */
-    const {Drawer, loadMarkup} = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
-    await loadMarkup(tries);
+    const part = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    return {...part, texts: await part.loadMarkup(tries)};
+  },
+  use: ({Drawer, addMarkup, texts}) => {
+    addMarkup(texts);
     page.drawer = new Drawer({
       named: () => link.rename(),
       limit: (throttle) => link.send({kind: 'limit', throttle}),
@@ -143,13 +153,17 @@ const drawer = new LazyPart({
     if (page.state) page.drawer.state(page.state);
   },
   late: () => toast(W.menuLate, 'warn'),
+  broken: () => toast(W.menuBroken, 'warn'),
 });
 
 /** Loads after the first screen, too. */
 const copies = new LazyPart({
   load: async (tries) => {
     /** @type {typeof import('./copies.js')} */
-    const {Copies} = await import(`./copies.js${tries ? `?again=${tries}` : ''}`);
+    const part = await import(`./copies.js${tries ? `?again=${tries}` : ''}`);
+    return part;
+  },
+  use: ({Copies}) => {
     link.copies = new Copies(link);
   },
   late: () => undefined,

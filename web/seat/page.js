@@ -24,7 +24,7 @@ export class Page {
     /** @type {State | null} */
     this.state = null;
     this.stateMs = 0;
-    /** @type {import('./state.js').Situation} */
+    /** @type {import('./types.js').Situation} */
     this.situation = {kind: 'connecting', stopWaits: false};
     this.lostMs = 0;
     /** @type {string | null} */
@@ -35,7 +35,7 @@ export class Page {
     this.pushedStop = false;
     this.lastReport = {bytes: 0, atMs: performance.now()};
     this.warnedLow = false;
-    /** @type {import('./state.js').LinkGrade} */
+    /** @type {import('./types.js').LinkGrade} */
     this.grade = 'none';
   }
 
@@ -67,7 +67,7 @@ export class Page {
       this.drawer?.unlock.passed(message);
       void keepPass(message.ticket);
     }
-    else if (message.kind === 'people') this.drawer?.who.update(message.people);
+    else if (message.kind === 'people') this.drawer?.who.update(message.people, message.unsaved);
     else if (message.kind === 'error') this.refused(message);
   }
 

@@ -46,6 +46,13 @@ export class Panels {
     else this.open(id);
   }
 
+  /** Closes the panel that is open; returns whether one was. */
+  closeTop() {
+    const open = this.ids.find((id) => this.isOpen(id));
+    if (open) this.close(open);
+    return open !== undefined;
+  }
+
   closeAll() {
     for (const id of this.ids) this.close(id);
   }

@@ -29,15 +29,7 @@ const REFUSED_WAIT_MS = 2000;
 /** Only a page that slept has so long a gap between two ticks. */
 const SLEPT_MS = 250;
 
-/**
- * @typedef {{do: 'open'} | {do: 'close'} | {do: 'probe', id: number}
- *   | {do: 'cancel', id: number}} Act
- * @typedef {{id: number, sentMs: number}} Probe
- * @typedef {{kind: 'up', heardMs: number, pongMs: number}
- *   | {kind: 'probing', sinceMs: number, nextMs: number, inFlight: Probe[]}
- *   | {kind: 'opening', deadlineMs: number, opened: boolean}
- *   | {kind: 'parked', why: string}} LinkState
- */
+/** @import {Act, LinkState, Probe} from './types.js' */
 
 /** Decides for one link. The owner of the sockets does what the methods return. */
 export class Reconnect {

@@ -4,37 +4,8 @@
  * `situationOf` looks first for what matters most to the person.
  */
 
-/** @import {State, Stop, Welcome} from '../lib/types.js' */
-
-/**
- * @typedef {{kind: 'connecting', stopWaits: boolean}
- *   | {kind: 'parked'}
- *   | {kind: 'lost', sinceMs: number, driving: boolean, stopWaits: boolean}
- *   | {kind: 'late', ms: number}
- *   | {kind: 'stopped', stop: Stop, driving: boolean,
- *      byUs: boolean, mayGoOn: boolean, silenceMs: number}
- *   | {kind: 'wheels', words: string}
- *   | {kind: 'camera', words: string}
- *   | {kind: 'taken', by: string}
- *   | {kind: 'locked'}
- *   | {kind: 'watching', driver: string | null, free: boolean}
- *   | {kind: 'battery', wishing: boolean}
- *   | {kind: 'ready', letGo: boolean}
- *   | {kind: 'driving', limited: boolean}} Situation
- *
- * @typedef {{
- *   link: import('./reconnect.js').LinkState,
- *   welcome: Welcome | null,
- *   state: State | null,
- *   lostMs: number,
- *   lateMs: number | null,
- *   takenBy: string | null,
- *   pictureOld: boolean,
- *   wishing: boolean,
- *   pushedStop: boolean,
- *   stopWaits: boolean,
- * }} Page
- */
+/** @import {State} from '../lib/types.js' */
+/** @import {LinkGrade, Page, Situation} from './types.js' */
 
 /** @param {Page} page @returns {Situation} */
 export function situationOf(page) {
@@ -83,8 +54,6 @@ export function aged(state, sinceS, why) {
     ranges: ranges?.map((range) => ({...range, ...old(range.age_s)})),
   };
 }
-
-/** @typedef {'good' | 'slow' | 'none'} LinkGrade */
 
 /**
  * How good the link is. good: a driver notices no delay; slow: drive slowly.

@@ -2,7 +2,7 @@
 
 import {W, fill, number, percent, unit} from '../lang/words.js';
 
-/** @import {Situation} from './state.js' */
+/** @import {Situation} from './types.js' */
 
 export const STRINGS = {
   title: (/** @type {string} */ car) => fill(W.title, {car}),

@@ -2,7 +2,7 @@
 
 import {W, fill} from '../lang/words.js';
 import {byId, input, setText} from '../lib/dom.js';
-import {tidyCode} from '../lib/wire.js';
+import {tidyCode} from './drawer-wire.js';
 import {timeIn} from './who-strings.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';

@@ -1,10 +1,10 @@
 /** Who may drive, for grown-ups: the list, a button that ends each, "Invite
  * somebody", and "Lock again". */
 
-import {W} from '../lang/words.js';
-import {make, setAttr} from '../lib/dom.js';
+import {W, fill} from '../lang/words.js';
+import {make, setAttr, setText} from '../lib/dom.js';
 import {WHO_STRINGS} from './who-strings.js';
-import './who-wire.js';
+import './drawer-wire.js';
 
 /** @import {Person, Upward} from '../lib/types.js' */
 
@@ -16,6 +16,10 @@ export class Who {
     this.send = send;
     this.list = make('ul', '');
     this.list.className = 'people';
+    this.unsaved = make('p', '');
+    this.unsaved.id = 'who-unsaved';
+    this.unsaved.className = 'fault';
+    this.unsaved.hidden = true;
     const lock = make('button', W.who.lock);
     lock.id = 'lock-again';
     lock.addEventListener('click', () => send({kind: 'lock'}));
@@ -28,7 +32,7 @@ export class Who {
     const row = make('div', '');
     row.className = 'row';
     row.append(lock, invite);
-    element.replaceChildren(make('h4', W.who.title), this.list, row, invitation);
+    element.replaceChildren(make('h4', W.who.title), this.list, this.unsaved, row, invitation);
     this.seconds = 0;
     this.shown = '';
   }
@@ -39,8 +43,10 @@ export class Who {
     this.seconds = visible ? this.seconds + 1 : 0;
   }
 
-  /** @param {Person[]} people */
-  update(people) {
+  /** @param {Person[]} people @param {string} [unsaved] why the car cannot save the list */
+  update(people, unsaved = '') {
+    this.unsaved.hidden = unsaved === '';
+    setText(this.unsaved, unsaved && fill(W.who.unsaved, {reason: unsaved}));
     const rows = people.map((person) => ({person, says: WHO_STRINGS.says(person)}));
     const shown = JSON.stringify(rows.map(({person, says}) => [person.id, person.name, says]));
     if (shown === this.shown) return; // else a finger would lose the button below it

@@ -16,6 +16,9 @@ CALL_S = 2.0
 """A code begins with a long light, so that nobody counts from its middle."""
 BLINK_S, DIGIT_S = 0.3, 1.5
 """Of a digit's blinks, lit and dark; dark between two digits."""
+ASKED_S, ASKED_OWN, ASKED_ALL = 600.0, 3, 6
+"""How often pages may have the code told within that time: those of one network, and
+those of all networks."""
 FADING = ((0.0, 0.5), (0.04, 0.25), (0.08, 0.1), (0.12, 0.0))
 """(s after it went out, share of its brightness): few steps, each is a call."""
 
@@ -75,16 +78,28 @@ def blinks(code: str) -> tuple[float, ...]:
 
 
 class CodeLamp:
-    """An LED that tells the drive code, once each time that somebody asks."""
+    """An LED that blinks the drive code out, once for each request.
+
+    Requests are limited, so that a stranger on the network cannot keep it blinking.
+    """
 
     def __init__(self) -> None:
         self._begin_s = 0.0
         self._changes: tuple[float, ...] = ()
         self._done = 0
+        self._asked: list[tuple[float, str]] = []
 
-    def tell(self, code: str, now_s: float) -> None:
-        """Begins; who asks while it tells changes nothing."""
-        if self.due_s == math.inf:
+    def tell(self, code: str, now_s: float, network: str = "") -> None:
+        """Start blinking the code for a page of this network.
+
+        Ignored while it is blinking, and above ASKED_OWN or ASKED_ALL requests.
+        """
+        if self.due_s != math.inf:
+            return
+        self._asked = [one for one in self._asked if now_s - one[0] < ASKED_S]
+        own = sum(one[1] == network for one in self._asked)
+        if own < ASKED_OWN and len(self._asked) < ASKED_ALL:
+            self._asked.append((now_s, network))
             self._begin_s, self._changes, self._done = now_s, blinks(code), 0
 
     def tick(self, now_s: float) -> None:

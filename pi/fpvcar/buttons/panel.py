@@ -215,10 +215,10 @@ class Panel:
         if before != (self._recorder.due_s, self._recorder.lit):
             self._wake.set()
 
-    def tell_code(self) -> None:
-        """An LED tells the drive code, if there is one: a page has asked for it."""
+    def tell_code(self, network: str = "") -> None:
+        """Have the LED, if there is one, blink the code: a page there asks for it."""
         if self._lights.code:
-            self._code_lamp.tell(self._code, self._clock_s())
+            self._code_lamp.tell(self._code, self._clock_s(), network)
             self._wake.set()
 
     # --- in step ---

@@ -13,14 +13,12 @@ import msgspec
 from fpvcar.config import ConfigError
 from fpvcar.recordings import export, losses, messages, replay, tables
 from fpvcar.recordings.export import Input
+from fpvcar.recordings.losses import INCOMPLETE
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.reader import ReadError
 from fpvcar.recordings.replay import Difference, Verdict
 from fpvcar.recordings.wishes import Given
 from fpvcar.units import SECOND_NS
-
-INCOMPLETE = 3
-"""The exit status where all came out that is there, but something is missing."""
 
 
 def run(paths: Sequence[Path], partial: bool = False) -> int:
@@ -66,7 +64,7 @@ def _again(files: Iterator[Input]) -> int:
         nonlocal missing
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
-            missing = missing or losses.incomplete(recording)
+            missing = missing or losses.cut_short(path, recording)
             found = recording.messages({messages.STEP, messages.WISH})
             yield from replay.given_of(found)
 

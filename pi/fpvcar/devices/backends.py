@@ -263,9 +263,16 @@ def freeing(profile: Profile) -> Callable[[], str]:
     return free if daemons and profile.pins.host in LOOPBACK else lambda: ""
 
 
-def let_go(profile: Profile) -> int:
-    """Stops the motors past every daemon: pins to inputs with pull-down, the outputs of
-    a PCA9685 off. Says what it did; the exit status."""
+def switch_off(gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:
+    """Stops motors past every daemon: pins to inputs with pull-down, the outputs of
+    each PCA9685 (bus, address) off. Prints what it did; the exit status."""
     from fpvcar.devices.linux import pins_off
 
-    return pins_off.stop(profile.stop_pins(), profile.stop_chips())
+    return pins_off.stop(gpios, chips)
+
+
+def published_pins(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """GPIOs and PCA9685 of a motor-pins file, as `wheels` wrote it. Raises OSError."""
+    from fpvcar.devices.linux import pins_off
+
+    return pins_off.parse(text)

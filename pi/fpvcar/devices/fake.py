@@ -4,11 +4,12 @@ What the outside world may do to them is a method too: `cut`, `hang`, `power_on`
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from fpvcar.config import Profile
 from fpvcar.devices import backends
-from fpvcar.devices.pins import PinsLost, PinsSilent
+from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
 
 
 @dataclass(frozen=True)
@@ -162,13 +163,19 @@ class FakeBoard:
     """The motors of one car on fake pins."""
 
     def __init__(self, profile: Profile, pins: FakePins, now_s: float) -> None:
-        gpios = profile.motor_pins()
-        for gpio in gpios:
+        self._pins, self._gpios = pins, profile.motor_pins()
+        for gpio in self._gpios:
             pins.write(gpio, 0)
-        self.dead_man = FakeDeadMan(pins, gpios, now_s)
+        self.dead_man = FakeDeadMan(pins, self._gpios, now_s)
         self.drivers = backends.motor_drivers(profile, pins)
         self.closed = False
 
     def close(self) -> None:
-        """Ends the connection; the dead man stays."""
+        """Switches all off and removes the dead man, unless the pins do not answer."""
         self.closed = True
+        with suppress(PinsFault):
+            steady = [one for one in self._gpios if not self._pins.levels[one].pwm]
+            self._pins.write_together(steady, 0)
+            for gpio in self._gpios:
+                self._pins.write(gpio, 0)
+            self.dead_man.remove()

@@ -140,4 +140,8 @@ class MotorBoard(Protocol):
         """The dead man, armed."""
 
     def close(self) -> None:
-        """Ends the connection; never raises, never waits."""
+        """Switches all motors off, then removes the dead man and ends the connection.
+
+        The dead man stays where the pins do not answer: it switches them off. Never
+        raises; waits only for pins that have answered so far.
+        """

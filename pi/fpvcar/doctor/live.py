@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -33,6 +33,8 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.wheels import trip as tripping
 
 COMMAND_S, RUNNING_S, TRIP_S = 5.0, 3.0, 20.0
+END_S = 1.0
+"""How long the process at the motors may take to stop them after SIGTERM."""
 CAMERA_S = filming.START_S + 2.0
 PIECE, PIECES = bytes(256 * 1024), 16
 LEAST_FREE_B = 50_000_000
@@ -122,21 +124,13 @@ class Live:
 
     def trip(self) -> Trip | Unasked:
         """Feeds the dead man and then does not; nothing moves."""
-        with self._wheels_process() as process:
-            late = threading.Timer(TRIP_S, process.terminate)
-            late.start()
-            try:
-                return _tripped(process)
-            finally:
-                late.cancel()
+        with self._wheels_process() as (process, late):
+            return _tripped(process, late)
 
     def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked:
         """Turns each motor."""
-        with self._wheels_process(f"--turn={TURN_S}") as process:
-            late = threading.Timer(TRIP_S, process.terminate)
-            late.start()
+        with self._wheels_process(f"--turn={TURN_S}") as (process, _):
             out, err = process.communicate()
-            late.cancel()
         lines = [line.split(" ", 2) for line in out.splitlines()]
         done = {one[1]: one[2] for one in lines if one[0] == tripping.TURNED}
         if not done and err:
@@ -146,19 +140,48 @@ class Live:
             for name in profile.motors.names
         )
 
-    def _wheels_process(self, *more: str) -> "subprocess.Popen[str]":
-        """As the user who has the motors: what root leaves there would shut it out."""
+    @contextlib.contextmanager
+    def _wheels_process(
+        self, *more: str
+    ) -> "Iterator[tuple[subprocess.Popen[str], threading.Event]]":
+        """Starts wheels/trip.py, with an event that says whether it took too long.
+
+        It runs as the user who has the motors: files of root's there would shut that
+        user out. Its process group is its own: a Ctrl-C reaches doctor alone, which
+        ends it here. If doctor itself is killed, it notices that its parent is gone.
+        """
         argv = [sys.executable, "-m", tripping.__name__, *self._words, *more]
         argv += [f"--runtime={one}" for one in self._runtimes]
+        argv += [f"--parent={os.getpid()}"]
         owner = self._runtimes[0].stat()
         other = os.geteuid() == 0 and owner.st_uid != 0
-        return subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL, text=True,
+        process = subprocess.Popen(
+            argv,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            process_group=0,
             user=owner.st_uid if other else None,
             group=owner.st_gid if other else None,
             extra_groups=_groups() if other else None,
-        )  # fmt: skip
+        )
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            _end(process)
+
+        timer = threading.Timer(TRIP_S, give_up)
+        timer.start()
+        try:
+            with process:
+                try:
+                    yield process, late
+                finally:
+                    _end(process)
+        finally:
+            timer.cancel()
 
     def camera(self, profile: Profile) -> str | Unasked:
         """ "ok" as soon as its process has made a picture."""
@@ -216,7 +239,16 @@ class Live:
         )
 
 
-def _tripped(process: "subprocess.Popen[str]") -> Trip:
+def _end(process: "subprocess.Popen[str]") -> None:
+    """SIGTERM, on which it stops the motors; SIGKILL if that takes too long."""
+    process.terminate()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> Trip:
     """What the process of the proof says; a guardian's proof is that it is killed."""
     fed_s, whole, after_s = None, False, None
     assert process.stdout is not None and process.stderr is not None
@@ -228,7 +260,7 @@ def _tripped(process: "subprocess.Popen[str]") -> Trip:
         elif word == tripping.TRIPPED:
             after_s = float(rest)
     ended, words = process.wait(), process.stderr.read().strip()
-    if ended == -signal.SIGTERM:
+    if late.is_set():
         return Trip(None, whole, f"no answer within {TRIP_S:.0f} s")
     if fed_s is None:
         return Trip(None, whole, words or "it never woke")

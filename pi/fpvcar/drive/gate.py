@@ -10,7 +10,7 @@ after a stop, so that nothing moves again by surprise:
 
 import enum
 import math
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Literal
 
 from msgspec import Struct
@@ -180,40 +180,62 @@ Staleness = Literal["old", "late", "stale"]
 
 
 class Freshness:
-    """Judges how old the wishes of one socket are; time is passed in.
+    """Judges the age of the wishes of one socket; time is passed in.
 
-    Two measures, as each is blind where the other sees. The browser's clock has
-    another origin, so a wish's transit time (receipt - its own time) counts above the
-    fastest transit of the last 30 s: a link that is late from the start looks fast.
-    And each wish carries `seen`, the car's own clock as the page knew it: what was
-    wished on a state older than `late_s` is late, in whichever direction the link is.
+    Every State and Pong carries an unpredictable nonce, and a wish returns the newest
+    one as `seen`. It must have been sent on this socket at most `late_s` ago: wishes
+    prepared in advance move nothing, whatever clock the page claims.
+
+    A finer measure for honest pages: the transit time of a wish (receipt - its own
+    time) above the fastest transit of the last 30 s. The browser's clock has another
+    origin and may stand still; a wish is never older than the nonce it returns, so a
+    larger transit re-bases the measure.
     """
 
     WINDOW_S = 30.0
+    NONCES_MOST = 128
+    """More than the car sends in `late_s`: 50 states and 250 pongs a second at most."""
 
     def __init__(self, stale_s: float, late_s: float) -> None:
         self._stale_s, self._late_s = stale_s, late_s
         self._seq = -1
         self._fastest: deque[tuple[float, float]] = deque()  # (second, transit), rising
+        self._sent: OrderedDict[int, int] = OrderedDict()  # nonce: when, in us
+
+    def sent(self, nonce: int, clock_us: int) -> None:
+        """Notes a nonce that went out, and when its message was made."""
+        self._sent[nonce] = clock_us
+        if len(self._sent) > self.NONCES_MOST:
+            self._sent.popitem(last=False)
+
+    def forget(self) -> None:
+        """Voids every nonce sent so far, and so every wish that waits in a queue."""
+        self._sent.clear()
+
+    def sent_us(self, nonce: int) -> int:
+        """CLOCK_MONOTONIC of the message with this nonce; 0 if none is known."""
+        return self._sent.get(nonce, 0)
 
     def accept(
-        self, seq: int, sent_ms: float, seen_us: int, now_s: float
+        self, seq: int, sent_ms: float, seen: int, now_s: float
     ) -> Staleness | None:
         """None if it is fresh; else "old" (doubled, reordered), "late" or "stale".
 
-        `sent_ms`: the browser's clock. `seen_us`: CLOCK_MONOTONIC of the newest state
-        or pong that the page had; one from the future is no better than none.
+        `sent_ms`: the browser's clock. `seen`: the nonce that the wish returns.
         """
         if seq <= self._seq:
             return "old"
         self._seq = seq
-        age_s = self._age_s(sent_ms, now_s)
-        if not 0.0 <= now_s - seen_us / 1e6 <= self._late_s:
+        seen_us = self._sent.get(seen)
+        if seen_us is None:
             return "late"
+        most_s = now_s - seen_us / 1e6
+        if most_s > self._late_s:
+            return "late"
+        age_s = self._age_s(now_s - sent_ms / 1000.0, most_s, now_s)
         return "stale" if age_s > self._stale_s else None
 
-    def _age_s(self, sent_ms: float, now_s: float) -> float:
-        transit_s = now_s - sent_ms / 1000.0
+    def _age_s(self, transit_s: float, most_s: float, now_s: float) -> float:
         while self._fastest and self._fastest[0][0] < now_s - self.WINDOW_S:
             self._fastest.popleft()
         while self._fastest and self._fastest[-1][1] >= transit_s:
@@ -221,4 +243,9 @@ class Freshness:
         second = float(int(now_s))  # one entry a second is enough: bounded memory
         if not self._fastest or self._fastest[-1][0] != second:
             self._fastest.append((second, transit_s))
-        return transit_s - self._fastest[0][1]
+        age_s = transit_s - self._fastest[0][1]
+        if age_s <= most_s:
+            return age_s
+        self._fastest.clear()  # the browser's clock stood still
+        self._fastest.append((second, transit_s - most_s))
+        return most_s

@@ -74,7 +74,7 @@ class Driver(AbstractContextManager["Driver"]):
         self.units: list[tuple[int, VideoHeader, bytes]] = []
         """Access units in order of arrival: CLOCK_MONOTONIC in ns, header, bytes."""
         self._base, self._client = f"localhost:{port}", client
-        self._seq = self._seen_us = 0
+        self._seq = self._seen = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._tasks: list[Future[None]] = []
@@ -158,7 +158,7 @@ class Driver(AbstractContextManager["Driver"]):
                 continue
             said = json.loads(message.data)
             if said["kind"] in ("state", "pong"):
-                self._seen_us = said["clock_us"]
+                self._seen = said["nonce"]
             if said["kind"] in ("state", "welcome", "glow"):
                 setattr(self, said["kind"], said)
 
@@ -167,7 +167,7 @@ class Driver(AbstractContextManager["Driver"]):
         throttle, steer = self.wish
         await self._say(
             kind="drive", seq=self._seq, t=time.monotonic() * 1000.0,
-            throttle=throttle, steer=steer, seen=self._seen_us,
+            throttle=throttle, steer=steer, seen=self._seen,
         )  # fmt: skip
 
     async def _send(self) -> None:

@@ -96,10 +96,10 @@ class NetworkManager:
     async def link(self) -> Link:
         """As the device's state says."""
         try:
-            lines = await _nmcli("-t", "-f", "DEVICE,TYPE,STATE,CONNECTION", "device")
+            rows = await _table("DEVICE,TYPE,STATE,CONNECTION", "device")
         except RadioFault as fault:
             return Link("none", words=str(fault))
-        radios = [row for row in map(fields, lines) if row[1] == "wifi"]
+        radios = [row for row in rows if row[1] == "wifi"]
         radios = [row for row in radios if row[2] != "unmanaged"]
         if not radios:
             return Link("none", words=NO_RADIO)
@@ -117,11 +117,10 @@ class NetworkManager:
         return next((row[1] for row in rows if row[0] == "*"), "")
 
     async def _list(self, rescan: str) -> list[list[str]]:
-        lines = await _nmcli(
-            "-t", "-f", "IN-USE,SSID,SIGNAL,SECURITY", "device", "wifi", "list",
-            "ifname", self._device, "--rescan", rescan, within_s=LOOK_S,
-        )  # fmt: skip
-        return [fields(line) for line in lines]
+        words = ("wifi", "list", "ifname", self._device, "--rescan", rescan)
+        return await _table(
+            "IN-USE,SSID,SIGNAL,SECURITY", "device", *words, within_s=LOOK_S
+        )
 
     async def networks(self, anew: bool = True) -> list[Network]:
         """A new look; as an access point it hears only what it heard before."""
@@ -232,9 +231,22 @@ async def _start(*words: str) -> asyncio.subprocess.Process:
     )  # fmt: skip
 
 
-async def _nmcli(*words: str, within_s: float = CALL_S, stdin: str = "") -> list[str]:
-    said = await _call("nmcli", *words, within_s=within_s, stdin=stdin)
-    return said.splitlines()
+async def _table(
+    columns: str, *words: str, within_s: float = CALL_S
+) -> list[list[str]]:
+    """The rows of a terse table. Rows with missing or additional columns are skipped.
+
+    nmcli prints network and connection names as they are, and a stranger chooses a
+    network's name: a newline in it cuts a row in two. Other line separators of Unicode
+    (U+0085, U+2028) do not end a row.
+    """
+    output = await _nmcli("-t", "-f", columns, *words, within_s=within_s)
+    rows = map(fields, output.split("\n"))
+    return [row for row in rows if len(row) == columns.count(",") + 1]
+
+
+async def _nmcli(*words: str, within_s: float = CALL_S, stdin: str = "") -> str:
+    return await _call("nmcli", *words, within_s=within_s, stdin=stdin)
 
 
 async def _call(

@@ -37,6 +37,8 @@ STILL_S = 15.0
 """Without a throttle for so long, a drive is over: its file ends."""
 MOVES = {"driving", "guarded"}
 """Reasons that change many times a second at a wall: a Step has them, no event."""
+WELL = {"ok", "none", "starting"}
+"""States of camera, wheels and pins that are no fault."""
 MARK_MOST = 64
 log = logging.getLogger("fpvcar.recorder")
 _Given = ParamSpec("_Given")
@@ -94,7 +96,9 @@ class Feed:
     def __init__(self, recorder: Recorder, sources: Sources) -> None:
         self.broken: set[str] = set()
         self._recorder, self._sources = recorder, sources
-        self._last_event: tuple[str, gate.Latches] | None = None
+        self._last_event: gate.Decision | None = None
+        self._parts: dict[str, str] = {}
+        """Last state of camera, wheels and pins."""
         self._battery, self._battery_due_s = (-1.0, ""), 0.0
         self._ranges_due_s = 0.0
         self._states: dict[str, str] = {}
@@ -118,10 +122,9 @@ class Feed:
         recorder, now_s = self._recorder, stepped.now_ns / 1e9
         if recorder.idle:
             return
-        decision, event = stepped.decision, self._last_event
+        decision = stepped.decision
         recorder.put(messages.STEP, partial(step_of, stepped), stepped.now_ns)
-        if event is None or (decision.reason, decision.latches) != event:
-            self._event(decision)
+        self._event(decision)
         if decision.throttle:
             self._moved_s = now_s
         elif self._moved_s is not None and now_s - self._moved_s >= STILL_S:
@@ -139,10 +142,10 @@ class Feed:
             self._read_battery(now_s)
 
     @harmless
-    def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
+    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
         """Records a `drive` of a browser."""
         wish = messages.WishIn(
-            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, drive.seen
+            drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, seen_us
         )
         self._recorder.put(messages.WISH, wish)
 
@@ -230,7 +233,9 @@ class Feed:
             self._recorder.attend()
         self._seconds += 1
         self._repeat_lasting()
-        self._recorder.put(messages.HEALTH, health())
+        measured = health()
+        self._note_parts(measured)
+        self._recorder.put(messages.HEALTH, measured)
 
     def _put_lasting(self, topic: str, message: messages.Message) -> None:
         self._lasting[topic] = message
@@ -243,18 +248,35 @@ class Feed:
         if begun == self._begun and self._seconds < AGAIN_S:
             return
         if begun != self._begun:
-            self._last_event = None
+            self._last_event, self._parts = None, {}
             self._sources.request_key()  # it begins with a whole picture
         self._begun, self._seconds = begun, 0
         for topic, message in self._lasting.items():
             self._recorder.put(topic, message)
 
     def _event(self, decision: gate.Decision) -> None:
-        before, self._last_event = self._last_event, (decision.reason, decision.latches)
-        if before and _moves(before, self._last_event):
-            return
-        level = messages.WARNING if decision.reason == "stopped" else messages.INFO
+        """Notes what the gate does now, if that has changed.
+
+        A stop is a warning while its latch lasts, whether somebody drives or not.
+        """
+        before, self._last_event = self._last_event, decision
+        if before is not None:
+            if before.reason == decision.reason and before.latches == decision.latches:
+                return  # as at nearly every step
+            if before.words == decision.words or _moves(before, decision):
+                return
+        level = messages.WARNING if decision.latches.stopped else messages.INFO
         self._recorder.note(decision.words, level, messages.GATE)
+
+    def _note_parts(self, health: messages.Health) -> None:
+        """Notes each part that fails or works again; nobody need drive for that."""
+        states = dict(camera=health.camera, wheels=health.wheels, pins=health.board)
+        for part, state in states.items():
+            before = self._parts.get(part, "ok")
+            if state != before and not {state, before} <= WELL:
+                level = messages.INFO if state in WELL else messages.WARNING
+                self._recorder.note(f"{part}: {state}", level, part)
+        self._parts = states
 
     def _read_state(self, one: Range, now_s: float) -> None:
         """Records what a sensor says that cannot measure any more."""
@@ -294,6 +316,6 @@ class Feed:
             self._recorder.put(messages.BATTERY, battery, when_ns)
 
 
-def _moves(before: tuple[str, gate.Latches], now: tuple[str, gate.Latches]) -> bool:
-    """Is it only a change from one way of moving to the other?"""
-    return {before[0], now[0]} <= MOVES and before[1] == now[1]
+def _moves(before: gate.Decision, now: gate.Decision) -> bool:
+    """Return True if only the way of moving has changed, as at a wall."""
+    return {before.reason, now.reason} <= MOVES and before.latches == now.latches

@@ -4,7 +4,11 @@
                                       -> sheets.Sheets -> OUT/TOPIC.csv | .parquet
 
 Only one file is open at a time: a day has more of them than a process may open. OUT
-appears whole or not at all. What a file has lost is said on stderr, the rest exported.
+appears whole or not at all.
+
+Losses of the files go to stderr and to a note beside the data: OUT.missing.txt of a
+film, OUT/missing.txt of tables. The rest is exported, and the exit status is
+losses.INCOMPLETE.
 """
 
 import contextlib
@@ -22,7 +26,7 @@ from typing import NamedTuple
 from fpvcar import files
 from fpvcar.recordings import names, reader
 from fpvcar.recordings.film import PAUSE_MOST_NS, ExportError, Film
-from fpvcar.recordings.losses import losses
+from fpvcar.recordings.losses import INCOMPLETE, cut_short, losses
 from fpvcar.recordings.overview import overview_of
 from fpvcar.recordings.progress import Progress
 from fpvcar.recordings.reader import ReadError, Recording
@@ -30,6 +34,7 @@ from fpvcar.recordings.sheets import CsvFile, ParquetFile, write_tables
 from fpvcar.units import SECOND_NS, counted
 
 OVERLAP_NS = SECOND_NS
+NOTE = "missing.txt"
 
 
 class File(NamedTuple):
@@ -50,11 +55,43 @@ class Input(NamedTuple):
     recording: Recording
 
 
-def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
-    """Sorts recordings by their time; a folder stands for those in it.
+class Report:
+    """Losses of an export. `incomplete`: recorded data is missing in it."""
 
-    `say` hears of a file in a folder that is no recording, because power went; it is
-    left out. Raises ReadError, OSError.
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.out, self.lines, self.incomplete = say, list[str](), False
+
+    def say(self, words: str) -> None:
+        """Report what need not be a loss."""
+        self.lines.append(words)
+        self.out(words)
+
+    def lost(self, words: str) -> None:
+        """Report a loss."""
+        self.incomplete = True
+        self.say(words)
+
+    def judged(self, inputs: Iterable[Input]) -> Iterator[Recording]:
+        """Yield the recordings of `inputs`, and note which of them are incomplete."""
+        for path, recording in inputs:
+            self.incomplete = self.incomplete or cut_short(path, recording)
+            yield recording
+
+    def status(self, partial: bool) -> int:
+        """Return the exit status; `partial` accepts losses."""
+        return INCOMPLETE if self.incomplete and not partial else 0
+
+
+def in_order(
+    paths: Sequence[Path],
+    say: Callable[[str], None],
+    lost: Callable[[str], None] | None = None,
+) -> list[File]:
+    """Sort recordings by their time; a folder stands for those in it.
+
+    A file in a folder that cannot be read is left out and reported: to `say` if it is
+    empty, because power went when the recorder began it, else to `lost`. Raises
+    ReadError, OSError.
     """
     found: dict[Path, File] = {}
     for given in paths:
@@ -64,7 +101,7 @@ def in_order(paths: Sequence[Path], say: Callable[[str], None]) -> list[File]:
             except ReadError as fault:
                 if path == given:
                     raise
-                say(str(fault))
+                (lost if lost and path.stat().st_size else say)(str(fault))
                 continue
             name = seen.about.recording if seen.about else ""
             found[path] = File(path, seen.size, seen.start_ns, seen.end_ns, name)
@@ -160,56 +197,77 @@ def require(module: str, install: str, what: str) -> None:
         raise ExportError(f"{what} needs {module}: {install}") from None
 
 
-def run(kind: str, out: Path, paths: Sequence[Path], force: bool) -> int:
-    """Runs `fpvcar export`; returns the exit status."""
+def run(
+    kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool = False
+) -> int:
+    """Run `fpvcar export` and return the exit status. `partial`: 0 in spite of losses,
+    not losses.INCOMPLETE."""
     say = sys.stderr
+    report = Report(lambda words: print(f"fpvcar export: {words}", file=say))
     try:
-        ordered = in_order(
-            paths, lambda words: print(f"fpvcar export: {words}", file=say)
-        )
+        ordered = in_order(paths, report.say, report.lost)
         if kind == "mp4":
             refuse_two_films(ordered)
         whole = sum(one.size for one in ordered) * (2 if kind == "mp4" else 1)
         progress = Progress(say, whole, time.monotonic())
         with published(out, force, kind != "mp4") as new:
+            report.out = lambda words: progress.say(f"fpvcar export: {words}")
             try:
-                words = _write(kind, ordered, new, progress)
+                words = _write(kind, ordered, new, progress, report)
             finally:
                 progress.end()
+            if kind != "mp4":
+                _write_note(new / NOTE, report)
+        if kind == "mp4":
+            _write_note(out.with_name(f"{out.name}.{NOTE}"), report)
     except (ExportError, ReadError) as fault:
         print(f"fpvcar export: {fault}", file=say)
         return 1
     print(f"{out}: {words}")
-    return 0
+    if report.incomplete:
+        verb = "accepted" if partial else "--partial accepts that"
+        print(f"fpvcar export: recorded data is missing in {out}: {verb}", file=say)
+    return report.status(partial)
 
 
-def _write(kind: str, ordered: Sequence[File], new: Path, progress: Progress) -> str:
-    """Writes the export; returns what to say of it. Raises ExportError, ReadError,
+def _write_note(path: Path, report: Report) -> None:
+    """Write the losses of an export to a file; remove an older note if there are none.
+    Raises OSError."""
+    path.unlink(missing_ok=True)
+    if report.lines:
+        path.write_text("\n".join([*report.lines, ""]), "utf-8")
+
+
+def _write(
+    kind: str, ordered: Sequence[File], new: Path, progress: Progress, report: Report
+) -> str:
+    """Write the export and return its summary. Raises ExportError, ReadError,
     OSError."""
-    once = one_by_one(ordered, lambda words: progress.say(f"fpvcar export: {words}"))
+    once = one_by_one(ordered, report.say)
     if kind == "mp4":
         again = one_by_one(ordered, lambda _: None)
         with contextlib.closing(once), contextlib.closing(again):
             passes = iter((once, again))
-            return _write_film(Film(lambda: _each(next(passes))), new, progress)
+            film = Film(lambda: report.judged(next(passes)))
+            return _write_film(film, new, progress, report)
     if kind == "parquet":
         require("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
     file = ParquetFile if kind == "parquet" else CsvFile
     with contextlib.closing(once):
         rows, unread = write_tables(
-            _each(once), new, file, lambda done: progress.to(done, time.monotonic())
+            report.judged(once),
+            new,
+            file,
+            lambda done: progress.to(done, time.monotonic()),
         )
     if not rows:
         raise ExportError("there is nothing in these files that makes a table")
-    left_out = f"; {unread} messages could not be read" if unread else ""
-    return f"{len(rows)} tables, {sum(rows.values()):,} rows{left_out}"
+    if unread:
+        report.lost(f"{unread} messages could not be read")
+    return f"{len(rows)} tables, {sum(rows.values()):,} rows"
 
 
-def _each(inputs: Iterable[Input]) -> Iterator[Recording]:
-    return (one.recording for one in inputs)
-
-
-def _write_film(film: Film, new: Path, progress: Progress) -> str:
+def _write_film(film: Film, new: Path, progress: Progress, report: Report) -> str:
     done = 0
     for done in film.plan():
         progress.to(done, time.monotonic())
@@ -219,5 +277,6 @@ def _write_film(film: Film, new: Path, progress: Progress) -> str:
         for piece in film.pieces():
             done += file.write(piece)
             progress.to(done, time.monotonic())
-    missing = "".join(f"; {words}" for words in film.missing)
-    return f"{counted(film.pictures, 'picture')}, {film.seconds:.1f} s{missing}"
+    for words in film.missing:
+        report.lost(words)
+    return f"{counted(film.pictures, 'picture')}, {film.seconds:.1f} s"

@@ -78,9 +78,13 @@ class Film:
         """Says in words which pictures were recorded and are not in it."""
         said = []
         if self.left_out:
-            said.append(f"{self.left_out} are left out: no key frame leads up to them")
+            said.append(
+                f"{self.left_out} pictures are left out: no key frame leads up to them"
+            )
         if self.doubled:
-            said.append(f"{self.doubled} are left out: their time is in it already")
+            said.append(
+                f"{self.doubled} pictures are left out: their time is in it already"
+            )
         return said
 
     @property

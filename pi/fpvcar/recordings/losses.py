@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fpvcar.mcap.walk import Damage
+from fpvcar.recordings import names
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.tables import utc_text
+
+INCOMPLETE = 3
+"""Exit status of a command that did its work, but whose input has lost something."""
 
 
 def missing_messages(recording: Recording) -> Iterator[str]:
@@ -49,6 +53,14 @@ def incomplete(recording: Recording) -> bool:
     """Is anything known to be missing? What stands there twice is not, and a file that
     was never closed has all that was synced."""
     return bool(recording.gaps) or any(not one.repeated for one in recording.damage)
+
+
+def cut_short(path: Path, recording: Recording) -> bool:
+    """Return whether a file is incomplete, or was closed once and has lost its end. A
+    file that the recorder was still writing when power went is neither."""
+    return incomplete(recording) or not (
+        recording.closed or path.name.endswith((names.OPEN, names.ROLLING))
+    )
 
 
 def missing(recording: Recording) -> list[str]:

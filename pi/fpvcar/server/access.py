@@ -13,7 +13,13 @@ from dataclasses import dataclass
 TRIES = 5
 TRIES_WINDOW_S = 60.0
 TRIES_ALL = 20
-"""Wrong tries a minute of all strangers together: 60 addresses are one guesser."""
+"""Wrong six-digit codes a minute of all strangers together: 60 addresses are one
+guesser, who needs 17 days for half of all codes."""
+TRIES_ALL_LONG = 200
+"""Wrong codes of another form. Half of all grown-ups' codes take 4,000 years so."""
+DRIVE_FORM = re.compile(r"\s*[0-9]{6}\s*", re.A)
+TOKEN_FORM = re.compile(r"[0-9a-f]{32}")
+"""An invitation's 128 bits, which cannot be guessed."""
 KNOWN_MAX = 64
 ADDRESSES_MAX = 1000
 HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
@@ -45,26 +51,37 @@ class Rights:
 
 
 class CodeCheck:
-    """Checks codes; a network has five wrong tries a minute, all together have 20.
+    """Checks codes, and limits the wrong tries of a network, and of all together.
 
-    A network that had a right code is known: others' tries do not keep it out.
+    Each kind of code has a common limit of its own: guesses at the drive code do not
+    keep out grown-ups. A network that had a right code is known, and the tries of other
+    networks do not keep it out.
     """
 
     def __init__(self, codes: Codes) -> None:
         self._codes = codes
         self._wrong: dict[str, deque[float]] = {}
-        self._all_wrong: deque[float] = deque(maxlen=TRIES_ALL)
+        self._short_wrong: deque[float] = deque(maxlen=TRIES_ALL)
+        self._long_wrong: deque[float] = deque(maxlen=TRIES_ALL_LONG)
         self._known: dict[str, None] = {}
 
-    def wait_s(self, address: str, now_s: float) -> float:
-        """How long this address must wait before its next try."""
-        address = network_of(address)
-        return max(self._crowd_s(address, now_s), self._own_s(address, now_s))
+    def wait_s(self, code: str, address: str, now_s: float) -> float:
+        """How long this address must wait before it may try a code of this kind."""
+        network = network_of(address)
+        return max(self._crowd_s(code, network, now_s), self._own_s(network, now_s))
 
-    def _crowd_s(self, network: str, now_s: float) -> float:
-        if network in self._known or len(self._all_wrong) < TRIES_ALL:
+    def _crowd_s(self, code: str, network: str, now_s: float) -> float:
+        wrong = self.wrong_tries(code)
+        if wrong is None or network in self._known or len(wrong) < (wrong.maxlen or 0):
             return 0.0
-        return max(0.0, self._all_wrong[0] + TRIES_WINDOW_S - now_s)
+        return max(0.0, wrong[0] + TRIES_WINDOW_S - now_s)
+
+    def wrong_tries(self, code: str) -> deque[float] | None:
+        """Times of the newest wrong tries at this kind of code, as many as are allowed
+        a minute; None if it needs no common limit."""
+        if TOKEN_FORM.fullmatch(code):
+            return None
+        return self._short_wrong if DRIVE_FORM.fullmatch(code) else self._long_wrong
 
     def _own_s(self, address: str, now_s: float) -> float:
         wrong = self._wrong.get(address)
@@ -88,7 +105,7 @@ class CodeCheck:
 
         The caller asks `wait_s` first; while it is not 0 no code is looked at.
         """
-        if self.wait_s(address, now_s) > 0.0:
+        if self.wait_s(code, address, now_s) > 0.0:
             return None
         address = network_of(address)
         rights = self.rights(code.strip())
@@ -102,7 +119,9 @@ class CodeCheck:
         if len(self._wrong) >= ADDRESSES_MAX and address not in self._wrong:
             self._wrong.pop(next(iter(self._wrong)))
         self._wrong.setdefault(address, deque()).append(now_s)
-        self._all_wrong.append(now_s)
+        crowd = self.wrong_tries(code)
+        if crowd is not None:
+            crowd.append(now_s)
         log.warning("%s: wrong code", address)
         return None
 

@@ -34,6 +34,10 @@ NEAR = (
     "IP:192.168.0.0/255.255.0.0", "IP:169.254.0.0/255.255.0.0", "DNS:local",
 )  # fmt: skip
 """What the authority of each car may sign, as openssl writes it."""
+NOTHING = ("email:.invalid", "URI:.invalid")
+"""Constraints of the other kinds of name. A kind without a constraint is allowed, and
+no real name is below .invalid (RFC 2606)."""
+SERVER_ONLY = "extendedKeyUsage=serverAuth"
 CONFIG = b"[req]\ndistinguished_name=name\n[name]\n"
 """For openssl: nothing from the system's own, which differs."""
 DRIVE_CODE, GROWN_UP_CODE = re.compile(r"[0-9]{6}"), re.compile(r"[a-z0-9]{8,32}")
@@ -172,7 +176,7 @@ def _make_certificate(
     if _load(root_key, root) is None or not _outlives(root, CERTIFICATE_DAYS):
         _make_root(root_key, root, names)
     extensions = (
-        "basicConstraints=critical,CA:FALSE", "extendedKeyUsage=serverAuth",
+        "basicConstraints=critical,CA:FALSE", SERVER_ONLY,
         "keyUsage=critical,digitalSignature", "authorityKeyIdentifier=keyid",
         f"subjectAltName={','.join(f'{_kind(name)}:{name}' for name in names)}",
     )  # fmt: skip
@@ -191,7 +195,8 @@ def _outlives(certificate: Path, days: int) -> bool:
 
 
 def _vouches(root: Path, certificate: Path) -> bool:
-    return _succeeds("verify", "-CAfile", str(root), str(certificate))
+    purpose = ("-purpose", "sslserver")
+    return _succeeds("verify", *purpose, "-CAfile", str(root), str(certificate))
 
 
 def _succeeds(*words: str) -> bool:
@@ -205,14 +210,16 @@ def _succeeds(*words: str) -> bool:
 def _make_root(key: Path, root: Path, names: list[str]) -> None:
     """An authority for this car alone: whoever has the card cannot vouch for others.
 
-    It may sign addresses of home networks, names below .local, and the car's own.
+    It may sign servers at addresses of home networks, at names below .local, and at the
+    car's own, but no e-mail address and no URI.
     """
-    may = [f"permitted;{one}" for one in (*NEAR, *map(_constraint, names))]
+    may = [f"permitted;{one}" for one in (*NEAR, *map(_constraint, names), *NOTHING)]
     hosts = (name for name in names if _kind(name) == "DNS" and name != "localhost")
     car = re.sub(r"[^\w.-]", "", next(hosts, ""))
     _make_pair(
         key, root, f"fpvcar {car}".strip(), ROOT_DAYS,
         "basicConstraints=critical,CA:TRUE,pathlen:0", "keyUsage=critical,keyCertSign",
+        SERVER_ONLY,
         f"nameConstraints=critical,{','.join(may)}",
     )  # fmt: skip
 

@@ -36,6 +36,8 @@ GROWN_UP_S = 1800.0
 """Grown-ups' rights that nobody uses for so long are given back."""
 SAVE_AGAIN_S = 300.0
 """No more often is it saved that grown-ups' rights were used."""
+SAVE_RETRY_S = 5.0
+"""How soon a list that could not be saved is saved again."""
 DEVICES_MAX = 64
 INVITATIONS_MAX = 8
 """So many wait to be used; of more the oldest go."""
@@ -65,7 +67,10 @@ class Device(msgspec.Struct):
 
 
 class Devices:
-    """The list. `run` saves it in a thread whenever it has changed."""
+    """The list, the device seen last at its end: no clock decides which one must go.
+
+    `run` saves it in a thread whenever it has changed.
+    """
 
     def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
         self._own = key
@@ -75,6 +80,8 @@ class Devices:
         self._all = {one.id: one for one in _load(path)}
         self._changed, self._writing = asyncio.Event(), asyncio.Lock()
         self._saved_s = 0.0
+        self.unsaved = ""
+        """The error of the last save; "" if it succeeded."""
 
     def all(self) -> list[Device]:
         """Everyone on the list."""
@@ -96,16 +103,19 @@ class Devices:
     def _put(self, device: Device) -> None:
         self._all[device.id] = device
         while len(self._all) > DEVICES_MAX:
-            del self._all[min(self._all, key=lambda one: self._all[one].seen_s)]
+            del self._all[next(iter(self._all))]
         self._changed.set()
+
+    def _move_to_end(self, device: Device) -> None:
+        if self._all.pop(device.id, None) is not None:
+            self._all[device.id] = device
 
     def invite(self, minutes: float, now_s: float) -> str:
         """A code by which one device may drive until then; it works once.
 
         It stands on the list from now on, and can be ended there; kept is its MAC.
         """
-        waiting = sorted(self.invitations(), key=lambda one: -one.seen_s)
-        for old in waiting[INVITATIONS_MAX - 1 :]:
+        for old in self.invitations()[: 1 - INVITATIONS_MAX]:
             self.end(old.id)
         token, until_s = secrets.token_hex(16), int(now_s + minutes * 60)
         self._put(
@@ -174,12 +184,14 @@ class Devices:
     def seen(self, device: Device, name: str, now_s: float) -> None:
         """Its page is here, or was until now."""
         device.name, device.seen_s = name, now_s
+        self._move_to_end(device)
 
     def used(self, device: Device, now_s: float) -> None:
         """Somebody used a grown-up's rights there."""
         if not device.used_s or abs(now_s - self._saved_s) >= SAVE_AGAIN_S:
             self._changed.set()
         device.used_s = device.seen_s = now_s
+        self._move_to_end(device)
 
     def lock(self, device: Device) -> None:
         """It has grown-ups' rights no more."""
@@ -194,16 +206,25 @@ class Devices:
     # --- the file ---
 
     async def save(self, now_s: float) -> None:
-        """Writes the list, whole or not at all; a fault is said."""
+        """Writes the list, whole or not at all. `unsaved` is then why it failed."""
         async with self._writing:
             self._changed.clear()
             self._saved_s = now_s
             text = msgspec.json.encode(self.all())
+            error = ""
             try:
                 await asyncio.to_thread(files.write_whole, self._path, [text])
             except OSError as fault:
-                log.warning("%s: %s; drivers must say the code again after a restart",
-                            self._path, fault)  # fmt: skip
+                error = fault.strerror or str(fault)
+            if error and error != self.unsaved:
+                log.warning(
+                    "%s: %s; tried again every %.0f s. After a restart new devices "
+                    "must enter the code, and ended ones may come back",
+                    self._path, error, SAVE_RETRY_S,
+                )  # fmt: skip
+            elif self.unsaved and not error:
+                log.info("%s: saved again", self._path)
+            self.unsaved = error
 
     async def remembering(
         self, device: Device, now_s: float, secure: bool
@@ -218,11 +239,14 @@ class Devices:
         )  # fmt: skip
         return answer
 
-    async def run(self) -> None:
-        """Saves it whenever it has changed."""
+    async def run(self, retry_s: float = SAVE_RETRY_S) -> None:
+        """Saves the list whenever it has changed, and until that succeeds."""
         while True:
             await self._changed.wait()
             await self.save(time.time())
+            if self.unsaved:
+                await asyncio.sleep(retry_s)
+                self._changed.set()
 
 
 def _load(path: Path) -> list[Device]:

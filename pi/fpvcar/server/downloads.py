@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeVar
 
 from aiohttp import ETag, web
 
+from fpvcar.server.slots import Slot, Slots
 from fpvcar.units import MB
 
 PIECE_BYTES = 64 * 1024
@@ -32,8 +33,6 @@ STALLED_S = 20.0
 """How long a client may take nothing. A file that the ring removes keeps its place on
 the card while somebody reads it."""
 BUSY_S, BUSY_MOST_S = 0.001, 0.05
-AT_ONCE_MAX = 4
-"""Answers that are held whole at the same time."""
 T = TypeVar("T")
 
 
@@ -118,7 +117,7 @@ class Downloads:
         # One at a time: the car has other work.
         self._thread = ThreadPoolExecutor(1, "recordings")
         self._limit = RateLimit()
-        self._room = asyncio.Semaphore(AT_ONCE_MAX)
+        self._slots = Slots(clock_s)
 
     async def in_thread(self, act: Callable[[], T]) -> T:
         """Does in the thread what may block. Raises what that raises."""
@@ -139,14 +138,22 @@ class Downloads:
     ) -> web.StreamResponse:  # fmt: skip
         """Sends an answer that `make` makes whole, in the thread. Raises what that
         raises."""
-        async with self._room:
+        slot = Slot(partial(cut_off, request))
+        await self._slots.enter(slot)
+        try:
             body = memoryview(await self.in_thread(make))
             response = web.StreamResponse(headers=headers)
             response.content_length = len(body)
             await response.prepare(request)
             if request.method != "HEAD":
                 for at in range(0, len(body), PIECE_BYTES):
-                    await self._send(request, response, body[at : at + PIECE_BYTES])
+                    piece = body[at : at + PIECE_BYTES]
+                    await self._turn(len(piece))
+                    slot.blocked(self._clock_s())
+                    await self._write(request, response, piece)
+                    slot.written(self._clock_s())
+        finally:
+            self._slots.leave(slot)
         await response.write_eof()
         return response
 
@@ -234,9 +241,19 @@ class Downloads:
         piece: bytes | memoryview,
     ) -> None:  # fmt: skip
         """Sends a piece, when it is its turn. Raises ConnectionError."""
+        await self._turn(len(piece))
+        await self._write(request, response, piece)
+
+    async def _turn(self, size: int) -> None:
+        """Waits until so many bytes may be sent: beside a driver all share a rate."""
         if self._driven():
-            wait_s = self._limit.wait_s(len(piece), SHARED_BYTES_S, self._clock_s())
+            wait_s = self._limit.wait_s(size, SHARED_BYTES_S, self._clock_s())
             await asyncio.sleep(wait_s)
+
+    async def _write(
+        self, request: web.Request, response: web.StreamResponse,
+        piece: bytes | memoryview,
+    ) -> None:  # fmt: skip
         try:
             async with asyncio.timeout(self._stalled_s):
                 await response.write(piece)

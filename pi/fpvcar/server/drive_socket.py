@@ -18,7 +18,7 @@ from fpvcar.server.limits import Meter
 from fpvcar.server.session import CLOSE_S, Closing, TextSession
 from fpvcar.server.shortcut import Shortcut
 from fpvcar.wire import down, up
-from fpvcar.wire.json_text import DRIVE_MAX_BYTES
+from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
 
 MESSAGES_PER_S = 250.0
 ESTOP = '{"kind":"estop"}'
@@ -59,6 +59,11 @@ class Session(TextSession[up.Upward]):
         """Connections by which its wishes come as well: /ws/copies."""
         self._denied_s: dict[str, float] = {}
 
+    def sent(self, message: Down | str) -> None:
+        """Wishes may return the nonce of this message from now on."""
+        if isinstance(message, down.State | down.Pong):
+            self.fresh.sent(message.nonce, message.clock_us)
+
     def may_drive(self, what: str, now_s: float) -> bool:
         """May it do `what` of a driver's? Else its page is told how it may."""
         if not self.rights.drive:
@@ -98,7 +103,7 @@ async def serve(
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
     direct = functools.partial(_direct, session, receive, clock_s)
-    shortcut = Shortcut(behind, direct)
+    shortcut = Shortcut(behind, direct, session.close, session.fresh.forget)
     transport.set_protocol(shortcut)
     listening = _listen(ws, session, receive, clock_s, shortcut)
     await session.run(ws, transport, listening, log)
@@ -145,7 +150,9 @@ async def _listen(
                 pause_s = 0.0
                 if not allowed:
                     session.deny(TOO_MANY, now_s)
-                    pause_s = 0.0 if session.patience.allow(now_s) else FLOOD_PAUSE_S
+                    if not session.patience.allow(now_s):
+                        pause_s = FLOOD_PAUSE_S
+                        session.fresh.forget()
                 elif message.type is WSMsgType.PING:
                     await ws.pong(message.data)
                 elif message.type is not WSMsgType.PONG:

@@ -4,12 +4,12 @@ Each handler is one message of one browser, for hub.Hub, which knows who sent it
 """
 
 import logging
-import math
 from collections.abc import Callable
 
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.drive.seat import Seat
+from fpvcar.server.access import network_of
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.limits import Meter
 from fpvcar.server.recorder import Recorder
@@ -83,7 +83,8 @@ class Driving:
         if not self.seat.holds(session.client):
             self._refuse_wish(session, drive, now_s)
             return
-        self._recorder.wish(drive, session.name, verdict or "fresh")
+        seen_us = session.fresh.sent_us(drive.seen)
+        self._recorder.wish(drive, session.name, verdict or "fresh", seen_us)
         neutral = drive.throttle == 0.0 and drive.steer == 0.0
         if verdict is None:
             self.seat.wished(session.client, neutral, now_s)
@@ -92,16 +93,24 @@ class Driving:
         elif neutral and verdict != "old":
             self._control.let_go()
         elif verdict == "late":
-            late_s = now_s - drive.seen / 1e6 if drive.seen else math.inf
-            session.deny(
-                Error("the link is late", f"{late_s:.1f} s",
-                      f"{self._profile.gate.late_s:g} s", "wait, or come nearer"),
-                now_s,
-            )  # fmt: skip
+            session.deny(self._late(drive.seen, seen_us, now_s), now_s)
+
+    def _late(self, seen: int, seen_us: int, now_s: float) -> Error:
+        """Says why a wish is late, and what its sender can do."""
+        limit_s = self._profile.gate.late_s
+        if not seen:
+            limit = f"the nonce of a state or pong of the last {limit_s:g} s"
+            return Error("`seen` is missing", "", limit, "return the newest nonce")
+        age_s = now_s - seen_us / 1e6
+        value = f"{age_s:.1f} s" if seen_us else f"over {limit_s:g} s"
+        return Error(
+            "the link is late", value, f"{limit_s:g} s", "wait, or come nearer"
+        )
 
     def _refuse_wish(self, session: Session, drive: up.Drive, now_s: float) -> None:
         if self._others.allow(now_s):
-            self._recorder.wish(drive, session.name, "not at the wheel")
+            seen_us = session.fresh.sent_us(drive.seen)
+            self._recorder.wish(drive, session.name, "not at the wheel", seen_us)
         driver = self.seat.holder.name if self.seat.holder else "nobody"
         session.deny(
             Error("not at the wheel", f"{driver} drives", "", "take the wheel"), now_s
@@ -111,7 +120,7 @@ class Driving:
         """Asks for the wheel; its holder keeps it while he drives. To who may only
         watch the car tells the code."""
         if not session.may_drive("take", now_s):
-            self._lights.tell_code()
+            self._lights.tell_code(network_of(session.address))
             return
         if self.seat.holds(session.client):
             return

@@ -190,6 +190,13 @@ def some(steps: Iterator[int]) -> int:
     return -1
 
 
+def name_of(film: str, incomplete: bool) -> str:
+    """Return the name of a film for download: a film has no other place for a note of
+    what is missing; a zip has its README.txt."""
+    stem, dot, suffix = film.rpartition(".")
+    return f"{stem}-incomplete{dot}{suffix}" if incomplete else film
+
+
 def _name(car: str, wanted: Wanted) -> str:
     """Names what is sent after the moment at which it begins."""
     if wanted.from_ms:

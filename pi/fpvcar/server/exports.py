@@ -14,6 +14,7 @@ done in the thread that reads recordings, in steps, beside whoever drives: downl
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -24,7 +25,7 @@ from fpvcar.recordings.film import ExportError, Film
 from fpvcar.recordings.reader import ReadError
 from fpvcar.server.answers import JSON, PRIVATE
 from fpvcar.server.downloads import Downloads, as_file, cut_off
-from fpvcar.server.export_jobs import TYPES, Job, Wanted, Workshop, some
+from fpvcar.server.export_jobs import TYPES, Job, Wanted, Workshop, name_of, some
 
 EXPORTS = "/api/recordings/exports"
 """The one address whose requests have a body: names of files."""
@@ -163,6 +164,7 @@ class Exports:
                 raise ExportError("no picture was recorded in this drive")
             shown.state, shown.done, shown.exact = "ready", 0, True
             shown.total = film.size
+            shown.name = name_of(shown.name, bool(job.said().missing))
         except (ExportError, ReadError, OSError) as fault:
             shown.state, shown.fault = "failed", str(fault)
         finally:
@@ -185,6 +187,11 @@ async def _wanted(request: web.Request) -> Wanted:
         raise web.HTTPBadRequest(text=f"Refused: {fault}.\n") from None
     if not wanted.files or not 0.0 <= wanted.from_ms <= wanted.to_ms:
         raise web.HTTPBadRequest(text="Refused: expected files, and a time in them.\n")
+    named = Counter(wanted.files).most_common(1)
+    if named[0][1] > 1:
+        raise web.HTTPBadRequest(
+            text=f"Refused: {named[0][0][:80]!r} is named twice: name each file once.\n"
+        )
     return wanted
 
 

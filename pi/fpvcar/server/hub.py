@@ -46,6 +46,8 @@ REST_AFTER_S = 10.0
 STATE_AGAIN_S = 0.02
 """No flood of messages makes more states than 50 a second."""
 VIDEO_IDS_MAX = 128
+NONCE_BITS = 52
+"""Numbers of JavaScript are exact up to 2**53."""
 log = logging.getLogger("fpvcar.seat")
 
 
@@ -182,7 +184,7 @@ class Hub:
         return next((one for one in self.sessions if one.client == client), None)
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
-        session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6)))
+        session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
 
     # --- what everybody sees ---
 
@@ -231,7 +233,7 @@ class Hub:
         self._lights.record(self._recorder.status())
 
     def _show(self, now_s: float) -> None:
-        self._state.seq += 1
+        self._state.next_round(new_nonce())
         here, head = len(self.sessions), self._settings.head_lights
         for session in self.sessions:
             session.send_newest(self._state.message(session, here, head, now_s))
@@ -256,3 +258,8 @@ class Hub:
         """The page at the wheel, while it is here."""
         holder = self._seat.holder
         return self._session_of(holder.client) if holder else None
+
+
+def new_nonce() -> int:
+    """An unpredictable number, never 0."""
+    return secrets.randbits(NONCE_BITS) + 1

@@ -2,7 +2,8 @@
 
     accept -> Places.enter -> plain: aiohttp's protocol
                            -> https: a handshake of TLS_S at most first
-    each read: READ_BYTES at most; a plain peer beyond its RateLimit waits for a while
+    each read: READ_BYTES at most; a plain peer beyond its RateLimit waits for a while,
+               and the wishes that waited with it move nothing (Shortcut.paced)
 
 asyncio's own acceptor cannot count a TLS handshake, and on EMFILE it tries its whole
 backlog again and plans a retry for each.
@@ -19,6 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from fpvcar.server.limits import Places, RateLimit
+from fpvcar.server.shortcut import Shortcut
 
 BACKLOG = 128
 TLS_S = 5.0
@@ -214,12 +216,22 @@ def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
     """Makes what a connection calls after each read: it pauses a peer too fast."""
     loop, rate = asyncio.get_running_loop(), RateLimit(time.monotonic())
 
+    def forget() -> None:
+        protocol = transport.get_protocol()
+        if isinstance(protocol, Shortcut):
+            protocol.paced()
+
+    def go_on() -> None:
+        forget()
+        transport.resume_reading()
+
     def rest(pause_s: float) -> None:
         # Where aiohttp itself has paused it, that will do, and it resumes by itself;
         # nothing is read in the meantime that could make it pause.
+        forget()
         if transport.is_reading():
             transport.pause_reading()
-            loop.call_later(pause_s, transport.resume_reading)
+            loop.call_later(pause_s, go_on)
 
     def read(size: int) -> None:
         pause_s = rate.pause_s(size, time.monotonic())

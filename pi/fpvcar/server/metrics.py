@@ -8,9 +8,11 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 from fpvcar import __version__, status
 from fpvcar.drive.control import Control
+from fpvcar.drive.gate import Cause, Reason
 from fpvcar.recordings.messages import Health, health_of
 from fpvcar.sensors import card
 from fpvcar.sensors.suite import SensorSuite
@@ -25,6 +27,8 @@ PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
 OLD_S = 1.0
 """A sensor whose last reading is older is silent."""
+HANDOVER = Cause.HANDOVER
+"""A car that waits for its driver's first neutral wish has not been stopped."""
 
 
 class Metrics:
@@ -66,7 +70,7 @@ class Metrics:
                       stream.sequence)  # fmt: skip
         yield gauge("video_picture_age_seconds", "Of the newest one here.",
                     camera.age_s(now_s))  # fmt: skip
-        yield gauge("video_bitrate_wanted", "Asked of the encoder, bit/s.",
+        yield gauge("video_bitrate_wanted_bits_per_second", "Asked of the encoder.",
                     stream.bitrate.wanted)  # fmt: skip
         yield gauge("video_viewers", "Video sockets.", len(stats))
         yield gauge("video_driver_fps", "Sent to the driver in the last second.",
@@ -136,6 +140,8 @@ class Metrics:
         recording = self._recorder.status()
         if recording is not None and recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
+        if unsaved := self._hub.unlocking.unsaved():
+            faults.append(f"the list of who may drive cannot be saved: {unsaved}")
         faults += self._senses.calibration()
         faults += card.faults(self._senses.card())
         return faults
@@ -160,14 +166,20 @@ def _gate(control: Control, now_s: float) -> Iterator[Metric]:
         "gate_reason", "gauge", "1 for what the gate does now.",
         [({"reason": decision.reason}, 1)],
     )  # fmt: skip
+    # Each cause from the start, with 0: Prometheus' increase() cannot see a counter's
+    # first value.
     yield Metric(
-        "gate_reasons_total", "counter", "How often the gate came to each.",
-        [({"reason": reason}, count) for reason, count in control.reasons.items()],
-    )  # fmt: skip
+        "gate_reasons_total",
+        "counter",
+        "How often the gate came to each.",
+        [({"reason": one}, control.reasons[one]) for one in get_args(Reason)],
+    )
     yield Metric(
-        "stops_total", "counter", "Stops by cause.",
-        [({"cause": cause}, count) for cause, count in control.stops.items()],
-    )  # fmt: skip
+        "stops_total",
+        "counter",
+        "Stops by cause.",
+        [({"cause": one}, control.stops[one]) for one in Cause if one != HANDOVER],
+    )
     held = decision.latches.hold
     yield gauge("held", "1 while only a deliberate push lets the car go on.",
                 held is not None)  # fmt: skip

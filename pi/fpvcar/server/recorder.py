@@ -9,8 +9,11 @@ from fpvcar.wire import up
 class Recorder(Protocol):
     """A recorder as the server sees it. No call waits or raises."""
 
-    def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
-        """A `drive` came: "fresh", "stale", "old" or "not at the wheel"."""
+    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
+        """Records a `drive`: "fresh", "late", "stale", "old" or "not at the wheel".
+
+        `seen_us`: when the message that it returns was made; 0 if unknown.
+        """
 
     def turn(self, name: str | None, why: str) -> None:
         """`name` has the wheel now; None: nobody has."""
@@ -36,7 +39,7 @@ class Recorder(Protocol):
 class NoRecorder:
     """A Recorder that records nothing."""
 
-    def wish(self, drive: up.Drive, name: str, verdict: str) -> None:
+    def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
         """Is dropped."""
 
     def turn(self, name: str | None, why: str) -> None:

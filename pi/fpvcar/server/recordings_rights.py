@@ -108,12 +108,12 @@ class DeviceRights(RecordingRights):
     async def _unlock(self, request: web.Request) -> web.Response:
         refuse_other_sites(request)
         address, now_s, utc_s = request.remote or "", self._clock_s(), self._utc_s()
-        wait_s = self._codes.wait_s(address, now_s)
+        code = request.headers.get(CODE, "")
+        wait_s = self._codes.wait_s(code, address, now_s)
         if wait_s > 0.0:
             raise web.HTTPTooManyRequests(
                 text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
             )
-        code = request.headers.get(CODE, "")
         rights = self._codes.unlock(code, address, now_s)
         if rights is None:
             raise web.HTTPUnauthorized(text="That is not the code.\n")

@@ -102,7 +102,11 @@ class TextSession(Generic[Message]):
             return False
         text = message.encode() if isinstance(message, str) else encoded(message)
         transport.write(framed(text, TEXT))
+        self.sent(message)
         return True
+
+    def sent(self, message: Down | str) -> None:
+        """Called for each message that is handed to the kernel."""
 
     def close(self, reason: str) -> None:
         """Ends the session from outside; the reason goes out behind all that waits."""
@@ -135,10 +139,14 @@ class TextSession(Generic[Message]):
             await self._wake.wait()
             self._wake.clear()
             while self._outbox:
-                await ws.send_str(encode_downward(self._outbox.popleft()))
+                await self._send(ws, self._outbox.popleft())
             newest, self._newest = self._newest, None
             if newest is not None:
-                text = newest if isinstance(newest, str) else encode_downward(newest)
-                await ws.send_str(text)
+                await self._send(ws, newest)
             if self.closing and not self._outbox:
                 await ws.close(code=REFUSED, message=self.closing.encode()[:120])
+
+    async def _send(self, ws: web.WebSocketResponse, message: Down | str) -> None:
+        self.sent(message)
+        text = message if isinstance(message, str) else encode_downward(message)
+        await ws.send_str(text)

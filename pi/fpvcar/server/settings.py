@@ -32,8 +32,8 @@ class Lights(Protocol):
     def record(self, recording: status.Recording | None) -> None:
         """An LED follows the recorder."""
 
-    def tell_code(self) -> None:
-        """An LED tells the drive code, where there is one."""
+    def tell_code(self, network: str) -> None:
+        """Have an LED, if there is one, blink the drive code for a page there."""
 
 
 class Picture(Protocol):

@@ -64,15 +64,20 @@ def welcome(
 
 
 class CarState:
-    """The car as pages see it; `seq` counts the rounds of states."""
+    """The car as pages see it."""
 
     def __init__(
         self, control: Control, seat: Seat, senses: Senses, camera: Stateful,
         recorder: Recorder,
     ) -> None:  # fmt: skip
-        self.seq = 0
+        self.seq = self._nonce = 0
         self._control, self._seat, self._senses = control, seat, senses
         self._camera, self._recorder = camera, recorder
+
+    def next_round(self, nonce: int) -> None:
+        """Numbers the next states; those of one round share number and nonce."""
+        self.seq += 1
+        self._nonce = nonce
 
     def message(
         self, session: Session, viewers: int, head_lights: bool, now_s: float
@@ -82,6 +87,7 @@ class CarState:
         return down.State(
             seq=self.seq,
             clock_us=int(now_s * 1e6),
+            nonce=self._nonce,
             role="driver" if self._seat.holds(session.client) else "watching",
             may_drive=session.rights.drive,
             grown_up=session.rights.grown_up,

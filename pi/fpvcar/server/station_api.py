@@ -86,12 +86,12 @@ class StationApi:
 
     def _check_code(self, request: web.Request, address: str) -> None:
         now_s = self._clock_s()
-        wait_s = self._codes.wait_s(address, now_s)
+        code = request.headers.get(wire.CODE, "")
+        wait_s = self._codes.wait_s(code, address, now_s)
         if wait_s > 0.0:
             raise web.HTTPTooManyRequests(
                 text=f"Too many wrong codes: try again in {wait_s:.0f} s.\n"
             )
-        code = request.headers.get(wire.CODE, "")
         rights = self._codes.unlock(code, address, now_s)
         if rights is None or not rights.grown_up:
             raise web.HTTPUnauthorized(text="That is not the grown-ups' code.\n")

@@ -45,17 +45,20 @@ class Unlocking:
         self._changed()
 
     def try_code(self, session: Session, code: str, now_s: float) -> None:
-        """Rights for a right code; an error for a wrong one, or for too many."""
-        wait_s = self._codes.wait_s(session.address, now_s)
+        """Rights for a right code; an error for a wrong one, or for too many.
+
+        An invitation is looked at first: wrong tries keep no guest out.
+        """
+        guest = self._devices.invited(code, self._utc_s())
+        if guest is not None:
+            self._let_in(session, guest, now_s)
+            return
+        wait_s = self._codes.wait_s(code, session.address, now_s)
         if wait_s > 0.0:
             session.send(
                 Error("too many wrong codes", "", "5 a minute",
                       f"try again in {wait_s:.0f} s")
             )  # fmt: skip
-            return
-        guest = self._devices.invited(code, self._utc_s())
-        if guest is not None:
-            self._let_in(session, guest, now_s)
             return
         rights = self._codes.unlock(code, session.address, now_s)
         if rights is None:
@@ -227,7 +230,12 @@ class Unlocking:
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
         """Tells a grown-up who may drive, and who watches."""
         if session.is_grown_up("who", "sees who may drive", now_s):
-            session.send(down.People((*self._here(session), *self._away())))
+            people = (*self._here(session), *self._away())
+            session.send(down.People(people, self.unsaved()))
+
+    def unsaved(self) -> str:
+        """Return why the list cannot be saved; "" if it is saved."""
+        return next((known.unsaved for known in self._lists if known.unsaved), "")
 
     def _here(self, asking: Session) -> list[down.Person]:
         mine = _id(asking)

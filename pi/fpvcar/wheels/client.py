@@ -40,7 +40,7 @@ State = Literal["ok", "absent", "hung"]
 class WheelsClient:
     """One connection at a time to the socket at `path`; there is none before `run`."""
 
-    def __init__(self, path: Path, ask_helper: Callable[[], None]) -> None:
+    def __init__(self, path: Path, ask_helper: Callable[[], object]) -> None:
         """`ask_helper`: somebody lets go of the motor pins, whatever else hangs."""
         self.state: State = "absent"
         self._path = path

@@ -56,7 +56,7 @@ class Wheels:
 
     def __init__(
         self, profile: config.Profile, connect: Callable[[], MotorBoard],
-        alarm: Callable[[], None], free: Callable[[], str] = lambda: "",
+        alarm: Callable[[], object], free: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
         motors, low_v = profile.motors, profile.battery.lowest_v
         self.lease = Lease(tuple(mixing.top_duty(one, low_v) for one in motors.pair))
@@ -108,15 +108,12 @@ class Wheels:
             log.warning("stopped: %s", reason.name.lower())
         return answers
 
-    def close(self) -> None:
-        """Takes the dead man away, once the motors stand; ends the connection."""
-        if self._board is None:
-            return
-        try:
-            self._board.dead_man.remove()
-        except PinsFault as fault:
-            log.warning("%s", fault)
-        self._board.close()
+    def close(self, now_ns: int) -> None:
+        """Stops the motors, brakes included, and ends the connection to the pins."""
+        self.stop(WheelsReason.EXIT, now_ns)
+        if self._board is not None:
+            self._board.close()
+            self._board = None
 
     @property
     def due_ns(self) -> int | None:

@@ -18,16 +18,17 @@ SOCKET, MOTOR_PINS = "pins-off.sock", "motor-pins"
 log = logging.getLogger("fpvcar.wheels")
 
 
-def ask_helper(path: Path) -> None:
-    """Asks for a helper, without waiting. What is wrong is logged after that."""
+def ask_helper(path: Path) -> bool:
+    """Asks for a helper, without waiting; False if there is none. Logs after that."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as helper:
         helper.setblocking(False)
         try:
             helper.connect(str(path))
         except OSError as fault:
             log.error("no helper at %s: %s", path, fault.strerror or fault)
-        else:
-            log.error("asked the helper to let go of the motor pins")
+            return False
+        log.error("asked the helper to let go of the motor pins")
+        return True
 
 
 def write_pins(

@@ -19,6 +19,7 @@ from typing import Protocol
 from fpvcar import sd_notify
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
 
+SOCKET = "wheels.sock"
 PACKETS_MAX = 1024
 """Packets that one round reads; a socket holds some 280."""
 log = logging.getLogger("fpvcar.wheels")
@@ -42,8 +43,8 @@ class Core(Protocol):
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
         """Stops the car."""
 
-    def close(self) -> None:
-        """Takes the dead man away and ends the connection to the pins."""
+    def close(self, now_ns: int) -> None:
+        """Switches the motors off and ends the connection to the pins."""
 
     @property
     def due_ns(self) -> int | None:
@@ -66,7 +67,7 @@ class Service:
         self._client: socket.socket | None = None
         self._unit = sd_notify.Beat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
-        path = runtime / "wheels.sock"
+        path = runtime / SOCKET
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -99,7 +100,7 @@ class Service:
         while self._wheels.braking:
             select.select([], [], [], 0.002)
             self._wheels.tick(self._clock_ns())
-        self._wheels.close()
+        self._wheels.close(self._clock_ns())
         self._drop()
         self._listener.close()
         os.close(self._wake)

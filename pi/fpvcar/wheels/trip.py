@@ -3,7 +3,9 @@
     feed, until it is awake -> "fed" -> silence ... -> "tripped", or the guardian kills
 
 The motors stand all the while: no duty is ever set. With --turn each motor turns, first
-forward, then back, for as long as the person who types it has asked for.
+forward, then back, for as long as the person who types it has asked for. SIGINT,
+SIGTERM, SIGHUP, an exception and the death of the parent all stop the motors first;
+after SIGKILL the dead man does.
 
 Where `wheels` runs, its pins and its dead man are its own: another dead man of the same
 kind, over no pins, shows that this machine does what such a one needs ("beside").
@@ -13,17 +15,20 @@ import argparse
 import contextlib
 import fcntl
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 
-from fpvcar import config
+from fpvcar import config, system
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.pins import DeadMan, PinsFault
 from fpvcar.drive import mixing
 from fpvcar.wheels.core import Wheels
+from fpvcar.wheels.helper import SOCKET, ask_helper, write_pins
 from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint
 
 AWAKE_S, TRIPPED_S = 3.0, 5.0
@@ -36,6 +41,33 @@ STAND_S = 0.3
 TRIES = 3
 """A machine that is busy misses a deadline, and the wheels stop."""
 LEASE_NS = 100_000_000
+
+
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Leave:
+    """Requests to end early: a signal, or the death of the parent process.
+
+    The signal handler only sets a flag. An exception raised in it could cut a command
+    to the pin daemon in half, and the stop that follows would be out of step.
+    """
+
+    def __init__(self, parent: int) -> None:
+        """Installs the handlers, so only in the main thread."""
+        self._parent, self._signal = parent, 0
+        for number in ENDINGS:
+            signal.signal(number, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._signal = number
+
+    def check(self) -> None:
+        """Raises InterruptedError once there is a request."""
+        if self._signal:
+            raise InterruptedError(f"ended by {signal.Signals(self._signal).name}")
+        if os.getppid() != self._parent:
+            raise InterruptedError(f"process {self._parent}, which asked, has ended")
 
 
 def say(words: str) -> None:
@@ -60,13 +92,18 @@ def taken(runtimes: Sequence[Path]) -> Iterator[bool]:
             yield True
 
 
-def prove(dead_man: DeadMan) -> None:
-    """Raises PinsFault. A guardian ends this process: that is the proof."""
+def prove(dead_man: DeadMan, leave: Leave) -> None:
+    """Feeds the dead man until it is awake, then waits for it to trip.
+
+    A guardian kills this process: that is the proof. Raises PinsFault,
+    InterruptedError.
+    """
     until_s = time.monotonic() + AWAKE_S
     dead_man.feed()
     while not dead_man.awake():
         if time.monotonic() > until_s:
             return
+        leave.check()
         time.sleep(LOOK_S)
         dead_man.feed()
     say(FED)
@@ -75,10 +112,11 @@ def prove(dead_man: DeadMan) -> None:
         if not dead_man.awake():
             say(f"{TRIPPED} {time.monotonic() - fed_s:.3f}")
             return
+        leave.check()
         time.sleep(LOOK_S)
 
 
-def trip(profile: config.Profile, runtimes: Sequence[Path]) -> None:
+def trip(profile: config.Profile, runtimes: Sequence[Path], leave: Leave) -> None:
     """The proof, with the motors' own dead man where nobody else has it. Raises
     PinsFault, OSError."""
     # Without the lock of a `wheels` that once ran, one may run that has it elsewhere.
@@ -87,53 +125,63 @@ def trip(profile: config.Profile, runtimes: Sequence[Path]) -> None:
         say(WHOLE if free else BESIDE)
         if not free:
             beside = backends.open_dead_man(profile)
-            prove(beside)
-            beside.remove()
+            try:
+                prove(beside, leave)
+            finally:
+                beside.remove()
             return
         board = backends.open_motors(profile, runtimes[0])
         try:
-            prove(board.dead_man)
-            board.dead_man.remove()
+            prove(board.dead_man, leave)
         finally:
             board.close()
 
 
-def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float) -> None:
+def turn(
+    profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave: Leave
+) -> None:
     """Turns one motor after the other, as a drive would: by setpoints with a deadline,
-    through the lease. Raises OSError where `wheels` runs."""
+    through the lease. Raises OSError where `wheels` runs, InterruptedError."""
     with taken(runtimes) as free:
         if not free:
             raise OSError(
                 "`fpvcar wheels` has the wheels, or they are root's to take: sudo "
                 "systemctl stop fpvcar-wheels; sudo fpvcar doctor --move"
             )
+        own_pins = runtimes[0] == Path("/") / system.RUNTIME
         wheels = Wheels(
-            profile, lambda: backends.open_motors(profile, runtimes[0]), lambda: None
+            profile,
+            connect=lambda: backends.open_motors(profile, runtimes[0]),
+            alarm=lambda: ask_helper(runtimes[0] / SOCKET),
+            free=backends.freeing(profile) if own_pins else lambda: "",
         )
-        wheels.tick(time.monotonic_ns())
+        write_pins(runtimes[0], profile.stop_pins(), profile.stop_chips())
         try:
+            wheels.tick(time.monotonic_ns())
             for index, name in enumerate(profile.motors.names):
                 motor, full_v = profile.motors.pair[index], profile.battery.full_v
                 duty = mixing.duty(SHARE, motor, full_v)
                 for _ in range(TRIES):
-                    words = _both_ways(wheels, index, duty, turn_s)
+                    words = _both_ways(wheels, index, duty, turn_s, leave)
                     if not words:
                         break
                 say(f"{TURNED} {name} {words}")
         finally:
-            wheels.close()
+            wheels.close(time.monotonic_ns())
 
 
-def _both_ways(wheels: Wheels, index: int, duty: float, turn_s: float) -> str:
+def _both_ways(
+    wheels: Wheels, index: int, duty: float, turn_s: float, leave: Leave
+) -> str:
     """Forward, then back; "" or why not."""
     for one in (0.0, duty, 0.0, -duty, 0.0):
-        words = _held(wheels, index, one, turn_s if one else STAND_S)
+        words = _held(wheels, index, one, turn_s if one else STAND_S, leave)
         if words:
             return words
     return ""
 
 
-def _held(wheels: Wheels, index: int, duty: float, hold_s: float) -> str:
+def _held(wheels: Wheels, index: int, duty: float, hold_s: float, leave: Leave) -> str:
     """One motor has a duty for so long; "" or why not."""
     end_s, words = time.monotonic() + hold_s, ""
     duties = (duty, 0.0) if index == 0 else (0.0, duty)
@@ -143,6 +191,7 @@ def _held(wheels: Wheels, index: int, duty: float, hold_s: float) -> str:
         words = _refusal(wheels, wheels.receive([pack_setpoint(setpoint)], now_ns))
         if words and duty:
             return words
+        leave.check()
         time.sleep(FEED_S)
     return words
 
@@ -166,13 +215,18 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--turn", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument(
+        "--parent", type=int, default=os.getppid(), metavar="PID",
+        help="ends when this process is no longer the parent",
+    )  # fmt: skip
     given = parser.parse_args()
+    leave = Leave(given.parent)
     try:
         profile = profiles.load(given.profile, given.overrides)
         if given.turn > 0.0:
-            turn(profile, given.runtime, given.turn)
+            turn(profile, given.runtime, given.turn, leave)
         else:
-            trip(profile, given.runtime)
+            trip(profile, given.runtime, leave)
     except (config.ConfigError, OSError, PinsFault) as fault:
         print(fault, file=sys.stderr)
         return 1

@@ -45,12 +45,14 @@ class Stop(Struct, frozen=True):
 class State(Down, tag="state", frozen=True):
     """The car as one page sees it, 10 times a second and on change.
 
+    `nonce` is unpredictable: each wish returns the newest one as `seen`.
     `role` is "driver" or "watching"; `lost` the share of the packets of its pictures
     that had to be sent again lately, None while nothing can be said.
     """
 
     seq: int
     clock_us: int
+    nonce: int
     role: str
     may_drive: bool
     grown_up: bool
@@ -74,11 +76,13 @@ class State(Down, tag="state", frozen=True):
 
 
 class Pong(Down, tag="pong", frozen=True):
-    """Echoes seq and t of the Ping; `clock_us` is the car's clock then."""
+    """Echoes seq and t of the Ping; `clock_us` is the car's clock then, `nonce` as in
+    State."""
 
     seq: int
     t: float
     clock_us: int
+    nonce: int
 
 
 class Error(Down, tag="error", frozen=True):
@@ -121,9 +125,10 @@ class Person(Struct, frozen=True):
 
 
 class People(Down, tag="people", frozen=True):
-    """Answer to Who."""
+    """Answer to Who. `unsaved`: why the car cannot save the list, "" if it can."""
 
     people: tuple[Person, ...]
+    unsaved: str = ""
 
 
 Downward = Welcome | State | Pong | Error | Pass | People

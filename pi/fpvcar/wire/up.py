@@ -35,8 +35,8 @@ class Unlock(Up, tag="unlock", frozen=True):
 class Drive(Up, tag="drive", frozen=True):
     """A wish. `t` is the browser's own clock in ms (any origin, per socket).
 
-    `seen` is `clock_us` of the newest State or Pong that the page had when it was
-    made; 0 without one, and then it moves nothing.
+    `seen` is `nonce` of the newest State or Pong on this socket. A wish without it, or
+    with one that the car sent more than `late_ms` ago, moves nothing.
     """
 
     seq: Count

@@ -8,6 +8,9 @@ from hypothesis import strategies as some
 
 from fpvcar.buttons import lights
 from fpvcar.buttons.lights import (
+    ASKED_ALL,
+    ASKED_OWN,
+    ASKED_S,
     BLINK_S,
     CALL_S,
     DIGIT_S,
@@ -105,6 +108,26 @@ def test_the_lamp_of_the_code_tells_once_each_time_that_somebody_asks() -> None:
     lamp.tell("2", 61.0)
     lamp.tick(61.0)
     assert lamp.lit
+
+
+def times_told(networks: list[str], every_s: float) -> int:
+    """How often the code is told, if these ask one after the other."""
+    lamp, told = CodeLamp(), 0
+    for number, network in enumerate(networks):
+        now_s = number * every_s
+        lamp.tick(now_s)
+        before = lamp.due_s
+        lamp.tell("1", now_s, network)
+        told += before == math.inf and lamp.due_s != math.inf
+    return told
+
+
+def test_code_lamp_is_told_again_and_again_stays_dark() -> None:
+    assert times_told(["a"] * 300, 1.0) == ASKED_OWN, "one page asks for five minutes"
+    strangers = [str(number) for number in range(300)]
+    assert times_told(strangers, 1.0) == ASKED_ALL
+    assert times_told(["a"] * 6, ASKED_S / 3) == 6, "now and then it is told"
+    assert times_told(["a"] * ASKED_OWN + ["b"], 60.0) == ASKED_OWN + 1
 
 
 def test_the_lamp_of_the_code_is_a_light() -> None:

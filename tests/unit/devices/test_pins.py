@@ -18,9 +18,9 @@ from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
-from fpvcar.devices.pins import Pins, PinsLost, PinsRefused, PinsSilent
+from fpvcar.devices.pins import MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
 from tests.rigs.profiles import mx1508s
-from tests.rigs.wheels import Chip, until
+from tests.rigs.wheels import BENCH, Chip, until
 
 
 class Bench(Protocol):
@@ -283,6 +283,40 @@ def test_the_dead_man_lets_go_of_every_enable(chip: Chip, pins: PigpioPins) -> N
 
     until(drives, 2.0, "it does not drive")
     until(lambda: not any(duties()), 2.0, "it does not stop")
+
+
+def _bench_board(chip: Chip, runtime: Path) -> MotorBoard:
+    profile = profiles.load(BENCH, [f"pins.port = {chip.port}"])
+    return backends.open_motors(profile, runtime)
+
+
+def test_pigpio_board_close_while_moving_switches_off_and_frees_the_script(
+    chip: Chip, pins: PigpioPins, tmp_path: Path
+) -> None:
+    board = _bench_board(chip, tmp_path)
+    board.drivers[0].drive(0.3, 0.0)
+    board.drivers[1].drive(-0.3, 0.0)
+    board.close()
+    assert [chip.soc.pin[gpio].duty() for gpio in (17, 27, 24, 23)] == [0.0] * 4
+    states = [pins.client.script_status(slot) for slot in range(32)]
+    assert not any(status >= 0 and values[7] == MAGIC for status, values in states)
+
+
+def test_pigpio_board_close_after_a_silent_call_keeps_the_dead_man(
+    chip: Chip, pins: PigpioPins, tmp_path: Path
+) -> None:
+    board = _bench_board(chip, tmp_path)
+    board.dead_man.feed()
+    until(board.dead_man.awake, 2.0, "it does not wake up")
+    board.drivers[0].drive(0.3, 0.0)
+    chip.stop_pigpiod()
+    with pytest.raises(PinsSilent):
+        board.drivers[0].drive(0.3, 0.0)
+    with pytest.raises(PinsLost, match="connection closed"):
+        board.drivers[0].drive(0.3, 0.0)
+    board.close()
+    chip.continue_pigpiod()
+    until(lambda: chip.soc.pin[17].duty() == 0.0, 2.0, "it runs on")
 
 
 def test_a_board_that_cannot_be_made_ends_its_connection(

@@ -42,6 +42,7 @@ class Storm(RuleBasedStateMachine):
         sent_ms = self.rig.now_ns / 1e6 - late_ms
         now_s = self.rig.now_ns / 1e9
         seen_us = self.rig.now_ns // 1000 - late_ms * 1000
+        self.fresh.sent(seen_us, seen_us)
         verdict = self.fresh.accept(self.seq - back, sent_ms, seen_us, now_s)
         neutral = throttle == steer == 0.0
         if verdict is None:

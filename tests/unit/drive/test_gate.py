@@ -7,7 +7,16 @@ from msgspec import Struct
 
 from fpvcar.config import Gate
 from fpvcar.drive import gate
-from fpvcar.drive.gate import Cause, Freshness, Hold, Latches, Wish, World, decide
+from fpvcar.drive.gate import (
+    Cause,
+    Freshness,
+    Hold,
+    Latches,
+    Staleness,
+    Wish,
+    World,
+    decide,
+)
 
 LIMITS = Gate()
 FREE = Latches(arm=None)
@@ -184,11 +193,26 @@ def us(now_s: float) -> int:
     return int(now_s * 1e6)
 
 
+class Page:
+    """A page that returns nonces of some age, 0.3 s unless given."""
+
+    def __init__(self, stale_s: float, late_s: float) -> None:
+        self.fresh = Freshness(stale_s, late_s)
+        self._nonce = 0
+
+    def accept(
+        self, seq: int, sent_ms: float, now_s: float, seen_ago_s: float = 0.3
+    ) -> Staleness | None:
+        self._nonce += 1
+        self.fresh.sent(self._nonce, us(now_s - seen_ago_s))
+        return self.fresh.accept(seq, sent_ms, self._nonce, now_s)
+
+
 class TestFreshness:
     """Ages on one socket; the browser's clock starts anywhere."""
 
     def test_the_first_wish_is_the_measure(self) -> None:
-        assert Freshness(0.15, 0.4).accept(1, 5_000_000.0, us(100.0), 100.0) is None
+        assert Page(0.15, 0.4).accept(1, 5_000_000.0, 100.0) is None
 
     @pytest.mark.parametrize(
         ("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")]
@@ -196,75 +220,66 @@ class TestFreshness:
     def test_later_than_the_limit_is_stale(
         self, late_s: float, verdict: str | None
     ) -> None:
-        fresh = Freshness(0.15, 0.4)
-        fresh.accept(1, 1000.0, us(100.0), 100.0)
-        assert fresh.accept(2, 1040.0, us(100.04 + late_s), 100.04 + late_s) == verdict
+        page = Page(0.15, 0.4)
+        page.accept(1, 1000.0, 100.0)
+        assert page.accept(2, 1040.0, 100.04 + late_s) == verdict
 
     def test_exactly_the_limit_is_fresh(self) -> None:
-        fresh = Freshness(0.25, 0.4)  # a number that floats can hold
-        assert fresh.accept(0, 0.0, us(100.0), 100.0) is None
-        assert fresh.accept(1, 0.0, us(100.25), 100.25) is None
-        assert fresh.accept(2, 0.0, us(100.25 + 2**-20), 100.25 + 2**-20) == "stale"
+        page = Page(0.25, 0.4)  # a number that floats can hold
+        assert page.accept(0, 0.0, 100.0) is None
+        assert page.accept(1, 0.0, 100.25) is None
+        assert page.accept(2, 0.0, 100.25 + 2**-20) == "stale"
 
     def test_the_measure_counts_for_all_of_30_s(self) -> None:
-        fresh = Freshness(0.15, 0.4)
-        fresh.accept(1, 0.0, us(100.0), 100.0)
-        assert fresh.accept(2, 29_750.0, us(130.0), 130.0) == "stale"
+        page = Page(0.15, 0.4)
+        page.accept(1, 0.0, 100.0)
+        assert page.accept(2, 29_750.0, 130.0) == "stale"
 
     def test_a_page_whose_clock_is_ahead_is_measured_too(self) -> None:
-        fresh = Freshness(0.15, 0.4)
-        fresh.accept(1, 5_000_000.0, us(100.0), 100.0)
-        assert fresh.accept(2, 5_001_000.0, us(101.2), 101.2) == "stale"
+        page = Page(0.15, 0.4)
+        page.accept(1, 5_000_000.0, 100.0)
+        assert page.accept(2, 5_001_000.0, 101.2) == "stale"
 
     def test_the_next_best_counts_when_the_best_is_forgotten(self) -> None:
-        fresh = Freshness(0.15, 0.4)
+        page = Page(0.15, 0.4)
         for seq, transit_s in enumerate((0.0, 0.3, 0.1)):
-            fresh.accept(
-                seq, seq * 1000.0, us(100.0 + seq + transit_s), 100.0 + seq + transit_s
-            )
-        assert (
-            fresh.accept(9, 30_500.0, us(130.85), 130.85) == "stale"
-        )  # 0.25 above the 0.1
+            page.accept(seq, seq * 1000.0, 100.0 + seq + transit_s)
+        assert page.accept(9, 30_500.0, 130.85) == "stale"  # 0.25 above the 0.1
 
     def test_doubled_and_reordered_are_old(self) -> None:
-        fresh = Freshness(0.15, 0.4)
-        assert fresh.accept(5, 1000.0, us(100.0), 100.0) is None
-        assert fresh.accept(5, 1000.0, us(100.0), 100.0) == "old"
-        assert fresh.accept(4, 960.0, us(100.0), 100.0) == "old"
-        assert fresh.accept(6, 1040.0, us(100.04), 100.04) is None
+        page = Page(0.15, 0.4)
+        assert page.accept(5, 1000.0, 100.0) is None
+        assert page.accept(5, 1000.0, 100.0) == "old"
+        assert page.accept(4, 960.0, 100.0) == "old"
+        assert page.accept(6, 1040.0, 100.04) is None
 
     def test_a_better_link_raises_the_bar(self) -> None:
-        fresh = Freshness(0.15, 0.4)
-        fresh.accept(
-            1, 1000.0, us(100.3), 100.3
-        )  # 300 ms on the way, but nothing to compare
-        assert (
-            fresh.accept(2, 1040.0, us(100.04), 100.04) is None
-        )  # 0 ms: the new measure
-        assert fresh.accept(3, 1080.0, us(100.38), 100.38) == "stale"
+        page = Page(0.15, 0.4)
+        page.accept(1, 1000.0, 100.3)  # 300 ms on the way, but nothing to compare
+        assert page.accept(2, 1040.0, 100.04) is None  # 0 ms: the new measure
+        assert page.accept(3, 1080.0, 100.38) == "stale"
 
     def test_the_measure_is_forgotten_after_30_s(self) -> None:
-        fresh = Freshness(0.15, 0.4)
-        fresh.accept(1, 0.0, us(100.0), 100.0)
-        assert fresh.accept(2, 29_000.0, us(129.2), 129.2) == "stale"
-        assert fresh.accept(3, 31_500.0, us(131.7), 131.7) is None
+        page = Page(0.15, 0.4)
+        page.accept(1, 0.0, 100.0)
+        assert page.accept(2, 29_000.0, 129.2) == "stale"
+        assert page.accept(3, 31_500.0, 131.7) is None
 
     def test_ten_thousand_old_commands_are_all_refused(self) -> None:
-        fresh = Freshness(0.15, 0.4)
-        fresh.accept(20_000, 0.0, us(100.0), 100.0)
-        verdicts = {fresh.accept(seq, 0.0, us(100.01), 100.01) for seq in range(10_000)}
+        page = Page(0.15, 0.4)
+        page.accept(20_000, 0.0, 100.0)
+        verdicts = {page.accept(seq, 0.0, 100.01) for seq in range(10_000)}
         assert verdicts == {"old"}
 
     def test_memory_is_bounded(self) -> None:
-        fresh = Freshness(0.15, 0.4)
+        page = Page(0.15, 0.4)
         for seq in range(20_000):
-            fresh.accept(
+            page.accept(
                 seq,
                 seq * 5.0,
-                us(100.0 + seq * 0.005 + seq * 1e-7),
                 100.0 + seq * 0.005 + seq * 1e-7,
             )
-        assert len(fresh._fastest) <= 32
+        assert len(page.fresh._fastest) <= 32
 
     @pytest.mark.parametrize(
         ("age_s", "verdict"),
@@ -273,19 +288,69 @@ class TestFreshness:
     def test_a_wish_on_an_old_state_is_late(
         self, age_s: float, verdict: str | None
     ) -> None:
-        fresh = Freshness(0.15, 0.25)
-        assert fresh.accept(1, 0.0, us(100.0 - age_s), 100.0) == verdict
+        page = Page(0.15, 0.25)
+        assert page.accept(1, 0.0, 100.0, age_s) == verdict
 
-    def test_a_wish_on_no_state_is_late(self) -> None:
-        assert Freshness(0.15, 0.4).accept(1, 0.0, 0, 100.0) == "late"
-
-    def test_a_state_from_the_future_is_none(self) -> None:
-        assert Freshness(0.15, 0.4).accept(1, 0.0, us(100.1), 100.0) == "late"
-
-    def test_a_late_wish_is_a_measure_all_the_same(self) -> None:
+    @pytest.mark.parametrize("seen", [0, 7, us(100.0), us(100.1)])
+    def test_a_nonce_that_was_not_sent_is_late(self, seen: int) -> None:
         fresh = Freshness(0.15, 0.4)
-        assert fresh.accept(1, 0.0, us(99.0), 100.0) == "late"
-        assert fresh.accept(2, 40.0, us(100.2), 100.2) == "stale"
+        fresh.sent(8, us(100.0))
+        assert fresh.accept(1, 0.0, seen, 100.0) == "late"
+        assert fresh.sent_us(seen) == 0
+
+    def test_each_nonce_has_the_time_of_its_own_message(self) -> None:
+        fresh = Freshness(0.15, 0.25)
+        fresh.sent(7, us(99.5))
+        fresh.sent(8, us(100.0))
+        assert fresh.accept(1, 0.0, 7, 100.0) == "late"
+        assert fresh.accept(2, 0.0, 8, 100.0) is None
+        assert (fresh.sent_us(7), fresh.sent_us(8)) == (us(99.5), us(100.0))
+
+    def test_a_nonce_from_before_a_pause_is_late(self) -> None:
+        fresh = Freshness(0.15, 0.4)
+        fresh.sent(7, us(100.0))
+        fresh.forget()
+        assert fresh.accept(1, 0.0, 7, 100.0) == "late"
+        fresh.sent(8, us(100.0))
+        assert fresh.accept(2, 0.0, 8, 100.0) is None
+
+    def test_the_newest_128_nonces_count(self) -> None:
+        fresh = Freshness(0.15, 0.4)
+        for nonce in range(1, 130):
+            fresh.sent(nonce, us(100.0))
+        assert fresh.accept(1, 0.0, 1, 100.0) == "late"
+        assert fresh.accept(2, 0.0, 2, 100.0) is None
+
+    @pytest.mark.parametrize("stood_s", [0.3, 20.0, 3600.0])
+    def test_a_clock_that_stood_still_is_measured_anew(self, stood_s: float) -> None:
+        fresh = Freshness(0.15, 0.4)
+        fresh.sent(7, us(99.99))
+        assert fresh.accept(1, 0.0, 7, 100.0) is None
+        now_s = 100.0 + stood_s + 0.04
+        fresh.sent(8, us(now_s - 0.1))
+        assert fresh.accept(2, 40.0, 8, now_s) is None
+        fresh.sent(9, us(now_s + 0.15))
+        assert fresh.accept(3, 80.0, 9, now_s + 0.16) is None, "0.12 s more, 0.01 s old"
+        fresh.sent(10, us(now_s + 0.3))
+        assert fresh.accept(4, 120.0, 10, now_s + 0.3 + 0.16) == "stale"
+        assert len(fresh._fastest) == 1
+
+    def test_after_a_stand_a_wish_counts_as_old_as_it_can_be(self) -> None:
+        fresh = Freshness(0.25, 0.5)  # numbers that floats can hold
+        fresh.sent(7, us(100.0))
+        assert fresh.accept(1, 0.0, 7, 100.0) is None
+        fresh.sent(8, us(110.0))
+        assert fresh.accept(2, 125.0, 8, 110.25) is None
+        assert fresh.accept(3, 125.0, 8, 110.25 + 2**-6) == "stale"
+        fresh.sent(9, us(110.5))
+        assert fresh.accept(4, 500.0, 9, 110.5) is None, "a faster one is the measure"
+
+    def test_a_late_wish_is_no_measure(self) -> None:
+        fresh = Freshness(0.25, 0.5)
+        fresh.sent(7, us(100.0))
+        assert fresh.accept(1, 0.0, 6, 100.0) == "late"
+        assert fresh.accept(2, 9e9, 6, 100.0) == "late"
+        assert fresh.accept(3, 0.0, 7, 100.3) is None
 
 
 @pytest.mark.parametrize(

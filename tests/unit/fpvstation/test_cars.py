@@ -1,5 +1,7 @@
 """The list of cars, and the addresses that are taken."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,29 @@ def test_a_list_that_is_torn_says_what_to_do(tmp_path: Path, rubbish: bytes) -> 
     (tmp_path / FILE).write_bytes(rubbish)
     with pytest.raises(CarsError, match="pair the cars again"):
         Cars(tmp_path).all()
+
+
+def test_cars_changed_by_several_writers_at_once_keeps_every_change(
+    tmp_path: Path,
+) -> None:
+    old = Cars(tmp_path).add(pairing("old", "0"), "https://a", "f")
+    start = threading.Barrier(5)
+
+    def add(number: int) -> None:
+        start.wait()
+        for more in range(5):
+            made = pairing(f"car{number}-{more}", f"{number}.{more}")
+            Cars(tmp_path).add(made, "https://a", "f")
+
+    def change() -> None:
+        start.wait()
+        Cars(tmp_path).renew(old, "new")
+
+    with ThreadPoolExecutor(5) as pool:
+        for done in [
+            *map(lambda n: pool.submit(add, n), range(4)),
+            pool.submit(change),
+        ]:
+            done.result()
+    cars = Cars(tmp_path).all()
+    assert len(cars) == 21 and Cars(tmp_path).find("old").fingerprint == "new"

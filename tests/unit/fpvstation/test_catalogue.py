@@ -90,6 +90,41 @@ def test_a_name_that_a_car_gave_twice_is_listed_twice(
     assert len(catalogue.paths(one.name for one in catalogue.page("", 9).entries)) == 2
 
 
+def test_catalogue_follows_a_store_with_stray_files(
+    catalogue: Catalogue, store: Store, made: bytes, tmp_path: Path
+) -> None:
+    root = tmp_path / "store"
+    day = next(root.glob("Plague/*"))
+    for folder in (root, root / "Plague", day):
+        (folder / "Thumbs.db").touch()
+    (day / "empty").mkdir()
+    (root / "System Volume Information" / "a" / "b").mkdir(parents=True)
+    put(store, NAME.replace("-0001", "-0002"), made)
+    assert catalogue.sync() == 1 and not catalogue.faults
+    assert len(list(store.sessions())) == 2, "the empty folder is one"
+
+
+def test_catalogue_lists_all_but_an_unreadable_session(
+    catalogue: Catalogue, store: Store, made: bytes, tmp_path: Path
+) -> None:
+    (bad,) = store.sessions()
+    sums = tmp_path / "store" / bad / "SHA256SUMS"
+    sums.rename(sums.with_name("kept"))
+    sums.mkdir()
+    put(store, NAME.replace("T200000Z", "T210000Z"), made)
+    catalogue.sync()
+    assert catalogue.faults == {bad: "Is a directory"}
+    assert len(drives(catalogue)) == 2, "the row of the unreadable session stays"
+    sums.rmdir()
+    sums.symlink_to(sums.name)
+    catalogue.sync()
+    assert list(catalogue.faults) == [bad] and len(drives(catalogue)) == 2
+    sums.unlink()
+    sums.with_name("kept").rename(sums)
+    catalogue.sync()
+    assert not catalogue.faults and len(drives(catalogue)) == 2
+
+
 @pytest.mark.parametrize("harm", [b"", b"no catalogue at all " * 999, None])
 def test_a_catalogue_that_is_lost_or_damaged_is_made_anew_and_says_so(
     catalogue: Catalogue, tmp_path: Path, store: Store, harm: bytes | None,

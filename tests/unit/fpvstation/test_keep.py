@@ -135,8 +135,22 @@ async def test_a_fault_that_nobody_thought_of_is_tried_again(
     keeper = Played(tmp_path, [ZeroDivisionError("oh"), LookupError("no"), Round()])
     state = await keeper.one_car()
     assert keeper.slept == [*BACK_OFF_S[:2], POLL_S] and state.state == "ok"
-    assert "Plague: a fault of ours: ZeroDivisionError('oh')" in caplog.text
-    assert "Traceback" in caplog.text
+    assert "Plague: internal fault: ZeroDivisionError('oh')" in caplog.text
+    assert "Traceback" in caplog.text and not state.internal_fault
+
+
+async def test_keeper_internal_fault_of_a_car_is_kept_until_a_good_round(
+    tmp_path: Path,
+) -> None:
+    state = await Played(tmp_path, [ZeroDivisionError("oh")]).one_car()
+    assert state.internal_fault == "internal fault: ZeroDivisionError('oh')"
+
+
+async def test_keeper_ends_when_the_task_of_a_car_ends(tmp_path: Path) -> None:
+    keeper = Played(tmp_path, [])
+    keeper.cars.add(PAIRING, "http://127.0.0.1:1", "")
+    with pytest.raises(Enough):
+        await asyncio.wait_for(keeper.run(), 20.0)
 
 
 async def test_cars_that_are_forgotten_are_left_alone(tmp_path: Path) -> None:

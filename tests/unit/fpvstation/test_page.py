@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.recordings.drives import Wanted
 from fpvstation.cars import Cars
 from fpvstation.catalogue import Catalogue
+from fpvstation.chores import Chores
 from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.keep import CarState, Keeper
@@ -24,6 +25,7 @@ from tests.unit.fpvstation.test_store import put
 
 OTHER = NAME.replace("Plague", "Arrow")
 Client = TestClient[Any, Any]
+CHORES = Chores([])
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
     )
     catalogue.open()
     catalogue.sync()
-    yield Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))))
+    yield Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))), CHORES)
     catalogue.close()
 
 
@@ -127,6 +129,16 @@ def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._keeper.states["1"]
     state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
+
+
+def test_health_without_a_catalogue_is_503(page: Page, tmp_path: Path) -> None:
+    async def act(client: Client) -> None:
+        page._catalogue.close()
+        (tmp_path / "catalogue.sqlite").write_bytes(b"no database" * 1000)
+        answer = await client.get("/healthz")
+        assert answer.status == 503 and "catalogue" in await answer.text()
+
+    ask(page, act)
 
 
 def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:

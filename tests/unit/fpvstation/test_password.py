@@ -93,6 +93,18 @@ def test_whoever_said_it_sees_and_moves_to_the_trash(
     assert len(list(tmp_path.glob(".trash/*/*/*/*/*.mcap"))) == 1
 
 
+def test_all_tries_at_a_password_have_one_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = password.Saved("", "hash")
+    monkeypatch.setattr(password.Saved, "of", lambda *_: "other")
+    check = PasswordCheck(saved)
+    for number, code in enumerate(["123456", "letters", "0123456789abcdef" * 2] * 7):
+        check.unlock(code, f"10.0.{number}.1", 1.0)
+    for code in ("123456", "letters", "0123456789abcdef" * 2):
+        assert check.wait_s(code, "new", 2.0) == 59.0
+
+
 def test_it_is_kept_as_scrypt_and_a_new_one_ends_all_cookies(tmp_path: Path) -> None:
     password.save(tmp_path, RIGHT)
     kept = (tmp_path / password.FILE).read_bytes()

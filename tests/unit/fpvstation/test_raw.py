@@ -40,17 +40,32 @@ def of_the_film(files: list[Path], out: Path) -> bytes:
 
 def test_they_are_those_of_the_film(files: list[Path], tmp_path: Path) -> None:
     out, said = io.BytesIO(), list[str]()
-    count = raw.write(out, files, said.append, False)
+    report = export.Report(said.append)
+    count = raw.write(out, files, report, False)
+    assert report.status(partial=False) == 0
     assert count == 2 * mcaps.FPS
     assert out.getvalue() == of_the_film(files, tmp_path / "film.mp4")
     assert said == [f"-f rawvideo -pixel_format {raw.FORM} -video_size 160x128"]
+
+
+def test_raw_of_a_damaged_file_exits_3_unless_partial(
+    files: list[Path], tmp_path: Path
+) -> None:
+    made = McapFile([*mcaps.pictures(3.0, gop=15)])
+    bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
+    report = export.Report(lambda words: None)
+    assert raw.write(io.BytesIO(), [*files, bad], report, False)
+    assert (report.status(partial=False), report.status(partial=True)) == (3, 0)
 
 
 def test_what_cannot_be_decoded_is_left_out() -> None:
     units = encode(10)
     whole = [Frame(n * SECOND_NS, n == 0, one) for n, one in enumerate(units)]
     bad = [*whole[:5], Frame(5 * SECOND_NS, False, b"\0\0\0\1\x41\xff"), *whole[5:]]
-    assert len(list(raw.decoded(bad))) == len(list(raw.decoded(whole))) == 10
+    lost = list[str]()
+    assert len(list(raw.decoded(bad, lost.append))) == 10
+    assert lost == ["1 unit could not be decoded"]
+    assert len(list(raw.decoded(whole))) == 10
     assert list(raw.decoded([])) == []
 
 

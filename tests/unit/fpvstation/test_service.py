@@ -58,3 +58,44 @@ async def test_the_units_watchdog_is_fed(
     assert said == b"WATCHDOG=1"
     monkeypatch.delenv("WATCHDOG_USEC")
     await service._feed_watchdog()
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_station_ends_with_the_first_task_that_fails() -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError("oh")
+
+    cancelled = list[str]()
+
+    async def other() -> None:
+        try:
+            await forever()
+        finally:
+            cancelled.append("other")
+
+    for endless, ending in (
+        ({"chores": fail(), "page": other()}, {}),
+        ({"page": other()}, {"pairing": fail()}),
+    ):
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(service.until(asyncio.Event(), endless, ending), 20)
+    assert cancelled == ["other", "other"]
+
+
+async def test_station_ends_when_a_task_returns_that_should_not() -> None:
+    async def done() -> None:
+        pass
+
+    with pytest.raises(service.Refused, match="page ended by itself"):
+        await service.until(asyncio.Event(), {"page": done()}, {})
+    stop = asyncio.Event()
+    running = asyncio.create_task(
+        service.until(stop, {"page": forever()}, {"pairing": done()})
+    )
+    await asyncio.sleep(0.01)
+    assert not running.done(), "pairing may end"
+    stop.set()
+    await asyncio.wait_for(running, 20)

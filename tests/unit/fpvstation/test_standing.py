@@ -8,6 +8,7 @@ import pytest
 
 from fpvcar.server.exposition import exposition
 from fpvstation.catalogue import Held
+from fpvstation.chores import ChoreState
 from fpvstation.keep import CarState
 from fpvstation.rate import WINDOW_S, Rate
 from fpvstation.relay import OfficeState
@@ -59,6 +60,19 @@ def test_a_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
     assert fault == ("2 sessions have no second copy, one for 2 days "
                      "(nas:/srv: sending)")  # fmt: skip
     assert f"look at this: {fault}" in list(lines_of(old, NOW_S))
+
+
+def test_internal_faults_and_faults_of_chores_are_faults() -> None:
+    made = standing(chores=[ChoreState("list"), ChoreState("trash", "busy")])
+    made.cars[0].internal_fault = made.offices[0].internal_fault = "internal fault: 0"
+    assert list(made.faults(NOW_S)) == [
+        "Plague: internal fault: 0",
+        "nas:/srv: internal fault: 0",
+        "trash: busy",
+    ]
+    text = exposition(made.figures())
+    assert 'fpvcar_station_chore_ok{chore="list"} 1' in text
+    assert 'fpvcar_station_chore_ok{chore="trash"} 0' in text
 
 
 def test_every_figure_is_for_prometheus() -> None:

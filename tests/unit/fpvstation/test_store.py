@@ -63,6 +63,16 @@ def test_sha256sum_judges_it_without_us(store: Store, tmp_path: Path) -> None:
     assert not list((tmp_path / ".incoming" / CAR).iterdir())
 
 
+def test_removed_damaged_line_is_reported_and_the_others_hold(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = hashlib.sha256(b"").hexdigest()
+    bent = b"\xff" + good[1:].encode()
+    (tmp_path / ".removed").write_bytes(b"%s\n%s\n" % (bent, good.encode()))
+    assert store.removed() == store.removed() == {good}
+    assert caplog.text.count("damaged lines: 1 of 2") == 1
+
+
 def test_what_came_is_not_asked_for_again(store: Store, tmp_path: Path) -> None:
     made = sums_of(DATA)
     assert store.missing(CAR, NAME, made) == [0, 1]

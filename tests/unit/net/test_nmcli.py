@@ -84,6 +84,32 @@ def test_each_name_once_the_strongest_first(played: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c"])
+def test_network_name_with_line_separator_is_listed_whole(
+    played: Path, separator: str
+) -> None:
+    name = f"Coffee{separator}Shop"
+    (played / "list").write_text(f" :{name}:90:WPA2\n :Home:80:WPA2\n")
+    assert asyncio.run(NetworkManager().networks()) == [
+        Network(name, 90, "key"),
+        Network("Home", 80, "key"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\n", "a\r\nb", r"a\n*\:Fake\:99\:"])
+def test_network_name_with_newline_hides_only_itself(played: Path, name: str) -> None:
+    name = name.replace(r"\n", "\n")
+    (played / "list").write_text(f" :{name}:90:WPA2\n*:Home:80:WPA2\n")
+    assert device(played, "wlan0:wifi:connected:Home") == Link("network", "Home")
+    assert asyncio.run(NetworkManager().networks()) == [Network("Home", 80, "key")]
+
+
+def test_connection_name_with_newline_still_gives_the_state(played: Path) -> None:
+    (played / "list").write_text("*:Home:80:WPA2\n")
+    link = device(played, "eth0:ethernet:connected:Of\nfice", "wlan0:wifi:connected:x")
+    assert link == Link("network", "Home")
+
+
 @pytest.mark.parametrize(("anew", "rescan"), [(True, "yes"), (False, "no")])
 def test_it_listens_around_only_where_it_is_asked_to(
     played: Path, anew: bool, rescan: str

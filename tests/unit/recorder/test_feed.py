@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from fpvcar import status
 from fpvcar.buttons.game import View
@@ -112,6 +114,68 @@ def test_stops_and_their_reasons_are_events() -> None:
         ("stopped: estop Ann", messages.WARNING, messages.GATE),
         ("neutral", messages.INFO, messages.GATE),
     ]
+
+
+def events(car: Car) -> list[tuple[str, int, str]]:
+    """Text, level and name of each event so far."""
+    noted = [one for one in car.said(messages.EVENT)]
+    return [
+        (one.text, one.level, one.name)
+        for one in noted
+        if isinstance(one, messages.Event)
+    ]
+
+
+@pytest.mark.parametrize("reason", get_args(gate.Reason))
+def test_stop_has_the_same_level_whoever_drives(reason: gate.Reason) -> None:
+    car = Car()
+    car.step(0.0, reason, Latches(None, Hold(Cause.WHEELS_LOST, "closed")))
+    words = "stopped: wheels_lost closed"
+    assert events(car) == [(words, messages.WARNING, messages.GATE)]
+
+
+def test_stop_is_noted_once_when_its_driver_leaves() -> None:
+    car, held = Car(), Latches(None, Hold(Cause.ESTOP, "Ann"))
+    car.step(0.0, "stopped", held)
+    car.step(0.0, "nobody", replace(held, arm=Cause.HANDOVER))
+    assert [text for text, _, _ in events(car)] == ["stopped: estop Ann"]
+
+
+def test_car_that_waits_for_its_driver_is_no_warning() -> None:
+    car = Car()
+    car.step(0.0, "stopped", Latches(Cause.HANDOVER))
+    assert events(car) == [("stopped", messages.INFO, messages.GATE)]
+
+
+def test_lost_part_is_noted_while_nobody_drives() -> None:
+    car = Car()
+    for camera, wheels, board in (
+        ("starting", "starting", "ok"), ("ok", "ok", "ok"),
+        ("lost: exited", "ok", "ok"), ("lost: exited", "closed", "ok"),
+        ("ok", "ok", "no pigpiod"), ("none", "ok", "ok"),
+    ):  # fmt: skip
+        health = messages.Health(camera, wheels, board, 0)
+        car.feed._second(lambda health=health: health)  # type: ignore[misc]
+    assert events(car) == [
+        ("camera: lost: exited", messages.WARNING, "camera"),
+        ("wheels: closed", messages.WARNING, "wheels"),
+        ("camera: ok", messages.INFO, "camera"),
+        ("wheels: ok", messages.INFO, "wheels"),
+        ("pins: no pigpiod", messages.WARNING, "pins"),
+        ("pins: ok", messages.INFO, "pins"),
+    ]
+
+
+def test_lost_part_is_noted_in_each_recording() -> None:
+    car = Car()
+    health = messages.Health("ok", "closed", "ok", 0)
+    car.feed._second(lambda: health)
+    car.feed.switch(False, "Mum")
+    car.feed.switch(True, "Mum")
+    for _ in range(2):
+        car.feed._second(lambda: health)
+    noted = [text for text, _, _ in events(car)]
+    assert noted.count("wheels: closed") == 2
 
 
 def test_a_wall_makes_no_events() -> None:

@@ -16,6 +16,7 @@ import pytest
 from fpvcar import files
 from fpvcar.recordings import export, messages
 from fpvcar.recordings.film import ExportError
+from fpvcar.recordings.losses import INCOMPLETE
 from fpvcar.units import SECOND_NS
 from tests.rigs import mcaps
 from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
@@ -162,14 +163,16 @@ def test_a_damaged_chunk_costs_its_pictures_up_to_the_next_key_frame(
     mcap_file = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
     path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
     out = tmp_path / "out.mp4"
-    assert export.run("mp4", out, [path], False) == 0
+    assert export.run("mp4", out, [path], False) == INCOMPLETE
     times, _ = film(out)
     kept = [*range(30), *range(90, UNITS)]
     assert times == [number * FRAME_NS // 1000 for number in kept]
     assert pictures_in(out) == len(kept)
     said = capsys.readouterr()
-    assert "bytes are missing at 2025-11-21T20:00:0" in said.err
-    assert "30 are left out: no key frame leads up to them" in said.out
+    note = (tmp_path / "out.mp4.missing.txt").read_text()
+    for words in (said.err, note):
+        assert "bytes are missing at 2025-11-21T20:00:0" in words
+        assert "30 pictures are left out: no key frame leads up to them" in words
 
 
 def test_a_file_that_was_never_closed_exports(
@@ -178,11 +181,48 @@ def test_a_file_that_was_never_closed_exports(
     path = McapFile(drive(), closed=False).to(tmp_path / "open.mcap.part")
     data = path.read_bytes()
     path.write_bytes(data[:-20_000])  # the power went in the middle of the last chunk
-    assert export.run("mp4", tmp_path / "out.mp4", [path], False) == 0
-    assert export.run("csv", tmp_path / "out", [path], False) == 0
+    assert export.run("mp4", tmp_path / "out.mp4", [path], False) == INCOMPLETE
+    assert export.run("csv", tmp_path / "out", [path], False) == INCOMPLETE
     times, _ = film(tmp_path / "out.mp4")
     assert 85 <= len(times) < UNITS
     assert capsys.readouterr().err.count("never closed") == 2
+
+
+@pytest.mark.parametrize("kind", ["mp4", "csv"])
+def test_export_of_a_damaged_file_notes_the_loss_and_exits_3_unless_partial(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = McapFile(drive())
+    bad = mcaps.flipped(tmp_path / "bad.mcap", whole.chunks(), 2)
+    good = whole.to(tmp_path / "good.mcap")
+    out = tmp_path / "out"
+    note = out / "missing.txt" if kind == "csv" else tmp_path / "out.missing.txt"
+    assert export.run(kind, out, [bad], False) == INCOMPLETE
+    assert "bytes are missing" in note.read_text()
+    assert "--partial accepts that" in capsys.readouterr().err
+    assert export.run(kind, out, [bad], True, partial=True) == 0
+    assert "bytes are missing" in note.read_text()
+    assert export.run(kind, out, [good], True) == 0
+    assert not note.exists(), "an older note goes"
+
+
+def test_export_of_a_truncated_sealed_file_exits_3(tmp_path: Path) -> None:
+    data = McapFile(drive()).to(tmp_path / "one.mcap").read_bytes()
+    (tmp_path / "one.mcap").write_bytes(data[:-30])  # only the end of its summary
+    assert export.run("csv", tmp_path / "a", [tmp_path / "one.mcap"], False) == 3
+    part = McapFile(drive(), closed=False).to(tmp_path / "two.mcap.part")
+    assert export.run("csv", tmp_path / "b", [part], False) == 0
+    assert "never closed" in (tmp_path / "b" / "missing.txt").read_text()
+
+
+def test_export_of_a_folder_with_an_unreadable_file_exits_3(tmp_path: Path) -> None:
+    folder = tmp_path / "card"
+    folder.mkdir()
+    McapFile(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
+    bad = folder / "Plague-20251121T200000Z-0002.mcap"
+    bad.write_bytes(b"no recording" * 100)
+    assert export.run("csv", tmp_path / "out", [folder], False) == INCOMPLETE
+    assert "0002.mcap" in (tmp_path / "out" / "missing.txt").read_text()
 
 
 def rows(path: Path) -> list[dict[str, str]]:

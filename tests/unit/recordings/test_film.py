@@ -118,8 +118,8 @@ def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> No
     path = mcaps.flipped(tmp_path / "bad.mcap", mcap_file.chunks(), 2)
     film = planned(path, path)
     assert film.missing == [
-        "60 are left out: no key frame leads up to them",
-        "60 are left out: their time is in it already",
+        "60 pictures are left out: no key frame leads up to them",
+        "60 pictures are left out: their time is in it already",
     ]
     assert len(shown(made(film, tmp_path / "film.mp4"))) == film.pictures == 60
 

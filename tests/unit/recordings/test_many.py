@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar import __main__
+from fpvcar.recordings import names
 from fpvcar.units import SECOND_NS
 from tests.rigs import mcaps
 from tests.rigs.mcaps import BEGAN_NS, Drive, Logged, McapFile
@@ -37,7 +38,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             sequence_from=sent,
         )  # fmt: skip
         sent += max(len(share), len(film))
-        mcap_file.to(made / f"Plague-20251121T200000Z-{number + 1:04d}.mcap")
+        suffix = names.SEALED if number < FILES - 1 else names.OPEN
+        mcap_file.to(
+            made / names.file_name("Plague-20251121T200000Z", number + 1, suffix)
+        )
     return made
 
 

@@ -30,14 +30,14 @@ def test_codes_open_what_they_should() -> None:
 def test_five_wrong_tries_a_minute_per_address() -> None:
     codes = CodeCheck(CODES)
     for second in range(5):
-        assert codes.wait_s("a", second) == 0.0
+        assert codes.wait_s("000000", "a", second) == 0.0
         assert codes.unlock("000000", "a", second) is None
-    assert codes.wait_s("a", 5.0) == 55.0
+    assert codes.wait_s("000000", "a", 5.0) == 55.0
     assert codes.unlock("123456", "a", 5.0) is None, "no code is looked at meanwhile"
     assert codes.unlock("123456", "b", 5.0) is not None, "others are not shut out"
-    assert codes.wait_s("a", 60.0) == 0.0
+    assert codes.wait_s("000000", "a", 60.0) == 0.0
     assert codes.unlock("123456", "a", 60.0) is not None
-    assert codes.wait_s("a", 60.0) == 0.0
+    assert codes.wait_s("000000", "a", 60.0) == 0.0
 
 
 def test_a_right_code_makes_good_for_wrong_ones() -> None:
@@ -45,20 +45,54 @@ def test_a_right_code_makes_good_for_wrong_ones() -> None:
     for code in ("000000", "123456", "000000"):
         for _ in range(access.TRIES - 1):
             codes.unlock(code, "a", 0.0)
-    assert codes.wait_s("a", 0.0) == 0.0
+    assert codes.wait_s("000000", "a", 0.0) == 0.0
 
 
 def test_many_addresses_that_guess_are_one_guesser() -> None:
     codes = CodeCheck(CODES)
     assert codes.unlock("123456", "home", 0.0) is not None
     for number in range(access.TRIES_ALL):
-        assert codes.wait_s(f"10.0.0.{number}", 1.0) == 0.0
+        assert codes.wait_s("000000", f"10.0.0.{number}", 1.0) == 0.0
         codes.unlock("000000", f"10.0.0.{number}", 1.0)
-    assert codes.wait_s("10.0.1.1", 2.0) == 59.0
+    assert codes.wait_s("000000", "10.0.1.1", 2.0) == 59.0
     assert codes.unlock("123456", "10.0.1.1", 2.0) is None, "no code is looked at"
-    assert codes.wait_s("home", 2.0) == 0.0, "who had a right code is not kept out"
+    assert codes.wait_s("000000", "home", 2.0) == 0.0, (
+        "who had a right code is not kept out"
+    )
     assert codes.unlock("abcd2345", "home", 2.0) is not None
-    assert codes.wait_s("10.0.1.1", 61.0) == 0.0
+    assert codes.wait_s("000000", "10.0.1.1", 61.0) == 0.0
+
+
+def wait_after(tries: list[str]) -> CodeCheck:
+    """Wrong tries within a second, each from another network."""
+    codes = CodeCheck(CODES)
+    for number, code in enumerate(tries):
+        codes.unlock(code, f"10.{number >> 8}.{number & 255}.1", 1.0)
+    return codes
+
+
+def test_guesses_at_the_drive_code_do_not_keep_out_grown_ups() -> None:
+    codes = wait_after(["000000"] * access.TRIES_ALL)
+    assert codes.wait_s("123456", "new", 2.0) == 59.0
+    assert codes.wait_s(" 123456\n", "new", 2.0) == 59.0, "spaces change no kind"
+    assert codes.wait_s("abcd2345", "new", 2.0) == 0.0
+    assert codes.unlock("abcd2345", "new", 2.0) == Rights(drive=True, grown_up=True)
+
+
+def test_guesses_at_the_grown_ups_code_do_not_keep_out_drivers() -> None:
+    codes = wait_after(["aaaaaaaa"] * access.TRIES_ALL_LONG)
+    assert codes.wait_s("abcd2345", "new", 2.0) == 59.0
+    assert codes.unlock("123456", "new", 2.0) == Rights(drive=True)
+
+
+def test_wrong_invitations_keep_out_only_their_own_network() -> None:
+    token = "0123456789abcdef" * 2
+    codes = wait_after([token] * 3 * access.TRIES_ALL_LONG)
+    for code in (token, "123456", "abcd2345"):
+        assert codes.wait_s(code, "new", 2.0) == 0.0
+    for _ in range(access.TRIES):
+        codes.unlock(token, "new", 2.0)
+    assert codes.wait_s(token, "new", 3.0) == 59.0
 
 
 def test_known_networks_are_bounded() -> None:
@@ -72,9 +106,9 @@ def test_a_whole_ipv6_network_is_one_peer() -> None:
     codes = CodeCheck(CODES)
     for host in range(5):
         codes.unlock("000000", f"2001:db8::{host:x}", 0.0)
-    assert codes.wait_s("2001:db8::99", 1.0) == 59.0
-    assert codes.wait_s("2001:db8:0:1::99", 1.0) == 0.0
-    assert codes.wait_s("::ffff:10.0.0.1", 1.0) == 0.0
+    assert codes.wait_s("000000", "2001:db8::99", 1.0) == 59.0
+    assert codes.wait_s("000000", "2001:db8:0:1::99", 1.0) == 0.0
+    assert codes.wait_s("000000", "::ffff:10.0.0.1", 1.0) == 0.0
 
 
 def test_wrong_tries_are_forgotten_and_bounded() -> None:
@@ -82,7 +116,7 @@ def test_wrong_tries_are_forgotten_and_bounded() -> None:
     for number in range(3000):  # slowly: they are not kept out for being many
         codes.unlock("000000", f"10.0.{number >> 8}.{number & 255}", 4.0 * number)
     assert len(codes._wrong) == access.ADDRESSES_MAX
-    assert codes.wait_s("10.0.11.180", 4.0 * 3000 + 61.0) == 0.0
+    assert codes.wait_s("000000", "10.0.11.180", 4.0 * 3000 + 61.0) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ class Car(WiredCar, RuleBasedStateMachine):
         page.seq += 1
         at_ms = self.now_ns / 1e6 + page.ahead_ms - late_ms
         seen_us = round(self.now_ns / 1e3 - late_ms * 1e3)
+        if page.session is not None:
+            page.session.fresh.sent(seen_us, seen_us)
         drive = up.Drive(page.seq, at_ms, throttle, steer, seen_us)
         page.sent.append(drive)
         if (

@@ -63,9 +63,12 @@ class Page:
     def wish(self, throttle: float) -> dict[str, Any]:
         self.seq += 1
         now_s = self.house.now_s
+        seen_us = int(now_s * 1e6)
+        for session in self.house.hub.sessions:
+            session.fresh.sent(seen_us, seen_us)
         return {
             "kind": "drive", "seq": self.seq, "t": now_s * 1000, "throttle": throttle,
-            "steer": 0.0, "seen": int(now_s * 1e6),
+            "steer": 0.0, "seen": seen_us,
         }  # fmt: skip
 
     def publish(self) -> None:

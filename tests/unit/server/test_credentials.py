@@ -154,10 +154,25 @@ def test_a_clock_in_1970_makes_no_certificate(
     assert list(tmp_path.iterdir()) == []
 
 
-def vouches(directory: Path, name: str = "https.crt") -> bool:
+def sign(directory: Path, *extensions: str) -> None:
+    """Sign other.crt with the car's authority, as a thief of its key would."""
+    root = (directory / "root.crt", directory / "root.key")
+    credentials._make_pair(
+        directory / "other.key",
+        directory / "other.crt",
+        "other",
+        9,
+        *extensions,
+        "authorityKeyIdentifier=keyid",
+        by=("-CA", str(root[0]), "-CAkey", str(root[1])),
+    )
+
+
+def vouches(directory: Path, name: str = "https.crt", *more: str) -> bool:
     """Does openssl, strict, say that the car's authority signed it?"""
-    words = ("openssl", "verify", "-x509_strict", "-CAfile", directory / "root.crt")
-    done = subprocess.run((*words, directory / name), capture_output=True)
+    words = ("openssl", "verify", "-x509_strict", *more)
+    root = ("-CAfile", directory / "root.crt")
+    done = subprocess.run((*words, *root, directory / name), capture_output=True)
     return done.returncode == 0
 
 
@@ -202,12 +217,42 @@ def test_the_authority_vouches_for_nobody_else(tmp_path: Path) -> None:
     """Whoever steals the card has its key."""
     credentials.server_context(tmp_path, ["localhost", "plague"])
     for name in ("DNS:bank.example", "IP:8.8.8.8", "DNS:plague.example"):
-        credentials._make_pair(
-            tmp_path / "other.key", tmp_path / "other.crt", "other", 9,
-            f"subjectAltName={name}", "authorityKeyIdentifier=keyid",
-            by=("-CA", f"{tmp_path}/root.crt", "-CAkey", f"{tmp_path}/root.key"),
-        )  # fmt: skip
+        sign(tmp_path, f"subjectAltName={name}")
         assert not vouches(tmp_path, "other.crt")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "email:ann@bank.example",
+        "email:ann@plague.local",
+        "URI:https://bank.example/",
+        "URI:https://plague.local/",
+        "URI:urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        "IP:2001:db8::1",
+    ],
+)
+def test_authority_signs_no_email_address_and_no_uri(tmp_path: Path, name: str) -> None:
+    credentials.server_context(tmp_path, ["localhost", "plague"])
+    sign(tmp_path, f"subjectAltName={name}")
+    assert not vouches(tmp_path, "other.crt")
+
+
+@pytest.mark.parametrize(
+    ("purpose", "usage", "allowed"),
+    [
+        ("sslserver", "serverAuth", True),
+        ("sslclient", "clientAuth", False),
+        ("smimesign", "emailProtection", False),
+    ],
+)
+def test_authority_vouches_for_servers_only(
+    tmp_path: Path, purpose: str, usage: str, allowed: bool
+) -> None:
+    credentials.server_context(tmp_path, ["localhost", "plague"])
+    usage = f"extendedKeyUsage=critical,{usage}"
+    sign(tmp_path, "subjectAltName=DNS:printer.local", usage)
+    assert vouches(tmp_path, "other.crt", "-purpose", purpose) is allowed
 
 
 @pytest.mark.parametrize("name", ["root.crt", "root.key"])

@@ -1,6 +1,8 @@
 """Who is known by a cookie, for how long, and what takes it back."""
 
 import asyncio
+import errno
+import os
 import ssl
 import stat
 from collections.abc import Callable
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
+from fpvcar import files
 from fpvcar.server.access import Codes, Rights
 from fpvcar.server.devices import (
     COOKIE,
@@ -142,8 +145,73 @@ def test_a_card_that_fails_is_said(
     devices = listed(tmp_path / "nowhere")
     device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     asyncio.run(devices.save(0.0))
-    assert "must say the code again after a restart" in caplog.text
+    assert "new devices must enter the code" in caplog.text
     assert devices.find(devices.cookie(device), 1.0) is device
+
+
+async def test_device_ended_while_card_is_full_stays_ended_after_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    devices = listed(tmp_path)
+    ann = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
+    await devices.save(0.0)
+    tries, whole = 0, files.write_whole
+
+    def full_twice(path: Path, pieces: list[bytes]) -> int:
+        nonlocal tries
+        tries += 1
+        if tries <= 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return whole(path, pieces)
+
+    monkeypatch.setattr(files, "write_whole", full_twice)
+    caplog.set_level("INFO")
+    devices.end(ann.id)
+    await devices.save(0.0)
+    assert devices.unsaved == "No space left on device"
+    devices._changed.set()
+    job = asyncio.create_task(devices.run(retry_s=0.001))
+    for _ in range(5000):
+        if devices.unsaved:
+            await asyncio.sleep(0.001)
+    job.cancel()
+    await asyncio.gather(job, return_exceptions=True)
+    assert devices.unsaved == "" and tries == 3
+    assert listed(tmp_path).find(devices.cookie(ann), 1.0) is None
+    assert caplog.text.count("No space left") == 1, "logged once, not at each try"
+    assert caplog.text.count("saved again") == 1
+
+
+def test_full_list_with_clock_in_1970_keeps_the_newest(tmp_path: Path) -> None:
+    devices, now_s = listed(tmp_path), 1.8e9
+    for number in range(DEVICES_MAX):
+        devices.add(str(number), "10.0.0.1", DRIVER, now_s)
+    newest = devices.add("after a power cut", "10.0.0.1", DRIVER, 60.0)
+    names = [one.name for one in devices.all()]
+    assert newest in devices.all()
+    assert len(names) == DEVICES_MAX and "0" not in names and "1" in names
+
+
+def test_device_used_with_clock_in_1970_outlives_idle_devices(tmp_path: Path) -> None:
+    devices, now_s = listed(tmp_path), 1.8e9
+    mum = devices.add("Mum", "10.0.0.1", GROWN_UP, now_s)
+    for number in range(DEVICES_MAX - 1):
+        devices.add(str(number), "10.0.0.1", DRIVER, now_s)
+    devices.used(mum, 60.0)
+    asyncio.run(devices.save(60.0))
+    again = listed(tmp_path)
+    again.add("new", "10.0.0.1", DRIVER, 61.0)
+    names = [one.name for one in again.all()]
+    assert "Mum" in names and "0" not in names
+
+
+def test_device_seen_after_its_end_stays_off_the_list(tmp_path: Path) -> None:
+    devices = listed(tmp_path)
+    ann = devices.add("Ann", "10.0.0.1", GROWN_UP, 0.0)
+    devices.end(ann.id)
+    devices.seen(ann, "Ann", 1.0)
+    devices.used(ann, 2.0)
+    assert devices.all() == []
 
 
 def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None:

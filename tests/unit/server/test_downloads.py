@@ -16,9 +16,15 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.recordings import library
 from fpvcar.server import downloads
-from fpvcar.server.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
+from fpvcar.server.downloads import (
+    PIECE_BYTES,
+    CpuThrottle,
+    Downloads,
+    RateLimit,
+)
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.slots import AT_ONCE_MAX, Slot, Slots
 from tests.rigs import mcaps
 from tests.rigs.mcaps import McapFile
 
@@ -258,12 +264,61 @@ async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
     app = web.Application()
     app.router.add_get("/", answer)
     async with TestClient(TestServer(app)) as client:
-        for _ in range(downloads.AT_ONCE_MAX):
-            await served._room.acquire()
+        slots = [Slot(lambda: None) for _ in range(AT_ONCE_MAX)]
+        for slot in slots:
+            await served._slots.enter(slot)
         waiting = [asyncio.create_task(client.get("/")) for _ in range(3)]
         await until(lambda: held == 3)
         assert most == 0
-        served._room.release()
+        served._slots.leave(slots[0])
         assert [(await one).status for one in waiting] == [200] * 3
     served.close()
     served.later(lambda: None)  # nobody hears of it
+
+
+async def test_four_slow_readers_keep_no_other_client_out() -> None:
+    served = Downloads(lambda: False, time.monotonic)
+    served._slots._slow_s = 0.2
+    sizes = {"/big": BIG, "/small": 1000}
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await served.made(request, {}, lambda: bytes(sizes[request.path]))
+
+    app = web.Application()
+    for path in sizes:
+        app.router.add_get(path, answer)
+    async with TestClient(TestServer(app)) as client:
+        links = [await raw(client, "/big") for _ in range(AT_ONCE_MAX)]
+        await until(lambda: len(served._slots._held) == AT_ONCE_MAX)
+        async with asyncio.timeout(5.0):
+            for _ in range(2):
+                assert len(await (await client.get("/small")).read()) == 1000
+        cut = AT_ONCE_MAX - len(served._slots._held)
+        assert cut == 1, "one gives way, and only while a client waits"
+        for link in links:
+            link.close()
+        await until(lambda: not served._slots._held)
+    served.close()
+
+
+async def test_slowest_reader_gives_way() -> None:
+    now_s, cut = 10.0, list[str]()
+    slots = Slots(lambda: now_s, most=2, slow_s=5.0)
+    slow, fast = Slot(lambda: cut.append("slow")), Slot(lambda: cut.append("fast"))
+    for slot in (fast, slow):
+        await slots.enter(slot)
+    slow.blocked(0.0)
+    slow.written(2.0)
+    slow.blocked(6.0)
+    fast.blocked(9.0)
+    assert (slow.blocked_s(now_s), fast.blocked_s(now_s)) == (6.0, 1.0)
+    newcomer = Slot(lambda: cut.append("newcomer"))
+    await slots.enter(newcomer)
+    assert cut == ["slow"]
+    slots.leave(slow)
+    waiting = asyncio.create_task(slots.enter(Slot(lambda: None)))
+    await asyncio.sleep(0)
+    assert not waiting.done(), "its slot was given away once"
+    slots.leave(newcomer)
+    await waiting
+    assert cut == ["slow"]

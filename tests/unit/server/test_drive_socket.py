@@ -3,14 +3,19 @@
 import asyncio
 import time
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from msgspec.structs import replace
 
 from fpvcar import config
 from fpvcar.server import drive_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
-from fpvcar.wire import up
+from fpvcar.server.hub import new_nonce
+from fpvcar.wire import down, up
+from tests.rigs.hub import House
+from tests.vectors import text
 
 UPGRADE = (
     "GET /ws HTTP/1.1\r\nHost: car\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -59,3 +64,83 @@ def test_between_two_messages_of_a_flood_others_have_their_turn() -> None:
 
     asyncio.run(flood())
     assert len(set(seen)) == PINGS
+
+
+class SlowSocket:
+    """A transport and a WebSocket whose kernel buffer is full at first."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.waiting = 9
+        self.sent: list[str] = []
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data.decode("latin-1"))
+
+    async def send_str(self, text: str) -> None:
+        self.sent.append(text)
+        if '"nonce":4' in text:
+            self.closed = True
+
+
+async def test_only_a_nonce_that_was_sent_counts() -> None:
+    session, slow = Session("10.0.0.1", Rights(), config.Gate()), SlowSocket()
+    session._ws, session._transport = slow, slow  # type: ignore[assignment]
+    state = text.STATE
+    for nonce in (1, 2):
+        session.send_newest(replace(state, nonce=nonce))
+    session.send(down.Pong(1, 1.0, 3_000_000, 3))
+    session.send_newest(replace(state, nonce=4))
+    known = [session.fresh.sent_us(nonce) for nonce in (1, 2, 3, 4)]
+    assert known == [0, 0, 0, 0], "these wait in the car"
+    await session._send_all(slow)  # type: ignore[arg-type]
+    known = [session.fresh.sent_us(nonce) for nonce in (1, 2, 3, 4)]
+    assert known == [0, 0, 3_000_000, state.clock_us]
+    slow.waiting, slow.closed = 0, False
+    session.send_newest(replace(state, nonce=5))
+    assert session.fresh.sent_us(5) == state.clock_us
+    assert '"nonce":5' in slow.sent[-1]
+
+
+def test_nonces_are_unpredictable_and_fit_into_a_double() -> None:
+    nonces = {new_nonce() for _ in range(1000)}
+    assert len(nonces) == 1000 and min(nonces) > 0 and max(nonces) <= 2**52
+    assert len({nonce >> 44 for nonce in nonces}) > 200, "the high bits vary"
+    assert len({nonce & 255 for nonce in nonces}) > 200, "the low bits vary"
+
+
+def test_states_and_pongs_have_a_nonce_of_their_own() -> None:
+    house = House()
+    ann, bob = house.visitor("Ann"), house.visitor("Bob")
+    first, second = ann.state.nonce, ann.state.nonce
+    ann.say(up.Ping(1, 1.0))
+    ann.say(up.Ping(2, 2.0))
+    pongs = [one.nonce for one in ann.session._outbox if isinstance(one, down.Pong)]
+    assert len({first, second, *pongs}) == 4
+    newest = bob.session._newest
+    assert isinstance(newest, down.State) and newest.nonce == second
+
+
+@pytest.mark.parametrize(
+    ("seen", "error"),
+    [
+        (0, "`seen` is missing: '', limit 'the nonce of a state or pong of the last"),
+        (7, "the link is late: 'over 0.4 s', limit '0.4 s'"),
+        (8, "the link is late: '1.5 s', limit '0.4 s'"),
+    ],
+)
+def test_a_late_wish_is_told_how_late_it_is(seen: int, error: str) -> None:
+    house = House()
+    ann = house.visitor("Ann")
+    ann.session.fresh.sent(8, 98_500_000)
+    ann.say(up.Drive(1, 1.0, 1.0, 0.0, seen))
+    (told,) = ann.errors()
+    assert f"{told.what}: {told.value!r}, limit {told.limit!r}".startswith(error)
+    assert told.next and house.duties == (0.0, 0.0)

@@ -143,6 +143,17 @@ def test_a_zip_has_the_files_as_they_are_and_tables_of_all(folder: Path) -> None
     ask(folder, act)
 
 
+def test_export_of_one_file_named_twice_is_refused(folder: Path) -> None:
+    async def act(client: Client) -> None:
+        for kind in ("film", "zip", "csv"):
+            asked = {"kind": kind, "files": [NAMES[0]] * 1500}
+            answer = await client.post(BASE, json=asked)
+            assert answer.status == 400
+            assert f"{NAMES[0]!r} is named twice" in await answer.text()
+
+    ask(folder, act)
+
+
 def test_what_is_damaged_is_said_on_the_page_and_in_the_zip(folder: Path) -> None:
     path = folder / NAMES[0]
     data = bytearray(path.read_bytes())
@@ -154,6 +165,7 @@ def test_what_is_damaged_is_said_on_the_page_and_in_the_zip(folder: Path) -> Non
         film = await begun(client, "film")
         said = await until(client, film, "ready")
         words = " ".join(said["missing"])
+        assert said["name"] == "Plague-20251121T200000Z-incomplete.mp4"
         assert f"{NAMES[0]}: " in words and "bytes are missing" in words
         assert f"{NAMES[1]}: no MCAP" in words and str(folder) not in words
         data = await (await client.get(f"{BASE}/{film['id']}/file")).read()

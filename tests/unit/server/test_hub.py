@@ -256,16 +256,19 @@ def test_ten_thousand_old_commands_move_nothing() -> None:
         house.now_s += 0.004
         if number % 10 == 0:  # in time: the measure of this link
             ann.drive(0.0)
-        now_ms, seen_us = house.now_s * 1000.0, int(house.now_s * 1e6)
+        now_ms, now_us = house.now_s * 1000.0, int(house.now_s * 1e6)
         if number % 3 == 0:
             ann.seq += 1
-            sent_ms = now_ms - 201.0 - dice.random() * 1e6
-            stale = up.Drive(ann.seq, sent_ms, 1.0, 1.0, seen_us)
+            age_ms = 201.0 + dice.random() ** 9 * 1e6
+            seen_us = now_us - int(age_ms * 1000.0)
+            ann.session.fresh.sent(seen_us, seen_us)
+            stale = up.Drive(ann.seq, now_ms - age_ms, 1.0, 1.0, seen_us)
             ann.say(stale)
         elif number % 3 == 1:
             ann.say(stale)
         else:  # from before the first; its time looks fresh
-            ann.say(up.Drive(dice.randrange(1_000_000), now_ms, 1.0, 1.0, seen_us))
+            ann.session.fresh.sent(now_us, now_us)
+            ann.say(up.Drive(dice.randrange(1_000_000), now_ms, 1.0, 1.0, now_us))
         house.control.step()
         assert house.duties == (0.0, 0.0) and house.hub.stop() is None, number
     ann.drive(1.0)
@@ -288,7 +291,9 @@ def test_a_ping_is_answered_with_the_cars_clock() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.say(up.Ping(7, 12.5))
-    assert ann.session._outbox[-1] == down.Pong(7, 12.5, 100_000_000)
+    pong = ann.session._outbox[-1]
+    assert isinstance(pong, down.Pong)
+    assert (pong.seq, pong.t, pong.clock_us) == (7, 12.5, 100_000_000)
 
 
 def test_hello_comes_first_and_once() -> None:

@@ -10,7 +10,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.server import access
-from fpvcar.server.access import TRIES, CodeCheck
+from fpvcar.server.access import TRIES, TRIES_ALL, CodeCheck
 from fpvcar.server.devices import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
 from fpvcar.server.invitations_api import BASE, InvitationsApi
 from fpvcar.server.recordings_rights import CODE, DeviceRights
@@ -70,6 +70,22 @@ def test_an_invitation_is_for_one_device_and_known_there(house: House) -> None:
     assert not again(house, bo, "Late").state.may_drive
 
 
+def test_valid_invitation_opens_while_strangers_guess(house: House) -> None:
+    token = house.devices.invite(60.0, house.now_s)
+    for number in range(TRIES_ALL):
+        guesser = house.visitor("Eve", drive=False, address=f"10.0.{number}.1")
+        guesser.say(up.Unlock("000000"))
+    bo = house.visitor("Bo", drive=False, address="10.0.0.1")
+    for _ in range(TRIES):
+        bo.say(up.Unlock("000000"))
+    assert bo.errors()[-1].what == "too many wrong codes"
+    bo.say(up.Unlock(token))
+    assert bo.state.may_drive
+    mum = house.visitor("Mum", drive=False, address="10.9.9.9")
+    mum.say(up.Unlock(CODES.grown_up))
+    assert mum.state.grown_up
+
+
 def test_an_invitation_in_the_greeting_lets_in_too(house: House) -> None:
     bo = house.visitor("Bo", drive=False, code=house.devices.invite(5, house.now_s))
     assert bo.state.may_drive and not bo.state.grown_up
@@ -82,13 +98,13 @@ def test_an_invitation_of_yesterday_is_none(house: House) -> None:
     assert not bo.state.may_drive and bo.errors()[-1].what == "wrong code"
 
 
-def test_who_guesses_tokens_waits_as_who_guesses_codes(house: House) -> None:
-    token = house.devices.invite(60.0, house.now_s)
+def test_guesser_of_invitations_waits_like_a_guesser_of_codes(house: House) -> None:
     eve = house.visitor("Eve", drive=False)
     for number in range(TRIES):
         eve.say(up.Unlock(f"{number:032x}"))
-    eve.say(up.Unlock(token))
-    assert eve.errors()[-1].what == "too many wrong codes"
+    for code in (f"{TRIES:032x}", CODES.drive):
+        eve.say(up.Unlock(code))
+        assert eve.errors()[-1].what == "too many wrong codes"
     assert not eve.state.may_drive
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
 from fpvcar.wire import down, up
+from fpvcar.wire.json_text import Down
 from tests.rigs.hub import PROFILE
 from tests.rigs.machine import MS, WiredCar
 
@@ -55,7 +56,7 @@ class LateCar(WiredCar):
         self.session = Session("10.0.0.1", Rights(drive=True), PROFILE.gate)
         self.upward = Way(lambda s: upward_s(s - self.start_s))
         self.downward = Way(lambda s: downward_s(s - self.start_s))
-        self.seq = self.wish_seq = self.seen_us = 0
+        self.seq = self.wish_seq = self.seen = 0
         self.held = 0.0
         self.held_s = -10.0
         self.moved_s = 0.0
@@ -85,19 +86,19 @@ class LateCar(WiredCar):
 
     def _wish(self) -> None:
         self.wish_seq += 1
-        drive = up.Drive(self.wish_seq, self.now_ns / 1e6, self.held, 0.0, self.seen_us)
+        drive = up.Drive(self.wish_seq, self.now_ns / 1e6, self.held, 0.0, self.seen)
         self.upward.put(drive, self.now_ns / 1e9)
 
     def _pass_step(self) -> None:
         self.pass_time(STEP_MS)
         now_s, step = self.now_ns / 1e9, self.now_ns // MS
         if step % 100 == 0 and self.session._newest is not None:
-            self.downward.put(self.session._newest, now_s)
+            self._send(self.session._newest, now_s)
         while self.session._outbox:
-            self.downward.put(self.session._outbox.popleft(), now_s)
+            self._send(self.session._outbox.popleft(), now_s)
         for message in self.downward.take(now_s):
             if isinstance(message, down.State | down.Pong):
-                self.seen_us = message.clock_us
+                self.seen = message.nonce
         if step % 40 == 0:
             self._wish()
         if step % 100 == 50:
@@ -105,6 +106,11 @@ class LateCar(WiredCar):
         for message in self.upward.take(now_s):
             assert isinstance(message, up.Drive | up.Ping)
             self.hub.receive(self.session, message)
+
+    def _send(self, message: object, now_s: float) -> None:
+        assert isinstance(message, Down)
+        self.session.sent(message)
+        self.downward.put(message, now_s)
 
 
 def after(start_s: float, delay_s: float) -> DelayS:

@@ -16,6 +16,8 @@ from fpvcar.server import credentials, limits, listener
 from fpvcar.server.greeting import in_url
 from fpvcar.server.limits import Places
 from fpvcar.server.listener import READ_BYTES, Listener
+from fpvcar.server.shortcut import Shortcut
+from tests.e2e.hostile import frame
 
 
 class Echo(asyncio.Protocol):
@@ -138,6 +140,42 @@ async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
         assert time.monotonic() - begin_s >= (sent - burst) / second - 0.05
     writer.close()
     await writer.wait_closed()
+    await door.close()
+
+
+async def test_wishes_that_waited_while_a_peer_was_paced_are_void(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "BYTES_BURST", 4000.0)
+    monkeypatch.setattr(limits, "BYTES_PER_S", 400_000.0)
+    events, port, over = list[str](), free_port(), asyncio.Event()
+
+    def take(text: str) -> bool:
+        events.append("take")
+        if text == "last":
+            over.set()
+        return True
+
+    def shortcut() -> Shortcut:
+        return Shortcut(
+            asyncio.Protocol(), take, events.append, lambda: events.append("paced")
+        )
+
+    places = Places(3, 3)
+    door = Listener(places, shortcut)
+    await door.open("127.0.0.1", port)
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame(b"x" * 3000) * 20 + frame(b"last"))
+    async with asyncio.timeout(10):
+        await over.wait()
+    words = "".join(event[0] for event in events)
+    pauses = words.strip("t").replace("t", " ").split()
+    assert len(pauses) >= 10, events
+    assert set(pauses[:-1]) == {"pp"}, "void at the pause and when reading goes on"
+    writer.close()
+    async with asyncio.timeout(10):
+        while places.taken:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
     await door.close()
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 from prometheus_client.parser import text_string_to_metric_families
 
 from fpvcar import status
+from fpvcar.drive.gate import Cause, Reason
 from fpvcar.server.exposition import CONTENT_TYPE, Metric, counter, exposition, gauge
 from fpvcar.server.metrics import Metrics
 from fpvcar.server.recorder import NoRecorder
@@ -150,6 +151,16 @@ def test_stops_are_counted_by_cause() -> None:
     assert one(found, "held") == 1
 
 
+def test_each_cause_and_reason_is_zero_from_the_start() -> None:
+    found = Car().read()
+    causes = {dict(labels)["cause"] for labels in found["fpvcar_stops_total"]}
+    assert causes == set(Cause) - {Cause.HANDOVER}
+    reasons = {dict(labels)["reason"] for labels in found["fpvcar_gate_reasons_total"]}
+    assert reasons == set(get_args(Reason))
+    assert set(found["fpvcar_stops_total"].values()) == {0.0}
+    assert one(found, "video_bitrate_wanted_bits_per_second") > 0
+
+
 def test_viewers_that_leave_take_no_frames_with_them() -> None:
     car = Car()
     for count in range(3):
@@ -216,6 +227,14 @@ def test_figures_and_faults_of_the_recorder() -> None:
     assert car.metrics.faults() == [words]
     car.recorder.recording = status.Recording(False, "Read-only file system", 3.0)
     assert car.metrics.faults() == []
+
+
+def test_list_of_people_that_cannot_be_saved_is_a_fault() -> None:
+    car = Car()
+    assert car.metrics.faults() == []
+    car.house.devices.unsaved = "Read-only file system"
+    words = "the list of who may drive cannot be saved: Read-only file system"
+    assert car.metrics.faults() == [words]
 
 
 # --- the format ---

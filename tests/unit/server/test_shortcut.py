@@ -8,9 +8,12 @@ import pytest
 from fpvcar.server.shortcut import (
     AT_ONCE,
     CLOSE,
+    CONTROL_MOST,
     CUT_MOST,
+    HEADS_MOST,
     LONGEST,
     PING,
+    PONG,
     TEXT,
     Shortcut,
 )
@@ -47,7 +50,10 @@ class Rig:
 
     def __init__(self) -> None:
         self.behind, self.taken = Behind(), list[str]()
-        self.shortcut = Shortcut(self.behind, self._take)
+        self.refused: list[str] = []
+        self.shortcut = Shortcut(
+            self.behind, self._take, self.refused.append, lambda: None
+        )
 
     def _take(self, text: str) -> bool:
         if text.startswith("no"):
@@ -94,9 +100,79 @@ def test_a_text_from_before_it_is_none_of_those_that_were_handed_on() -> None:
 
 def test_control_frames_are_nobodys_turn() -> None:
     rig = Rig()
-    rig.send(frame(b"", PING) + frame(b"a") + frame(b"", CLOSE))
+    rig.send(frame(b"", PING) + frame(b"a") + frame(b"", PONG))
     assert rig.taken == ["a"]
-    assert rig.behind.got == [frame(b"", PING), frame(b"", CLOSE)]
+    assert rig.behind.got == [frame(b"", PING), frame(b"", PONG)]
+
+
+ODD = frame(b"x", BEGUN)
+"""After this frame only heads are checked."""
+LONG_PING = frame(b"x" * (CONTROL_MOST + 1), PING)
+
+
+@pytest.mark.parametrize("before", [b"", ODD])
+@pytest.mark.parametrize("by_byte", [False, True])
+def test_behind_a_close_nothing_is_read(before: bytes, by_byte: bool) -> None:
+    rig, close = Rig(), frame(b"\x03\xe8bye", CLOSE)
+    data = before + close + frame(b"a")
+    for at in range(len(data)) if by_byte else ():
+        rig.send(data[at : at + 1])
+    if not by_byte:
+        rig.send(data)
+    rig.send(frame(b"b"))
+    assert not rig.taken and not rig.refused
+    assert b"".join(rig.behind.got) == before + close
+
+
+@pytest.mark.parametrize("before", [b"", ODD, frame(b"x" * 70_000)])
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b"\x81\x01a", "frame without a mask"),
+        (b"\x81\x7f" + bytes(8), "frame without a mask"),
+        (LONG_PING, "control frame of more than 125 bytes"),
+        (frame(b"x" * 126, CLOSE), "control frame of more than 125 bytes"),
+    ],
+)
+@pytest.mark.parametrize("pieces", [1, 2, 999])
+def test_behind_a_refused_frame_nothing_is_read(
+    before: bytes, bad: bytes, reason: str, pieces: int
+) -> None:
+    rig = Rig()
+    data = frame(b"a") + before + bad + frame(b"b")
+    size = -(-len(data) // pieces)
+    for at in range(0, len(data), size):
+        rig.send(data[at : at + size])
+    rig.send(frame(b"c"))
+    assert rig.taken == ["a"] and rig.refused == [reason]
+    assert b"".join(rig.behind.got) == before
+
+
+def test_the_longest_control_frame_is_handed_on() -> None:
+    rig, longest = Rig(), frame(b"x" * CONTROL_MOST, PING)
+    rig.send(longest + ODD + longest + frame(b"a"))
+    assert b"".join(rig.behind.got) == longest + ODD + longest + frame(b"a")
+    assert not rig.refused
+
+
+@pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536])
+def test_heads_are_found_behind_frames_of_any_length(size: int) -> None:
+    data = ODD + frame(b"x" * size, BINARY) + b"\x81\x01a"
+    for piece in (1, 2, 3, 5, 4096, len(data)) if size < 1000 else (4096, len(data)):
+        rig = Rig()
+        for at in range(0, len(data), piece):
+            rig.send(data[at : at + piece])
+        assert b"".join(rig.behind.got) == data[:-3]
+        assert rig.refused == ["frame without a mask"]
+
+
+def test_a_read_of_too_many_tiny_frames_is_refused() -> None:
+    rig, tiny = Rig(), frame(b"", PING)
+    rig.send(ODD + tiny * (HEADS_MOST - 1))
+    rig.send(tiny * HEADS_MOST)
+    assert not rig.refused
+    rig.send(tiny * (HEADS_MOST + 1))
+    assert rig.refused == [f"more than {HEADS_MOST} frames at once"]
 
 
 def test_of_many_at_once_most_take_the_long_way_and_the_next_ones_do_not() -> None:
@@ -128,8 +204,6 @@ def test_a_flood_takes_the_long_way_from_then_on() -> None:
         frame(b"x", TEXT | 0x40),
         frame(b"x" * (LONGEST + 1)),
         frame(b"x" * (1 << 16)),
-        b"\x81\x01x",
-        b"\x81\x7f" + bytes(8),
     ],
 )
 def test_from_an_odd_frame_on_everything_is_handed_on(odd: bytes) -> None:
@@ -156,7 +230,8 @@ def test_the_rest_of_the_protocol_is_theirs() -> None:
         def eof_received(self) -> bool:
             return True
 
-    shortcut, fault = Shortcut(Ended(), lambda text: True), OSError()
+    rig, fault = Rig(), OSError()
+    shortcut = Shortcut(Ended(), rig.shortcut._take, rig.refused.append, lambda: None)
     assert shortcut.eof_received() is True
     shortcut.connection_lost(fault)
     assert gone == [fault]

@@ -1,5 +1,7 @@
 """Lock again, by a push and by time; who may drive, and what a grown-up ends."""
 
+import asyncio
+
 from fpvcar.server.access import Rights
 from fpvcar.server.devices import GROWN_UP_S
 from fpvcar.server.drive_socket import Session
@@ -209,3 +211,13 @@ def test_a_ticket_is_offered_to_whoever_has_no_cookie() -> None:
     assert eve.session.ticket
     for wrong in ("", "x", "é", "\udcff"):
         assert house.hub.unlocking.claim(wrong) is None, wrong
+
+
+def test_grown_up_is_told_while_the_list_cannot_be_saved() -> None:
+    house = House()  # its devices.json is in a folder that does not exist
+    mum = house.visitor("Mum", drive=False, code="grownups")
+    asyncio.run(house.devices.save(0.0))
+    mum.say(up.Who())
+    answer = mum.session._outbox[-1]
+    assert isinstance(answer, down.People)
+    assert answer.unsaved == "No such file or directory"

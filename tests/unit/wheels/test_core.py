@@ -6,7 +6,7 @@ from fpvcar.devices.fake import FakeDeadMan
 from fpvcar.devices.pins import PinsLost
 from fpvcar.wheels.core import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
 from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
-from tests.rigs.wheels_car import MOST, MS, Car, at_each_line, why
+from tests.rigs.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 
 def test_nothing_moves_before_a_zero() -> None:
@@ -137,8 +137,32 @@ def test_exit_brakes_lets_go_and_takes_the_dead_man_away() -> None:
     assert car.wheels.braking
     car.wait(2)
     assert not car.wheels.braking and car.pins.duty(17) == 0.0
-    car.wheels.close()
+    car.wheels.close(car.now_ns)
     assert car.board and car.board.dead_man.removed and car.board.closed
+
+
+@pytest.mark.parametrize("duty", [0.3, -0.3])
+def test_close_of_a_moving_car_switches_every_pin_off(duty: float) -> None:
+    car = Car().driving(duty)
+    car.wheels.close(car.now_ns)
+    assert [car.pins.duty(gpio) for gpio in PINS] == [0.0] * len(PINS)
+    assert car.board and car.board.dead_man.removed and not car.wheels.braking
+
+
+def test_close_of_a_braking_car_switches_every_pin_off() -> None:
+    car = Car().driving()
+    car.wheels.stop(WheelsReason.EXIT, car.now_ns)
+    car.wheels.close(car.now_ns)
+    assert [car.pins.duty(gpio) for gpio in PINS] == [0.0] * len(PINS)
+
+
+def test_close_while_the_pins_are_silent_leaves_the_dead_man() -> None:
+    car = Car().driving()
+    car.pins.hang()
+    car.wheels.close(car.now_ns)
+    assert car.board and not car.board.dead_man.removed and car.freed == 1
+    car.skip(240)
+    assert not car.powered
 
 
 def test_only_applied_setpoints_feed() -> None:

@@ -17,7 +17,7 @@ from tests.rigs.wheels_car import MS, Car, at_each_line, why
 def test_it_ends_although_the_daemon_is_gone() -> None:
     car = Car().driving()
     car.pins.cut()
-    car.wheels.close()
+    car.wheels.close(car.now_ns)
     assert car.board and car.board.closed and not car.board.dead_man.removed
 
 
@@ -124,7 +124,7 @@ def test_it_ends_without_pins_too() -> None:
     car.drive(0.3)
     stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert [one.reason for one in stopped] == [WheelsReason.CLOSED]
-    car.wheels.close()
+    car.wheels.close(car.now_ns)
     assert car.board and not car.board.dead_man.removed
 
 

@@ -5,10 +5,10 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {
-  HEADER_BYTES, WireError, encode, parseDown, parseVideo, tidyCode,
+  HEADER_BYTES, WireError, encode, parseDown, parseVideo,
 } from '../../../web/lib/wire.js';
 import '../../../web/seat/picture-settings.js'; // it says what `picture` holds
-import '../../../web/seat/who-wire.js';
+import {tidyCode} from '../../../web/seat/drawer-wire.js';
 
 /** @param {string} name */
 const vectors = (name) =>

@@ -6,6 +6,7 @@ import {test} from 'node:test';
 import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../../web/lib/curves.js';
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
+import {Pad} from '../../../web/seat/input/touch.js';
 import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/wish.js';
 
 test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
@@ -111,12 +112,12 @@ test('a gamepad let go rests once, in a window that has the focus, before it dri
 
 /** A keyboard with a clock, and what it did. */
 function keyboard() {
-  const did = {set: /** @type {any[]} */ ([]), stops: 0, commands: /** @type {string[]} */ ([]),
-    horn: /** @type {boolean[]} */ ([]), swallowed: 0};
+  const did = {set: /** @type {any[]} */ ([]), stops: 0, escapes: 0,
+    commands: /** @type {string[]} */ ([]), horn: /** @type {boolean[]} */ ([]), swallowed: 0};
   const clock = {ms: 0};
   const keys = new Keyboard({
     set: (wish) => did.set.push(wish), stop: () => (did.stops += 1),
-    command: (key) => did.commands.push(key), horn: (on) => did.horn.push(on),
+    escape: () => (did.escapes += 1), command: (key) => did.commands.push(key), horn: (on) => did.horn.push(on),
     used: () => {}, now: () => clock.ms,
   });
   /** @param {string} code @param {Record<string, unknown>} [more] */
@@ -127,8 +128,13 @@ function keyboard() {
   return {keys, did, clock, event};
 }
 
-// Node has no such classes; keyboard.js only asks whether a target is one of them.
-Object.assign(globalThis, {HTMLInputElement: class {}, HTMLSelectElement: class {}});
+// Node has no such classes; the page only asks whether a target is one of them.
+Object.assign(globalThis, {
+  HTMLElement: class {}, HTMLInputElement: class {}, HTMLSelectElement: class {},
+  HTMLTextAreaElement: class {},
+});
+/** @param {string} type */
+const inputOf = (type) => Object.assign(new globalThis.HTMLInputElement(), {type});
 
 test('arrows and WASD drive, left is +, release is at once', () => {
   const {keys, did, clock, event} = keyboard();
@@ -148,14 +154,41 @@ test('arrows and WASD drive, left is +, release is at once', () => {
   assert.equal(did.set.at(-1).throttle, 0, 'both ways are none');
 });
 
-test('Space and Esc stop, whatever has the focus, once a push', () => {
+test('Space stops and Esc escapes once a push, whatever button has the focus', () => {
   const {keys, did, event} = keyboard();
-  keys.down(event('Space', {key: ' ', target: new globalThis.HTMLInputElement()}));
-  keys.down(event('Space', {key: ' ', repeat: true}));
-  keys.up(event('Space', {key: ' '}));
+  for (const target of [null, inputOf('checkbox'), inputOf('range'), new globalThis.HTMLSelectElement()]) {
+    keys.down(event('Space', {key: ' ', target}));
+    keys.down(event('Space', {key: ' ', target, repeat: true}));
+    keys.up(event('Space', {key: ' ', target}));
+  }
   keys.down(event('Escape', {ctrlKey: true}));
-  assert.equal(did.stops, 2);
-  assert.equal(did.swallowed, 4, 'a focused button sees none of it');
+  keys.down(event('Escape', {repeat: true}));
+  assert.deepEqual([did.stops, did.escapes], [4, 1]);
+  assert.equal(did.swallowed, 14, 'a focused button sees none of it');
+});
+
+test('a text field keeps what is typed in it: no stop, no shortcut, no wish', () => {
+  const {keys, did, event} = keyboard();
+  const editable = Object.assign(new globalThis.HTMLElement(), {isContentEditable: true});
+  const fields = ['text', 'password', 'search', 'number', 'email', 'url', 'tel', 'date'].map(inputOf);
+  for (const target of [...fields, new globalThis.HTMLTextAreaElement(), editable]) {
+    for (const [code, key] of [['KeyM', 'M'], ['Space', ' '], ['KeyW', 'w'], ['KeyH', 'h'],
+      ['Slash', '?'], ['ArrowUp', 'ArrowUp'], ['Digit1', '1']]) {
+      keys.down(event(code, {key, target}));
+      keys.up(event(code, {key, target}));
+    }
+  }
+  assert.deepEqual([did.stops, did.escapes, did.swallowed], [0, 0, 0]);
+  assert.deepEqual([did.set, did.commands, did.horn], [[], [], []]);
+});
+
+test('Esc in a text field escapes, but never while it ends a composition', () => {
+  const {keys, did, event} = keyboard();
+  const target = inputOf('text');
+  keys.down(event('Escape', {target, isComposing: true}));
+  assert.equal(did.escapes, 0);
+  keys.down(event('Escape', {target}));
+  assert.deepEqual([did.escapes, did.stops], [1, 0]);
 });
 
 test('a key that is still down after a stop moves nothing', () => {
@@ -182,10 +215,10 @@ test('Cmd lets go: macOS would not say when the key below it is lifted', () => {
 
 test('letters belong to fields and to shortcuts of the browser', () => {
   const {keys, did, event} = keyboard();
-  keys.down(event('KeyW', {target: new globalThis.HTMLInputElement()}));
+  keys.down(event('KeyW', {target: inputOf('range')}));
   keys.down(event('KeyL', {ctrlKey: true}));
   assert.equal(did.set.length + did.commands.length, 0);
-  const box = Object.assign(new globalThis.HTMLInputElement(), {type: 'checkbox'});
+  const box = inputOf('checkbox');
   keys.down(event('ArrowUp', {target: box}));
   keys.up(event('ArrowUp', {target: box}));
   assert.equal(did.set.length, 2, 'a box that was ticked does not keep the car');
@@ -199,6 +232,41 @@ test('letters belong to fields and to shortcuts of the browser', () => {
   keys.down(event('KeyH'));
   keys.up(event('KeyH'));
   assert.deepEqual(did.horn, [true, false]);
+});
+
+class FakePad extends EventTarget {
+  style = {setProperty: () => {}, removeProperty: () => {}};
+  classList = {add: () => {}, remove: () => {}};
+  /** @type {DOMException | null} */
+  fault = null;
+
+  setPointerCapture() {
+    if (this.fault) throw this.fault;
+  }
+
+  getBoundingClientRect() {
+    return {left: 0, top: 0, bottom: 200, width: 200, height: 200};
+  }
+}
+
+test('a pad whose pointer cannot be captured moves nothing, and takes the next one', () => {
+  Object.assign(globalThis, {innerHeight: 800});
+  const element = new FakePad();
+  /** @type {number[]} */
+  const set = [];
+  new Pad({element: /** @type {any} */ (element), axis: 'y', used: () => {}, set: (value) => set.push(value)});
+  /** @param {string} name @param {number} pointerId @param {number} clientY */
+  const send = (name, pointerId, clientY) => element.dispatchEvent(
+    Object.assign(new Event(name, {cancelable: true}), {pointerId, clientX: 100, clientY, button: 0}));
+  element.fault = new DOMException('the finger has gone', 'NotFoundError');
+  send('pointerdown', 1, 100);
+  send('pointermove', 1, 40);
+  assert.deepEqual(set, [], 'without capture nobody would say that it was let go');
+  element.fault = null;
+  send('pointerdown', 2, 100);
+  send('pointermove', 2, 38);
+  send('pointerup', 2, 38);
+  assert.deepEqual(set, [1, 0]);
 });
 
 test('wishes: most wins on each axis; tilt only while something drives', () => {

@@ -8,22 +8,31 @@ import {LazyPart} from '../../../web/seat/lazy.js';
 console.warn = () => {};
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Fails so many times. @param {number} fails */
-function late(fails) {
+/** Fails so many times. @param {number} fails @param {() => void} [build] */
+function late(fails, build = () => {}) {
   /** @type {string[]} */
   const did = [];
   /** @type {(() => void)[]} */
   const timers = [];
+  /** @type {number[]} */
+  const waits = [];
   const part = new LazyPart({
     load: async (tries) => {
       did.push(`load ${tries}`);
       if (tries < fails) throw new TypeError('no link');
     },
-    late: () => did.push('late'),
-    after: (act) => timers.push(act),
+    use: () => {
+      did.push('use');
+      build();
+    },
+    late: () => did.push('late'), broken: () => did.push('broken'),
+    after: (act, ms) => {
+      timers.push(act);
+      waits.push(ms);
+    },
   });
   const push = () => part.push(() => did.push('open'));
-  return {part, did, timers, push};
+  return {part, did, timers, waits, push};
 }
 
 test('the first push brings it and opens it; later ones only act', async () => {
@@ -32,7 +41,7 @@ test('the first push brings it and opens it; later ones only act', async () => {
   assert.deepEqual(did, ['load 0'], 'nothing opens before it is there');
   await settled();
   push();
-  assert.deepEqual(did, ['load 0', 'open', 'open']);
+  assert.deepEqual(did, ['load 0', 'use', 'open', 'open']);
 });
 
 test('fetched ahead it opens at the push, without another load', async () => {
@@ -40,7 +49,7 @@ test('fetched ahead it opens at the push, without another load', async () => {
   void part.fetch();
   push();
   await settled();
-  assert.deepEqual(did, ['load 0', 'open']);
+  assert.deepEqual(did, ['load 0', 'use', 'open']);
 });
 
 test('what did not come is asked for again, and the push is remembered', async () => {
@@ -51,7 +60,7 @@ test('what did not come is asked for again, and the push is remembered', async (
   await settled();
   timers.shift()?.();
   await settled();
-  assert.deepEqual(did, ['load 0', 'late', 'load 1', 'late', 'load 2', 'open']);
+  assert.deepEqual(did, ['load 0', 'late', 'load 1', 'late', 'load 2', 'use', 'open']);
   assert.equal(timers.length, 0);
 });
 
@@ -60,5 +69,45 @@ test('a second push while it is absent takes the first back', async () => {
   push();
   push();
   await settled();
-  assert.deepEqual(did, ['load 0']);
+  assert.deepEqual(did, ['load 0', 'use']);
+});
+
+test('a part that never comes is asked for ten times, ever more seldom, then by a push', async () => {
+  const {did, timers, waits, push, part} = late(99);
+  void part.fetch();
+  await settled();
+  while (timers.length) {
+    timers.shift()?.();
+    await settled();
+  }
+  assert.equal(did.length, 10);
+  assert.deepEqual(waits, [2000, 4000, 6000, 8000, 10000, 12000, 14000, 16000, 18000]);
+  push();
+  await settled();
+  push();
+  await settled();
+  assert.deepEqual(did.slice(10), ['load 10', 'late', 'load 11', 'late']);
+});
+
+test('a push that asks at once replaces the retry that waits', async () => {
+  const {did, timers, push, part} = late(3);
+  void part.fetch();
+  await settled();
+  push();
+  await settled();
+  assert.deepEqual(did, ['load 0', 'load 1', 'late']);
+  timers.splice(0).forEach((act) => act());
+  await settled();
+  assert.deepEqual(did, ['load 0', 'load 1', 'late', 'load 2', 'late'], 'one retry, not two');
+});
+
+test('a part that throws while it is built is built once, and a push says so', async () => {
+  const {did, timers, push, part} = late(0, () => {
+    throw new Error('no #menu in the page');
+  });
+  await assert.rejects(part.fetch(), /no #menu/);
+  push();
+  await settled();
+  assert.deepEqual(did, ['load 0', 'use', 'broken']);
+  assert.equal(timers.length, 0);
 });

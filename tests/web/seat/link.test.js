@@ -226,3 +226,21 @@ test('a round trip is the middle of the last ones, and no less than what one has
   trips.reset();
   assert.equal(trips.ms(9900), null);
 });
+
+test('a page whose clock stood still measures the offset anew, at the next pong', () => {
+  const clock = new CarClock();
+  for (let ms = 0; ms < 5000; ms += 100) clock.add(ms, ms + 4, (ms + 2 + 1e6) * 1000);
+  assert.equal(clock.ageMs(1e9, 1000), 1000);
+  clock.add(5000, 5080, (5040 + 20_000 + 1e6) * 1000);
+  assert.equal(clock.ageMs((20_000 + 1e6) * 1000, 1000), 1000, 'it stood for 20 s');
+  clock.add(5100, 5104, (5102 + 20_050 + 1e6) * 1000);
+  assert.equal(clock.ageMs((20_050 + 1e6) * 1000, 1000), 1000, 'once more, for 50 ms');
+});
+
+test('drift, and a round trip that is longer one way, are no stand of the clock', () => {
+  const clock = new CarClock();
+  clock.add(0, 4, 2000);
+  clock.add(100, 300, 299_000);
+  clock.add(9000, 9004, 9_017_000);
+  assert.equal(clock.samples.length, 3);
+});

@@ -18,7 +18,7 @@ const driving = good[1].fields;
 const watching = {...driving, role: 'watching', driver: 'Ann'};
 
 /** @param {Record<string, unknown>} more */
-const page = (more) => /** @type {import('../../../web/seat/state.js').Page} */ ({
+const page = (more) => /** @type {import('../../../web/seat/types.js').Page} */ ({
   link: {kind: 'up', heardMs: 0}, welcome, state: driving, lostMs: 0, lateMs: null, takenBy: null,
   pictureOld: false, wishing: true, pushedStop: false, stopWaits: false, ...more,
 });

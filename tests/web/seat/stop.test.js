@@ -49,7 +49,7 @@ class FakeSocket {
   pongs() {
     for (const text of this.sent.splice(0)) {
       const {kind, seq, t} = JSON.parse(text);
-      if (kind === 'ping') this.says(JSON.stringify({kind: 'pong', seq, t, clock_us: 1}));
+      if (kind === 'ping') this.says(JSON.stringify({kind: 'pong', seq, t, clock_us: 1, nonce: 1}));
     }
   }
 }
@@ -139,6 +139,24 @@ test('pictures are asked for by the name that the car gave, never by our id', as
   drive().says(welcome.replace(video, 'another'));
   assert.equal(newest('/ws/video').url, 'ws://car/ws/video?id=another');
   assert.ok(!sockets.some(({url}) => url.includes('a-client')));
+});
+
+test('a wish returns the nonce of the message that the car made last, on this socket', async () => {
+  /** @param {number} clockUs @param {number} nonce */
+  const pong = (clockUs, nonce) => JSON.stringify(
+    {kind: 'pong', seq: 0, t: nowMs, clock_us: clockUs, nonce});
+  const {clock_us: stateUs, nonce} = JSON.parse(state);
+  assert.equal(link.seen.nonce, nonce);
+  drive().says(pong(stateUs + 1, 51));
+  drive().says(state);
+  assert.equal(link.seen.nonce, 51, 'the state was made before');
+  drive().says(pong(stateUs + 1, 52));
+  assert.equal(link.seen.nonce, 52);
+  await another();
+  drive().opens();
+  assert.equal(link.seen.nonce, 0);
+  drive().says(pong(1, 53));
+  assert.equal(link.seen.nonce, 53, 'a car that started again counts from 0');
 });
 
 test('the first pictures wait for the name that the car gives', async () => {

@@ -68,7 +68,7 @@ test('each is named, and all but oneself can be ended', () => {
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
     ['Mum you, grown-up, home network', 'Ann driver, at the wheel, elsewhereEnd']);
   rows()[1].children[1].push();
-  element.children[2].children[0].push();
+  element.children[3].children[0].push();
   assert.deepEqual(sent, [{kind: 'end', id: ann.id}, {kind: 'lock'}]);
 });
 
@@ -104,4 +104,16 @@ test('who only watches is named, and there is nothing to end', () => {
   who.update([mum, {...ann, drives: false, watches: true}]);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
     ['Mum you, grown-up, home network', 'Ann watches, elsewhere']);
+});
+
+test('a list that the car cannot save is said, and no longer once it is saved', () => {
+  const {who, element} = listed();
+  const [, , unsaved] = element.children;
+  who.update([mum]);
+  assert.equal(unsaved.hidden, true);
+  who.update([mum], 'No space left on device');
+  assert.equal(unsaved.hidden, false);
+  assert.match(unsaved.text, /cannot save this list \(No space left on device\)/);
+  who.update([mum], '');
+  assert.deepEqual([unsaved.hidden, unsaved.text], [true, '']);
 });

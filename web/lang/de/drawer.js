@@ -179,6 +179,7 @@ export default say({
     unused: 'noch nicht benutzt',
     end: 'Beenden',
     endOf: 'Beenden, was {name} darf',
+    unsaved: 'Das Auto kann diese Liste nicht speichern ({reason}) und versucht es weiter. Startet es vorher neu, darf wieder fahren, wem es beendet wurde: Platz auf der Karte schaffen oder die Karte tauschen.',
     you: 'du', grownUp: 'erwachsen', driver: 'darf fahren', watches: 'schaut zu', wheel: 'am Steuer',
     until: 'bis {time}',
     gone: 'gerade gegangen',

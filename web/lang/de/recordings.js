@@ -143,6 +143,7 @@ export default say({
     countOfSessions: {one: '{count} Sitzung', other: '{count} Sitzungen'},
     unlisted: {one: '{count} Sitzung ist noch nicht aufgeführt.', other: '{count} Sitzungen sind noch nicht aufgeführt.'},
     listedAnew: 'Die Liste wurde neu gemacht: {why}.',
+    choreFault: 'Die Aufgabe „{name}“ der Station ist gescheitert ({time}): {fault}.',
     filesWait: {one: '{state}: {count} Datei wartet', other: '{state}: {count} Dateien warten'},
     sessionsWait: {one: '{state}: {count} Sitzung wartet', other: '{state}: {count} Sitzungen warten'},
     allHere: 'alles ist hier',

@@ -94,6 +94,7 @@ export default say({
   gamepadGone: 'Gamepad abgezogen: Das Auto wurde losgelassen.',
   nextStep: 'Nächster Schritt: {step}.',
   menuLate: 'Das Menü ist noch nicht angekommen; es öffnet sich, sobald es da ist.',
+  menuBroken: 'Das Menü hat einen Fehler: Lade diese Seite neu.',
   closed: 'Das Auto hat die Verbindung beendet: {reason}.',
 
   pictureUnit: 'Bild',

@@ -177,6 +177,7 @@ export default say({
     unused: 'not used yet',
     end: 'End',
     endOf: 'End what {name} may do',
+    unsaved: 'The car cannot save this list ({reason}) and tries again. If it restarts before, ended devices may drive again: free space on the card, or replace the card.',
     you: 'you', grownUp: 'grown-up', driver: 'driver', watches: 'watches', wheel: 'at the wheel',
     until: 'until {time}',
     gone: 'gone just now',

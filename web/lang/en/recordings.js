@@ -143,6 +143,7 @@ export default say({
     countOfSessions: {one: '{count} session', other: '{count} sessions'},
     unlisted: {one: '{count} session is not listed yet.', other: '{count} sessions are not listed yet.'},
     listedAnew: 'The list was made anew: {why}.',
+    choreFault: 'The station’s task “{name}” failed ({time}): {fault}.',
     filesWait: {one: '{state}: {count} file waits', other: '{state}: {count} files wait'},
     sessionsWait: {one: '{state}: {count} session waits', other: '{state}: {count} sessions wait'},
     allHere: 'all of it is here',

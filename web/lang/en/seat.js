@@ -93,6 +93,7 @@ export default say({
   gamepadGone: 'Gamepad unplugged: the car was let go.',
   nextStep: 'Next: {step}.',
   menuLate: 'The menu has not come over the link yet; it opens as soon as it is here.',
+  menuBroken: 'The menu has a fault: load this page again.',
   closed: 'The car closed the link: {reason}.',
 
   pictureUnit: 'picture',

@@ -180,6 +180,7 @@ export default say({
     unused: 'aún sin usar',
     end: 'Terminar',
     endOf: 'Terminar el permiso de {name}',
+    unsaved: 'El coche no puede guardar esta lista ({reason}) y sigue intentándolo. Si se reinicia antes, quien perdió el permiso podrá conducir otra vez: libera espacio en la tarjeta o cámbiala.',
     you: 'tú', grownUp: 'adulto', driver: 'puede conducir', watches: 'mira', wheel: 'al volante',
     until: 'hasta las {time}',
     gone: 'acaba de irse',

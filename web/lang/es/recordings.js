@@ -143,6 +143,7 @@ export default say({
     countOfSessions: {one: '{count} sesión', other: '{count} sesiones'},
     unlisted: {one: '{count} sesión aún no está en la lista.', other: '{count} sesiones aún no están en la lista.'},
     listedAnew: 'La lista se hizo de nuevo: {why}.',
+    choreFault: 'La tarea «{name}» de la estación falló ({time}): {fault}.',
     filesWait: {one: '{state}: {count} archivo espera', other: '{state}: {count} archivos esperan'},
     sessionsWait: {one: '{state}: {count} sesión espera', other: '{state}: {count} sesiones esperan'},
     allHere: 'todo está aquí',

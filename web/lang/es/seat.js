@@ -94,6 +94,7 @@ export default say({
   gamepadGone: 'Mando desconectado: se soltó el coche.',
   nextStep: 'Siguiente paso: {step}.',
   menuLate: 'El menú aún no ha llegado; se abrirá en cuanto llegue.',
+  menuBroken: 'El menú tiene un fallo: vuelve a cargar esta página.',
   closed: 'El coche cerró la conexión: {reason}.',
 
   pictureUnit: 'imagen',

@@ -178,6 +178,7 @@ export default say({
     unused: 'ei vielä käytetty',
     end: 'Lopeta',
     endOf: 'Lopeta lupa: {name}',
+    unsaved: 'Auto ei voi tallentaa tätä luetteloa ({reason}) ja yrittää uudelleen. Jos se käynnistyy sitä ennen uudelleen, ne joiden lupa lopetettiin saavat taas ajaa: vapauta tilaa kortilta tai vaihda kortti.',
     you: 'sinä', grownUp: 'aikuinen', driver: 'saa ajaa', watches: 'katselee', wheel: 'ratissa',
     until: 'klo {time} asti',
     gone: 'lähti juuri',

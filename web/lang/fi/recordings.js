@@ -143,6 +143,7 @@ export default say({
     countOfSessions: {one: '{count} istunto', other: '{count} istuntoa'},
     unlisted: {one: '{count} istunto ei ole vielä luettelossa.', other: '{count} istuntoa ei ole vielä luettelossa.'},
     listedAnew: 'Luettelo tehtiin uudelleen: {why}.',
+    choreFault: 'Aseman tehtävä ”{name}” epäonnistui ({time}): {fault}.',
     filesWait: {one: '{state}: {count} tiedosto odottaa', other: '{state}: {count} tiedostoa odottaa'},
     sessionsWait: {one: '{state}: {count} istunto odottaa', other: '{state}: {count} istuntoa odottaa'},
     allHere: 'kaikki on täällä',

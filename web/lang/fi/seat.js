@@ -93,6 +93,7 @@ export default say({
   gamepadGone: 'Peliohjain irrotettiin: auto päästettiin irti.',
   nextStep: 'Seuraavaksi: {step}.',
   menuLate: 'Valikko ei ole vielä tullut; se avautuu heti, kun se on täällä.',
+  menuBroken: 'Valikossa on vika: lataa tämä sivu uudelleen.',
   closed: 'Auto sulki yhteyden: {reason}.',
 
   pictureUnit: 'kuva',

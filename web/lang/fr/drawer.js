@@ -179,6 +179,7 @@ export default say({
     unused: 'pas encore utilisé',
     end: 'Terminer',
     endOf: 'Terminer la permission de {name}',
+    unsaved: 'La voiture ne peut pas enregistrer cette liste ({reason}) et réessaie. Si elle redémarre avant, les personnes dont la permission est terminée pourront de nouveau conduire : libérez de la place sur la carte ou remplacez-la.',
     you: 'vous', grownUp: 'adulte', driver: 'peut conduire', watches: 'regarde', wheel: 'au volant',
     until: 'jusqu’à {time}',
     gone: 'vient de partir',

@@ -143,6 +143,7 @@ export default say({
     countOfSessions: {one: '{count} session', other: '{count} sessions'},
     unlisted: {one: '{count} session n’est pas encore dans la liste.', other: '{count} sessions ne sont pas encore dans la liste.'},
     listedAnew: 'La liste a été refaite : {why}.',
+    choreFault: 'La tâche « {name} » de la station a échoué ({time}) : {fault}.',
     filesWait: {one: '{state} : {count} fichier attend', other: '{state} : {count} fichiers attendent'},
     sessionsWait: {one: '{state} : {count} session attend', other: '{state} : {count} sessions attendent'},
     allHere: 'tout est ici',

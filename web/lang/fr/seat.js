@@ -94,6 +94,7 @@ export default say({
   gamepadGone: 'Manette débranchée : la voiture a été lâchée.',
   nextStep: 'Ensuite : {step}.',
   menuLate: 'Le menu n’est pas encore arrivé ; il s’ouvrira dès qu’il sera là.',
+  menuBroken: 'Le menu a un défaut : recharge cette page.',
   closed: 'La voiture a fermé la liaison : {reason}.',
 
   pictureUnit: 'image',

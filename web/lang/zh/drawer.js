@@ -171,6 +171,7 @@ export default say({
     unused: '还没用过',
     end: '结束',
     endOf: '结束{name}的权限',
+    unsaved: '小车无法保存这个列表（{reason}），正在重试。如果在保存前重启，已结束权限的人可能又可以开：请清理存储卡空间，或更换存储卡。',
     you: '你', grownUp: '大人', driver: '可以开', watches: '观看', wheel: '正在开',
     until: '到 {time}',
     gone: '刚离开',

@@ -140,6 +140,7 @@ export default say({
     countOfSessions: {other: '{count} 个会话'},
     unlisted: {other: '{count} 个会话还没有列出。'},
     listedAnew: '列表已重新生成：{why}。',
+    choreFault: '基站任务“{name}”失败（{time}）：{fault}。',
     filesWait: {other: '{state}：{count} 个文件在等'},
     sessionsWait: {other: '{state}：{count} 个会话在等'},
     allHere: '全都在这里',

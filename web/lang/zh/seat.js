@@ -91,6 +91,7 @@ export default say({
   gamepadGone: '手柄已拔出：小车已松开。',
   nextStep: '下一步：{step}。',
   menuLate: '菜单还没传到，一到就会打开。',
+  menuBroken: '菜单出错了：请重新加载本页。',
   closed: '小车关闭了连接：{reason}。',
 
   pictureUnit: '画面',

@@ -1,6 +1,8 @@
-/** Arrows and WASD drive; Space and Esc stop, before any focused control gets them. */
+/** Arrows and WASD drive; Space stops and Esc escapes, before any focused control gets them.
+ * A text field keeps every key but Esc. */
 
 import {steerRamp, throttleRamp} from '../../lib/curves.js';
+import {isTextField} from '../../lib/dom.js';
 
 /** @import {Command, Wish} from '../../lib/types.js' */
 
@@ -8,21 +10,23 @@ const MOVES = /** @type {Record<string, 'up' | 'down' | 'left' | 'right'>} */ ({
   ArrowUp: 'up', KeyW: 'up', ArrowDown: 'down', KeyS: 'down',
   ArrowLeft: 'left', KeyA: 'left', ArrowRight: 'right', KeyD: 'right',
 });
-const STOPS = ['Space', 'Escape'];
 const COMMANDS = /** @type {Record<string, Command>} */ ({
   KeyL: 'lights', KeyF: 'full', KeyP: 'snapshot', KeyM: 'mark',
 });
 
 /**
- * Does this focused control need arrows and letters for itself?
+ * Does this focused control, no text field, need arrows and letters for itself?
  * @param {EventTarget | null} target
  */
 const takesKeys = (target) => target instanceof HTMLSelectElement ||
   (target instanceof HTMLInputElement && target.type !== 'checkbox');
 
+/** @param {KeyboardEvent} event */
+const isSpace = (event) => event.code === 'Space' || event.key === ' ';
+
 export class Keyboard {
   /**
-   * @param {{set: (wish: Wish) => void, stop: () => void,
+   * @param {{set: (wish: Wish) => void, stop: () => void, escape: () => void,
    *   command: (name: Command) => void, horn: (on: boolean) => void,
    *   used: () => void, now?: () => number}} parts
    */
@@ -47,14 +51,17 @@ export class Keyboard {
 
   /** @param {KeyboardEvent} event */
   down(event) {
-    if (STOPS.includes(event.code) || event.key === ' ' || event.key === 'Escape') {
+    const escapes = event.key === 'Escape' || event.code === 'Escape';
+    const typing = isTextField(event.target);
+    if (escapes ? !event.isComposing : !typing && isSpace(event)) {
       swallow(event);
-      if (!event.repeat) this.parts.stop();
+      if (!event.repeat) this.parts[escapes ? 'escape' : 'stop']();
       return;
     }
     // macOS tells no page of a key that is let go while Cmd is down.
     if (event.key === 'Meta') this.letGo();
-    if (event.ctrlKey || event.altKey || event.metaKey || takesKeys(event.target)) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || typing ||
+      takesKeys(event.target)) return;
     if (MOVES[event.code]) {
       swallow(event);
       // A repeat after a stop or a lost focus is an old push, not a new one.
@@ -77,7 +84,7 @@ export class Keyboard {
   /** @param {KeyboardEvent} event */
   up(event) {
     // A button is pushed by the release of Space: that is swallowed as well.
-    if (STOPS.includes(event.code)) swallow(event);
+    if (isSpace(event) && !isTextField(event.target)) swallow(event);
     if (event.code === 'KeyH') this.honk(false);
     if (this.held.delete(event.code)) this.sendWish();
   }

@@ -1,6 +1,7 @@
 /** Two thumbs: one pad drives (up, down), one steers (left, right). Each springs back. */
 
 import {clamp, stick} from '../../lib/curves.js';
+import {capture} from '../../lib/dom.js';
 
 /** A thumb's way to full deflection, px. */
 const TRAVEL_PX = 62;
@@ -32,8 +33,8 @@ export class Pad {
   down(event) {
     if (this.pointer !== -1 || event.button > 0) return;
     event.preventDefault();
+    if (!capture(this.element, event.pointerId)) return;
     this.pointer = event.pointerId;
-    this.element.setPointerCapture(event.pointerId);
     this.origin = this.axis === 'y' ? event.clientY : event.clientX;
     // First, as help goes away then, and the pad takes its room.
     this.used();

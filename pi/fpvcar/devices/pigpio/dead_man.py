@@ -8,6 +8,7 @@ Then both `p` and `w`: a `w` that meets the start of a PWM can leave its on-bits
 the next `p 0` clears them. Every register has one writer, so a race loses nothing.
 """
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ RUNNING = 2
 START_S = 0.5
 _SLOTS = 32
 _INITIALISING = 0
+log = logging.getLogger("fpvcar.wheels")
 
 
 def script(gpios: Sequence[int]) -> str:
@@ -101,7 +103,7 @@ class PigpioBoard:
         self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]
     ) -> None:
         """Connects, switches the motors off, arms the dead man. Raises PinsFault."""
-        gpios = profile.motor_pins()
+        self._gpios = gpios = profile.motor_pins()
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)
         try:
             for gpio in gpios:
@@ -113,5 +115,12 @@ class PigpioBoard:
             raise
 
     def close(self) -> None:
-        """Ends the connection; the dead man stays."""
+        """Switches all off and removes the dead man; one that cannot be asked stays."""
+        try:
+            self._pins.write_together(self._gpios, 0)  # releases a brake at once
+            for gpio in self._gpios:
+                self._pins.write(gpio, 0)
+            self.dead_man.remove()
+        except PinsFault as fault:
+            log.debug("closing: %s", fault)
         self._pins.close()

@@ -143,10 +143,12 @@ class PigpioPins:
         try:
             return act(*values)
         except (TimeoutError, BlockingIOError):
+            self.client.connected = False  # out of step: no call waits for it again
             raise PinsSilent(what) from None
         except pigpio.error as fault:
             raise PinsRefused(f"{what}: {fault}") from None
         except (OSError, struct.error):  # struct: the answer broke off
+            self.client.connected = False
             raise PinsLost(f"{what}: connection lost") from None
 
     def post(

@@ -1,0 +1,123 @@
+"""`fpvcar stop`: motors off, whatever hangs.
+
+    wheels.sock of each run-time directory --> SIGKILL to the `wheels` behind it
+    pins of the profile and of motor-pins  --> inputs with pull-down; a PCA9685 off
+    pins-off.sock --> the root helper: the same, and it ends the pin daemon, too
+
+Where the registers of the pins are unknown (Pi 5), the kernel makes them inputs when
+`wheels` has ended.
+"""
+
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fpvcar import paths, system
+from fpvcar.config import ConfigError, profiles
+from fpvcar.devices import backends
+from fpvcar.wheels import helper, service
+
+SwitchOff = Callable[[Sequence[int], Sequence[tuple[int, int]]], int]
+NEXT_STEP = (
+    "nothing could be stopped: sudo fpvcar stop; sudo systemctl stop fpvcar-wheels; "
+    "else cut the power"
+)
+
+
+def run(
+    profile: Path,
+    overrides: Sequence[str],
+    runtimes: Sequence[Path],
+    switch_off: SwitchOff = backends.switch_off,
+) -> int:
+    """Stops the motors; the exit status is 1 if none of the ways worked.
+
+    Raises ConfigError for a profile that is refused, where no `wheels` has written
+    down which pins it took.
+    """
+    ended = [end_wheels(one) for one in runtimes]  # first: it would drive again
+    gpios, chips = pins_of(profile, overrides, runtimes)
+    failed = switch_off(gpios, chips)
+    asked = [
+        helper.ask_helper(one / helper.SOCKET)
+        for one in runtimes
+        if (one / helper.SOCKET).exists()
+    ]
+    if failed and not any((*ended, *asked)):
+        _say(NEXT_STEP)
+        return 1
+    return 0
+
+
+def runtimes() -> list[Path]:
+    """Run-time directories where `wheels` may run: the car's, and this user's."""
+    found = [Path("/") / system.RUNTIME]
+    try:
+        found.append(paths.runtime_directory())
+    except OSError as fault:  # somebody else's: no reason not to stop the car
+        _say(str(fault))
+    return list(dict.fromkeys(found))
+
+
+def pins_of(
+    profile: Path, overrides: Sequence[str], runtimes: Sequence[Path]
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Motor pins, and PCA9685 as (bus, address): of the profile, and those that each
+    `wheels` has published. Raises ConfigError if neither names any."""
+    gpios: set[int] = set()
+    chips: set[tuple[int, int]] = set()
+    for runtime in runtimes:
+        try:
+            text = (runtime / helper.MOTOR_PINS).read_text()
+            pins, boards = backends.published_pins(text)
+        except FileNotFoundError:
+            continue
+        except OSError as fault:
+            _say(f"{runtime / helper.MOTOR_PINS}: {fault.strerror or fault}")
+            continue
+        gpios.update(pins)
+        chips.update(boards)
+    try:
+        known = profiles.load(profile, overrides)
+    except ConfigError as fault:
+        if not gpios and not chips:
+            raise
+        _say(f"{fault}; only the pins that `wheels` took are stopped")
+    else:
+        gpios.update(known.stop_pins())
+        chips.update(known.stop_chips())
+    return sorted(gpios), sorted(chips)
+
+
+def end_wheels(runtime: Path) -> bool:
+    """Kills the process that listens at RUNTIME/wheels.sock; True if there was one."""
+    path = runtime / service.SOCKET
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.setblocking(False)  # a `wheels` that hangs accepts nothing
+        try:
+            connection.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except OSError as fault:
+            _say(f"{path}: {fault.strerror}; sudo fpvcar stop")
+            return False
+        option = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid = struct.unpack("iII", option)[0]
+        if pid <= 0:  # in another namespace of processes
+            _say(f"{path}: its process cannot be seen from here")
+            return False
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError as fault:
+            _say(f"wheels, process {pid}: {fault.strerror}; sudo fpvcar stop")
+            return False
+    _say(f"ended wheels, process {pid}")
+    return True
+
+
+def _say(words: str) -> None:
+    print(f"fpvcar stop: {words}", file=sys.stderr)

@@ -1,0 +1,71 @@
+"""Bounds the answers that are held whole, against clients that read slowly."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+AT_ONCE_MAX = 4
+"""Answers that are held whole at the same time."""
+SLOW_S = 5.0
+"""How long a client may hold up its answer while another one waits for a slot."""
+
+
+class Slot:
+    """One answer held whole, and how long its client has kept us waiting."""
+
+    def __init__(self, cut: Callable[[], object]) -> None:
+        """`cut` ends the connection."""
+        self.cut = cut
+        self._blocked_s = 0.0
+        self._since_s: float | None = None
+
+    def blocked(self, since_s: float) -> None:
+        """The client's buffers are full, or may be."""
+        self._since_s = since_s
+
+    def written(self, now_s: float) -> None:
+        """A piece is through."""
+        self._blocked_s, self._since_s = self.blocked_s(now_s), None
+
+    def blocked_s(self, now_s: float) -> float:
+        """Seconds spent waiting for this client, over all pieces."""
+        since_s = now_s if self._since_s is None else self._since_s
+        return self._blocked_s + now_s - since_s
+
+
+class Slots:
+    """Bounds the answers that are held whole, so that they fit into memory.
+
+    Slow readers keep no other client out: while one waits for a slot, the reader that
+    has held up its answer longest is cut off, after `slow_s`.
+    """
+
+    def __init__(
+        self, clock_s: Callable[[], float], most: int = AT_ONCE_MAX,
+        slow_s: float = SLOW_S,
+    ) -> None:  # fmt: skip
+        self._clock_s, self._most, self._slow_s = clock_s, most, slow_s
+        self._held: list[Slot] = []
+        self._freed = asyncio.Event()
+
+    async def enter(self, slot: Slot) -> None:
+        """Waits for a free slot, and takes it."""
+        while len(self._held) >= self._most:
+            now_s = self._clock_s()
+            slowest = max(self._held, key=lambda one: one.blocked_s(now_s))
+            left_s = self._slow_s - slowest.blocked_s(now_s)
+            if left_s <= 0.0:
+                self.leave(slowest)
+                slowest.cut()
+                break
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await self._freed.wait()
+        self._held.append(slot)
+
+    def leave(self, slot: Slot) -> None:
+        """Gives a slot back, if it is still held."""
+        if slot in self._held:
+            self._held.remove(slot)
+            self._freed.set()
+            self._freed = asyncio.Event()

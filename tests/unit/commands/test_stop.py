@@ -1,0 +1,152 @@
+"""`fpvcar stop`: which pins, which process, and what is asked for."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from fpvcar import command_line, paths
+from fpvcar.commands import stop
+from fpvcar.config import ConfigError
+from fpvcar.wheels.helper import SOCKET, write_pins
+
+BENCH = paths.HARDWARE / "bench.toml"
+BENCH_PINS = [17, 23, 24, 27]
+LISTEN = """
+import signal, socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(sys.argv[1])
+listener.listen(4)
+print("listens", flush=True)
+signal.pause()
+"""
+
+
+class Off:
+    """Stands in for the registers and the I2C bus."""
+
+    def __init__(self, status: int = 0) -> None:
+        self.gpios: list[int] = []
+        self.chips: list[tuple[int, int]] = []
+        self._status = status
+
+    def __call__(
+        self, gpios: Sequence[int], chips: Sequence[tuple[int, int]]
+    ) -> int:  # fmt: skip
+        self.gpios, self.chips = list(gpios), list(chips)
+        return self._status
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that listens at wheels.sock and does nothing else."""
+    process = subprocess.Popen(
+        [sys.executable, "-IS", "-c", LISTEN, str(tmp_path / "wheels.sock")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "listens\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize(
+    "words", [["stop"], ["run"], ["wheels"], ["network", "serve"]], ids=" ".join
+)
+def test_car_verbs_without_profile_take_the_car_s_own(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command_line, "ROOT", tmp_path)
+    assert command_line.parser().parse_args(words).profile == BENCH
+    own = tmp_path / "etc/fpvcar/car.toml"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert command_line.parser().parse_args(words).profile == own
+    assert command_line.parser().parse_args(["bench"]).profile == BENCH
+
+
+def test_car_profile_that_may_not_be_looked_at_is_not_the_bench_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(f"{path}")
+
+    monkeypatch.setattr(command_line, "ROOT", tmp_path)
+    monkeypatch.setattr(Path, "exists", refuse)
+    assert command_line.car_profile() == tmp_path / "etc/fpvcar/car.toml"
+
+
+def test_stop_takes_the_published_pins_besides_the_profile_s(tmp_path: Path) -> None:
+    write_pins(tmp_path, (5, 6), ((1, 0x60),))
+    off = Off()
+    assert stop.run(BENCH, [], [tmp_path, tmp_path / "gone"], off) == 0
+    assert (off.gpios, off.chips) == (sorted([5, 6, *BENCH_PINS]), [(1, 0x60)])
+
+
+def test_stop_with_a_refused_profile_takes_the_published_pins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    off = Off()
+    with pytest.raises(ConfigError):
+        stop.run(BENCH, ["motors.nonsense = 1"], [tmp_path], off)
+    write_pins(tmp_path, (), ((1, 0x60),))
+    assert stop.run(BENCH, ["motors.nonsense = 1"], [tmp_path], off) == 0
+    assert (off.gpios, off.chips) == ([], [(1, 0x60)])
+    assert "nonsense" in capsys.readouterr().err
+
+
+def test_stop_with_a_damaged_pins_file_takes_the_profile_s(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "motor-pins").write_text("what\n")
+    off = Off()
+    assert stop.run(BENCH, [], [tmp_path], off) == 0
+    assert off.gpios == BENCH_PINS
+    assert "motor-pins" in capsys.readouterr().err
+
+
+def test_stop_where_the_registers_are_unknown_ends_wheels_and_asks_the_helper(
+    tmp_path: Path, wheels: "subprocess.Popen[str]"
+) -> None:
+    with socket.socket(socket.AF_UNIX) as helper:
+        helper.bind(str(tmp_path / SOCKET))
+        helper.listen()
+        helper.setblocking(False)
+        assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
+        helper.accept()[0].close()
+    assert wheels.wait(5.0) == -signal.SIGKILL
+
+
+def test_stop_ends_wheels_that_hangs(
+    tmp_path: Path, wheels: "subprocess.Popen[str]"
+) -> None:
+    os.kill(wheels.pid, signal.SIGSTOP)
+    assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
+    assert wheels.wait(5.0) == -signal.SIGKILL
+
+
+def test_stop_looks_past_a_run_time_directory_of_somebody_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> Path:
+        raise OSError("owner 7, mode 0777")
+
+    monkeypatch.setattr(paths, "runtime_directory", refuse)
+    assert stop.runtimes() == [Path("/run/fpvcar")]
+    assert "owner 7" in capsys.readouterr().err
+
+
+def test_stop_that_reaches_nothing_fails_with_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / SOCKET).touch()  # a file, and nobody listens there
+    (tmp_path / "wheels.sock").touch()
+    assert stop.run(BENCH, [], [tmp_path], Off(1)) == 1
+    assert "sudo systemctl stop fpvcar-wheels" in capsys.readouterr().err

@@ -1,0 +1,25 @@
+/** The messages of the menu; part of the wire once the drawer is loaded. */
+
+import {DOWN, PLAIN, UP, any, flag, list, maybe, number, text, words} from '../lib/wire.js';
+
+const CODE_MOST = 32;
+const PERSON = {
+  id: words, name: words, where: words, grown_up: flag, drives: flag, you: flag,
+  away_s: maybe(any), left_s: maybe(any), watches: maybe(flag),
+};
+
+Object.assign(UP, {
+  unlock: {code: text(CODE_MOST)},
+  limit: {throttle: number(0, 1)}, guard: {mode: text(5, /^(off|warn|limit)$/)},
+  record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
+  lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
+});
+Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(words)}});
+
+/**
+ * A code as the car has it: people write it in capitals, in groups, with dashes, and some
+ * keyboards in full width.
+ * @param {string} typed
+ */
+export const tidyCode = (typed) =>
+  typed.normalize('NFKC').toLowerCase().replace(/[\s\p{Pd}]/gu, '').slice(0, CODE_MOST);

@@ -1,0 +1,40 @@
+// The shapes that pass between the seat's modules; for the type checker only.
+
+import type { State, Stop, Welcome } from '../lib/types.js';
+
+/** What reconnect.js asks the owner of the sockets to do. */
+export type Act = { do: 'open' } | { do: 'close' } | { do: 'probe'; id: number }
+  | { do: 'cancel'; id: number };
+export interface Probe { id: number; sentMs: number }
+export type LinkState =
+  | { kind: 'up'; heardMs: number; pongMs: number }
+  | { kind: 'probing'; sinceMs: number; nextMs: number; inFlight: Probe[] }
+  | { kind: 'opening'; deadlineMs: number; opened: boolean }
+  | { kind: 'parked'; why: string };
+export type LinkGrade = 'good' | 'slow' | 'none';
+
+/** The page's situation: one of these, never a mix of flags. */
+export type Situation =
+  | { kind: 'connecting'; stopWaits: boolean }
+  | { kind: 'parked' }
+  | { kind: 'lost'; sinceMs: number; driving: boolean; stopWaits: boolean }
+  | { kind: 'late'; ms: number }
+  | {
+      kind: 'stopped'; stop: Stop; driving: boolean; byUs: boolean; mayGoOn: boolean;
+      silenceMs: number;
+    }
+  | { kind: 'wheels'; words: string }
+  | { kind: 'camera'; words: string }
+  | { kind: 'taken'; by: string }
+  | { kind: 'locked' }
+  | { kind: 'watching'; driver: string | null; free: boolean }
+  | { kind: 'battery'; wishing: boolean }
+  | { kind: 'ready'; letGo: boolean }
+  | { kind: 'driving'; limited: boolean };
+
+/** What the situation follows from. */
+export interface Page {
+  link: LinkState; welcome: Welcome | null; state: State | null; lostMs: number;
+  lateMs: number | null; takenBy: string | null; pictureOld: boolean; wishing: boolean;
+  pushedStop: boolean; stopWaits: boolean;
+}
