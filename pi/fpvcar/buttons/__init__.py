@@ -1,1 +1,1 @@
-"""Children's buttons and lights: the game, the panel, the pins' thread."""
+"""Children's buttons and lights: game, panel, and the thread at the pins."""

@@ -1,11 +1,11 @@
-"""The children's buttons: what is lit, the rainbow, the memory game. Pure.
+"""Children's buttons: glowing, the rainbow, the memory game. Pure.
 
     the car's contacts --+
-                         +-> Play.hold -> pushes -> what is lit, and the mode
+                         +-> Play.hold -> pushes -> lit buttons, and the mode
     pages' fingers ------+
 
-Every time is an argument. States hold the times at which something will be due, so
-that it does not matter how often, or how late, somebody looks.
+Every time is an argument. States hold the times at which something is due, so the
+result does not depend on how often or how late they are read.
 """
 
 import math
@@ -13,33 +13,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 GLOW_S = 0.25
-"""A push is seen for so long at least; nothing flashes faster than 4 times a second."""
+"""Minimum glow of a push; no button flashes faster than 4 times a second."""
 LONG_S = 2.0
-"""One button of the car held for so long starts the game, two the rainbow."""
+"""Holding one button of the car this long starts the game, two buttons the rainbow."""
 CHOOSE_S = 0.6
-"""Choices count no sooner: whoever taps without end makes no strobe of them."""
+"""Minimum interval between choices: endless tapping must not become a strobe light."""
 RAINBOW_STEP_S = 0.2
 PARTY_S = 3.2
-"""How long the rainbow celebrates a record: some whole rounds."""
+"""Duration of the rainbow after a record: a whole number of rounds."""
 PATIENCE_S = 10.0
-"""After so long without a push the game has been left."""
+"""Time without a push after which the game counts as abandoned."""
 LONGEST = 32
-"""A pattern that nobody is asked to beat."""
+"""Longest pattern of the game."""
 LEAD_S, GAP_S = 0.6, 0.2
 SHOW_S, SHOW_LEAST_S, FASTER_S = 0.55, 0.25, 0.03
-"""How long one step of a pattern is shown; the more there are the shorter."""
+"""Duration of one step of a pattern; longer patterns have shorter steps."""
 CAR = "car"
-"""Who holds the buttons that are wired to the car."""
+"""Source of pushes at the buttons wired to the car."""
 
 
 @dataclass(frozen=True)
 class Free:
-    """A button glows while somebody holds it."""
+    """Free play: a button glows while it is held."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Somebody repeats the pattern; `done` of it is right so far."""
+    """Player's turn; the first `done` steps of the pattern have been repeated."""
 
     pattern: tuple[int, ...]
     done: int
@@ -48,7 +48,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Scene:
-    """The car plays. `beats`: (from when on, what is lit), in order, until `end_s`."""
+    """Scripted scene. `beats`: (start, lit buttons), in order, until `end_s`."""
 
     mode: str
     beats: tuple[tuple[float, int], ...]
@@ -56,23 +56,24 @@ class Scene:
     pattern: tuple[int, ...] = ()
     done: int = 0
     until_s: float = math.inf
-    """Until when the rainbow goes round."""
+    """End of the rainbow, after several rounds."""
 
     def lit(self, now_s: float) -> int:
-        """Bits of the buttons that are lit now."""
+        """Return the bits of the buttons lit now."""
         return next((lit for at_s, lit in reversed(self.beats) if at_s <= now_s), 0)
 
     def next_s(self, now_s: float) -> float:
-        """When something else will be lit, or it ends."""
+        """Return the time of the next beat, or of the end."""
         return next((at_s for at_s, _ in self.beats if at_s > now_s), self.end_s)
 
 
 @dataclass(frozen=True)
 class View:
-    """What everybody sees. `lit` is a bit a button.
+    """State shown to everybody. `lit` has a bit per button.
 
-    `mode`: "free", "rainbow", or of the game "show", "turn", "cheer", "sad". `length`
-    is the pattern's, `done` how much of it is repeated, `best` the longest one so far.
+    `mode`: "free", "rainbow", or in the game "show", "turn", "cheer", "sad". `length`
+    is the pattern's length, `done` the repeated steps, `best` the longest pattern so
+    far.
     """
 
     lit: int = 0
@@ -83,7 +84,7 @@ class View:
 
 
 class Play:
-    """What `count` buttons do together, whoever pushes them. `dice(n)` gives 0..n-1."""
+    """Combined play of `count` buttons from all sources. `dice(n)` returns 0..n-1."""
 
     def __init__(self, count: int, dice: Callable[[int], int]) -> None:
         self._count, self._dice = count, dice
@@ -98,7 +99,7 @@ class Play:
     # --- what people do ---
 
     def hold(self, source: str, held: int, now_s: float) -> None:
-        """What somebody holds down from now on; what is new among it is pushed."""
+        """Set the buttons held by one source; newly held ones count as pushes."""
         self.tick(now_s)
         held &= self._all
         before = self._held.pop(source, 0)
@@ -112,7 +113,7 @@ class Play:
                 self._push(button)
 
     def choose(self, mode: str, now_s: float) -> None:
-        """A picture on a page: "game", "rainbow", or "free"."""
+        """Choose a mode from a page: "game", "rainbow", or "free"."""
         self.tick(now_s)
         if self._now_s >= self._chosen_s + CHOOSE_S:
             self._chosen_s = self._now_s
@@ -130,7 +131,7 @@ class Play:
     def _push(self, button: int) -> None:
         state = self._state
         if isinstance(state, Scene) and state.mode != "rainbow":
-            return  # it is the car's turn
+            return  # # pushes do not count while the car plays
         self._glow_until_s[button] = self._now_s + GLOW_S
         if isinstance(state, Turn):
             self._state = self._answer(state, button)
@@ -145,7 +146,7 @@ class Play:
             return Turn(turn.pattern, done, self._now_s + PATIENCE_S)
         return self._cheer(turn.pattern)
 
-    # --- what the car plays ---
+    # # --- the car's turn ---
 
     def _scene(
         self, mode: str, beats: tuple[tuple[float, int], ...], length_s: float,
@@ -156,7 +157,7 @@ class Play:
         return Scene(mode, timed, start_s + length_s, pattern, done)
 
     def _show(self, pattern: tuple[int, ...]) -> Scene:
-        """A pattern that is one longer."""
+        """Start a pattern that is one step longer."""
         pattern = (*pattern, self._dice(self._count))
         on_s = max(SHOW_LEAST_S, SHOW_S - FASTER_S * len(pattern))
         beats, at_s = [(0.0, 0)], LEAD_S
@@ -173,13 +174,13 @@ class Play:
         return self._scene("cheer", beats, 1.2, pattern, len(pattern))
 
     def _sad(self, turn: Turn, right: int) -> Scene:
-        """The one that would have been right blinks, three times."""
+        """Blink the expected button three times."""
         lit = 1 << right
         beats = [(0.3 * half, lit if half % 2 else 0) for half in range(7)]
         return self._scene("sad", tuple(beats), 2.2, turn.pattern, turn.done)
 
     def _rainbow(self, until_s: float) -> Scene:
-        """One round; it begins again until `until_s`."""
+        """Start one round; it repeats until `until_s`."""
         beats = tuple(
             (number * RAINBOW_STEP_S, 1 << number) for number in range(self._count)
         )
@@ -189,7 +190,7 @@ class Play:
     # --- time ---
 
     def tick(self, now_s: float) -> None:
-        """Does what was due until now, in its order."""
+        """Process everything due until now, in order."""
         while (due_s := min(self._long_s, self._end_s())) <= now_s:
             self._now_s = max(self._now_s, due_s)
             if due_s == self._long_s:
@@ -205,7 +206,7 @@ class Play:
         return state.until_s if isinstance(state, Turn) else state.end_s
 
     def _long(self) -> None:
-        """Buttons of the car were held for long: something begins, or ends."""
+        """Handle a long push at the car's own buttons: start or end a mode."""
         self._long_s = math.inf
         if not isinstance(self._state, Free):
             self._state = Free()
@@ -214,7 +215,7 @@ class Play:
             self._begin("rainbow" if two else "game")
 
     def _after(self) -> Free | Turn | Scene:
-        """What follows a turn that nobody took, or a scene that is over."""
+        """Return the state after a turn that timed out or a scene that ended."""
         state = self._state
         if not isinstance(state, Scene):
             return Free()
@@ -224,13 +225,13 @@ class Play:
             return self._show(state.pattern)
         if state.mode == "rainbow":
             goes_on, until_s = state.until_s > self._now_s, state.until_s
-        else:  # the game is over
+        else:  # # the game is over
             goes_on, until_s = self._beaten, self._now_s + PARTY_S
         return self._rainbow(until_s) if goes_on else Free()
 
     @property
     def due_s(self) -> float:
-        """When `view` changes by itself."""
+        """Return the time at which `view` changes by itself."""
         state = self._state
         if isinstance(state, Scene):
             return min(self._long_s, state.next_s(self._now_s))
@@ -239,7 +240,7 @@ class Play:
 
     @property
     def view(self) -> View:
-        """What everybody sees since the last tick."""
+        """State shown to everybody, as of the last tick."""
         state = self._state
         if isinstance(state, Free):
             return View(self._glow(), best=self._best)

@@ -1,10 +1,10 @@
-"""Owner of buttons and lights: what pins, pages and the drive do to them, all in step.
+"""Owner of buttons and lights: keeps pins, pages and driving in step.
 
     ButtonsThread --(edges)--> Contacts -+
     /ws/buttons ---(Hold, Choose)--------+--> Play --> LEDs, every page
     hub (head, reversing, steering, stopped) ------> lights
 
-Nothing here knows the gate or the wheels, and neither of them knows this.
+This module is independent of the gate and the wheels, and they of it.
 """
 
 import asyncio
@@ -27,34 +27,35 @@ from fpvcar.wire.errors import VERSION
 from fpvcar.wire.json_text import encode_downward
 
 RESEND_S = 0.5
-"""A page that hears nothing for three times as long turns grey."""
+"""Period of repeated messages; a page turns grey after three missed ones."""
 UNWIRED = {
     "red": Button("red", "circle"),
     "yellow": Button("yellow", "triangle"),
     "green": Button("green", "square"),
     "blue": Button("blue", "star"),
 }
-"""The buttons that a page has of a car without any."""
+"""Buttons on the page of a car without wired buttons."""
 
 
 Watcher = Callable[[View, tuple[bool, bool, bool, bool]], None]
-"""Takes what is played; head lights, reversing lights, left and right indicator."""
+"""Callback with the view and the state of head lights, reversing lights, left and
+right indicator."""
 
 
 def buttons_of(profile: Profile) -> Mapping[str, Button]:
-    """The buttons of a car, wired or not, in the order of a mask's bits."""
+    """Return the buttons of a car, wired or not, in the order of a mask's bits."""
     return profile.buttons or UNWIRED
 
 
 class Page(Protocol):
-    """A page, as the panel sees it: a session of /ws/buttons."""
+    """Page with buttons: a session of /ws/buttons."""
 
     @property
     def source(self) -> str:
-        """Whose fingers these are; no two pages share it."""
+        """Unique id of the page, used as the source of its pushes."""
 
     def send_newest(self, text: str) -> None:
-        """Sends it, or the next one instead."""
+        """Send this text, or a newer one in its place."""
 
 
 class Panel:
@@ -65,7 +66,7 @@ class Panel:
         clock_s: Callable[[], float] = time.monotonic,
         dice: Callable[[int], int] = random.randrange, code: str = "",
     ) -> None:  # fmt: skip
-        """`watcher` is called after each step, and may neither wait nor raise. `code`
+        """`watcher` is called after each step; it may neither wait nor raise. `code`
         is the drive code."""
         self.buttons = buttons_of(profile)
         self._car, self._lights = profile.car.name, profile.lights
@@ -103,37 +104,38 @@ class Panel:
 
     @property
     def state(self) -> str:
-        """ "ok", or what is wrong with the pins, in words."""
+        """ "ok", or a description of the pins' fault."""
         return "ok" if self._thread is None else self._thread.state
 
     @property
     def view(self) -> View:
-        """What everybody sees."""
+        """State shown to everybody."""
         return self._view
 
     def start(self) -> None:
-        """Starts the thread; within the loop that runs `run`."""
+        """Start the thread; call it from the loop of `run`."""
         self._loop = asyncio.get_running_loop()
         if self._thread is not None:
             self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread, and all light; takes a second at most."""
+        """End the thread and switch all lights off; takes at most a second."""
         if self._thread is not None:
             self._thread.stop()
 
     async def watch(self) -> None:
-        """Raises RuntimeError when the thread has died."""
+        """Raise RuntimeError when the thread has died."""
         if self._thread is not None:
             await self._thread.watch()
-        await asyncio.Event().wait()  # a car without pins for any of it
+        # # a car without button or light pins has no thread
+        await asyncio.Event().wait()
 
     async def run(self) -> None:
-        """Does what is due, and at once what somebody did."""
+        """Process due work, and pushes at once."""
         while True:
             pause_s = self.step()
             self._up_s = self._due_s
-            with contextlib.suppress(TimeoutError):  # the time has come all the same
+            with contextlib.suppress(TimeoutError):  # # the timeout is the due time
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
             self._wake.clear()
@@ -141,11 +143,12 @@ class Panel:
     # --- the contacts, from the thread ---
 
     def _from_thread(self, act: Callable[..., None], *values: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended before the thread
+        # # the loop has ended before the thread
+        with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(act, *values)
 
     def _begin(self, closed: frozenset[int]) -> None:
-        """Contacts as they are found: one that is closed already is no push."""
+        """Set the contacts as found at the start; a closed one is no push."""
         self._contacts.find(closed)
         self._play.hold(CAR, 0, self._clock_s())
         self._wake.set()
@@ -154,7 +157,7 @@ class Panel:
         for gpio, closed, at_s in touches:
             push = self._contacts.edge(gpio, closed, at_s)
             held = self._contacts.held
-            if push:  # its last end may be news as well
+            if push:  # # its previous release may be news as well
                 self._play.hold(CAR, held & ~push, at_s)
             self._play.hold(CAR, held, at_s)
         self._act()
@@ -162,19 +165,18 @@ class Panel:
     # --- the pages ---
 
     def join(self, page: Page) -> None:
-        """A page has come."""
         self._pages.append(page)
         page.send_newest(self._glow())
 
     def leave(self, page: Page) -> None:
-        """A page is gone, and so are its fingers."""
+        """Remove a page and release its buttons."""
         if page in self._pages:
             self._pages.remove(page)
             self._play.hold(page.source, 0, self._clock_s())
             self._wake.set()
 
     def receive(self, page: Page, message: Hold | Choose) -> None:
-        """One good message of a page."""
+        """Handle one valid message of a page."""
         now_s = self._clock_s()
         if isinstance(message, Hold):
             self._play.hold(page.source, message.held, now_s)
@@ -183,7 +185,7 @@ class Panel:
         self._act()
 
     def welcome(self) -> buttons_wire.Panel:
-        """The first message to a page."""
+        """Return the first message for a page."""
         looks = tuple(
             buttons_wire.Button(name, one.colour, one.shape)
             for name, one in self.buttons.items()
@@ -193,12 +195,11 @@ class Panel:
     # --- the hub ---
 
     def set_head(self, on: bool) -> None:
-        """Turns the head lights on or off."""
         self._head = on
         self._wake.set()
 
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
-        """Rear lights and indicators follow what the car does. Often called; cheap."""
+        """Update rear lights and indicators. Called often, so cheap."""
         now_s = self._clock_s()
         before, reversing = self._indicators.due_s, throttle < 0.0
         self._indicators.follow(steer, stopped, now_s)
@@ -207,7 +208,7 @@ class Panel:
             self._wake.set()
 
     def record(self, recording: Recording | None) -> None:
-        """The recorder's LED follows it, if there is one. Often called; cheap."""
+        """Update the recorder's LED, if any. Called often, so cheap."""
         if recording is None:
             return
         before = self._recorder.due_s, self._recorder.lit
@@ -216,7 +217,7 @@ class Panel:
             self._wake.set()
 
     def tell_code(self, network: str = "") -> None:
-        """Have the LED, if there is one, blink the code: a page there asks for it."""
+        """Blink the code on its LED, if any, for a page on this network."""
         if self._lights.code:
             self._code_lamp.tell(self._code, self._clock_s(), network)
             self._wake.set()
@@ -224,7 +225,7 @@ class Panel:
     # --- in step ---
 
     def step(self) -> float | None:
-        """Does what is due; returns the seconds until more is due, None for never."""
+        """Process due work; return the seconds until more is due, None for never."""
         now_s = self._clock_s()
         self._contacts.settle(now_s)
         self._play.hold(CAR, self._contacts.held, now_s)
@@ -246,9 +247,9 @@ class Panel:
         return None if due_s == math.inf else max(0.0, due_s - now_s)
 
     def _act(self) -> None:
-        """Shows what somebody did, now: no turn of the loop comes between."""
+        """Show a push immediately, within the same turn of the loop."""
         self.step()
-        if self._due_s < self._up_s:  # `run` would oversleep what follows
+        if self._due_s < self._up_s:  # # else `run` would sleep past the next due time
             self._wake.set()
 
     def _shine(self, now_s: float) -> None:
@@ -280,7 +281,7 @@ class Panel:
             page.send_newest(text)
 
     def _glow(self) -> str:
-        """The message to all pages, made once for all of them."""
+        """Return the message to all pages, encoded once."""
         view = self._view
         glow = Glow(self._seq, view.lit, view.mode, view.length, view.done, view.best)
         return encode_downward(glow)

@@ -1,6 +1,8 @@
-"""The thread at the pins of buttons and lights: edges to the panel, brightness back.
+"""Thread at the pins of buttons and lights: edges to the panel, brightness to the
+pins.
 
-It decides nothing: what closed and when goes up, which pin is how bright comes down.
+It decides nothing: contact changes with their times go up, brightness per pin comes
+down.
 """
 
 import contextlib
@@ -16,16 +18,16 @@ from fpvcar.devices.pins import Edge, IoPins, OpenEdges
 from fpvcar.threads import STOP_S, Worker
 
 STEADY_US = 1000
-"""What is shorter is no push but a motor's spark. Bouncing is contacts.py's."""
+"""Shorter pulses are a motor's sparks, not pushes. contacts.py handles bouncing."""
 SETTLE_S = 0.005
 LED_HZ = 800
-"""pigpiod's own frequency, with 250 steps; nobody sees it flicker."""
+"""pigpiod's default frequency, with 250 steps; free of visible flicker."""
 LOOK_S = 1.0
 TICKS = 1 << 32
 
 
 class Touch(NamedTuple):
-    """A contact to ground that closed or opened; CLOCK_MONOTONIC."""
+    """Change of a contact to ground, timed by CLOCK_MONOTONIC."""
 
     gpio: int
     closed: bool
@@ -33,7 +35,8 @@ class Touch(NamedTuple):
 
 
 def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
-    """The touches of one report of edges, the last from now. Pulled up: 0 is closed."""
+    """Return the contact changes in a report of edges; the last edge is from now.
+    With the pull-up, level 0 means closed."""
     if not edges:
         return []
     last = edges[-1].tick_us
@@ -47,7 +50,8 @@ class ButtonsThread(Worker):
     """Contacts and lights of one car.
 
     `began(closed)` is called, in this thread, with the contacts that are closed when it
-    begins to listen, and with none when it is deaf again; `touched(touches)` for edges.
+    starts to listen, and with an empty set when it loses the pins; `touched(touches)`
+    for edges.
     """
 
     def __init__(
@@ -64,24 +68,23 @@ class ButtonsThread(Worker):
         self._bell: socket.socket | None = None
 
     def start(self) -> None:
-        """Starts the thread."""
         self._rung, self._bell = socket.socketpair()
         self._bell.setblocking(False)
         super().start()
 
     def show(self, duties: Mapping[int, float]) -> None:
-        """How bright each pin is to be from now on: of LEDs 0 to 1, else 0 or 1."""
+        """Set the brightness of each pin: 0 to 1 for LEDs, else 0 or 1."""
         self._wanted = duties
         self.wake()
 
     def wake(self) -> None:
-        """Ends the wait for edges."""
+        """End the wait for edges."""
         if self._bell is not None:
-            with contextlib.suppress(BlockingIOError):  # it has been rung enough
+            with contextlib.suppress(BlockingIOError):  # # a wake-up is already pending
                 self._bell.send(b"!")
 
     def stop(self, wait_s: float = STOP_S) -> None:
-        """Ends the thread, and with it all light."""
+        """End the thread and switch all lights off."""
         self.ending = True
         self.wake()
         super().stop(wait_s)
@@ -93,7 +96,7 @@ class ButtonsThread(Worker):
     # --- in the thread ---
 
     def live(self) -> None:
-        """Shows and hears, whichever comes first. May raise PinsFault."""
+        """Update lights and read edges, whichever is due. May raise PinsFault."""
         with contextlib.closing(backends.open_pins(self._profile)) as pins:
             self._work(pins)
 
@@ -110,7 +113,7 @@ class ButtonsThread(Worker):
         self._show(pins, shown, dict.fromkeys(shown, 0.0))
 
     def lost(self) -> None:
-        """Deaf again: no contact is known to be closed."""
+        """Report that no contact is known to be closed."""
         self._began(frozenset())
 
     def _listen(
@@ -134,7 +137,7 @@ class ButtonsThread(Worker):
             watched.append(edges)
         ready, _, _ = select.select(watched, [], [], LOOK_S)
         if not ready:
-            pins.check()  # are they still there?
+            pins.check()  # # raises PinsFault if the pins are gone
         if self._rung in ready:
             self._rung.recv(4096)
         if edges in ready and edges is not None:
@@ -146,7 +149,7 @@ class ButtonsThread(Worker):
         self, pins: IoPins, shown: dict[int, float], duties: Mapping[int, float]
     ) -> None:
         changed = [one for one in duties.items() if shown.get(one[0]) != one[1]]
-        # Each is a call that waits: a push goes before what fades.
+        # # Each change is a blocking call: pushes go before fading lights.
         changed.sort(key=lambda one: shown.get(one[0], 0.0) - one[1])
         for gpio, duty in changed:
             if duty in (0.0, 1.0):

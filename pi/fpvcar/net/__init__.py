@@ -1,1 +1,1 @@
-"""The Wi-Fi of the car: the network it is in, or one of its own."""
+"""Wi-Fi of the car: joins a known network, or opens an access point of its own."""

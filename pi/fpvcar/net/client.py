@@ -1,4 +1,4 @@
-"""`run`'s side of the service of the network: its last state, and wishes to it."""
+"""Client of the network service inside `run`: its last state, and requests to it."""
 
 import asyncio
 import contextlib
@@ -19,11 +19,12 @@ from fpvcar.wire.network import (
 
 RETRY_S = 2.0
 USED_S = 2.0
-"""So often it looks whether pages are open."""
+"""Period of the check whether pages are open."""
 
 
 class NetworkClient:
-    """`state` is None while nobody answers: the service is not there on every car."""
+    """Connection to the network service. `state` is None while the service does not
+    answer; not every car runs one."""
 
     def __init__(
         self, path: Path, used: Callable[[], bool],
@@ -35,22 +36,22 @@ class NetworkClient:
         self._writer: asyncio.StreamWriter | None = None
 
     def hosts(self) -> tuple[str, ...]:
-        """The names by which the car is found though they are not its own."""
+        """Return the announced names of the car that differ from its own."""
         return (self.state.name,) if self.state and self.state.name else ()
 
     def age_s(self) -> float:
-        """How old the state is."""
+        """Return the age of the state in seconds."""
         return self._clock_s() - self._heard_s
 
     def wish(self, wish: Wish) -> bool:
-        """Sends it. False: nobody answers."""
+        """Send a request. Returns False if the service does not answer."""
         if self._writer is None or self._writer.is_closing():
             return False
         self._writer.write(encode(wish))
         return True
 
     async def run(self) -> None:
-        """Connects, again and again, and listens."""
+        """Connect and listen; reconnect for ever."""
         while True:
             with contextlib.suppress(OSError, WireError, ValueError):
                 await self._converse()

@@ -1,4 +1,5 @@
-"""When the car opens a network of its own, and what becomes of joining another. Pure.
+"""State machine of the Wi-Fi: when to open an access point, and how joining ends.
+Pure.
 
     searching --known network--> known --lost--> searching
         |  30 s                    |
@@ -7,9 +8,9 @@
         ^         |  5 min unused  |
         |         v                | wrong key, not in range, 45 s
         |     searching            v
-        +---------------------- failed (the reason stays until something is joined)
+        +---------------------- failed (the reason stays until a network is joined)
 
-Whoever holds the radio tells what it is at (`look`), and does what it is told (`Act`).
+The owner of the radio reports its state (`look`) and carries out each `Act`.
 """
 
 from dataclasses import dataclass
@@ -18,21 +19,22 @@ from typing import Literal
 from fpvcar.wire.network import Phase
 
 SEARCH_S = 30.0
-"""How long known networks have to be found before the car opens its own."""
+"""Time to find a known network before the car opens its own."""
 OWN_S = 300.0
-"""So long nobody uses the car's own network before it looks for known ones again."""
+"""Time without users after which the car's own network closes to search for known
+ones."""
 JOIN_S = 45.0
-"""How long joining may take before the car opens its own network again."""
+"""Time limit for joining before the car opens its own network again."""
 AGAIN_S = 30.0
-"""When a network that did not open is tried again."""
+"""Retry interval for a network that did not open."""
 
 Kind = Literal["none", "idle", "network", "own"]
 
 
 @dataclass(frozen=True)
 class Link:
-    """What the radio is at. `none`: it cannot be used, `words` say why and what next;
-    `idle`: it is in no network, or on its way into one."""
+    """State of the radio. `none`: unusable, `words` give the reason and the next
+    step; `idle`: in no network, or about to join one."""
 
     kind: Kind
     ssid: str = ""
@@ -46,7 +48,8 @@ class Open:
 
 @dataclass(frozen=True)
 class Search:
-    """Close it; whoever holds the radio finds known networks by itself."""
+    """Close the own network; the owner of the radio then finds known networks by
+    itself."""
 
 
 Act = Open | Search
@@ -54,7 +57,7 @@ Act = Open | Search
 
 @dataclass(frozen=True)
 class State:
-    """A phase, since when; `ssid` and `reason` as NetworkState has them."""
+    """Phase and its start time; `ssid` and `reason` as in NetworkState."""
 
     phase: Phase
     since_s: float
@@ -63,15 +66,15 @@ class State:
 
 
 class Machine:
-    """The state, and what follows from what is seen."""
+    """Current state and its transitions."""
 
     def __init__(self, opens: bool, now_s: float) -> None:
-        """`opens`: may it open a network of its own?"""
+        """`opens`: the car may open a network of its own."""
         self._opens, self._left_known = opens, False
         self.state = State("searching", now_s)
 
     def due_s(self) -> float | None:
-        """When it does something by itself; None: never."""
+        """Return the time of the next timed transition; None for never."""
         state = self.state
         waits = {"searching": SEARCH_S, "own": OWN_S, "failed": AGAIN_S}
         if state.phase == "searching" and not self._opens:
@@ -80,7 +83,7 @@ class Machine:
         return None if wait_s is None else state.since_s + wait_s
 
     def look(self, link: Link, used: bool, now_s: float) -> Act | None:
-        """Takes what the radio is at; `used`: somebody looks at pages of the car."""
+        """Process the radio's state. `used`: a page of the car is open."""
         phase = self.state.phase
         if link.kind == "none":
             self._be("absent", now_s, reason=link.words)
@@ -99,29 +102,30 @@ class Machine:
         return None
 
     def join(self, ssid: str, now_s: float) -> None:
-        """Somebody wants to be in another network; the radio is about to try."""
+        """Start joining another network, on request."""
         self._left_known = self.state.phase == "known"
         self.state = State("joining", now_s, ssid)
 
     def joined(self, ssid: str, now_s: float) -> None:
-        """The radio is in it."""
+        """Record that the network has been joined."""
         self.state = State("known", now_s, ssid)
 
     def not_joined(self, reason: str, now_s: float) -> Act:
-        """The radio is not, for this reason: back to where it was."""
+        """Record a failed attempt and its reason, and return to the previous
+        network."""
         self.state = State("failed", now_s, self.state.ssid, reason)
         own = self._opens and not self._left_known
         return self._open(now_s) if own else self._search(now_s)
 
     def not_opened(self, reason: str, now_s: float) -> None:
-        """The car's own network did not open; it is tried again later."""
+        """Record that the car's own network did not open; it is retried later."""
         before = self.state.reason
         if reason not in before:
             before = f"{before}; {reason}" if before else reason
         self.state = State("failed", now_s, self.state.ssid, before)
 
     def _be(self, phase: Phase, now_s: float, ssid: str = "", reason: str = "") -> None:
-        """Stays what it is, since when it is, or becomes it."""
+        """Enter a phase; keep its start time if it has not changed."""
         same = self.state.phase == phase
         self.state = State(phase, self.state.since_s if same else now_s, ssid, reason)
 

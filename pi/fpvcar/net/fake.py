@@ -1,4 +1,4 @@
-"""A radio that is not there, with the rules of one: the bench's, and the tests'."""
+"""Simulated radio that follows the rules of a real one, for the bench and for tests."""
 
 import asyncio
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from fpvcar.wire.network import Network, Security
 
 @dataclass
 class Station:
-    """Somebody else's network; one without a key is open."""
+    """A foreign network; without a key it is open."""
 
     key: str = ""
     strength: int = 70
@@ -18,16 +18,16 @@ class Station:
     in_range: bool = True
 
     def network(self, ssid: str) -> Network:
-        """How it looks from the car."""
+        """Return the network as the car's scan lists it."""
         usual: Security = "key" if self.key else "open"
         return Network(ssid, self.strength, self.security or usual)
 
 
 class FakeRadio:
-    """One radio: while it is an access point it hears nobody else.
+    """Simulated radio; as an access point it cannot scan.
 
-    `around` is what is in range, for a test to change; then it calls `stir`. `history`
-    is every act with its network. Each act takes `takes_s`.
+    `around` lists the networks in range; a test changes it and calls `stir`. `history`
+    lists every act with its network. Each act takes `takes_s`.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class FakeRadio:
         self.takes_s = takes_s
         self.history: list[tuple[str, str]] = []
         self.broken = ""
-        """Why it cannot be used."""
+        """Reason why the radio is unusable."""
         self.own: tuple[str, str] | None = None
         self.called = ""
         self._in = ""
@@ -46,7 +46,7 @@ class FakeRadio:
         self._stirred = asyncio.Event()
 
     def stir(self) -> None:
-        """Something changed."""
+        """Wake `changed` after an edit of `around`."""
         self._stirred.set()
 
     def _reaches(self, ssid: str, key: str) -> bool:
@@ -54,7 +54,7 @@ class FakeRadio:
         return station is not None and station.in_range and station.key == key
 
     async def link(self) -> Link:
-        """It joins the first known network by itself."""
+        """Join the first known network in range."""
         if self.broken:
             return Link("none", words=self.broken)
         if self.own is not None:
@@ -65,8 +65,8 @@ class FakeRadio:
         return Link("network", self._in) if self._in else Link("idle")
 
     async def networks(self, anew: bool = True) -> list[Network]:
-        """What is in range, `anew` or not; while its own is open, what it heard
-        before."""
+        """Return the networks in range. With its own network open, return the last
+        scan."""
         if self.own is None:
             near = {one: it for one, it in self.around.items() if it.in_range}
             heard = [station.network(ssid) for ssid, station in near.items()]
@@ -74,19 +74,19 @@ class FakeRadio:
         return self._heard
 
     async def open(self, ssid: str, key: str) -> None:
-        """WPA wants a key of 8 characters."""
+        """Open a network; WPA requires a key of at least 8 characters."""
         await self._act("open", ssid)
         if self.broken or len(key) < 8:
             raise RadioFault(self.broken or f"a key of {len(key)} characters")
         self._in, self.own = "", (ssid, key)
 
     async def close(self) -> None:
-        """Back to the known networks."""
+        """Return to the known networks."""
         await self._act("close", "")
         self.own = None
 
     async def join(self, network: Network, key: str) -> None:
-        """Leaves whatever it is in first, as one radio must."""
+        """Leave the current network first, as a single radio must."""
         self._in, self.own = "", None
         await self._act("join", network.ssid)
         station = self.around.get(network.ssid)
@@ -101,10 +101,10 @@ class FakeRadio:
         await asyncio.sleep(self.takes_s)
 
     async def changed(self) -> None:
-        """As soon as somebody stirs it."""
+        """Wait for `stir`."""
         await self._stirred.wait()
         self._stirred.clear()
 
     async def name(self) -> str:
-        """As a test says."""
+        """Return the name that the test has set."""
         return self.called

@@ -1,9 +1,9 @@
-"""NetworkManager by `nmcli`: the radio of a Raspberry Pi OS.
+"""NetworkManager through `nmcli`: the radio of Raspberry Pi OS.
 
-Its terse output is made for programs (nmcli(1), --terse), and it comes with
-NetworkManager: no D-Bus library on the car. A key goes in by a pipe: any user of the
-computer may read the words of a command line. So does who may do this: not root, but
-whom systemd/fpvcar-network.rules names to polkit.
+The terse output is stable for programs (nmcli(1), --terse), and nmcli ships with
+NetworkManager, so the car needs no D-Bus library. A key is passed through a pipe,
+because any user of the computer can read command lines. The caller is not root;
+systemd/fpvcar-network.rules permits it in polkit.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ CALL_S = 20.0
 LOOK_S = 15.0
 AGAIN_S = 2.0
 SETTLE_S = 0.3
-"""NetworkManager tells of one change in several lines."""
+"""NetworkManager reports one change in several lines."""
 FIELD = re.compile(r"(?:[^:\\]|\\.)*")
 NO_NM = (
     "no NetworkManager answers: sudo apt install network-manager, and "
@@ -41,7 +41,7 @@ WHY = (
     ("base network connection was interrupted", "its link broke"),
     ("ot authorized", "NetworkManager does not let this user: is polkitd installed?"),
 )
-"""What nmcli says, and what that means to who has typed a key."""
+"""Messages of nmcli, translated for a person who has typed a key."""
 MANAGEMENT: dict[str, tuple[str, ...]] = {
     "open": (),
     "sae": ("wifi-sec.key-mgmt", "sae"),
@@ -50,7 +50,7 @@ MANAGEMENT: dict[str, tuple[str, ...]] = {
 
 
 def fields(line: str) -> list[str]:
-    """The fields of a terse line: ":" between, "\\" before a ":" or "\\" within."""
+    r"""Split a terse line into fields: ":" separates, "\\" escapes ":" and "\\"."""
     return [re.sub(r"\\(.)", r"\1", one) for one in _split(line)]
 
 
@@ -58,7 +58,7 @@ def _split(line: str) -> list[str]:
     found, at = [], 0
     while True:
         match = FIELD.match(line, at)
-        assert match  # it may be empty
+        assert match  # # a field may be empty
         found.append(match.group())
         at = match.end() + 1
         if at > len(line):
@@ -66,7 +66,8 @@ def _split(line: str) -> list[str]:
 
 
 def security_of(words: str) -> Security:
-    """Of nmcli's SECURITY: "", "WPA1 WPA2", "WPA2 WPA3", "WPA3", "WEP", "OWE" ..."""
+    """Classify nmcli's SECURITY: "", "WPA1 WPA2", "WPA2 WPA3", "WPA3", "WEP", "OWE"
+    ..."""
     names = set(words.replace("--", "").split())
     if not names or "OWE" in names:
         return "open"
@@ -76,16 +77,16 @@ def security_of(words: str) -> Security:
 
 
 def why(said: str) -> str:
-    """What nmcli's last words mean."""
+    """Translate nmcli's last message."""
     for words, meaning in WHY:
         if words in said:
             return meaning
-    first = said.strip().partition("\n")[0]  # hints follow
+    first = said.strip().partition("\n")[0]  # # hints follow on later lines
     return first.removeprefix("Error: ").rstrip(".") or "nmcli said nothing"
 
 
 class NetworkManager:
-    """The first Wi-Fi device that NetworkManager manages."""
+    """First Wi-Fi device that NetworkManager manages."""
 
     def __init__(self) -> None:
         self._device = ""
@@ -94,7 +95,7 @@ class NetworkManager:
         self._monitor: asyncio.subprocess.Process | None = None
 
     async def link(self) -> Link:
-        """As the device's state says."""
+        """Return the state of the device."""
         try:
             rows = await _table("DEVICE,TYPE,STATE,CONNECTION", "device")
         except RadioFault as fault:
@@ -123,20 +124,21 @@ class NetworkManager:
         )
 
     async def networks(self, anew: bool = True) -> list[Network]:
-        """A new look; as an access point it hears only what it heard before."""
+        """Scan. As an access point the radio returns its previous scan."""
         own = (await self.link()).kind == "own"
         found: dict[str, Network] = {}
         rescan = "yes" if anew and not own else "no"
         for _, ssid, signal, security in await self._list(rescan):
             if not ssid or (ssid in found and found[ssid].strength >= int(signal)):
-                continue  # hidden, or heard better elsewhere
+                continue  # # hidden, or a stronger access point of the same network
             found[ssid] = Network(ssid, int(signal), security_of(security))
             self._management[ssid] = _management(security)
         return sorted(found.values(), key=lambda one: -one.strength)
 
     async def open(self, ssid: str, key: str) -> None:
-        """WPA2 with CCMP alone: every phone joins it, and the firmware of a Pi's radio
-        can neither WPA3 nor protected frames as an access point."""
+        """Open a WPA2 network with CCMP only: every phone can join it. As an access
+        point the firmware of a Pi's radio supports neither WPA3 nor protected
+        management frames."""
         if self._opened != (ssid, key):
             await self._forget(OWN)
             await self._add(
@@ -150,15 +152,16 @@ class NetworkManager:
         await self._up(OWN, JOIN_S)
 
     async def close(self) -> None:
-        """NetworkManager then looks for what it knows by itself."""
-        with contextlib.suppress(RadioFault):  # it is closed already
+        """Close the network; NetworkManager then searches for known ones by itself."""
+        with contextlib.suppress(RadioFault):  # # already closed
             await _nmcli("connection", "down", "id", OWN)
 
     async def join(self, network: Network, key: str) -> None:
-        """Under a new name; what it was called before goes when this one works."""
+        """Join under a new connection name; the previous connection is deleted after
+        success."""
         name = str(uuid.uuid4())
         management = self._management.get(network.ssid, "wpa-psk" if key else "open")
-        # Else a wrong key is tried three times, and the phone waits outside.
+        # # By default a wrong key is tried three times while the phone waits.
         more = ("connection.autoconnect", "no", "connection.auth-retries", "1")
         try:
             await self._add(name, network.ssid, management, key, *more)
@@ -180,7 +183,7 @@ class NetworkManager:
             "connection", "add", "type", "wifi", "ifname", self._device,
             "con-name", name, "ssid", ssid, *MANAGEMENT[management], *more,
         )  # fmt: skip
-        if key:  # not by passwd-file: it gives a wrong key again and again
+        if key:  # # not by passwd-file: it would supply a wrong key again and again
             lines = f"set 802-11-wireless-security.psk {key}\nsave persistent\nquit\n"
             await _nmcli("connection", "edit", "id", name, stdin=lines)
 
@@ -191,11 +194,11 @@ class NetworkManager:
         )  # fmt: skip
 
     async def _forget(self, name: str) -> None:
-        with contextlib.suppress(RadioFault):  # there is none
+        with contextlib.suppress(RadioFault):  # # no such connection
             await _nmcli("connection", "delete", "id", name)
 
     async def changed(self) -> None:
-        """By `nmcli monitor`, which lives as long as we do."""
+        """Wait for a line of `nmcli monitor`, which lives as long as this process."""
         if self._monitor is None or self._monitor.returncode is not None:
             await asyncio.sleep(AGAIN_S if self._monitor else 0.0)
             try:
@@ -208,7 +211,7 @@ class NetworkManager:
         await asyncio.sleep(SETTLE_S)
 
     async def name(self) -> str:
-        """As avahi says it: a name that is taken gets a number."""
+        """Return the name that avahi announces: it adds a number to a name in use."""
         words = ("org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server")
         with contextlib.suppress(RadioFault):
             said = await _call("busctl", "call", *words, "GetHostNameFqdn")
@@ -252,7 +255,8 @@ async def _nmcli(*words: str, within_s: float = CALL_S, stdin: str = "") -> str:
 async def _call(
     program: str, *words: str, within_s: float = CALL_S, stdin: str = ""
 ) -> str:
-    """What a program prints. Raises RadioFault with what its last words mean."""
+    """Return the output of a program. Raises RadioFault with its translated error
+    message."""
     try:
         process = await asyncio.create_subprocess_exec(
             program, *words, stdin=asyncio.subprocess.PIPE,

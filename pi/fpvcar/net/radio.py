@@ -1,4 +1,4 @@
-"""What the service asks of whoever holds the radio: NetworkManager, or a fake."""
+"""Interface of a radio: implemented by NetworkManager and by a simulated one."""
 
 from typing import Protocol
 
@@ -6,38 +6,38 @@ from fpvcar.net.core import Link
 from fpvcar.wire.network import Network
 
 OWN = "fpvcar-own"
-"""How NetworkManager calls the connection that is the car's own network."""
+"""NetworkManager's name for the connection that is the car's own network."""
 OWN_ADDRESS = "10.42.0.1"
-"""The car's, in its own network."""
+"""Address of the car in its own network."""
 
 
 class RadioFault(Exception):
-    """It did not do what it was asked; the text says why, for people."""
+    """Failure of a request to the radio; the text explains it to people."""
 
 
 class Radio(Protocol):
-    """One Wi-Fi radio. Every call may take seconds; none is made beside another."""
+    """Wi-Fi radio. Every call may take seconds; calls never overlap."""
 
     async def link(self) -> Link:
-        """What it is at."""
+        """Return the current state of the radio."""
 
     async def networks(self, anew: bool = True) -> list[Network]:
-        """What is in range, the strongest first, each name once; [] while it cannot
-        look. Not `anew`: what was heard last, and no packet is late for it. Raises
-        RadioFault."""
+        """Return the networks in range, strongest first, each name once; [] while
+        scanning is impossible. Without `anew`, return the last scan, which delays
+        no packets. Raises RadioFault."""
 
     async def open(self, ssid: str, key: str) -> None:
-        """Opens a network. Raises RadioFault."""
+        """Open an access point. Raises RadioFault."""
 
     async def close(self) -> None:
-        """Closes it, and looks for known networks. Raises RadioFault."""
+        """Close the access point and search for known networks. Raises RadioFault."""
 
     async def join(self, network: Network, key: str) -> None:
-        """Joins a network, and again from now on. Raises RadioFault; then nothing is
-        remembered of it."""
+        """Join a network and remember it for reconnecting. Raises RadioFault, and
+        then the network is forgotten."""
 
     async def changed(self) -> None:
-        """Waits until it may be at something else."""
+        """Wait until the state may have changed."""
 
     async def name(self) -> str:
-        """By which name others find this computer (NAME.local), "": nobody knows."""
+        """Return the mDNS name of this computer (NAME.local), "" if it is unknown."""

@@ -1,10 +1,10 @@
-"""The service of the network: one radio, one machine, whoever asks at its socket.
+"""Network service: one radio, one state machine, any number of clients on a socket.
 
-    radio changed, a wish, time -> look -> Machine -> Act -> radio
-                                              |
-                                              +--> state, to each who is connected
+    radio changed, a request, time -> look -> Machine -> Act -> radio
+                                                  |
+                                                  +--> state, to every client
 
-One step at a time: a radio does one thing, and a wish that comes meanwhile waits.
+Steps run one at a time, as a radio does one thing at a time; further requests wait.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ from fpvcar.wire.network import (
 )
 
 LOOK_AGAIN_S = 30.0
-"""So often it looks, whatever the radio tells."""
+"""Period of the radio's polling, in addition to its own notifications."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 KEY_LETTERS = 12
 log = logging.getLogger("fpvcar.network")
 
 
 def load_key(directory: Path) -> str:
-    """The key of the car's own network; made at the first start, and kept."""
+    """Return the key of the car's own network, created at the first start."""
     path = directory / "own.key"
     with contextlib.suppress(OSError):
         saved = path.read_text(encoding="ascii", errors="replace").strip()
@@ -52,7 +52,7 @@ def load_key(directory: Path) -> str:
 
 
 def wifi_text(ssid: str, key: str) -> str:
-    """What a phone's camera reads as a network to join (ZXing's WIFI: scheme)."""
+    """Return the text of a QR code that joins a network (ZXing's WIFI: scheme)."""
 
     def escaped(text: str) -> str:
         return "".join(f"\\{one}" if one in '\\;,:"' else one for one in text)
@@ -61,15 +61,16 @@ def wifi_text(ssid: str, key: str) -> str:
 
 
 def own_network(ssid: str, key: str) -> Own:
-    """With its picture for a phone's camera."""
-    import segno  # here: `run` does not load it
+    """Return the car's own network with the QR code for joining it."""
+    import segno  # # imported late: `run` does not load it
 
     rows = segno.make(wifi_text(ssid, key), error="m").matrix
     return Own(ssid, key, tuple("".join(map(str, row)) for row in rows))
 
 
 class Service:
-    """`expected`: by which name the car should be found, as "rusty.local"."""
+    """Network service. `expected` is the name under which the car should be found,
+    such as "rusty.local"."""
 
     def __init__(
         self, machine: Machine, radio: Radio, own: Own, expected: str,
@@ -87,10 +88,11 @@ class Service:
     # --- the radio ---
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         changing = asyncio.create_task(self._watch())
         try:
-            # In a network somebody may drive already: this is a restart, say.
+            # # After a restart of the service, somebody may be driving over the current
+            # network.
             idle = (await self._radio.link()).kind == "idle"
             await self._look_round(anew=idle)
             while True:
@@ -111,11 +113,11 @@ class Service:
     async def _watch(self) -> None:
         while True:
             await self._radio.changed()
-            with contextlib.suppress(asyncio.QueueFull):  # it will look anyway
+            with contextlib.suppress(asyncio.QueueFull):  # # the step runs anyway
                 self._wishes.put_nowait(None)
 
     async def step(self) -> None:
-        """One look, and what follows from it."""
+        """Poll the radio once and carry out the resulting act."""
         link = await self._radio.link()
         used = any(self._users.values())
         act = self._machine.look(link, used, self._clock_s())
@@ -130,7 +132,7 @@ class Service:
         self.tell()
         try:
             if isinstance(act, Open):
-                await self._look_round()  # later it hears nobody else
+                await self._look_round()  # # as an access point the radio cannot scan
                 await self._radio.open(self._own.ssid, self._own.key)
             else:
                 await self._radio.close()
@@ -167,10 +169,10 @@ class Service:
         else:
             self._machine.joined(wish.ssid, self._clock_s())
 
-    # --- who asks ---
+    # # --- clients ---
 
     def state(self) -> NetworkState:
-        """All that there is to know."""
+        """Return the complete state for clients."""
         now_s, state = self._clock_s(), self._machine.state
         seen_s = self._seen_s
         return NetworkState(
@@ -179,7 +181,7 @@ class Service:
         )  # fmt: skip
 
     def tell(self) -> None:
-        """Tells all who are connected; the log, what is new."""
+        """Send the state to all clients, and log a change."""
         said = self.words()
         if said != self._told:
             log.info("%s", said)
@@ -190,7 +192,7 @@ class Service:
                 writer.write(line)
 
     def words(self) -> str:
-        """One sentence, for the log. No key is in it."""
+        """Return the state as one sentence for the log, without the key."""
         state = self._machine.state
         why = f" ({state.reason})" if state.reason else ""
         taken = ""
@@ -203,14 +205,14 @@ class Service:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """One who is connected, until it goes or says what cannot be understood."""
+        """Serve one client until it disconnects or sends an invalid line."""
         self._users[writer] = False
         writer.write(encode(self.state()))
         try:
             while line := await reader.readline():
                 self._hear(writer, line)
         except (WireError, ValueError, ConnectionError) as fault:
-            log.warning("closed: %s", fault)  # ValueError: too long a line
+            log.warning("closed: %s", fault)  # # ValueError: the line is too long
         finally:
             del self._users[writer]
             writer.close()
@@ -220,15 +222,17 @@ class Service:
         if isinstance(wish, Used):
             self._users[writer] = wish.used
         else:
-            with contextlib.suppress(asyncio.QueueFull):  # it is at work on others
+            with contextlib.suppress(asyncio.QueueFull):  # # busy with other requests
                 self._wishes.put_nowait(wish)
 
 
 async def serve(service: Service, where: Path | socket.socket) -> None:
-    """Runs it, at a path or at a socket that listens already, until cancelled."""
+    """Run the service, at a path or on a listening socket, until cancelled."""
     if isinstance(where, Path):
         server = await asyncio.start_unix_server(service.serve, where, limit=LINE_MAX)
-    else:  # not start_unix_server: of Python 3.13 it looks for the path, to delete it
+    # # not start_unix_server: in Python 3.13 it looks for the path in order to delete
+    # it
+    else:
         server = await asyncio.start_server(service.serve, sock=where, limit=LINE_MAX)
     sd_notify.notify("READY=1")
     try:
