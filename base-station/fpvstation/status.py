@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import TextIO
@@ -15,16 +16,16 @@ from fpvstation.keep import CarState
 from fpvstation.relay import OfficeState
 from fpvstation.standing import Standing
 
-EVERY_S = 1.0
+EVERY_S, ASK_S = 1.0, 5.0
 Ask = Callable[[], bytes]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status; 1 where no station answers."""
-    url = f"http://localhost:{arguments.port}/api/status"
+    url = f"http://localhost:{arguments.port}/"
 
     def ask() -> bytes:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url + "api/status", timeout=ASK_S) as answer:
             found: bytes = answer.read()
             return found
 
@@ -38,11 +39,25 @@ def run(arguments: argparse.Namespace) -> int:
                 print(line)
     except KeyboardInterrupt:
         print()
-    except (OSError, ValueError, msgspec.DecodeError) as fault:
-        print(f"fpvstation: no station runs on port {arguments.port} ({fault}): "
-              "fpvstation run", file=sys.stderr)  # fmt: skip
+    except (OSError, ValueError) as fault:  # msgspec's DecodeError is a ValueError
+        print(f"fpvstation: {_why_not(url, fault)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _why_not(url: str, fault: Exception) -> str:
+    """Say why there is no status, and what to do next."""
+    reason = fault.reason if isinstance(fault, urllib.error.URLError) else fault
+    if isinstance(fault, urllib.error.HTTPError) or not isinstance(fault, OSError):
+        return (
+            f"something answers at {url}, but it is no station: name the station's "
+            "port with --port (8100 unless it was started with another one)"
+        )
+    words = reason.strerror if isinstance(reason, OSError) else ""
+    return (
+        f"no station answers at {url} ({words or 'no answer'}): start one with "
+        "`fpvstation run`, or name the port of the one that runs with --port"
+    )
 
 
 def _decoded(body: bytes) -> Standing:

@@ -1,6 +1,9 @@
 """`fpvstation`: what each verb says and does, without a car."""
 
 import errno
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -189,7 +192,44 @@ def test_nobody_runs_is_said_with_the_next_step(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["status", "--port", "1"]) == 1
-    assert "no station runs on port 1" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "fpvstation: no station answers at http://localhost:1/ (Connection refused): "
+        "start one with `fpvstation run`, or name the port of the one that runs with "
+        "--port\n"
+    )
+
+
+@pytest.mark.parametrize("answer", [b"{}", b"not JSON", None])
+def test_status_of_another_program_names_the_address(
+    capsys: pytest.CaptureFixture[str], answer: bytes | None
+) -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if answer else 404)
+            self.end_headers()
+            self.wfile.write(answer or b"")
+
+        def log_message(self, *_: object) -> None:
+            """Keep the terminal quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        assert main(["status", "--port", str(port)]) == 1
+        server.shutdown()
+    said = capsys.readouterr().err
+    assert f"http://localhost:{port}/" in said and "no station" in said
+    assert "--port" in said and "Error" not in said
+
+
+def test_status_of_a_port_that_never_answers_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fpvstation.status.ASK_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        assert main(["status", "--port", str(port)]) == 1
+    assert "(no answer): start one" in capsys.readouterr().err
 
 
 def test_an_address_that_gives_the_key_away_is_refused(
