@@ -3,7 +3,10 @@
 /                   recordings.html of the car, the same modules
 /api/recordings...  as on the car: server/recordings_api.py
 /api/status         each car and office, what waits, how full the store is
-/metrics /healthz   for Prometheus, and for who watches over it
+/metrics /healthz   for Prometheus and monitors, without a password; to a machine that
+                    has not entered it /healthz tells only how many faults there are
+
+Other machines are sent from http to https.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ import msgspec
 from aiohttp import web
 
 from fpvcar import paths
-from fpvcar.server.answers import JSON
+from fpvcar.server.answers import JSON, PRIVATE
 from fpvcar.server.exposition import CONTENT_TYPE, exposition
 from fpvcar.server.pages import (
     HEADERS,
@@ -25,10 +28,12 @@ from fpvcar.server.pages import (
 )
 from fpvcar.server.recordings_api import Recordings, Shown
 from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.units import counted
 from fpvstation.catalogue import Catalogue
 from fpvstation.chores import Chores
 from fpvstation.keep import Keeper
 from fpvstation.offices import Offices
+from fpvstation.password import https_url
 from fpvstation.standing import Standing
 
 TITLE = "Station"
@@ -80,13 +85,22 @@ class Page:
             self._chores.states,
         )  # fmt: skip
 
-    async def _health(self, _: web.Request) -> web.Response:
+    async def _health(self, request: web.Request) -> web.Response:
         try:
             faults = list((await self.standing()).faults(time.time()))
         except OSError as fault:
             faults = [str(fault)]
         text = "".join(f"{one}\n" for one in faults) or "ok\n"
+        if faults and not self._may_see(request):
+            text = f"{counted(len(faults), 'fault')}: fpvstation status\n"
         return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
+
+    def _may_see(self, request: web.Request) -> bool:
+        try:
+            self._rights.let_in(request)
+        except web.HTTPException:
+            return False
+        return True
 
     async def _metrics(self, _: web.Request) -> web.Response:
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
@@ -102,5 +116,7 @@ async def _own_pages(request: web.Request, handler: Handler) -> web.StreamRespon
 
 
 async def _page(request: web.Request) -> web.StreamResponse:
+    if url := https_url(request):
+        raise web.HTTPTemporaryRedirect(url, headers=PRIVATE)
     name = request.match_info["path"] or "recordings.html"
     return page_response(paths.WEB.resolve(), name)

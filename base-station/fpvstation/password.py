@@ -4,7 +4,7 @@
     unlock on the page -> Password, in the place of the car's codes: server/access.py
 
 Cookies, wrong tries and their limits are those of the car. A new password ends all
-cookies of the old one.
+cookies of the old one. Password and cookies of other machines are good over https only.
 """
 
 import hashlib
@@ -14,9 +14,11 @@ from collections import deque
 from pathlib import Path
 
 import msgspec
+from aiohttp import web
 
 from fpvcar import files
-from fpvcar.server.access import CodeCheck, Codes, Rights
+from fpvcar.server.access import CodeCheck, Codes, Rights, is_loopback
+from fpvcar.server.recordings_rights import DeviceRights
 
 FILE = "password.json"
 LEAST, MOST = 8, 64
@@ -99,3 +101,36 @@ class PasswordCheck(CodeCheck):
             self._saved.of(code), self._saved.hash
         )
         return Rights(drive=True, grown_up=True) if right else None
+
+
+class PasswordRights(DeviceRights):
+    """Lets other machines in over https only, where the password cannot be read."""
+
+    def let_in(self, request: web.Request) -> None:
+        """Raises HTTPForbidden for plain http from another machine, too."""
+        _refuse_plain(request)
+        super().let_in(request)
+
+    async def _unlock(self, request: web.Request) -> web.Response:
+        _refuse_plain(request)
+        return await super()._unlock(request)
+
+
+def https_url(request: web.Request) -> str | None:
+    """Return the https address of what another machine asks for over plain http.
+
+    None for https, and for this machine. https is on the next port: site.Address.
+    """
+    if request.secure or is_loopback(request.remote or ""):
+        return None
+    plain = request.url
+    return str(plain.with_scheme("https").with_port((plain.port or 80) + 1))
+
+
+def _refuse_plain(request: web.Request) -> None:
+    url = https_url(request)
+    if url is not None:
+        raise web.HTTPForbidden(
+            text="Refused over plain http: the password and the recordings could be "
+            f"read on the way; open {url}\n"
+        )

@@ -19,8 +19,8 @@ from fpvcar.server.access import is_loopback, lan_address
 from fpvcar.server.devices import FILE as DEVICES
 from fpvcar.server.devices import Devices
 from fpvcar.server.limits import Places
-from fpvcar.server.recordings_rights import DeviceRights, RecordingRights
-from fpvcar.server.site import Site, address
+from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.site import Address, Site, address
 from fpvstation import client, password
 from fpvstation.cars import Cars
 from fpvstation.catalogue import FILE, Catalogue, Tell
@@ -32,7 +32,7 @@ from fpvstation.keep import Keeper
 from fpvstation.office import Rdcp
 from fpvstation.offices import Offices
 from fpvstation.page import Page
-from fpvstation.password import PasswordCheck
+from fpvstation.password import PasswordCheck, PasswordRights
 from fpvstation.pull import CarFault
 from fpvstation.settings import Settings
 from fpvstation.store import Store
@@ -89,11 +89,10 @@ async def run(options: Options) -> None:
         await asyncio.to_thread(catalogue.open)
         chores = Chores(chores_of(store, root, options.most, catalogue))
         page = Page(catalogue, keeper, offices, chores, rights)
-        site = Site(
-            page.application, Places(CONNECTIONS, CONNECTIONS),
-            address(options.host, options.port, state, socket.gethostname()),
-            partial(_greet, options, root),
-        )  # fmt: skip
+        served = address(options.host, options.port, state, socket.gethostname())
+        connections = Places(CONNECTIONS, CONNECTIONS)
+        greet = partial(_greet, served, root)
+        site = Site(page.application, connections, served, greet)
         endless = {
             "fetching": keeper.run(), "page": site.run(), "chores": chores.run()
         }  # fmt: skip
@@ -145,13 +144,21 @@ def _rights(host: str, state: Path) -> RecordingRights:
     known = Devices(
         credentials.load_key(state), password.codes_of(saved), state / DEVICES
     )
-    return DeviceRights(PasswordCheck(saved), known)
+    return PasswordRights(PasswordCheck(saved), known)
 
 
-def _greet(options: Options, root: Path) -> None:
-    host = "localhost" if is_loopback(options.host) else lan_address()
-    print(f"  The station's page: http://{host}:{options.port}/   "
-          f"(it stores in {root})", flush=True)  # fmt: skip
+def greeting(served: Address, root: Path) -> str:
+    """The line that tells where the page is; other machines need https."""
+    where = f"http://localhost:{served.port}/"
+    if served.tls:
+        where = f"https://{lan_address()}:{served.https_port}/"
+    elif not is_loopback(served.host):
+        where += " (here only: https is off, and other machines need it)"
+    return f"  The station's page: {where}   (it stores in {root})"
+
+
+def _greet(served: Address, root: Path) -> None:
+    print(greeting(served, root), flush=True)
 
 
 async def _feed_watchdog() -> None:

@@ -221,8 +221,11 @@ def test_another_machine_says_the_password_sees_and_removes(
     (tmp_path / "fpvstation").mkdir(mode=0o700)
     password.save(tmp_path / "fpvstation", PASSWORD)
     with running(tmp_path, "--host=0.0.0.0") as port:
-        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page = browser.new_page(
+            viewport={"width": 390, "height": 844}, ignore_https_errors=True
+        )
         page.goto(f"http://{host}:{port}/")
+        assert page.url == f"https://{host}:{port + 1}/", "it was sent to https"
         page.get_by_label("Password of the station").first.wait_for()
         shot(page, "password")
         assert violations(page) == []

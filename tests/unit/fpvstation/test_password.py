@@ -1,6 +1,7 @@
 """The station's password: kept as scrypt, asked of others, by the car's rules."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.devices import Devices
-from fpvcar.server.recordings_rights import CODE, DeviceRights
-from fpvstation import password
+from fpvcar.server.access import Rights
+from fpvcar.server.devices import COOKIE, Devices
+from fpvcar.server.recordings_rights import CODE
+from fpvcar.server.site import Address
+from fpvstation import password, service
 from fpvstation.page import Page
-from fpvstation.password import PasswordCheck, PasswordRefused
+from fpvstation.password import PasswordCheck, PasswordRefused, PasswordRights
 from tests.unit.fpvstation.test_page import page
 
 __all__ = ["page"]
@@ -23,25 +26,31 @@ Client = TestClient[Any, Any]
 
 
 @pytest.fixture
-def rights(tmp_path: Path) -> DeviceRights:
+def rights(tmp_path: Path) -> PasswordRights:
     password.save(tmp_path, RIGHT)
     saved = password.load(tmp_path)
     assert saved is not None
     known = Devices(bytes(32), password.codes_of(saved), tmp_path / "devices.json")
-    return DeviceRights(PasswordCheck(saved), known)
+    return PasswordRights(PasswordCheck(saved), known)
 
 
-def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
-    """Asks from another machine."""
+def ask(
+    page: Page,
+    act: Callable[[Client], Awaitable[None]],
+    scheme: str = "https",
+    remote: str = "192.0.2.7",
+) -> None:
+    """Ask from another machine."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
-        answer: web.StreamResponse = await handler(request.clone(remote="192.0.2.7"))
+        seen = request.clone(remote=remote, scheme=scheme)
+        answer: web.StreamResponse = await handler(seen)
         return answer
 
     async def run() -> None:
         app = page.application()
-        app.middlewares.append(elsewhere)
+        app.middlewares.insert(0, elsewhere)
         async with TestClient(TestServer(app)) as client:
             await act(client)
 
@@ -49,7 +58,7 @@ def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
 
 
 def test_another_machine_says_the_password_once(
-    page: Page, rights: DeviceRights
+    page: Page, rights: PasswordRights
 ) -> None:
     page._rights = rights
 
@@ -68,13 +77,16 @@ def test_another_machine_says_the_password_once(
 
 
 def test_whoever_said_it_sees_and_moves_to_the_trash(
-    page: Page, rights: DeviceRights, tmp_path: Path
+    page: Page, rights: PasswordRights, tmp_path: Path
 ) -> None:
     page._rights = rights
 
     async def act(client: Client) -> None:
         answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
         assert answer.status == 204
+        (cookie,) = answer.cookies.values()
+        assert cookie.key.startswith("__Host-") and cookie["secure"]
+        client.session.headers["Cookie"] = f"{cookie.key}={cookie.value}"
         for path in PRIVATE:
             assert (await client.get(path)).status == 200, path
         listing = await (await client.get(PRIVATE[0])).json()
@@ -91,6 +103,75 @@ def test_whoever_said_it_sees_and_moves_to_the_trash(
 
     ask(page, act)
     assert len(list(tmp_path.glob(".trash/*/*/*/*/*.mcap"))) == 1
+
+
+def test_other_machine_over_http_gets_no_password_and_no_recordings(
+    page: Page, rights: PasswordRights
+) -> None:
+    page._rights = rights
+    device = rights._devices.add("Ann", "192.0.2.7", Rights(drive=True), time.time())
+    cookie = {"Cookie": f"{COOKIE}={rights._devices.cookie(device)}"}
+
+    async def act(client: Client) -> None:
+        answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
+        assert answer.status == 403 and not answer.cookies
+        https = f"https://127.0.0.1:{(client.port or 0) + 1}/"
+        assert f"open {https}" in await answer.text()
+        for path in PRIVATE:
+            answer = await client.get(path, headers=cookie)
+            assert answer.status == 403, "a cookie that was sent in the clear"
+        answer = await client.get("/?drive=1", allow_redirects=False)
+        assert answer.status == 307
+        assert answer.headers["Location"] == f"{https}?drive=1"
+
+    ask(page, act, scheme="http")
+
+
+def test_this_machine_may_use_http(page: Page, rights: PasswordRights) -> None:
+    page._rights = rights
+
+    async def act(client: Client) -> None:
+        answer = await client.post("/api/recordings/unlock", headers={CODE: RIGHT})
+        assert answer.status == 204
+        assert (await client.get("/", allow_redirects=False)).status == 200
+        assert (await client.get("/api/status")).status == 200
+
+    ask(page, act, "http", "127.0.0.1")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_without_password_metrics_name_no_recording_and_health_counts_faults(
+    page: Page, rights: PasswordRights, scheme: str
+) -> None:
+    page._rights = rights
+    page._keeper.states["1"].waiting = 2
+    page._keeper.states["1"].stored_s = 1.0
+
+    async def act(client: Client) -> None:
+        text = await (await client.get("/metrics")).text()
+        assert 'fpvcar_station_car_up{car="Plague"} 1' in text
+        assert "mcap" not in text and "Plague-2" not in text
+        answer = await client.get("/healthz")
+        assert answer.status == 503
+        assert await answer.text() == "1 fault: fpvstation status\n"
+
+    ask(page, act, scheme)
+
+
+@pytest.mark.parametrize(
+    ("host", "tls", "where"),
+    [
+        ("127.0.0.1", None, "http://localhost:8100/ "),
+        ("0.0.0.0", True, "https://10.0.0.7:8101/ "),
+        ("0.0.0.0", None, "http://localhost:8100/ (here only: https is off"),
+    ],
+)
+def test_station_prints_https_for_other_machines(
+    host: str, tls: Any, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "lan_address", lambda: "10.0.0.7")
+    line = service.greeting(Address(host, 8100, tls), Path("/srv"))
+    assert where in line and line.endswith("(it stores in /srv)")
 
 
 def test_all_tries_at_a_password_have_one_limit(
