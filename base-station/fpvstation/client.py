@@ -6,7 +6,9 @@ import hashlib
 import re
 import secrets
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -27,6 +29,7 @@ PIECE_S = 300.0
 """A MiB, however little of it comes at a time."""
 ANSWER_MOST = 4 * MB
 FORM = re.compile("[0-9a-f]{16,64}")
+NUMBER = re.compile("[0-9]{1,16}")
 T = TypeVar("T")
 
 
@@ -120,6 +123,8 @@ class HttpCar:
     def __init__(self, car: Car, client: aiohttp.ClientSession) -> None:
         self._car, self._client = car, client
         self._key = bytes.fromhex(car.key)
+        self._newest = 0
+        """The greatest number of a nonce that was sent, or that the car has had."""
 
     async def listing(self, after: str, everything: bool) -> Listing:
         """Raises CarFault."""
@@ -137,13 +142,11 @@ class HttpCar:
         """One request for all of them. Raises CarFault, Gone."""
         begin, end = start_of(first), min(start_of(last + 1), sums.size)
         path = f"/segments/{name}"
-        headers, _ = self._headers("GET", path)
-        headers["Range"] = f"bytes={begin}-{end - 1}"
-        headers["If-Match"] = f'"{sums.sha256}"'
+        headers = {
+            "Range": f"bytes={begin}-{end - 1}", "If-Match": f'"{sums.sha256}"'
+        }  # fmt: skip
         async with _faults(self._car.url):
-            async with self._client.get(
-                wire.BASE + path, headers=headers, allow_redirects=False
-            ) as answer:
+            async with self._asking("GET", path, headers=headers) as (answer, _):
                 await self._check(answer, 206)
                 if answer.content_length != end - begin:
                     raise CarFault(f"{name}: {answer.content_length} bytes promised, "
@@ -165,12 +168,8 @@ class HttpCar:
 
     async def welcome(self) -> bool:
         """Does the car still know this station? Raises CarFault if it is away."""
-        headers, _ = self._headers("GET", "/segments?most=1")
         async with _faults(self._car.url):
-            path = wire.BASE + "/segments?most=1"
-            async with self._client.get(
-                path, headers=headers, allow_redirects=False
-            ) as answer:
+            async with self._asking("GET", "/segments?most=1") as (answer, _):
                 return answer.status != 401
 
     async def end(self) -> None:
@@ -179,25 +178,16 @@ class HttpCar:
             await self._post("/end")
 
     async def _post(self, path: str) -> None:
-        headers, _ = self._headers("POST", path)
         async with _faults(self._car.url):
-            async with self._client.post(
-                wire.BASE + path, headers=headers, allow_redirects=False
-            ) as answer:
+            async with self._asking("POST", path) as (answer, _):
                 await self._check(answer, 204)
 
     async def _signed(self, path: str, kind: type[T], most_s: float) -> T:
         """Asks for what the car has to sign."""
-        headers, nonce = self._headers("GET", path)
         async with _faults(self._car.url), asyncio.timeout(most_s):
             # What is silent meanwhile adds up a file: `most_s` alone counts.
             timeout = aiohttp.ClientTimeout(total=most_s, sock_connect=CONNECT_S)
-            async with self._client.get(
-                wire.BASE + path,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-            ) as answer:
+            async with self._asking("GET", path, within=timeout) as (answer, nonce):
                 await self._check(answer, 200)
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
@@ -205,8 +195,39 @@ class HttpCar:
             raise CarFault(f"{self._car.url}: an answer that this car did not sign")
         return _decoded(body, kind)
 
+    @contextlib.asynccontextmanager
+    async def _asking(
+        self, method: str, path: str, headers: Mapping[str, str] = MappingProxyType({}),
+        within: aiohttp.ClientTimeout | None = None,
+    ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, str]]:  # fmt: skip
+        """Makes one request, and yields its answer and its nonce.
+
+        A car that has had greater numbers says so: then it is asked once more.
+        """
+        for last in (False, True):
+            signed, nonce = self._headers(method, path)
+            async with self._client.request(
+                method, wire.BASE + path, headers={**signed, **headers},
+                allow_redirects=False, timeout=within or self._client.timeout,
+            ) as answer:  # fmt: skip
+                if last or not self._behind(answer, nonce):
+                    yield answer, nonce
+                    return
+
+    def _behind(self, answer: aiohttp.ClientResponse, nonce: str) -> bool:
+        """Was the request refused for a number that is too small? Then go on above."""
+        newest = answer.headers.get(wire.NEWEST, "")
+        if answer.status != 403 or not NUMBER.fullmatch(newest):
+            return False
+        mac = wire.answer_mac(self._key, nonce, newest.encode())
+        if not wire.same(answer.headers.get(wire.MAC, ""), mac):
+            return False
+        self._newest = max(self._newest, int(newest))
+        return True
+
     def _headers(self, method: str, path: str) -> tuple[dict[str, str], str]:
-        nonce = secrets.token_hex(16)
+        self._newest = max(time.time_ns() // 1000, self._newest + 1)
+        nonce = wire.ordered_nonce(self._newest, secrets.token_hex(6)[:11])
         mac = wire.request_mac(self._key, nonce, method, wire.BASE + path)
         said = {wire.STATION: self._car.station, wire.NONCE: nonce, wire.MAC: mac}
         return said, nonce

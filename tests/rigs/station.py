@@ -77,8 +77,15 @@ async def paired(client: Client, name: str = "office") -> wire.Pairing:
 async def signed(
     client: Client, pairing: wire.Pairing, method: str, path: str, **headers: str
 ) -> ClientResponse:
-    """Asks as a station does."""
-    nonce, key = secrets.token_hex(16), bytes.fromhex(pairing.key)
+    """Ask as an older station does, with a random nonce."""
+    said = signature(pairing, method, path)
+    return await client.request(method, wire.BASE + path, headers={**said, **headers})
+
+
+def signature(
+    pairing: wire.Pairing, method: str, path: str, nonce: str = ""
+) -> dict[str, str]:
+    """Headers that sign a request."""
+    nonce, key = nonce or secrets.token_hex(16), bytes.fromhex(pairing.key)
     mac = wire.request_mac(key, nonce, method, wire.BASE + path)
-    said = {wire.STATION: pairing.station, wire.NONCE: nonce, wire.MAC: mac, **headers}
-    return await client.request(method, wire.BASE + path, headers=said)
+    return {wire.STATION: pairing.station, wire.NONCE: nonce, wire.MAC: mac}

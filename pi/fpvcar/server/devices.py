@@ -59,6 +59,8 @@ class Device(msgspec.Struct):
     """Its rights end at `until_s`, also on pages that are open then."""
     invitation: str = ""
     """Of a guest who has not come yet: the MAC of the token that lets one in."""
+    numbers_below: int = 0
+    """Of a base station: its requests up to this number may have been used."""
 
     def rights(self, now_s: float) -> Rights:
         """What whoever has it may do."""

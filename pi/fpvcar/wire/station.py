@@ -12,6 +12,12 @@ All but the first carry X-Station, X-Nonce and X-Mac, an HMAC-SHA256 by the key 
 pair; Listing, Sums and Certificate are signed in return, over the same nonce: neither
 an impostor nor an answer of yesterday passes. A receipt is a request that carries its
 MAC.
+
+A nonce is ordered: it holds a number that grows with each request, by default the time
+of the station in us. A car refuses a number that it has had (403), so that no request
+works twice, and says in X-Newest which it had last, signed by X-Mac over the nonce.
+The station goes on above that: neither of them needs a clock that is right. Older
+stations send nonces of random digits.
 """
 
 import hmac
@@ -22,8 +28,13 @@ from msgspec import Struct
 BASE = "/api/station"
 CODE, NAME = "X-Code", "X-Station-Name"
 STATION, NONCE, MAC = "X-Station", "X-Nonce", "X-Mac"
+NEWEST = "X-Newest"
 SHA256 = re.compile("[0-9a-f]{64}")
 NONCE_FORM = re.compile("[0-9a-f]{32}")
+ORDERED_FORM = re.compile("0{8}(?P<number>[0-9a-f]{13})[0-9a-f]{11}")
+"""One in 4,000,000,000 random nonces looks like this."""
+NUMBER_MOST = 16**13 - 1
+"""The year 2112, in us since 1970."""
 LIST_MOST = 500
 """Segments in one Listing."""
 
@@ -78,6 +89,17 @@ class Certificate(Struct, frozen=True):
 def request_mac(key: bytes, nonce: str, method: str, target: str) -> str:
     """Signs a request; `target` is path and query as they are sent."""
     return _mac(key, "request", nonce, method, target)
+
+
+def ordered_nonce(number: int, digits: str) -> str:
+    """Makes a nonce of a number up to NUMBER_MOST, and of 11 random digits."""
+    return f"{number:021x}{digits}"
+
+
+def number_in(nonce: str) -> int | None:
+    """The number of an ordered nonce; None for one of an older station."""
+    found = ORDERED_FORM.fullmatch(nonce)
+    return int(found["number"], 16) if found else None
 
 
 def answer_mac(key: bytes, nonce: str, body: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -315,3 +316,39 @@ async def test_a_piece_that_drips_ends(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(CarFault, match="no answer in time"):
                 async for _ in HttpCar(car, session).pieces(NAME, sums, 0, 2):
                     raise AssertionError("no piece is whole")
+
+
+@pytest.mark.parametrize("clock_us", [1, 10**15, wire.NUMBER_MOST - 1000])
+def test_station_goes_on_after_its_clock_was_set(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock_us: int
+) -> None:
+    async def run() -> None:
+        stations = stations_of(tmp_path)
+        async with car_at(car_application(folder, stations)) as url:
+            car = await paired(url)
+            async with client.session(url, "") as session:
+                assert await HttpCar(car, session).welcome()
+        await stations.save(0.0)
+        monkeypatch.setattr(time, "time_ns", lambda: clock_us * 1000)
+        stations = stations_of(tmp_path)  # the car has started again
+        async with car_at(car_application(folder, stations)) as url:
+            moved = msgspec.structs.replace(car, url=url)
+            done = await pull(moved, tmp_path / "store")
+            assert (done.stored, done.bad) == ([NAME, SECOND], {})
+
+    asyncio.run(run())
+
+
+async def test_refusal_that_the_car_did_not_sign_moves_no_number() -> None:
+    async def refuse(_: web.Request) -> web.StreamResponse:
+        raise web.HTTPForbidden(headers={wire.NEWEST: "9" * 16, wire.MAC: "0" * 64})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", refuse)
+    async with car_at(app) as url:
+        car = Car("Plague", "1" * 16, url, "", "2" * 32, "00" * 32, "Plague")
+        async with client.session(url, "") as session:
+            asking = HttpCar(car, session)
+            with pytest.raises(CarFault, match="403"):
+                await asking.sums(NAME)
+            assert asking._newest < 9 * 10**15

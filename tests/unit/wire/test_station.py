@@ -24,3 +24,14 @@ def test_any_byte_may_be_in_a_request_and_is_no_fault() -> None:
         assert not station.same(other, mac)
     signed = station.request_mac(KEY, NONCE, "GET", f"/{STRANGE}")
     assert signed != station.request_mac(KEY, NONCE, "GET", "/")
+
+
+def test_ordered_nonce_holds_its_number() -> None:
+    nonce = station.ordered_nonce(1_795_000_000_000_000, "0123456789a")
+    assert nonce == f"{1_795_000_000_000_000:021x}0123456789a" and len(nonce) == 32
+    assert station.NONCE_FORM.fullmatch(nonce), "an older car takes it, too"
+    assert station.number_in(nonce) == 1_795_000_000_000_000
+    most = station.ordered_nonce(station.NUMBER_MOST, "f" * 11)
+    assert station.number_in(most) == station.NUMBER_MOST
+    assert station.number_in("0" * 7 + "1" + "f" * 24) is None
+    assert station.number_in("0" * 31) is None
