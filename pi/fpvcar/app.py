@@ -55,6 +55,7 @@ from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
 from fpvcar.wheels.helper import SOCKET, ask_helper
+from fpvcar.wheels.rescue import Rescue
 from fpvcar.wire.network import SOCKET as NETWORK
 
 SWITCH_S = 0.001
@@ -108,8 +109,11 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     codes, key = credentials.load_codes(state), credentials.load_key(state)
     panel = Panel(profile, feed.panel, code=codes.drive)
 
-    helper = functools.partial(ask_helper, options.runtime / SOCKET)
-    wheels = WheelsClient(options.runtime / "wheels.sock", helper)
+    rescue = Rescue(
+        backends.proof_of_rest(profile),
+        ask=functools.partial(ask_helper, options.runtime / SOCKET),
+    )
+    wheels = WheelsClient(options.runtime / "wheels.sock", rescue)
     servo = OwnServo(own, profile, wheels.send)
     control = Control(
         profile, servo.send,

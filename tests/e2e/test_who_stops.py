@@ -17,6 +17,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from fpvcar import watchdog
+from fpvcar.devices import backends
+from fpvcar.wheels.client import MUTE_NS
 from tests.e2e import browser_causes, causes
 from tests.e2e.causes import Ground, Scene
 from tests.e2e.driver import Driver, free, sit_down, stand_up
@@ -230,6 +232,20 @@ def test_a_loop_that_blocks_for_good_is_started_again(bench: RunningBench) -> No
         assert "_block_for_good" in bench.log()[said:], "the stacks are not in the log"
     wait_for(lambda: reason(bench) == "handover", "run did not come back", 15.0)
     assert bench.pid("run") != pid
+
+
+def test_wheels_that_are_killed_leave_the_pin_daemon_alone(
+    bench: RunningBench, driver: Driver
+) -> None:
+    """The daemon's restart would cost sensors, buttons and 4 s."""
+    pid, said = bench.pid("pigpiod"), len(bench.log())
+    with bench.watch() as watch:
+        forward(driver, watch)
+        bench.kill("wheels", signal.SIGKILL)
+        wait_for(lambda: not watch.now.driving, "drives on")
+        wait_for(lambda: "gate: wheels: ok" in bench.log()[said:], "no wheels", 10.0)
+        time.sleep(MUTE_NS / 1e9 + backends.PROOF_S)
+    assert bench.pid("pigpiod") == pid, bench.log()[said:]
 
 
 def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:

@@ -5,7 +5,7 @@ asks for. Everything above speaks to the protocols beside this file.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -50,6 +50,9 @@ ANSWER_S = 0.5
 """How long an answer may take where nothing moves: a thread waits, not the car."""
 MOTORS_ANSWER_S = 0.1
 """The same for motors."""
+PROOF_S = 0.15
+"""How long pigpiod may take to say that the motors are off: their process has been mute
+for 0.25 s then, and a helper needs up to 0.5 s of a 1 GHz core, of 1 s in all."""
 
 
 def load(profile: Profile) -> None:
@@ -261,6 +264,22 @@ def freeing(profile: Profile) -> Callable[[], str]:
 
     daemons = not profile.motors.on_hat and pins_backend(profile) == "pigpio"
     return free if daemons and profile.pins.host in LOOPBACK else lambda: ""
+
+
+def proof_of_rest(profile: Profile) -> Callable[[], Awaitable[bool]]:
+    """A look that returns True if the motors' dead man has switched them off.
+
+    Only pigpiod's can be asked from another process; for others it returns False.
+    """
+
+    async def unknown() -> bool:
+        return False
+
+    if profile.motors.on_hat or pins_backend(profile) == "linux":
+        return unknown
+    from fpvcar.devices.pigpio.tripped import motors_off
+
+    return partial(motors_off, profile.pins.host, profile.pins.port, PROOF_S)
 
 
 def switch_off(gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:

@@ -3,9 +3,9 @@
 absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> hung
 (any) <-- closed; tried again every 100 ms            any answer --> ok
 
-Mute for 0.3 s, with the socket open or after it closed in the middle of a drive: the
-helper is asked to let go of the motor pins. The dead man behind the pins has done so
-by then, unless what it runs in hangs, too.
+Mute for 0.25 s, with the socket open or after it closed in the middle of a drive:
+`rescue` is called. The dead man behind the pins has switched the motors off by then,
+unless its daemon hangs, too (rescue.py).
 """
 
 import asyncio
@@ -28,9 +28,10 @@ LEASE_NS, REST_LEASE_NS = 120_000_000, 140_000_000
 """How long a setpoint is good for: one that moves the car, and zero, which is sent more
 rarely while nobody drives. One that moves is renewed after 45 ms at the latest."""
 HUNG_NS = 150_000_000
-MUTE_NS = 300_000_000
+MUTE_NS = 250_000_000
+"""Longer than the dead man's patience, at most 220 ms."""
 MUTE_AGAIN_NS = 1_000_000_000
-"""When the helper is asked again: it may hang, but a daemon needs time to start."""
+"""When it is called again: a helper may hang, but a daemon needs time to start."""
 RETRY_S = 0.1
 HEAR_MOST = 64
 """Answers taken at once: two or three wait, unless the loop was late."""
@@ -40,8 +41,9 @@ State = Literal["ok", "absent", "hung"]
 class WheelsClient:
     """One connection at a time to the socket at `path`; there is none before `run`."""
 
-    def __init__(self, path: Path, ask_helper: Callable[[], object]) -> None:
-        """`ask_helper`: somebody lets go of the motor pins, whatever else hangs."""
+    def __init__(self, path: Path, rescue: Callable[[], object]) -> None:
+        """`rescue()` sees to it that the motors are off, whatever hangs; it does not
+        wait."""
         self.state: State = "absent"
         self._path = path
         self._on_state: Callable[[str], None] = lambda state: None
@@ -51,7 +53,7 @@ class WheelsClient:
         self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
-        self._ask_helper, self._asked_ns = ask_helper, -MUTE_AGAIN_NS
+        self._rescue, self._asked_ns = rescue, -MUTE_AGAIN_NS
         self._sent_motion = self._moves = False
         self._lost_ns: int | None = None
         """Since when a car that moved has nobody at its wheels."""
@@ -137,7 +139,7 @@ class WheelsClient:
     def _ask(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:
             self._asked_ns = now_ns
-            self._ask_helper()
+            self._rescue()
 
     def _send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         if self._socket is None:

@@ -37,8 +37,10 @@ from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
 RETRY_NS = 250_000_000
 """How often a lost pin daemon is tried; a try may take 100 ms."""
 SILENT_TRIES = 8
-"""At the first silent try, at the next one, and then at each of so many the helper is
-asked: the pins may drive, and a helper may hang; but a daemon needs time to start."""
+"""The helper is asked when a call is silent while the motors are held, at the second
+silent try to connect, and at each of so many: a helper may hang, and a daemon needs
+time to start. One silent try alone may be a machine under load; and if a `wheels`
+before this one left the motors on, `run` has asked already (rescue.py)."""
 FED_NS = 150_000_000
 """Unfed for longer than this the dead man may have tripped."""
 CHECKED_NS = 1_000_000_000
@@ -211,7 +213,7 @@ class Wheels:
             if isinstance(fault, PinsSilent):
                 self._free()
                 self._silent_tries += 1
-                if self._silent_tries <= 2 or self._silent_tries % SILENT_TRIES == 0:
+                if self._silent_tries == 2 or self._silent_tries % SILENT_TRIES == 0:
                     self._alarm()
             if str(fault) != self.why:
                 self.why = str(fault)

@@ -85,8 +85,8 @@ def test_pins_that_could_not_be_freed_are_named(
     assert caplog.messages[-1].endswith(": /dev/gpiomem: not allowed")
 
 
-def test_daemon_that_hangs_at_start_is_reported_at_once() -> None:
-    """A `wheels` that has just started cannot know what the pins do."""
+def test_daemon_that_hangs_at_start_is_reported_at_its_second_silence() -> None:
+    """One silent try alone may be a machine under load."""
     car = Car()
     car.refuse = PinsSilent("no answer")
     car.pins.cut()
@@ -94,7 +94,9 @@ def test_daemon_that_hangs_at_start_is_reported_at_once() -> None:
     assert car.alarms == 0, "gone is not silent: its unit has let go of the pins"
     before = car.freed
     car.wait(RETRY_NS / MS)
-    assert car.alarms == 1 and car.freed == before + 1
+    assert car.alarms == 0 and car.freed == before + 1
+    car.wait(RETRY_NS / MS)
+    assert car.alarms == 1 and car.freed == before + 2
 
 
 def test_fault_while_switching_off_is_a_fault_too() -> None:
@@ -189,7 +191,7 @@ def test_the_helper_is_asked_again_and_again() -> None:
     for count in range(1, 4 * SILENT_TRIES + 1):
         refused.try_once()
         assert refused.tries == count
-        assert refused.alarms == min(count, 2) + count // SILENT_TRIES
+        assert refused.alarms == int(count >= 2) + count // SILENT_TRIES
 
 
 def test_silent_tries_are_counted_anew_after_each_loss() -> None:
@@ -226,7 +228,7 @@ def test_the_helper_is_asked_before_a_word_is_said() -> None:
         for number in range(SILENT_TRIES):
             refused.words = f"no answer to number {number}"
             refused.try_once()
-    assert asked == [1] + [2] * (SILENT_TRIES - 2) + [3]
+    assert asked == [0] + [1] * (SILENT_TRIES - 2) + [2]
 
 
 def test_the_dead_man_is_told_whenever_the_motors_stand() -> None:
