@@ -54,7 +54,7 @@ class Page:
         self._catalogue, self._keeper, self._offices = catalogue, keeper, offices
         self._chores = chores
         self._rights = rights or RecordingRights()
-        self._rights.locked = LOCKED
+        self._rights.locked, self._rights.opened_by = LOCKED, "password"
 
     def application(self) -> web.Application:
         """Made once."""

@@ -157,7 +157,8 @@ DOWN_GOOD: list[down.Downward] = [
                     0.0, True),
     )),
     down.People((), "No space left on device"),
-    down.Error("wrong code", "", "", "look at the screen that started the car"),
+    down.Error("wrong code", "", "", "look at the screen that started the car",
+               "wrong_code"),
     down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
 ]  # fmt: skip
 DOWN_REFUSED = [

@@ -61,7 +61,7 @@ export interface State {
 }
 export interface Pong { kind: 'pong'; seq: number; t: number; clock_us: number; nonce: number }
 export interface CarError {
-  kind: 'error'; what: string; value?: string; limit?: string; next?: string;
+  kind: 'error'; code: string; what: string; value?: string; limit?: string; next?: string;
 }
 /** `left_s`: how long a guest may drive; 0 for others. */
 export interface Pass { kind: 'pass'; ticket: string; left_s?: number }

@@ -125,7 +125,7 @@ export const DOWN = {
   },
   pong: {seq: count, t: any, clock_us: count, nonce: count},
   pass: {ticket: words, left_s: maybe(any)},
-  error: {what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
+  error: {code: words, what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
 };
 
 /**

@@ -2,8 +2,14 @@
 
 /** @import {Export, ExportWanted, Listing, Storage, Table} from './types.js' */
 
-/** The car wants the drive code first. */
-export class Locked extends Error {}
+/** The car wants the drive code first, a base station its password. */
+export class Locked extends Error {
+  /** @param {string} said @param {string | null} openedBy "code" or "password" */
+  constructor(said, openedBy) {
+    super(said);
+    this.openedBy = openedBy;
+  }
+}
 
 /** The file is gone or damaged: asking again is no use. */
 export class Refused extends Error {}
@@ -23,7 +29,7 @@ async function ask(url, options) {
   if (answer.ok) return answer;
   const sentence = (await answer.text()).trim().replace(/\.$/, '');  // it becomes part of one
   const said = sentence || `${answer.status} ${answer.statusText}`;
-  if (answer.status === 401) throw new Locked(said);
+  if (answer.status === 401) throw new Locked(said, answer.headers.get('X-Opened-By'));
   const refused = answer.status >= 400 && answer.status < 500;
   throw refused && !RETRYABLE.includes(answer.status) ? new Refused(said) : new Error(said);
 }

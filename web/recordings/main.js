@@ -88,16 +88,16 @@ async function station() {
 
 /**
  * Shows nothing until a code is said; the drive in the address opens again then.
- * @param {string} why of a base station: it has a password in place of a code
+ * @param {Locked} locked
  */
-function lock(why) {
+function lock({message, openedBy}) {
   list.clear();
   viewer.close();
   route();
   for (const id of ['filter', 'older', 'newer']) show(byId(id), false);
   show(byId('unlock'), true);
-  if (!why.includes('password')) return;
-  setText(byId('unlock-hint'), why);
+  if (openedBy !== 'password') return;
+  setText(byId('unlock-hint'), message);
   setText(byId('unlock-label'), W.recordings.password);
   Object.assign(input('code'), {type: 'password', inputMode: 'text', autocomplete: 'current-password'});
 }
@@ -124,7 +124,7 @@ async function refresh() {
   } catch (fault) {
     if (mine !== asked) return;
     if (fault instanceof Locked) {
-      lock(fault.message);
+      lock(fault);
       return;
     }
     waitMs = AGAIN_MS;

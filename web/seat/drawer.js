@@ -250,13 +250,13 @@ export class Drawer {
   }
 
   /**
-   * Toasts new faults of the car's computer, each once a minute at most: figures behind
-   * the colon change, and a weak Wi-Fi comes and goes.
+   * Toasts new faults of the car's computer, each once a minute at most: their figures
+   * change, and a weak Wi-Fi comes and goes.
    * @param {string[]} now @param {string[]} before
    */
   toastFaults(now, before) {
     /** @param {string} fault */
-    const kind = (fault) => fault.split(':')[0];
+    const kind = (fault) => fault.replace(/[-\d.,]+/g, '');
     const known = before.map(kind);
     const nowMs = performance.now();
     for (const fault of now) {

@@ -17,8 +17,8 @@ const VIDEO_AGAIN_MS = 500;
 const VIDEO_STUCK_MS = 2000;
 /** A socket with more than this to send is stuck: wishes would arrive too late. */
 const STUCK_BYTES = 2048;
-/** What the car says when the same page was opened a second time. */
-const ELSEWHERE = 'opened again elsewhere';
+/** Close code of a socket whose page was opened a second time. */
+const ELSEWHERE = 4001;
 
 /**
  * @typedef {{
@@ -197,8 +197,9 @@ export class Link {
     };
     socket.onclose = (event) => {
       if (this.drive !== socket) return;
-      if (event.reason && event.reason !== ELSEWHERE) this.on.closed(event.reason);
-      this.act(event.reason === ELSEWHERE ? this.policy.park(ELSEWHERE)
+      const elsewhere = event.code === ELSEWHERE;
+      if (event.reason && !elsewhere) this.on.closed(event.reason);
+      this.act(elsewhere ? this.policy.park('elsewhere')
         : this.policy.failed(performance.now()));
     };
   }

@@ -81,8 +81,7 @@ export class Page {
 
   /** @param {import('../lib/types.js').CarError} error */
   refused(error) {
-    const aboutCode =
-      ['wrong code', 'too many wrong codes', 'you may only watch'].includes(error.what);
+    const aboutCode = ['wrong_code', 'too_many_codes', 'watch_only'].includes(error.code);
     const unlock = this.drawer?.unlock;
     if (aboutCode && unlock) unlock.refused(error);
     else toast(STRINGS.carError(error), 'warn');

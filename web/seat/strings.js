@@ -101,7 +101,7 @@ export function sentence(it) {
     case 'wheels':
       return {tone: 'alarm', title: W.wheels, text: fill(W.wheelsText, {why: because(it.words)})};
     case 'camera': {
-      const says = it.words && `${fill(W.cameraSays, {words: it.words.replace('lost: ', '')})} `;
+      const says = it.words && `${fill(W.cameraSays, {words: it.words})} `;
       return {tone: 'warn', title: W.camera, text: says + W.cameraText};
     }
     case 'taken':

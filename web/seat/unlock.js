@@ -74,14 +74,14 @@ export class Unlock {
 
   /** Shows an error about codes. @param {CarError} error */
   refused(error) {
-    if (error.what === 'you may only watch') {
+    if (error.code === 'watch_only') {
       // Who asks for the code sees the dialog already.
       if (error.value !== 'take') toast(STRINGS.carError(error), 'warn');
       return;
     }
     this.tried = '';
     const wrong = this.invited ? W.invitationOver : W.wrongCode;
-    const words = error.what === 'wrong code' ? wrong : '';
+    const words = error.code === 'wrong_code' ? wrong : '';
     if (this.invited && !this.panels.isOpen('unlock')) this.open();
     setText(byId('unlock-fault'), words || STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();

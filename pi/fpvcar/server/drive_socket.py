@@ -29,7 +29,11 @@ DENY_AGAIN_S = 1.0
 FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
 """More than a slip: each message too many then takes time, and TCP slows its sender."""
 TOO_MANY = down.Error(
-    "too many messages", "", f"{MESSAGES_PER_S:.0f} a second", "send fewer; dropped"
+    "too many messages",
+    "",
+    f"{MESSAGES_PER_S:.0f} a second",
+    "send fewer; dropped",
+    "too_many_messages",
 )
 log = logging.getLogger("fpvcar.socket")
 
@@ -67,7 +71,9 @@ class Session(TextSession[up.Upward]):
     def may_drive(self, what: str, now_s: float) -> bool:
         """May it do `what` of a driver's? Else its page is told how it may."""
         if not self.rights.drive:
-            error = down.Error("you may only watch", what, "", "enter the drive code")
+            error = down.Error(
+                "you may only watch", what, "", "enter the drive code", "watch_only"
+            )
             self.deny(error, now_s)
         return self.rights.drive
 
@@ -75,7 +81,8 @@ class Session(TextSession[up.Upward]):
         """Is it a grown-up's? Else its page is told that only a grown-up `acts`."""
         if not self.rights.grown_up:
             words = f"only a grown-up {acts}"
-            self.deny(down.Error(words, what, "", "enter the grown-up code"), now_s)
+            next_step = "enter the grown-up code"
+            self.deny(down.Error(words, what, "", next_step, "grown_up_only"), now_s)
         return self.rights.grown_up
 
     def deny(self, error: down.Error, now_s: float) -> None:

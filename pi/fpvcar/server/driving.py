@@ -100,12 +100,12 @@ class Driving:
         limit_s = self._profile.gate.late_s
         if not seen:
             limit = f"the nonce of a state or pong of the last {limit_s:g} s"
-            return Error("`seen` is missing", "", limit, "return the newest nonce")
+            what, next_step = "`seen` is missing", "return the newest nonce"
+            return Error(what, "", limit, next_step, "no_seen")
         age_s = now_s - seen_us / 1e6
         value = f"{age_s:.1f} s" if seen_us else f"over {limit_s:g} s"
-        return Error(
-            "the link is late", value, f"{limit_s:g} s", "wait, or come nearer"
-        )
+        next_step = "wait, or come nearer"
+        return Error("the link is late", value, f"{limit_s:g} s", next_step, "late")
 
     def _refuse_wish(self, session: Session, drive: up.Drive, now_s: float) -> None:
         if self._others.allow(now_s):
@@ -113,8 +113,9 @@ class Driving:
             self._recorder.wish(drive, session.name, "not at the wheel", seen_us)
         driver = self.seat.holder.name if self.seat.holder else "nobody"
         session.deny(
-            Error("not at the wheel", f"{driver} drives", "", "take the wheel"), now_s
-        )
+            Error("not at the wheel", f"{driver} drives", "", "take the wheel",
+                  "not_driver"), now_s,
+        )  # fmt: skip
 
     def take(self, session: Session, _: up.Take, now_s: float) -> None:
         """Asks for the wheel; its holder keeps it while he drives. To who may only
@@ -131,6 +132,7 @@ class Driving:
                     f"{holder.name} has the wheel", "take",
                     f"free after 10 s without driving ({wait_s:.0f} s to go)",
                     f"ask {holder.name} to give it, or wait",
+                    "wheel_taken",
                 ),
                 now_s,
             )  # fmt: skip
@@ -163,12 +165,13 @@ class Driving:
         """Go on: the driver's, or a grown-up's."""
         if not (session.rights.grown_up or self.seat.holds(session.client)):
             session.deny(
-                Error("only the driver goes on", "resume", "", "take the wheel"), now_s
-            )
+                Error("only the driver goes on", "resume", "", "take the wheel",
+                      "not_driver"), now_s,
+            )  # fmt: skip
         elif not self._control.resume(session.rights.grown_up):
             session.deny(
                 Error("a grown-up stopped the car", "resume", "a grown-up's Go on",
-                      "ask a grown-up"), now_s,
+                      "ask a grown-up", "grown_up_stop"), now_s,
             )  # fmt: skip
 
     def report(self, session: Session, report: up.Report, now_s: float) -> None:

@@ -27,7 +27,7 @@ from fpvcar.server.devices import Devices
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.driving import Driving
 from fpvcar.server.recorder import NoRecorder, Recorder
-from fpvcar.server.session import Closing
+from fpvcar.server.session import ELSEWHERE, Closing
 from fpvcar.server.settings import Lights, Picture, Settings
 from fpvcar.server.state import CarState, Senses, Stateful, welcome
 from fpvcar.server.unlocking import Unlocking
@@ -149,7 +149,9 @@ class Hub:
         if isinstance(message, up.Hello):
             self._hello(session, message, now_s)
         elif not session.client:
-            session.refuse(Error("hello first", "", "hello", "send hello"))
+            session.refuse(
+                Error("hello first", "", "hello", "send hello", "hello_first")
+            )
         else:
             self.unlocking.used(session, message, now_s)
             self._handlers[type(message)](session, message, now_s)
@@ -158,7 +160,9 @@ class Hub:
 
     def _hello(self, session: Session, hello: up.Hello, now_s: float) -> None:
         if session.client:
-            session.deny(Error("hello twice", "", "once a socket"), now_s)
+            session.deny(
+                Error("hello twice", "", "once a socket", "", "hello_twice"), now_s
+            )
             return
         old = self._session_of(hello.client)
         session.client, session.name = hello.client, hello.name or "somebody"
@@ -166,7 +170,7 @@ class Hub:
         self.sessions.append(session)
         if old is not None:
             self.sessions.remove(old)
-            old.close("opened again elsewhere")
+            old.close("opened again elsewhere", ELSEWHERE)
         self.unlocking.join(session, old, now_s)
         if hello.code:
             self.unlocking.try_code(session, hello.code, now_s)

@@ -26,6 +26,8 @@ class RecordingRights:
 
     locked = "Recordings are for those who may drive: enter the drive code."
     """What who may not see is answered."""
+    opened_by = "code"
+    """What opens it: a "code" or a "password"; 401 says it in X-Opened-By."""
     takes_codes = False
     """Can somebody become a grown-up here?"""
 
@@ -36,13 +38,15 @@ class RecordingRights:
         """Raises HTTPForbidden, HTTPUnauthorized for who may not see."""
         refuse_other_sites(request)
         if self.device(request) is None and not is_loopback(request.remote or ""):
-            raise _unauthorized(self.locked)
+            raise self._unauthorized(self.locked)
 
     def let_change(self, request: web.Request) -> None:
         """Raises as let_in, also for who is no page of ours and said no code."""
         self.let_in(request)
         if self.device(request) is None and "Origin" not in request.headers:
-            raise _unauthorized("Who may drive may change this: enter the drive code.")
+            raise self._unauthorized(
+                "Who may drive may change this: enter the drive code."
+            )
 
     def let_delete(self, request: web.Request) -> None:
         """Raises as let_change, and for who is no grown-up."""
@@ -54,7 +58,11 @@ class RecordingRights:
         """Raises as let_change, and with `locked` for who is no grown-up."""
         self.let_change(request)
         if not self.grown_up(request):
-            raise _unauthorized(locked)
+            raise self._unauthorized(locked)
+
+    def _unauthorized(self, words: str) -> web.HTTPUnauthorized:
+        headers = {**PRIVATE, "X-Opened-By": self.opened_by}
+        return web.HTTPUnauthorized(text=f"{words}\n", headers=headers)
 
     def grown_up(self, request: web.Request) -> bool:
         """Has who asks grown-ups' rights?"""
@@ -125,7 +133,3 @@ class DeviceRights(RecordingRights):
         if rights.grown_up:
             self._devices.used(device, utc_s)
         return await self._devices.remembering(device, utc_s, request.secure)
-
-
-def _unauthorized(words: str) -> web.HTTPUnauthorized:
-    return web.HTTPUnauthorized(text=f"{words}\n", headers=PRIVATE)

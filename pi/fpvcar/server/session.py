@@ -27,6 +27,8 @@ CLOSE_S = 1.0
 """How long a peer has to read what waits and why it is closed."""
 REFUSED = 4000
 """WebSocket close code of a session that the car ends."""
+ELSEWHERE = 4001
+"""WebSocket close code of a session that its page has begun anew on another socket."""
 Message = TypeVar("Message")
 
 
@@ -41,6 +43,7 @@ class TextSession(Generic[Message]):
         self.address = address
         self.unknown = 0
         self.closing = ""
+        self._close_code = REFUSED
         self._strikes = 0
         self._newest: Down | str | None = None
         self._outbox: deque[Down] = deque(maxlen=OUTBOX_MAX)
@@ -108,8 +111,9 @@ class TextSession(Generic[Message]):
     def sent(self, message: Down | str) -> None:
         """Called for each message that is handed to the kernel."""
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, code: int = REFUSED) -> None:
         """Ends the session from outside; the reason goes out behind all that waits."""
+        self._close_code = self._close_code if self.closing else code
         self.closing = self.closing or reason
         self._wake.set()
 
@@ -144,7 +148,8 @@ class TextSession(Generic[Message]):
             if newest is not None:
                 await self._send(ws, newest)
             if self.closing and not self._outbox:
-                await ws.close(code=REFUSED, message=self.closing.encode()[:120])
+                reason = self.closing.encode()[:120]
+                await ws.close(code=self._close_code, message=reason)
 
     async def _send(self, ws: web.WebSocketResponse, message: Down | str) -> None:
         self.sent(message)

@@ -67,7 +67,7 @@ class Settings:
 
     def horn(self, session: Session, _: up.Horn, now_s: float) -> None:
         """Answers that no car has a horn yet."""
-        session.deny(Error("this car has no horn", "horn"), now_s)
+        session.deny(Error("this car has no horn", "horn", code="no_horn"), now_s)
 
     def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
         """A grown-up sets the speed limit, up to the profile's."""
@@ -77,7 +77,7 @@ class Settings:
         if limit.throttle > most:
             session.deny(
                 Error("speed limit refused", f"{limit.throttle:g}", f"<= {most:g}",
-                      "gate.limit of the profile is higher up"), now_s,
+                      "gate.limit of the profile is higher up", "limit"), now_s,
             )  # fmt: skip
             return
         self._control.limit = limit.throttle
@@ -95,13 +95,14 @@ class Settings:
             return
         if not self._pushes.allow(now_s):
             most = f"{PUSHES_PER_S:g} a second"
-            session.deny(Error("too many pushes", "picture", most, "wait"), now_s)
+            error = Error("too many pushes", "picture", most, "wait", "too_often")
+            session.deny(error, now_s)
             return
         unknown = "to" if self._picture is None else self._picture.change(wanted.to)
         if unknown is not None:
             session.deny(
                 Error("this camera cannot be told", unknown, "",
-                      "GET /api/picture says what it can"), now_s,
+                      "GET /api/picture says what it can", "no_picture"), now_s,
             )  # fmt: skip
         self._changed()
 
@@ -118,7 +119,8 @@ class Settings:
             pass
         elif not self._pushes.allow(now_s):
             most = f"{PUSHES_PER_S:g} a second"
-            session.deny(Error("too many pushes", "record", most, "wait"), now_s)
+            error = Error("too many pushes", "record", most, "wait", "too_often")
+            session.deny(error, now_s)
         elif isinstance(wanted, up.SetRecording):
             self._switch(session, wanted.on, now_s)
         elif isinstance(wanted, up.Keep):

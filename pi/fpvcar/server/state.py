@@ -103,7 +103,7 @@ class CarState:
             battery=self._senses.battery(now_s),
             ranges=self._senses.ranges(now_s),
             wheels=self._control.wheels,
-            camera=self._camera.state,
+            camera=self._camera.state.removeprefix("lost: "),
             guard=self._control.guarding(),
             health=self._senses.health(now_s),
             recording=self._recorder.status(),

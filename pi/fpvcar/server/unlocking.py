@@ -57,14 +57,15 @@ class Unlocking:
         if wait_s > 0.0:
             session.send(
                 Error("too many wrong codes", "", "5 a minute",
-                      f"try again in {wait_s:.0f} s")
+                      f"try again in {wait_s:.0f} s", "too_many_codes")
             )  # fmt: skip
             return
         rights = self._codes.unlock(code, session.address, now_s)
         if rights is None:
             session.send(
-                Error("wrong code", "", "", "look at the screen that started the car")
-            )
+                Error("wrong code", "", "", "look at the screen that started the car",
+                      "wrong_code")
+            )  # fmt: skip
             return
         session.rights, session.used_s = more(session.rights, rights), now_s
         if session.device is None or session.device.guest:
@@ -79,7 +80,7 @@ class Unlocking:
         if session.rights.drive:
             session.send(
                 Error("you may drive already", "", "",
-                      "give the invitation to somebody else")
+                      "give the invitation to somebody else", "may_drive")
             )  # fmt: skip
             return
         self._devices.arrived(guest, session.name, session.address, self._utc_s())
@@ -165,13 +166,16 @@ class Unlocking:
         guest's end."""
         for guest in self._devices.over(self._utc_s()):
             self._devices.end(guest.id)
-            over = Error("your time to drive is over", "", "", "ask for more time")
+            over = Error(
+                "your time to drive is over", "", "", "ask for more time", "time_over"
+            )
             self._end(guest.id, over, now_s)
         for session in self._pages():
             if session.rights.grown_up and self._unused(session, now_s):
                 words = f"{GROWN_UP_S / 60:.0f} min without use"
                 error = "the grown-ups' part is locked again"
-                session.send(Error(error, "", words, "enter the grown-up code"))
+                next_step = "enter the grown-up code"
+                session.send(Error(error, "", words, next_step, "locked"))
                 self._lock(session)
 
     def _unused(self, session: Session, now_s: float) -> bool:
@@ -213,7 +217,8 @@ class Unlocking:
         for known in self._lists:
             known.end(end.id)
         words = "a grown-up has ended what you may do"
-        self._end(end.id, Error(words, "", "", "ask for the code"), now_s)
+        error = Error(words, "", "", "ask for the code", "ended")
+        self._end(end.id, error, now_s)
         self.who(session, up.Who(), now_s)
 
     def _end(self, person: str, why: Error, now_s: float) -> None:

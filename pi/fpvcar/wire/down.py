@@ -1,5 +1,7 @@
 """/ws/drive, car -> browser: JSON text, one message a frame."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from fpvcar.status import Battery, Guarding, Health, Range, Recording
@@ -85,13 +87,25 @@ class Pong(Down, tag="pong", frozen=True):
     nonce: int
 
 
+ErrorCode = Literal[
+    "refused", "hello_first", "hello_twice", "too_many_messages",
+    "watch_only", "grown_up_only", "wrong_code", "too_many_codes", "may_drive",
+    "late", "no_seen", "not_driver", "wheel_taken", "grown_up_stop",
+    "no_horn", "no_picture", "limit", "too_often", "locked", "time_over", "ended",
+]  # fmt: skip
+
+
 class Error(Down, tag="error", frozen=True):
-    """What was refused, its value, the limit, and what to do next."""
+    """Refusal or news: its value, the limit, and what to do next, for people to read.
+
+    Programs compare `code`; the words may change.
+    """
 
     what: str
     value: str = ""
     limit: str = ""
     next: str = ""
+    code: ErrorCode = "refused"
 
 
 class Pass(Down, tag="pass", frozen=True):

@@ -83,7 +83,9 @@ def test_without_a_password_nobody_deletes(page: Page, tmp_path: Path) -> None:
         assert not said["removable"]
         for one in said["drives"]:
             path = f"/api/recordings/drives/{one['id']}/delete"
-            assert (await client.post(path)).status == 401
+            answer = await client.post(path)
+            assert answer.status == 401
+            assert answer.headers["X-Opened-By"] == "password"
 
     ask(page, act)
     assert len(list(tmp_path.glob("*/*/*/*.mcap"))) == 2

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
 
 from fpvcar import config
@@ -13,6 +13,7 @@ from fpvcar.server import drive_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.hub import new_nonce
+from fpvcar.server.session import ELSEWHERE
 from fpvcar.wire import down, up
 from tests.rigs.hub import House
 from tests.vectors import text
@@ -144,3 +145,30 @@ def test_a_late_wish_is_told_how_late_it_is(seen: int, error: str) -> None:
     (told,) = ann.errors()
     assert f"{told.what}: {told.value!r}, limit {told.limit!r}".startswith(error)
     assert told.next and house.duties == (0.0, 0.0)
+
+
+def test_a_replaced_socket_is_closed_with_the_code_for_it() -> None:
+    closes: list[int | None] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        session = Session("10.0.0.1", Rights(), config.Gate())
+        asyncio.get_running_loop().call_later(0.01, end, session)
+        return await drive_socket.serve(
+            request, session, lambda *_: None, time.monotonic
+        )
+
+    def end(session: Session) -> None:
+        session.close("opened again elsewhere", ELSEWHERE)
+        session.close("no hello within 5 s")
+
+    async def connect() -> None:
+        app = web.Application()
+        app.router.add_get("/ws", handler)
+        async with TestClient(TestServer(app)) as client:
+            ws = await client.ws_connect("/ws")
+            async with asyncio.timeout(5.0):
+                await ws.receive()
+            closes.append(ws.close_code)
+
+    asyncio.run(connect())
+    assert closes == [4001]

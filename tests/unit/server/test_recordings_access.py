@@ -44,6 +44,8 @@ def test_strangers_say_the_code_first(folder: Path) -> None:
             assert await status(client, "GET", base + end) == 401
         assert await status(client, "POST", unlock, headers={CODE: "000000"}) == 401
         assert await status(client, "GET", base) == 401
+        answer = await client.get(base)
+        assert answer.headers["X-Opened-By"] == "code"
         answer = await client.post(unlock, headers={CODE: "123456"})
         assert answer.status == 204
         cookie = answer.headers["Set-Cookie"]

@@ -180,7 +180,7 @@ test('what stopped and what to do is whole in every language', async () => {
     ...['silence', 'blind', 'estop', 'estop_grown_up', 'wheels_lost', 'wheels_stopped', 'pins', 'direction', 'new'].flatMap(
       (cause) => ['', 'Ann'].map((name) => ({kind: 'stopped', ...by, stop: {cause, clears: 'neutral', by: name}}))),
     {kind: 'lost', driving: true, stopWaits: false}, {kind: 'lost', driving: false, stopWaits: true},
-    {kind: 'late', ms: 320}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'lost: x'},
+    {kind: 'late', ms: 320}, {kind: 'wheels', words: 'x'}, {kind: 'camera', words: 'x'},
     {kind: 'taken', by: 'Ann'}, {kind: 'watching', driver: 'Ann', free: false}, {kind: 'battery', wishing: true},
     {kind: 'connecting', stopWaits: true}, {kind: 'parked'}, {kind: 'locked'},
     {kind: 'ready', letGo: true}, {kind: 'driving', limited: true},

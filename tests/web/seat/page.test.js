@@ -6,10 +6,12 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {median} from '../../../web/lib/median.js';
+import {Page} from '../../../web/seat/page.js';
 import {arc, isFresh, nearness} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {STRINGS, sentence, stopSays} from '../../../web/seat/strings.js';
+import {Unlock} from '../../../web/seat/unlock.js';
 
 const {good} = JSON.parse(
   readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
@@ -144,15 +146,31 @@ test('every situation has its sentence; every stop says why and what to do', () 
   assert.equal(sentence(situationOf(page({}))), null);
 });
 
+test('errors about codes go to the dialog by their code, whatever their words', () => {
+  /** @type {string[]} */
+  const got = [];
+  const drawer = {unlock: {refused: (/** @type {{code: string}} */ {code}) => got.push(code)}};
+  const refused = (/** @type {string} */ code) => Page.prototype.refused.call(
+    /** @type {any} */ ({drawer}), {kind: 'error', code, what: 'völlig anders gesagt'});
+  for (const code of ['wrong_code', 'too_many_codes', 'watch_only']) refused(code);
+  assert.deepEqual(got, ['wrong_code', 'too_many_codes', 'watch_only']);
+});
+
+test('a watcher who asks for the wheel sees the dialog, and no toast beside it', () => {
+  const unlock = Object.assign(Object.create(Unlock.prototype), {tried: 'abc'});
+  unlock.refused({kind: 'error', code: 'watch_only', what: 'anders gesagt', value: 'take'});
+  assert.equal(unlock.tried, 'abc');
+});
+
 test('why there is no picture, and what to do, in the words of the car', () => {
   /** @param {string} camera */
   const says = (camera) => sentence(situationOf(page({state: {...driving, camera}})));
-  assert.equal(says('lost: no program x; install it; or not')?.text,
+  assert.equal(says('no program x; install it; or not')?.text,
     'The camera: no program x; install it; or not. Do not drive by an old picture.');
   assert.match(says('starting')?.text ?? '', /^The camera: starting\. Do not/);
   const late = sentence(situationOf(page({pictureOld: true})));
   assert.match(late?.text ?? '', /^Do not/);
-  for (const words of [says('lost: x; y'), says('starting'), late]) {
+  for (const words of [says('x; y'), says('starting'), late]) {
     assert.doesNotMatch(words?.text ?? '', /by itself/);
   }
 });
@@ -203,9 +221,9 @@ test('arcs: nearer is more, and ahead is up', () => {
 });
 
 test('errors of the car: what, value, limit, next', () => {
-  assert.equal(STRINGS.carError({kind: 'error', what: 'throttle refused', value: '99',
+  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'throttle refused', value: '99',
     limit: '-1 to 1', next: 'reload'}), 'Throttle refused (99; -1 to 1). Next: reload.');
-  assert.equal(STRINGS.carError({kind: 'error', what: 'no'}), 'No.');
+  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no'}), 'No.');
 });
 
 /** @param {string} name */

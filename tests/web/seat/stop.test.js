@@ -23,6 +23,7 @@ class FakeSocket {
     this.sent = [];
     this.onopen = () => {};
     this.onmessage = (/** @type {{data: unknown}} */ event) => void event;
+    this.onclose = (/** @type {{code: number, reason: string}} */ event) => void event;
     sockets.push(this);
   }
 
@@ -223,8 +224,18 @@ test('a STOP waits through a page that is put away for a moment, not for an hour
   }
 });
 
+test('a page is parked by the close code, whatever the words', () => {
+  drive().onclose({code: 4000, reason: 'opened again elsewhere'});
+  assert.notEqual(link.state.kind, 'parked');
+  pass(200);
+  link.act(link.policy.wake(nowMs));
+  link.open();
+  drive().onclose({code: 4001, reason: 'anders geöffnet'});
+  assert.equal(link.state.kind, 'parked');
+});
+
 test('a STOP in a tab that was parked takes the link back', async () => {
-  link.act(link.policy.park('opened again elsewhere'));
+  link.act(link.policy.park('elsewhere'));
   link.stop();
   await settled();
   pass(100);
