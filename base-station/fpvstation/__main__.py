@@ -37,6 +37,7 @@ Brings home what the cars record, and keeps it:
   fpvstation cars                  the cars of this station, and who else is there
   fpvstation forget Plague         fetch from it no more; what is here stays
   fpvstation verify                read the store again: is it all still right?
+  fpvstation verify --office       let the offices read their copies again
   fpvstation rebuild               make the page's list anew from what is stored
   fpvstation rm SESSION            into the trash, and never fetched again
   fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
@@ -232,6 +233,10 @@ def _store_verbs(each: _Verbs) -> None:
     what = check.add_mutually_exclusive_group()
     what.add_argument("session", nargs="?", default="", help="only this one")
     what.add_argument("--all", action="store_true", help="every session (the default)")
+    check.add_argument("--office", action="store_true",
+                       help="the copies at the offices instead, where they are: "
+                       "nothing is moved")  # fmt: skip
+    _config(check)
     check.add_argument("--rate", type=within(float, 0.1, 1e5), default=50.0,
                        metavar="MB/S",
                        help="reads no faster (default: 50)")  # fmt: skip

@@ -21,6 +21,11 @@ class Arrival:
         self._whole = hashlib.sha256()
         self._in_one_go = self._right = False
 
+    def evicted(self) -> bool:
+        """Return True if a bound took it out of the store."""
+        car, name, sums = self._mine
+        return self._store.evicted(car, name, sums.sha256)
+
     def missing(self) -> list[int]:
         """Which pieces are not here yet, or are not good: to be taken in this order."""
         if self._left is None:

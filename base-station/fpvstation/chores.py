@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from fpvstation.bound import Bound
 from fpvstation.catalogue import Catalogue
 from fpvstation.identity import StoreError
 from fpvstation.store import INCOMING, TRASH, Store
@@ -101,8 +102,10 @@ class Chores:
             await self._sleep(chore.pause_s(time.monotonic() - began_s))
 
 
-def chores_of(store: Store, root: Path, most: int, catalogue: Catalogue) -> list[Chore]:
-    """Return the chores of a station. `most`: bytes of all segments; 0 is no bound."""
+def chores_of(
+    store: Store, root: Path, bound: Bound | None, catalogue: Catalogue
+) -> list[Chore]:
+    """Return the chores of a station."""
 
     def now() -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC)
@@ -112,8 +115,8 @@ def chores_of(store: Store, root: Path, most: int, catalogue: Catalogue) -> list
         Chore("trash", lambda: expire_trash(store, root, now())),
         Chore("unfinished files", lambda: expire_unfinished(store, root, now())),
     ]
-    if most:
-        chores.append(Chore("bound", lambda: keep_to(store, root, most)))
+    if bound:
+        chores.append(Chore("bound", bound.run, bound.pause_s))
     return chores
 
 
@@ -185,28 +188,3 @@ def _expire(path: Path, oldest_s: float) -> Iterator[str]:
         pass
     except OSError as fault:
         yield str(fault)
-
-
-def keep_to(store: Store, root: Path, most: int) -> Iterator[str]:
-    """Deletes the oldest sessions until all others fit, but never the newest one; they
-    are not fetched again. Raises OSError, StoreError."""
-    store.check()
-    sessions = sorted(store.sessions(), key=lambda one: one.split("/")[1:])
-    sizes = {
-        one: sum(_size(root / stored.path) for stored in store.listed(one))
-        for one in sessions
-    }
-    for session in sessions[:-1]:
-        if sum(sizes.values()) <= most:
-            break
-        log.info("%s goes: the store is full", session)
-        store.remove(session)
-        del sizes[session]
-    yield from ()
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

@@ -2,9 +2,11 @@
 
     .copies/CAR/2026-11-21/SESSION.json      one small record, replaced as a whole
 
-A record says what a place had when it was judged: name and checksum of each segment.
-So a session that grows, or is mended, is not whole there until it is judged again. A
-record that is lost or damaged costs another judgement, and no recording.
+A record holds the name and checksum of each segment that a place had when it was judged
+last. A session that grows, or is mended, is not whole there until it is judged again.
+
+The record of this store itself (HERE) holds every segment that was ever published and
+not removed by people. It is the second opinion on SHA256SUMS: audit.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +21,13 @@ COPIES, SUFFIX = ".copies", ".json"
 HERE = ""
 """The place of this store's own copy: judged when each segment is stored, and by
 `fpvstation verify`."""
+EVICTED = "<evicted>"
+"""The place of segments that a bound took out of this store: offices have them, and no
+car and no office brings them back."""
+DAY_S = 86400.0
+DAMAGED = ValueError, msgspec.DecodeError, RecursionError
+REJUDGED_S, RECENT_S = 7 * DAY_S, 30 * DAY_S
+"""Age at which an office's copy is judged again, and up to which it counts."""
 
 
 class Copy(msgspec.Struct):
@@ -45,12 +54,25 @@ class Copies:
         self._disk = disk
 
     def of(self, session: str) -> dict[str, Copy]:
-        """What was judged, by place; nothing if no place was."""
+        """Return the records by place; {} if there are none, or they are damaged."""
         try:
-            text = self._disk.read(_path(session))
-            return msgspec.json.decode(text, type=dict[str, Copy])
-        except (FileNotFoundError, ValueError, msgspec.DecodeError, RecursionError):
+            return self._read(session)
+        except (FileNotFoundError, *DAMAGED):
             return {}
+
+    def readable(self, session: str) -> bool:
+        """Return False if a record is there and damaged."""
+        try:
+            self._read(session)
+        except FileNotFoundError:
+            pass
+        except DAMAGED:
+            return False
+        return True
+
+    def _read(self, session: str) -> dict[str, Copy]:
+        text = self._disk.read(_path(session))
+        return msgspec.json.decode(text, type=dict[str, Copy])
 
     def sessions(self) -> Iterator[str]:
         """All of which there is a record."""
@@ -67,16 +89,68 @@ class Copies:
         return [
             Where(place, one.verified_s, wanted.items() <= one.segments.items())
             for place, one in sorted(self.of(session).items())
+            if place != EVICTED
         ]
 
-    def places(self, stored: Stored, among: Iterable[str]) -> int:
-        """How many of the places `among` had this segment when they were judged."""
+    def places(self, stored: Stored, among: Iterable[str], now_s: float) -> int:
+        """Count the places `among` whose copy of this segment is right and recent."""
         session, _, name = stored.path.rpartition("/")
         there = self.of(session)
         return sum(
-            place in there and there[place].segments.get(name) == stored.sha256
+            place in there and is_recent(there[place].verified_s, now_s)
+            and there[place].segments.get(name) == stored.sha256
             for place in among
-        )
+        )  # fmt: skip
+
+    def add(self, stored: Stored, now_s: float) -> None:
+        """Add a published segment to the record of this store; the disk is
+        `changing`. The time of the oldest judgement stays."""
+        session, _, name = stored.path.rpartition("/")
+        there = self.of(session)
+        own = there.setdefault(HERE, Copy(now_s, {}))
+        evicted = there.get(EVICTED, Copy(now_s, {})).segments
+        if own.segments.get(name) != stored.sha256 or name in evicted:
+            own.segments[name] = stored.sha256
+            evicted.pop(name, None)
+            self.write(session, there)
+
+    def verified(self, session: str, now_s: float) -> None:
+        """Record that this store's own segments were judged; the disk is `changing`."""
+        there = self.of(session)
+        if HERE in there:
+            there[HERE].verified_s = now_s
+            self.write(session, there)
+
+    def evicted(self, session: str) -> dict[str, str]:
+        """Return the segments that a bound took out: checksum by name."""
+        return self._segments(session, EVICTED)
+
+    def forget(self, session: str) -> None:
+        """Drop this store's own record: people removed the session; the disk is
+        `changing`."""
+        there = self.of(session)
+        if there.pop(HERE, None):
+            self.write(session, there)
+
+    def move(self, session: str, names: Iterable[str], to: str, now_s: float) -> None:
+        """Record segments as evicted, or as wanted here again; the disk is
+        `changing`."""
+        there = self.of(session)
+        source = there.get(HERE if to == EVICTED else EVICTED, Copy(now_s, {}))
+        target = there.setdefault(to, Copy(now_s, {}))
+        moved = [name for name in names if name in source.segments]
+        for name in moved:
+            target.segments[name] = source.segments.pop(name)
+        if moved:
+            self.write(session, there)
+
+    def _segments(self, session: str, place: str) -> dict[str, str]:
+        copy = self.of(session).get(place)
+        return copy.segments if copy else {}
+
+    def write(self, session: str, there: Mapping[str, Copy]) -> None:
+        """Replace the record of a session; the disk is `changing`."""
+        self._disk.replace(_path(session), msgspec.json.encode(there))
 
     def note(
         self, session: str, place: str, segments: Mapping[str, str], now_s: float
@@ -84,7 +158,13 @@ class Copies:
         """A place has been judged: it has these, and no others."""
         with self._disk.changing():
             there = {**self.of(session), place: Copy(now_s, dict(segments))}
-            self._disk.replace(_path(session), msgspec.json.encode(there))
+            self.write(session, there)
+
+
+def is_recent(verified_s: float, now_s: float, most_s: float = RECENT_S) -> bool:
+    """Return True if a judgement is at most so old. One in the future, by a clock that
+    was wrong or a damaged record, is not recent."""
+    return now_s - most_s <= verified_s <= now_s + DAY_S
 
 
 def segments_of(stored: Iterable[Stored]) -> dict[str, str]:

@@ -3,13 +3,13 @@ people removed. How segments come and go: store.py."""
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fpvcar.recordings import names
 from fpvcar.wire.station import SHA256
 from fpvstation.disk import Disk
 from fpvstation.identity import StoreError
-from fpvstation.sums_file import SUMS_FILE, Stored, stored_in, text_of
+from fpvstation.sums_file import SUMS_FILE, Listing, Stored, listing_of, text_of
 
 REMOVED = ".removed"
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
@@ -55,24 +55,38 @@ class Lists:
         return [own, *later]
 
     def of(self, session: str) -> list[Stored]:
-        """What a session has to have."""
+        """Return the segments that a session has to have."""
+        return self.listing(session).stored()
+
+    def listing(self, session: str) -> Listing:
+        """Return the list of a session with its damaged lines; empty if missing."""
+        return listing_of(session, self.text(session))
+
+    def text(self, session: str) -> bytes:
+        """Return the list of a session byte by byte; b"" if it is missing."""
         try:
-            return stored_in(session, self._disk.read(f"{session}/{SUMS_FILE}"))
+            return self._disk.read(f"{session}/{SUMS_FILE}")
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return b""
 
     def add(self, new: Stored) -> None:
-        """A segment has its line, and that is synced."""
+        """Write and sync the line of a segment; the disk is `changing`. Damaged lines
+        of the same list stay."""
         session, _, name = new.path.rpartition("/")
-        with self._disk.changing():
-            others = [it for it in self.of(session) if it.path != new.path]
-            self.replace(session, [*others, new])  # synced, whatever came before
+        others = [line for line in self.listing(session).lines if line.path != new.path]
+        self.replace(session, [*others, new])
         log.info("%s stored", name)
 
     def replace(self, session: str, stored: list[Stored]) -> None:
-        """A session has to have these, and no others; the disk is `changing`."""
-        self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored))
-        if not stored:  # `sha256sum -c` takes an empty list for a fault
+        """Write these lines in place of those that parse; the disk is `changing`."""
+        self.write(session, stored, self.listing(session).damaged)
+
+    def write(
+        self, session: str, stored: list[Stored], damaged: Sequence[bytes]
+    ) -> None:
+        """Replace the whole list; the disk is `changing`."""
+        self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored, damaged))
+        if not (stored or damaged):  # `sha256sum -c` exits with 1 for an empty list
             self._disk.remove(f"{session}/{SUMS_FILE}")
             self._disk.prune(session)
 

@@ -30,6 +30,7 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
 LONGEST_S = 24 * 3600.0
 LINES_MOST = 2000
 """A session has fewer files."""
+ABSENT = "No such file or directory"
 NOT_LISTED = "is not in the manifest"
 WORD = re.compile(r"rdcp: (.*): ([^:]*)")
 
@@ -41,12 +42,13 @@ class Rdcp:
         self, target: str, root: Path, options: Sequence[str] = (),
         incoming: str = "office",
     ) -> None:  # fmt: skip
-        """`root`: of this store. `options`: more of rdcp's own. `incoming`: where what
-        comes back lies meanwhile; each process has its own."""
+        """`root`: of this store. `options`: more of rdcp's own. `incoming`: name of the
+        folder for incoming files; each process has its own."""
         self.place, self._root = target, root
         self._incoming = f"{INCOMING}/{incoming}"
         self._argv = ["rdcp", "--ssh", SSH, "--json", *options]
-        self._key = hashlib.sha256(target.encode()).hexdigest()[:8]
+        key = hashlib.sha256(f"{incoming}\n{target}".encode())
+        self._key = key.hexdigest()[:8]
 
     async def claim(self, store: str, known: bool) -> None:
         """By the store's marker, which stands at the office, too. Raises OfficeFault,
@@ -65,7 +67,7 @@ class Rdcp:
                     "give each a folder of its own"
                 )
             return
-        if not any(line.endswith("No such file or directory") for line in words):
+        if not any(line.endswith(ABSENT) for line in words):
             raise self._fault(status, words)
         if known:
             raise OfficeFault(
@@ -113,6 +115,8 @@ class Rdcp:
             return []
         found = [WORD.fullmatch(line) for line in words]
         said = [(one[1], one[2]) for one in found if one]
+        if [(name.endswith(session), word) for name, word in said] == [(True, ABSENT)]:
+            return sorted(wanted)  # the whole folder, at an office that is there
         strange = [name for name, word in said if name not in wanted
                    and word != NOT_LISTED]  # fmt: skip
         if status != 1 or strange or len(said) != len(words):

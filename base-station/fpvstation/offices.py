@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from fpvstation.copies import Copies
 from fpvstation.identity import StoreError
@@ -53,16 +53,30 @@ class Offices:
         for one in self._relays:
             one.tell(session)
 
+    @property
+    def places(self) -> list[str]:
+        """Names of all offices, as in copies.py."""
+        return [one.place for one in self._offices]
+
+    def judge_soon(self, sessions: Iterable[str]) -> None:
+        """Judge the copies of these sessions at all offices again. From any thread."""
+        wanted = list(sessions)
+        for one in self._relays:
+            one.judge_soon(wanted)
+
     def safe(self, stored: Stored) -> bool:
-        """May the car forget this segment? May block."""
-        places = [one.place for one in self._offices]
+        """Return True if enough offices have this segment, verified and recent, so that
+        the car may forget it. May block."""
         most = self._required - 1
-        return most <= 0 or self._copies.places(stored, places) >= most
+        return most <= 0 or (
+            self._copies.places(stored, self.places, self._utc_s()) >= most
+        )
 
     def open(self, store: Store, act: Act) -> None:
         """Gives them the store whose sessions they get."""
         self._relays = [
-            Relay(one, store, self._copies, act, self._clock_s) for one in self._offices
+            Relay(one, store, self._copies, act, self._clock_s, self._utc_s)
+            for one in self._offices
         ]
 
     async def run(self) -> None:

@@ -199,6 +199,8 @@ class Pull:
                 if arrival.sums.sha256 in removed:  # no receipt without its bytes
                     self.round.removed.append(one.name)
                     return None
+                if one.fetched and await self._act(arrival.evicted):
+                    return None
                 came = await self._fetch(one.name, arrival, turn)
         assert arrival is not None
         bad = await self._act(arrival.missing)

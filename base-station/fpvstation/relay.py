@@ -7,13 +7,15 @@ Pure but for the store and the office that it is given. Whatever ends it, it is 
 again: what the office judged is noted, and nothing that was is sent again.
 """
 
+import logging
+import math
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from fpvstation.copies import HERE, Copies, segments_of
+from fpvstation.copies import REJUDGED_S, Copies, is_recent, segments_of
 from fpvstation.due import Due, Waits
 from fpvstation.identity import StoreError
 from fpvstation.pull import Act
@@ -21,8 +23,12 @@ from fpvstation.rate import Rate
 from fpvstation.store import Store
 from fpvstation.sums_file import Stored
 
+REST = 4.0
+"""Pause after a judgement of an old copy, as a multiple of its duration: the office
+reads its disk for that at most a fifth of the time."""
 FAULTS_MOST = 3
 """So many sessions in a row that fail: it is the office, or the way to it."""
+log = logging.getLogger("fpvstation")
 
 
 class OfficeFault(Exception):
@@ -92,6 +98,12 @@ class OfficeState(msgspec.Struct):
     """When that was, UTC."""
     internal_fault: str = ""
     """An exception that this program did not expect in the last round; "" if none."""
+    oldest_s: float = 0.0
+    """When the copy there that was not judged for longest was judged, UTC; 0: none."""
+    rejudged: int = 0
+    """Old copies that were judged again since the station started."""
+    rotted: int = 0
+    """Segments that were bad or gone there when they were judged again."""
 
 
 class Relay:
@@ -108,13 +120,23 @@ class Relay:
         self.due = Due(clock_s)
         self._known = False
         """Has it ever judged a session of this store?"""
+        self._judged_s = dict[str, float]()
+        """When each session there was judged, UTC."""
+        self._urgent = dict[str, None]()
+        """Sessions to judge again before their time."""
+        self._rest_until_s = -math.inf
 
     def tell(self, session: str) -> None:
         """It got a segment. From any thread."""
         self.due.tell(session)
 
+    def judge_soon(self, sessions: Iterable[str]) -> None:
+        """Judge the copies of these sessions again. From any thread."""
+        self._urgent.update(dict.fromkeys(sessions))
+
     async def once(self, everything: bool) -> None:
-        """Sends what is due; `everything`: looks through the whole store for it.
+        """Send the sessions that are due, and judge one old copy again; `everything`:
+        look through the whole store for them.
 
         A session that fails keeps nobody from the next one. Raises OfficeFault,
         StoreError, OSError, if several fail in a row; what was done stays.
@@ -125,7 +147,8 @@ class Relay:
                 self.due.found(session)
         ready = self.due.ready()
         await self._measure()
-        if ready:
+        old = self._old()
+        if ready or old:
             await self._office.claim(self._store.id, self._known)
         state, faults, last = self.state, 0, self.state.bad
         state.bad = {}
@@ -147,6 +170,49 @@ class Relay:
             finally:
                 self._waits()
         self._waits()
+        if old:
+            await self._rejudge(old)
+
+    def _old(self) -> str:
+        """Return the session whose copy is to be judged again now; "" for none."""
+        if self._clock_s() < self._rest_until_s:
+            return ""
+        for session in list(self._urgent):
+            if session in self._judged_s:
+                return session
+        self._urgent.clear()
+        oldest = min(self._judged_s, key=self._age_s, default="")
+        old = oldest and not is_recent(
+            self._judged_s[oldest], self._utc_s(), REJUDGED_S
+        )
+        self.state.oldest_s = self._judged_s[oldest] if oldest else 0.0
+        return oldest if old else ""
+
+    def _age_s(self, session: str) -> float:
+        """Return when a copy was judged; a time in the future is no time."""
+        judged_s = self._judged_s[session]
+        return judged_s if is_recent(judged_s, self._utc_s(), math.inf) else 0.0
+
+    async def _rejudge(self, session: str) -> None:
+        """Judge a copy at the office again, without moving it. A bad one is sent again,
+        or fetched from elsewhere if it is not here either."""
+        began_s = self._clock_s()
+        judged = await judge_copy(
+            self._office, session, self._store, self._copies, self._act, self._utc_s
+        )
+        self._urgent.pop(session, None)
+        self._judged_s[session] = self.state.verified_s = self._utc_s()
+        if not judged.right:
+            del self._judged_s[session]
+        self.state.rejudged += 1
+        self._rest_until_s = self._clock_s() + REST * (self._clock_s() - began_s)
+        if judged.bad:
+            self.state.rotted += len(judged.bad)
+            self.due.found(session)
+            raise OfficeFault(
+                f"{self._office.place}: {len(judged.bad)} files of {session} are bad "
+                f"or gone there ({judged.bad[0]}); they are sent again"
+            )
 
     async def _measure(self) -> None:
         """Finds out how much waits."""
@@ -177,9 +243,13 @@ class Relay:
 
     def _same(self, session: str, removed: set[str]) -> bool:
         here = set(segments_of(self._store.listed(session)).items())
-        there = set(self._there(session).items())
-        self._known = self._known or bool(there)
-        return here <= there and {one[1] for one in there - here} <= removed
+        copy = self._copies.of(session).get(self._office.place)
+        there = set(copy.segments.items() if copy else ())
+        if copy and there:
+            self._known = True
+            self._judged_s[session] = copy.verified_s
+        absent = there - here - set(self._copies.evicted(session).items())
+        return here <= there and {sha256 for _, sha256 in absent} <= removed
 
     def _there(self, session: str) -> dict[str, str]:
         copy = self._copies.of(session).get(self._office.place)
@@ -223,12 +293,14 @@ class Relay:
         return tell
 
     async def _judged_here(self, session: str) -> list[Stored]:
-        """What is right in this store; what is not is set aside, so that no good copy
-        is replaced by a bad one."""
+        """Return the segments that are right in this store. A bad one is set aside, so
+        that no good copy is replaced by it."""
+        for found in await self._act(self._store.audit, session):
+            log.warning("%s: %s; %s", found.path, found.fault, found.done)
         for one in await self._act(self._store.listed, session):
             await self._act(self._store.judge, one)
         listed: list[Stored] = await self._act(self._store.listed, session)
-        await self._note(session, HERE, segments_of(listed))
+        await self._act(self._store.note_verified, session, self._utc_s())
         return listed
 
     async def _note(
@@ -239,11 +311,13 @@ class Relay:
             self._copies.note(session, place, segments, self._utc_s())
 
         await self._act(noted)
+        self._judged_s[session] = self._utc_s()
 
     async def _mend(self, session: str) -> None:
         """Brings back what this office has and the store has lost."""
         removed = await self._act(self._store.removed)
         here = segments_of(await self._act(self._store.listed, session))
+        here |= await self._act(self._copies.evicted, session)
         wanted = {
             name: sha256 for name, sha256 in self._there(session).items()
             if sha256 not in removed and here.get(name) != sha256
@@ -257,6 +331,37 @@ class Relay:
         if lost:  # it is not asked for these again
             left = {k: v for k, v in self._there(session).items() if k not in lost}
             await self._note(session, self._office.place, left)
+
+
+class JudgedCopy(NamedTuple):
+    """Segments of a copy that was judged again."""
+
+    right: list[str]
+    bad: list[str]
+
+
+async def judge_copy(
+    office: RemoteOffice, session: str, store: Store, copies: Copies, act: Act,
+    utc_s: Callable[[], float],
+) -> JudgedCopy:  # fmt: skip
+    """Judge an office's copy by its record, and correct the record. Nothing is moved;
+    evicted segments that are bad there are wanted here again. Raises OfficeFault,
+    StoreError, OSError."""
+    copy = (await act(copies.of, session)).get(office.place)
+    removed = await act(store.removed)
+    there = copy.segments if copy else {}
+    wanted = {name: sha256 for name, sha256 in there.items() if sha256 not in removed}
+    listed = [Stored(f"{session}/{name}", wanted[name]) for name in sorted(wanted)]
+    bad = sorted(await office.check(session, listed)) if listed else []
+    right = {name: sha256 for name, sha256 in wanted.items() if name not in bad}
+
+    def noted() -> None:
+        store.check()
+        copies.note(session, office.place, right, utc_s())
+        store.want_back(session, bad)
+
+    await act(noted)
+    return JudgedCopy(sorted(right), bad)
 
 
 async def take(

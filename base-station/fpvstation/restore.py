@@ -91,6 +91,8 @@ class Restore:
         await self._act(self._store.check)
         for copy in (await self._act(self._copies.of, self._session)).values():
             self._wanted.update(copy.segments)
+        for fault in await self._act(self._store.audit, self._session):
+            self.done.faults.append(f"{fault.path}: {fault.fault}; {fault.done}")
         self.done.here = len(await self._judged("what is here"))
         await self._from_trash()
         for office in offices:

@@ -22,6 +22,7 @@ from fpvcar.server.limits import Places
 from fpvcar.server.recordings_rights import RecordingRights
 from fpvcar.server.site import Address, Site, address
 from fpvstation import client, password
+from fpvstation.bound import Bound
 from fpvstation.cars import Cars
 from fpvstation.catalogue import FILE, Catalogue, Tell
 from fpvstation.chores import Chores, chores_of
@@ -80,14 +81,20 @@ async def run(options: Options) -> None:
     with alone(root):
         disk, cars, office = Folder(root), Cars(state), options.settings.office
         places = [Rdcp(one, root, office.options) for one in office.targets]
-        offices = Offices(places, office.copies_required, Copies(disk))
+        copies = Copies(disk)
+        offices = Offices(places, office.copies_required, copies)
         store = Store(disk, offices.tell)
         store_id = _open(store, root, state, options.store_changed)
         offices.open(store, asyncio.to_thread)
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
         await asyncio.to_thread(catalogue.open)
-        chores = Chores(chores_of(store, root, options.most, catalogue))
+        bound = Bound(
+            store, disk, copies, options.most, offices.places, offices.judge_soon
+        )
+        chores = Chores(
+            chores_of(store, root, bound if options.most else None, catalogue)
+        )
         page = Page(catalogue, keeper, offices, chores, rights)
         served = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)

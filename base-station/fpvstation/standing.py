@@ -7,6 +7,7 @@ import msgspec
 from fpvcar.server.exposition import Metric, gauge
 from fpvstation.catalogue import Held
 from fpvstation.chores import ChoreState
+from fpvstation.copies import RECENT_S
 from fpvstation.keep import CarState
 from fpvstation.relay import OfficeState
 
@@ -43,6 +44,12 @@ class Standing(msgspec.Struct):
         for office in self.offices:
             if office.internal_fault:
                 yield f"{office.place}: {office.internal_fault}"
+            if office.oldest_s and now_s - office.oldest_s > RECENT_S:
+                days = (now_s - office.oldest_s) / OLD_S
+                yield (
+                    f"{office.place}: a copy there was judged {days:.0f} days ago, "
+                    f"at most {RECENT_S / OLD_S:.0f} count ({office.state})"
+                )
         for chore in self.chores:
             if chore.fault:
                 yield f"{chore.name}: {chore.fault}"
@@ -104,6 +111,12 @@ class Standing(msgspec.Struct):
             ("station_office_verified_seconds", "gauge",
              "When it judged a session last, UTC.",
              [one.verified_s or None for one in offices]),
+            ("station_office_oldest_copy_seconds", "gauge",
+             "When its copy that was not judged for longest was judged, UTC.",
+             [one.oldest_s or None for one in offices]),
+            ("station_office_segments_rotted_total", "counter",
+             "Bad or gone there when they were judged again, since the start.",
+             [one.rotted for one in offices]),
             ("station_office_sessions_waiting", "gauge", "Not there yet.",
              [one.waiting for one in offices]),
             ("station_office_bytes_waiting", "gauge", "Not there yet.",

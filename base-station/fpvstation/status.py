@@ -72,7 +72,8 @@ def lines_of(now: Standing, now_s: float) -> Iterator[str]:
                f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}")  # fmt: skip
     for one in now.offices:
         yield (f"{one.place}: {one.state}; {_waits(one)}, {one.sent} sent "
-               f"({one.bytes / MB:.0f} MB){_fault(one, now_s)}")  # fmt: skip
+               f"({one.bytes / MB:.0f} MB){_judged(one, now_s)}"
+               f"{_fault(one, now_s)}")  # fmt: skip
     if not now.cars:
         yield "no car yet: fpvstation pair ADDRESS"
     store = now.store
@@ -90,6 +91,13 @@ def _waits(one: CarState | OfficeState) -> str:
     rate = f", {one.rate / MB:.1f} MB/s" if one.rate else ""
     left = f", {span(one.waiting_bytes / one.rate)} left" if one.rate else ""
     return f"{one.waiting} wait ({one.waiting_bytes / MB:.0f} MB{rate}{left})"
+
+
+def _judged(office: OfficeState, now_s: float) -> str:
+    """Return the age of the judgement of an office's oldest copy, in words."""
+    ago = f"{span(now_s - office.oldest_s)} ago" if office.oldest_s else ""
+    rotted = f", {counted(office.rotted, 'file')} bad there" if office.rotted else ""
+    return f", every copy judged since {ago}{rotted}" if ago else rotted
 
 
 def _fault(one: CarState | OfficeState, now_s: float) -> str:

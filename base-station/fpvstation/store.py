@@ -5,7 +5,7 @@
     .removed                                 checksums of what people removed
     CAR/2026-11-21/SESSION/NAME.mcap         published whole, synced, never replaced
     CAR/2026-11-21/SESSION/SHA256SUMS        its line comes after it
-    .copies/                                 where else it is: copies.py
+    .copies/                                 what each place has of it: copies.py
     .bad/, .trash/2026-11-22/                what bent, and what people removed
 
 There is no journal: what was fetched is read again and compared, piece by piece. A
@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fpvcar.recordings.sums import start_of
 from fpvcar.wire.station import SHA256, Sums
-from fpvstation.copies import Copies
+from fpvstation.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
+from fpvstation.copies import EVICTED, HERE, Copies
 from fpvstation.disk import Disk
 from fpvstation.identity import Identity, StoreError
 from fpvstation.lists import Lists
 from fpvstation.sums_file import SUMS_FILE, Stored
 
-INCOMING, BAD, TRASH = ".incoming", ".bad", ".trash"
+INCOMING, TRASH = ".incoming", ".trash"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """What a disk, or its file system, says of bytes that it has lost."""
 
@@ -39,11 +40,13 @@ class Store:
     """One store. Every call may block, and raise OSError."""
 
     def __init__(
-        self, disk: Disk, told: Callable[[str], None] = lambda session: None
-    ) -> None:
-        """`told` hears of each session that got a segment, in whose thread it may."""
+        self, disk: Disk, told: Callable[[str], None] = lambda session: None,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        """`told` gets each session that got a segment, in any thread."""
         self._disk, self._told, self._copies = disk, told, Copies(disk)
-        self._identity, self._lists = Identity(disk), Lists(disk)
+        self._identity, self._lists, self._utc_s = Identity(disk), Lists(disk), utc_s
+        self._audit = Audit(disk, self._lists, self._copies)
 
     def open(self, known: str) -> str:
         """As Identity.open."""
@@ -91,14 +94,50 @@ class Store:
         for session in self.sessions():
             yield from self.listed(session)
 
-    def judge(self, one: Stored) -> str:
-        """Reads a segment again; "" if it is right, else what is wrong with it, and
-        it is set aside. Raises StoreGone, and OSError of what may be right."""
+    def known(self) -> set[str]:
+        """Return all sessions that have a folder or a record."""
+        return {*self.sessions(), *self._copies.sessions()}
+
+    def audit(self, session: str) -> list[Finding]:
+        """As Audit.run. Raises StoreGone."""
         self.check()
-        fault = self._fault(one)
-        if fault:
-            self.set_aside(one)
-        return fault
+        return self._audit.run(session)
+
+    def judge(self, one: Stored) -> str:
+        """As `judged`; returns the fault, "" if the segment is right."""
+        found = self.judged(one)
+        return found.fault if found else ""
+
+    def judged(self, one: Stored) -> Finding | None:
+        """Read a segment again. Returns None if it is right. Else a line that is proved
+        wrong is mended, and a bad file is set aside, to be fetched again.
+
+        Raises StoreGone, and OSError if the file cannot be judged.
+        """
+        self.check()
+        sha256, fault = self._read(one)
+        if sha256 == one.sha256:
+            return None
+        session, _, name = one.path.rpartition("/")
+        if not sha256 and self._copies.evicted(session).get(name) == one.sha256:
+            self.set_aside(one)  # a kill came between the two steps of `evict`
+            return None
+        why = BY_RECORD if sha256 in self._promised(one) else ""
+        why = why or (BY_FILE if near(sha256, one.sha256) else "")
+        if why:
+            with self._disk.changing():
+                self._audit.save_list(session)
+                self._list(Stored(one.path, sha256))
+            return Finding(one.path, f"its line says {one.sha256[:16]}...", why)
+        self.set_aside(one)
+        return Finding(one.path, fault, f"set aside in {BAD}, {AGAIN}")
+
+    def note_verified(self, session: str, now_s: float) -> None:
+        """Record that all listed segments of a session were judged right just now."""
+        with self._disk.changing():
+            for one in self.listed(session):
+                self._copies.add(one, now_s)
+            self._copies.verified(session, now_s)
 
     def sums(self, path: str) -> Sums:
         """Of a file of this store's disk."""
@@ -110,18 +149,18 @@ class Store:
         size = sum(self._disk.size(one.path) or 0 for one in self.listed(session))
         return size, self._disk.changed_s(f"{session}/{SUMS_FILE}")
 
-    def _fault(self, one: Stored) -> str:
+    def _read(self, one: Stored) -> tuple[str, str]:
+        """Return the checksum of a file, "" if it has none any more, and a fault in
+        case that it is not the one of its line."""
         try:
             found = self._disk.sums(one.path).sha256
         except FileNotFoundError:
-            return "it is gone"
+            return "", "it is gone"
         except OSError as fault:
             if fault.errno not in UNREADABLE:
                 raise
-            return f"it cannot be read: {fault.strerror}"
-        if found == one.sha256:
-            return ""
-        return f"it is {found[:16]}..., expected {one.sha256[:16]}..."
+            return "", f"it cannot be read: {fault.strerror}"
+        return found, f"it is {found[:16]}..., expected {one.sha256[:16]}..."
 
     # --- how it comes ---
 
@@ -204,13 +243,19 @@ class Store:
         self, session: str, name: str, part: str, sums: Sums, there: bool
     ) -> Stored:
         stored = Stored(f"{session}/{name}", sums.sha256)
-        if not there:
-            self._disk.publish(part, stored.path)
-        self._disk.sync(stored.path)
-        self._lists.add(stored)
+        with self._disk.changing():  # an audit sees the file with its line
+            if not there:
+                self._disk.publish(part, stored.path)
+            self._disk.sync(stored.path)
+            self._list(stored)
         self._disk.remove(part)
         self._told(session)
         return stored
+
+    def _list(self, stored: Stored) -> None:
+        """Write record and line of a segment; the disk is `changing`."""
+        self._copies.add(stored, self._utc_s())
+        self._lists.add(stored)
 
     def _place(self, car: str, name: str, sums: Sums) -> tuple[str, bool]:
         """The folder for a segment, and is it there already?
@@ -225,6 +270,8 @@ class Store:
             size, listed = self._disk.size(wanted.path), self.listed(session)
             promised = self._promised(wanted)
             if size is None:
+                if self._back_from_bad(wanted, sums):
+                    return session, True
                 if not free and promised <= {sums.sha256}:
                     free = session
             elif size == sums.size and self._disk.sums(wanted.path) == sums:
@@ -241,8 +288,26 @@ class Store:
             raise StoreError(f"{own}/{name}: two others have this name; look at them")
         return free, False
 
+    def _back_from_bad(self, wanted: Stored, sums: Sums) -> bool:
+        """Publish a file that was set aside and is right by the car's own checksums:
+        its line was wrong."""
+        bad = f"{BAD}/{wanted.path}"
+        if self._disk.size(bad) != sums.size or self._disk.sums(bad) != sums:
+            return False
+        with self._disk.changing():
+            self._disk.publish(bad, wanted.path)
+        return True
+
+    def evicted(self, car: str, name: str, sha256: str) -> bool:
+        """Return True if a bound took this segment out of the store."""
+        own = self._lists.places(car, name)[0]
+        return any(
+            self._copies.evicted(session).get(name) == sha256
+            for session in (own, f"{own}.{sha256[:8]}")
+        )
+
     def _promised(self, one: Stored) -> set[str]:
-        """Checksums of what had this name when a copy was judged."""
+        """Return the checksums that records have for this name."""
         session, _, name = one.path.rpartition("/")
         copies = self._copies.of(session).values()
         return {it.segments[name] for it in copies if name in it.segments}
@@ -272,25 +337,55 @@ class Store:
         self.check()
         with self._disk.changing():
             session = one.path.rpartition("/")[0]
-            there = self.listed(session)
-            if one not in there or not self._fault(one):
+            there = self._lists.listing(session).lines
+            sha256, _ = self._read(one)
+            if one not in there or sha256 == one.sha256:
                 return
+            _, _, name = one.path.rpartition("/")
+            if self._copies.evicted(session).get(name) != one.sha256:
+                self._copies.add(one, self._utc_s())  # it stays wanted
             self._put_aside(one.path)
             self._lists.replace(session, [it for it in there if it != one])
 
     def remove(self, session: str, to: str = "") -> list[Stored]:
-        """Moves a session's segments to the folder `to`; "" deletes them. They are not
-        fetched again."""
+        """Move a session's segments to the folder `to`, for people; "" deletes them.
+        They are not fetched again, and neither are those that were lost here."""
         with self._disk.changing():
-            gone = self.listed(session)
-            self._lists.say_removed(self.removed() | {one.sha256 for one in gone})
+            gone, records = self.listed(session), self._copies.of(session).values()
+            lost = {sha256 for it in records for sha256 in it.segments.values()}
+            removed = {one.sha256 for one in gone} | lost
+            self._lists.say_removed(self.removed() | removed)
             for one in gone:
                 if to:
                     with contextlib.suppress(FileNotFoundError):
                         self._disk.publish(one.path, f"{to}/{one.path}")
                 self._disk.remove(one.path)
             self._lists.replace(session, [])
+            self._copies.forget(session)
             return gone
+
+    def evict(self, session: str, allowed: Callable[[list[Stored]], bool]) -> bool:
+        """Delete a session here if `allowed` still says so, for a bound. It is not
+        fetched again while an office has it. A damaged list stays."""
+        self.check()
+        with self._disk.changing():
+            listing = self._lists.listing(session)
+            gone = listing.stored()
+            if listing.damaged or len(gone) < len(listing.lines) or not allowed(gone):
+                return False
+            for one in gone:
+                self._copies.add(one, self._utc_s())
+            segments = [one.path.rpartition("/")[2] for one in gone]
+            self._copies.move(session, segments, EVICTED, self._utc_s())
+            for one in gone:
+                self._disk.remove(one.path)
+            self._lists.replace(session, [])
+            return True
+
+    def want_back(self, session: str, segments: Iterable[str]) -> None:
+        """Let evicted segments come again: their office has lost them."""
+        with self._disk.changing():
+            self._copies.move(session, segments, HERE, self._utc_s())
 
     def want_again(self, sha256: set[str]) -> None:
         """What people removed may be here again."""

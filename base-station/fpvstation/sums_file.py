@@ -1,27 +1,57 @@
-"""SHA256SUMS of a session: what it has to have, a line for each segment."""
+"""SHA256SUMS of a session: one line for each segment that the store has to hold."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 SUMS_FILE = "SHA256SUMS"
-LINE = re.compile(r"([0-9a-f]{64})  ([^/\n]+)")
+LINE = re.compile(rb"([0-9a-f]{64})  ([^/\n]+)")
 
 
 class Stored(NamedTuple):
-    """A segment in the store: where, and what it has to be."""
+    """A segment in the store: its path and its checksum."""
 
     path: str
     sha256: str
 
 
+class Listing(NamedTuple):
+    """Content of one SHA256SUMS file."""
+
+    lines: list[Stored]
+    """Every line that parses; a damaged file may name a segment twice."""
+    damaged: list[bytes]
+    """Lines that do not parse, kept byte by byte."""
+
+    def stored(self) -> list[Stored]:
+        """Return the segments, each path once."""
+        return [Stored(*pair) for pair in dict(self.lines).items()]
+
+
+def listing_of(session: str, text: bytes) -> Listing:
+    """Parse the file of a session."""
+    lines, damaged = list[Stored](), list[bytes]()
+    for line in text.split(b"\n"):
+        found = LINE.fullmatch(line)
+        try:
+            name = found[2].decode() if found else ""
+        except UnicodeDecodeError:
+            name = ""
+        if found and name:
+            lines.append(Stored(f"{session}/{name}", found[1].decode()))
+        elif line:
+            damaged.append(line)
+    return Listing(lines, damaged)
+
+
 def stored_in(session: str, text: bytes) -> list[Stored]:
-    """What the file of a session says; lines that are none are left out."""
-    found = map(LINE.fullmatch, text.decode("utf-8", "replace").splitlines())
-    return [Stored(f"{session}/{one[2]}", one[1]) for one in found if one]
+    """Return the segments that the file of a session names."""
+    return listing_of(session, text).stored()
 
 
-def text_of(stored: Iterable[Stored]) -> bytes:
-    """What the file says, as `sha256sum -c` reads it."""
-    lines = (f"{one.sha256}  {one.path.rpartition('/')[2]}\n" for one in sorted(stored))
-    return "".join(lines).encode()
+def text_of(stored: Iterable[Stored], damaged: Sequence[bytes] = ()) -> bytes:
+    """Return the content of the file, as `sha256sum -c` reads it. Damaged lines keep
+    their bytes and follow the others."""
+    lines = [f"{sha256}  {path.rpartition('/')[2]}".encode()
+             for path, sha256 in sorted(stored)]  # fmt: skip
+    return b"".join(line + b"\n" for line in [*lines, *damaged])

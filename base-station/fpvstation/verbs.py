@@ -13,18 +13,20 @@ from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.identity import StoreError
 from fpvstation.office import Rdcp
-from fpvstation.relay import Moved
+from fpvstation.relay import Moved, OfficeFault, judge_copy
 from fpvstation.restore import Restore, session_of
 from fpvstation.store import Store, trash_of
 from fpvstation.verify import verify as judged
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Reads the whole store again, or one session; 1 if anything is bad."""
+    """Read the whole store again, or one session; 1 if anything is bad."""
     store, disk = opened(arguments.store)
     word = arguments.session
-    wanted = list(store.listed(_named(word, store)) if word else store.segments())
-    whole = sum(disk.size(one.path) or 0 for one in wanted)
+    wanted = [_named(word, store)] if word else sorted(store.known())
+    if arguments.office:
+        return asyncio.run(_verify_offices(arguments, store, disk, wanted))
+    whole = sum(store.extent(session)[0] for session in wanted)
     shown = Progress(sys.stderr, whole, time.monotonic())
     good = bad = size = 0
     for one in judged(store, disk, wanted, arguments.rate):
@@ -32,15 +34,46 @@ def verify(arguments: argparse.Namespace) -> int:
         shown.to(size, time.monotonic())
         if one.fault:
             bad += 1
-            after = "set aside, fetched again while the car has it"
-            if not one.judged:
-                after = "left where it is: mend that, and verify it again"
-            shown.say(f"{one.stored.path}: {one.fault}; {after}")
+            shown.say(f"{one.path}: {one.fault}; {one.done}")
         else:
             good += 1
     shown.end()
     print(f"right: {counted(good, 'segment')} ({size / MB:.0f} MB); not right: {bad}")
     return 1 if bad else 0
+
+
+async def _verify_offices(
+    arguments: argparse.Namespace, store: Store, disk: Folder, sessions: list[str]
+) -> int:
+    """Judge the offices' copies again, without moving them; 1 if any is bad."""
+    copies, office = Copies(disk), settings.load(arguments.config).office
+    if not office.targets:
+        raise StoreError(f"{arguments.config} names no office: nothing to verify")
+    root, failed = arguments.store.expanduser().absolute(), False
+    for target in office.targets:
+        place = Rdcp(target, root, office.options, "verify")
+        good = bad = faults = size = 0
+        begun_s = time.monotonic()
+        try:
+            await place.claim(store.id, known=True)
+            for session in sessions:
+                found = await judge_copy(
+                    place, session, store, copies, asyncio.to_thread, time.time
+                )
+                good, bad = good + len(found.right), bad + len(found.bad)
+                for name in found.bad:
+                    print(f"{target}: {session}/{name}: bad or gone there; a station "
+                          "that runs sends it again", file=sys.stderr)  # fmt: skip
+                size += store.extent(session)[0]
+                ahead_s = size / (arguments.rate * MB) - (time.monotonic() - begun_s)
+                await asyncio.sleep(max(0.0, ahead_s))
+        except OfficeFault as fault:
+            print(f"fpvstation: {fault}", file=sys.stderr)
+            faults = 1
+        print(f"{target}: right: {counted(good, 'segment')}; not right: {bad}"
+              f"{'; not all were judged' if faults else ''}")  # fmt: skip
+        failed = failed or bool(bad or faults)
+    return 1 if failed else 0
 
 
 def rebuild(arguments: argparse.Namespace) -> int:
@@ -73,7 +106,7 @@ def rm(arguments: argparse.Namespace) -> int:
 
 def _named(word: str, store: Store) -> str:
     """The session here of that name or folder. Raises StoreError."""
-    there = list(store.sessions())
+    there = sorted(store.known())
     found = [one for one in there if word in (one, one.split("/")[-1])]
     if len(found) != 1:
         last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"

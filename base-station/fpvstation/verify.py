@@ -1,4 +1,4 @@
-"""Reads segments of the store again: is each what its line says?"""
+"""Reads sessions of the store again: do lists, records and files agree?"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -7,34 +7,58 @@ from typing import NamedTuple
 from fpvcar.units import MB
 from fpvstation.disk import Disk
 from fpvstation.store import Store
-from fpvstation.sums_file import Stored
+
+UNJUDGED = "left where it is: mend that, and verify it again"
 
 
 class Verdict(NamedTuple):
-    """One segment; `fault` "" is good. `judged`: else nobody knows, and it stays."""
+    """One segment, or a fault of a list. `fault` "" is right; `done`: what was done
+    about the fault."""
 
-    stored: Stored
+    path: str
     size: int
-    fault: str
-    judged: bool = True
+    fault: str = ""
+    done: str = ""
+    right: bool = True
+    """False if a segment was judged and is bad, or could not be judged."""
 
 
 def verify(
-    store: Store, disk: Disk, segments: Iterable[Stored], most_mb_s: float,
+    store: Store, disk: Disk, sessions: Iterable[str], most_mb_s: float,
     clock_s: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    utc_s: Callable[[], float] = time.time,
 ) -> Iterator[Verdict]:  # fmt: skip
-    """Judges segments that are listed, slowly. What is bad is set aside, so that
-    it is fetched again while the car or an office has it. What this machine may not
-    read is told, and stays. Raises StoreGone."""
+    """Judge sessions, slowly: the list of each, then its segments. A bad segment is set
+    aside, so that it is fetched again while the car or an office has it. One that this
+    machine may not read is reported, and stays. Raises StoreGone."""
     begun_s, read = clock_s(), 0
-    for one in segments:
+    for session in sessions:
+        right = True
+        for found in _session(store, disk, session):
+            yield found
+            right = right and found.right
+            read += found.size
+            ahead_s = read / (most_mb_s * MB) - (clock_s() - begun_s)
+            if ahead_s > 0.0:
+                sleep(ahead_s)
+        if right:
+            store.note_verified(session, utc_s())
+
+
+def _session(store: Store, disk: Disk, session: str) -> Iterator[Verdict]:
+    try:
+        faults, listed = store.audit(session), store.listed(session)
+    except OSError as failed:
+        yield Verdict(session, 0, failed.strerror or str(failed), UNJUDGED, False)
+        return
+    for found in faults:
+        yield Verdict(found.path, 0, found.fault, found.done)
+    for one in listed:
         try:
-            found = Verdict(one, disk.size(one.path) or 0, store.judge(one))
+            size, bad = disk.size(one.path) or 0, store.judged(one)
         except OSError as failed:
-            found = Verdict(one, 0, failed.strerror or str(failed), False)
-        yield found
-        read += found.size
-        ahead_s = read / (most_mb_s * MB) - (clock_s() - begun_s)
-        if ahead_s > 0.0:
-            sleep(ahead_s)
+            yield Verdict(one.path, 0, failed.strerror or str(failed), UNJUDGED, False)
+        else:
+            fault, done = bad[1:] if bad else ("", "")
+            yield Verdict(one.path, size, fault, done, not bad)

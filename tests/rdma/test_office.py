@@ -18,7 +18,7 @@ from fpvstation.copies import Copies, Where
 from fpvstation.disk import Folder
 from fpvstation.identity import MARKER
 from fpvstation.office import Rdcp
-from fpvstation.relay import Moved, OfficeFault, Relay
+from fpvstation.relay import Moved, OfficeFault, Relay, judge_copy
 from fpvstation.restore import Restore, session_of
 from fpvstation.store import Store
 from fpvstation.sums_file import SUMS_FILE
@@ -97,6 +97,34 @@ async def test_a_session_gets_there_whole_and_comes_back(rig: Rig) -> None:
     assert len(list(rig.store.segments())) == 2
     ran(*argv, cwd=rig.root / SESSION)
     assert not list(rig.root.glob(".incoming/office")), "not even empty folders"
+
+
+async def test_copy_that_rots_at_the_office_is_found_where_it_is(rig: Rig) -> None:
+    put(rig.store, SECOND, b"second")
+    assert await rig.relayed() == {}
+
+    async def judged() -> list[str]:
+        office = rig.office()
+        await office.claim(rig.store.id, True)
+        copy = await judge_copy(
+            office, SESSION, rig.store, rig.copies, act, lambda: 5.0
+        )
+        return copy.bad
+
+    assert await judged() == []
+    (where,) = rig.where()
+    assert where.verified_s == 5.0 and where.whole
+    (rig.there / SESSION / SECOND).write_bytes(b"sEcond")
+    assert await judged() == [SECOND]
+    assert not rig.where()[0].whole and await judged() == []
+    assert await rig.relayed() == {}
+    assert rig.where()[0].whole
+    assert (rig.there / SESSION / SECOND).read_bytes() == b"second"
+    shutil.rmtree(rig.there / SESSION)
+    assert await judged() == [NAME, SECOND], "the folder is gone, the office is not"
+    (rig.there / MARKER).unlink()
+    with pytest.raises(OfficeFault, match="mount its disk"):
+        await judged()
 
 
 async def test_it_tells_how_far_it_is(rig: Rig) -> None:

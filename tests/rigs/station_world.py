@@ -4,6 +4,7 @@ Nothing runs by itself: `World.run` lets one station after the other take one st
 between steps kills it, cuts its power, fills its disk, or lets the car's ring work.
 """
 
+import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from random import Random
@@ -16,7 +17,7 @@ from fpvstation.offices import Offices
 from fpvstation.pull import CarFault, Pull
 from fpvstation.relay import OfficeFault, Relay
 from fpvstation.store import Store
-from fpvstation.sums_file import LINE, SUMS_FILE
+from fpvstation.sums_file import SUMS_FILE, listing_of
 from fpvstation.turns import Turns
 from tests.rigs.station_disk import FakeDisk, Killed, hash_of, published, sums_of
 from tests.rigs.station_links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
@@ -111,7 +112,7 @@ class Station:
             kept = self.disk.names_synced.get(record)
             inode = self.disk.names_now[one.path]
             if (
-                copies.places(one, [OFFICE]) and inode.data
+                copies.places(one, [OFFICE], time.time()) and inode.data
                 and kept is self.disk.names_now[record]
             ):  # fmt: skip
                 inode.data[0] ^= 1
@@ -271,8 +272,7 @@ class World:
         assert len(seen) == len(set(seen)), "a segment is in the store twice"
         for path, inode in disk.names_now.items():
             if path.endswith(f"/{SUMS_FILE}"):
-                for line in bytes(inode.data).decode().splitlines():
-                    found = LINE.fullmatch(line)
-                    assert found is not None
-                    listed = path.replace(SUMS_FILE, found[2])
-                    assert sums_of(disk.read(listed)).sha256 == found[1]
+                listing = listing_of(path.rpartition("/")[0], bytes(inode.data))
+                assert not listing.damaged
+                for listed, sha256 in listing.lines:
+                    assert sums_of(disk.read(listed)).sha256 == sha256

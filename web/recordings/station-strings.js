@@ -1,7 +1,7 @@
 /** What the page says of a base station, in the words of lang/: how full it is, what waits,
  * what comes now. */
 
-import {counted, dates} from '../lang/forms.js';
+import {ago, counted, dates} from '../lang/forms.js';
 import {W, fill} from '../lang/words.js';
 import {STRINGS} from './strings.js';
 
@@ -42,9 +42,11 @@ export const STATION_STRINGS = {
   },
   /** @param {OfficeState} office */
   office: (office) => {
-    const {waiting, state} = office;
-    if (waiting) return counted(W.recordings.sessionsWait, waiting, {state}) + moving(office);
-    return state === 'ok' ? W.recordings.allThere : state;
+    const {waiting, state, oldest_s: seconds} = office;
+    const oldest = seconds
+      ? fill(W.recordings.oldestCopy, {ago: ago(Date.now() / 1000 - seconds)}) : '';
+    if (waiting) return counted(W.recordings.sessionsWait, waiting, {state}) + moving(office) + oldest;
+    return (state === 'ok' ? W.recordings.allThere : state) + oldest;
   },
   /** @param {OfficeState} office */
   fault: ({last_fault: fault, fault_s: seconds, state}) =>

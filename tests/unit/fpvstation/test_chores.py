@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fpvstation.bound import Bound
 from fpvstation.catalogue import Catalogue
 from fpvstation.chores import (
     EVERY_S,
@@ -17,9 +18,9 @@ from fpvstation.chores import (
     chores_of,
     expire_trash,
     expire_unfinished,
-    keep_to,
     sync_pause_s,
 )
+from fpvstation.copies import Copies
 from fpvstation.disk import Folder
 from fpvstation.identity import StoreGone
 from fpvstation.store import Store
@@ -75,20 +76,6 @@ def test_what_never_came_whole_goes_after_thirty_days(
     assert not part.exists()
 
 
-def test_a_bound_costs_the_oldest_sessions(store: Store, tmp_path: Path) -> None:
-    days = [NAME.replace("20261121", f"202611{day}") for day in (21, 22, 23)]
-    for name in days:
-        put(store, name)
-    list(keep_to(store, tmp_path, 3 * len(DATA)))
-    assert len(list(store.sessions())) == 3
-    list(keep_to(store, tmp_path, 3 * len(DATA) - 1))
-    left = [one.path.rpartition("/")[2] for one in store.segments()]
-    assert left == days[1:] and not list(tmp_path.glob(f"{CAR}/2026-11-21"))
-    assert sums_of(DATA).sha256 in store.removed(), "it is not fetched again"
-    list(keep_to(store, tmp_path, 1))
-    assert len(list(store.segments())) == 1, "the newest stays"
-
-
 def test_nothing_goes_below_another_disk(store: Store, tmp_path: Path) -> None:
     (tmp_path / ".trash" / "2020-01-01").mkdir(parents=True)
     (tmp_path / ".fpvstation.json").unlink()
@@ -97,8 +84,12 @@ def test_nothing_goes_below_another_disk(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreGone):
         list(expire_unfinished(store, tmp_path, NOW))
     with pytest.raises(StoreGone):
-        list(keep_to(store, tmp_path, 1))
+        list(bound(store, tmp_path, 1).run())
     assert (tmp_path / ".trash" / "2020-01-01").exists()
+
+
+def bound(store: Store, root: Path, most: int) -> Bound:
+    return Bound(store, Folder(root), Copies(Folder(root)), most)
 
 
 class Enough(BaseException):
@@ -169,7 +160,9 @@ def test_undeletable_trash_is_reported_and_keeps_no_bound_from_its_chore(
         put(store, name)
     catalogue = Catalogue(tmp_path / ".c.sqlite", tmp_path, store, store.id)
     catalogue.open()
-    for chore in chores_of(store, tmp_path, len(DATA), catalogue):
+    for chore in chores_of(
+        store, tmp_path, bound(store, tmp_path, len(DATA)), catalogue
+    ):
         chore.once()
         refused = "Operation not permitted" in chore.state.fault
         assert refused == (chore.name == "trash"), chore.state

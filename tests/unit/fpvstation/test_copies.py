@@ -32,9 +32,9 @@ def test_what_was_judged_is_known_until_the_session_grows(copies: Copies) -> Non
 def test_a_segment_counts_where_its_own_bytes_were_judged(copies: Copies) -> None:
     copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256, "02.mcap": "x"}, 5.0)
     copies.note(SESSION, OTHER, {"01.mcap": ONE.sha256}, 5.0)
-    assert copies.places(ONE, [OFFICE, OTHER, "third:/store"]) == 2
-    assert copies.places(ONE, [OTHER]) == 1
-    assert copies.places(TWO, [OFFICE, OTHER]) == 0, "another one of that name"
+    assert copies.places(ONE, [OFFICE, OTHER, "third:/store"], 5.0) == 2
+    assert copies.places(ONE, [OTHER], 5.0) == 1
+    assert copies.places(TWO, [OFFICE, OTHER], 5.0) == 0, "another one of that name"
 
 
 @pytest.mark.parametrize("text", [b"", b'{"x":', b'{"x":{}}', b'{"x":' * 5000])
@@ -43,9 +43,9 @@ def test_a_record_that_is_damaged_is_none(
 ) -> None:
     copies.note(SESSION, OFFICE, {}, 5.0)
     (tmp_path / COPIES / f"{SESSION}.json").write_bytes(text)
-    assert copies.of(SESSION) == {} and copies.places(ONE, [OFFICE]) == 0
+    assert copies.of(SESSION) == {} and copies.places(ONE, [OFFICE], 5.0) == 0
     copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 6.0)
-    assert copies.places(ONE, [OFFICE]) == 1
+    assert copies.places(ONE, [OFFICE], 5.0) == 1
 
 
 def test_a_store_does_not_take_the_records_for_a_car(tmp_path: Path) -> None:

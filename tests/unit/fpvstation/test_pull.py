@@ -171,6 +171,23 @@ async def test_what_people_removed_before_its_receipt_is_told() -> None:
     assert done.removed == NAMES and not car.receipts and not done.stored
 
 
+async def test_evicted_segment_is_fetched_again_only_without_its_receipt() -> None:
+    class Everything(PlayedCar):
+        async def listing(self, after: str, everything: bool) -> Listing:
+            listed = [Segment(one, len(one), one in self.receipts) for one in NAMES]
+            return Listing("Plague", listed)
+
+    car = Everything({})
+    pull = pull_of(car)
+    await pull.once(False)
+    for session in list(pull._store.sessions()):
+        assert pull._store.evict(session, lambda gone: True)
+    receipts, car.receipts = car.receipts, NAMES[1:]
+    done = await pull.once(True)
+    assert done.stored == NAMES[:1] and sorted(car.receipts) == receipts
+    assert not done.removed
+
+
 async def test_the_next_one_comes_while_one_is_published() -> None:
     car, second = PlayedCar({}), asyncio.Event()
 

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from fpvstation.copies import HERE, Copies, segments_of
+from fpvstation.copies import (
+    DAY_S,
+    HERE,
+    RECENT_S,
+    REJUDGED_S,
+    Copies,
+    segments_of,
+)
 from fpvstation.disk import Folder
 from fpvstation.due import LATEST_S, SETTLED_S
 from fpvstation.identity import StoreGone
@@ -16,7 +23,7 @@ from fpvstation.offices import BACK_OFF_S, POLL_S, Offices
 from fpvstation.relay import Moved, OfficeFault, Relay, Tell
 from fpvstation.store import Store
 from fpvstation.sums_file import Stored
-from tests.unit.fpvstation.test_store import CAR, DATA, NAME, SESSION, put
+from tests.unit.fpvstation.test_store import CAR, DATA, NAME, SESSION, put, sums_of
 
 PLACE = "office:/store"
 SECOND = NAME.replace("0001", "0002")
@@ -58,7 +65,7 @@ class PlayedOffice:
         self._fault()
         return [
             one.path.rpartition("/")[2] for one in listed
-            if self.there.get(one.path) != (self.root / one.path).read_bytes()
+            if sums_of(self.there.get(one.path, b"")).sha256 != one.sha256
         ]  # fmt: skip
 
     async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
@@ -77,14 +84,15 @@ class Rig:
     """A store, its records, and the office."""
 
     def __init__(self, root: Path) -> None:
-        self.now_s = 1000.0
+        self.now_s, self.utc_s = 1000.0, 5.0
         self.root, disk = root, Folder(root)
         self.copies, self.office = Copies(disk), PlayedOffice(root)
         self.store = Store(disk, lambda session: self.relay.tell(session))
         self.store.open("")
         self.relay = Relay(
-            self.office, self.store, self.copies, act, self._clock_s, lambda: 5.0
-        )
+            self.office, self.store, self.copies, act, self._clock_s,
+            lambda: self.utc_s,
+        )  # fmt: skip
 
     def _clock_s(self) -> float:
         return self.now_s
@@ -246,12 +254,104 @@ async def test_an_unmounted_store_gets_no_record(rig: Rig) -> None:
 async def test_the_car_may_forget_when_so_many_have_it(rig: Rig) -> None:
     put(rig.store)
     (stored,) = rig.store.segments()
-    alone, two = (Offices([rig.office], most, rig.copies) for most in (1, 2))
+    alone, two, three = (
+        Offices([rig.office], most, rig.copies, utc_s=lambda: 5.0) for most in (1, 2, 3)
+    )
     assert alone.safe(stored) and not two.safe(stored)
     await rig.later()
     assert two.safe(stored)
     assert not two.safe(Stored(stored.path, "0" * 64)), "another one of that name"
-    assert not Offices([rig.office], 3, rig.copies).safe(stored)
+    assert not three.safe(stored)
+
+
+async def test_old_copy_at_the_office_is_judged_again(rig: Rig) -> None:
+    put(rig.store)
+    put(rig.store, LATER)
+    await rig.later()
+    rig.utc_s += REJUDGED_S
+    await rig.later()
+    assert rig.relay.state.rejudged == 0 and rig.relay.state.oldest_s == 5.0
+    rig.utc_s += 1.0
+    sent = len(rig.office.sent)
+    for done in (1, 2, 2):
+        await rig.later()
+        assert rig.relay.state.rejudged == done, "one a round"
+    assert len(rig.office.sent) == sent, "nothing is moved"
+    assert rig.relay.state.oldest_s == rig.utc_s and not rig.relay.state.rotted
+
+
+async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
+    for day in (21, 22, 23):
+        put(rig.store, NAME.replace("20261121", f"202611{day}"))
+    await rig.later()
+    rig.utc_s += 2 * REJUDGED_S
+    check = rig.office.check
+
+    async def slow(session: str, listed: list[Stored]) -> list[str]:
+        rig.now_s += 100.0
+        return await check(session, listed)
+
+    rig.office.check = slow  # type: ignore[method-assign]
+    began_s = rig.now_s
+    while rig.relay.state.rejudged < 3:
+        await rig.relay.once(True)
+        rig.now_s += 10.0
+    assert 1100.0 <= rig.now_s - began_s <= 1200.0
+
+
+async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
+    put(rig.store)
+    put(rig.store, SECOND, b"second")
+    (stored, _) = rig.store.segments()
+    await rig.later()
+    two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
+    rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
+    assert two.safe(stored), "not known yet"
+    rig.utc_s += REJUDGED_S + 1.0
+    with pytest.raises(OfficeFault, match="1 files of .* are bad or gone there"):
+        await rig.later()
+    assert not two.safe(stored) and rig.relay.state.rotted == 1
+    await rig.later()
+    assert rig.office.there[f"{SESSION}/{NAME}"] == DATA and two.safe(stored)
+
+
+async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(
+    rig: Rig,
+) -> None:
+    put(rig.store)
+    (stored,) = rig.store.segments()
+    await rig.later()
+    judged_s = rig.utc_s
+    two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
+    for utc_s, counts in (
+        (judged_s + RECENT_S, True), (judged_s + RECENT_S + 1.0, False),
+        (judged_s - DAY_S, True), (judged_s - DAY_S - 1.0, False),
+    ):  # fmt: skip
+        rig.utc_s = utc_s
+        assert two.safe(stored) == counts, utc_s
+
+
+async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(
+    rig: Rig,
+) -> None:
+    """From the car, or from another office: it is wanted again."""
+    put(rig.store)
+    await rig.later()
+    sums = sums_of(DATA)
+    assert rig.store.evict(SESSION, lambda gone: True)
+    await rig.later()
+    assert not list(rig.store.segments()), "the office does not bring it back"
+    rig.relay.judge_soon([SESSION])
+    await rig.later()
+    assert rig.relay.state.rejudged == 1
+    assert rig.store.evicted(CAR, NAME, sums.sha256)
+    rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
+    rig.relay.judge_soon([SESSION])
+    with pytest.raises(OfficeFault):
+        await rig.later()
+    assert not rig.store.evicted(CAR, NAME, sums.sha256)
+    (finding,) = rig.store.audit(SESSION)
+    assert "it is gone" in finding.fault, "verify names it"
 
 
 class Enough(BaseException):

@@ -9,6 +9,7 @@ import pytest
 from fpvcar.server.exposition import exposition
 from fpvstation.catalogue import Held
 from fpvstation.chores import ChoreState
+from fpvstation.copies import RECENT_S
 from fpvstation.keep import CarState
 from fpvstation.rate import WINDOW_S, Rate
 from fpvstation.relay import OfficeState
@@ -73,6 +74,20 @@ def test_internal_faults_and_faults_of_chores_are_faults() -> None:
     text = exposition(made.figures())
     assert 'fpvcar_station_chore_ok{chore="list"} 1' in text
     assert 'fpvcar_station_chore_ok{chore="trash"} 0' in text
+
+
+def test_office_with_a_copy_that_was_not_judged_for_long_is_a_fault() -> None:
+    (office,) = standing().offices
+    office.oldest_s, office.rotted = NOW_S - RECENT_S, 2
+    now = standing(offices=[office])
+    assert list(now.faults(NOW_S)) == []
+    assert (
+        ", every copy judged since 720:00 h ago, 2 files bad there"
+        in list(lines_of(now, NOW_S))[1]
+    )
+    (fault,) = now.faults(NOW_S + OLD_S)
+    assert fault == ("nas:/srv: a copy there was judged 31 days ago, at most 30 count "
+                     "(sending)")  # fmt: skip
 
 
 def test_every_figure_is_for_prometheus() -> None:

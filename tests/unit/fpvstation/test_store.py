@@ -173,7 +173,7 @@ def test_what_is_removed_is_in_the_trash_and_not_fetched_again(
 
 
 def faults(store: Store, root: Path) -> Iterator[str]:
-    for one in verify(store, Folder(root), store.segments(), 1e6):
+    for one in verify(store, Folder(root), sorted(store.known()), 1e6):
         yield one.fault
 
 
@@ -195,7 +195,9 @@ def test_the_scrub_finds_what_bent_and_what_is_gone(
     assert (tmp_path / ".bad" / SESSION / NAME).read_bytes() == bent
     assert not store.find(CAR, NAME, len(DATA)), "it is fetched again"
     put(store)
-    assert list(faults(store, tmp_path)) == [""]
+    assert list(faults(store, tmp_path)) == ["it is gone, and so is its line", ""]
+    put(store, second, b"second")
+    assert list(faults(store, tmp_path)) == ["", ""]
 
 
 def test_two_processes_never_lose_a_line_of_each_other(
@@ -295,7 +297,7 @@ def test_a_file_that_comes_back_is_taken_for_its_session(
 def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:
     put(store)
     slept: list[float] = []
-    disk, every = Folder(tmp_path), store.segments()
+    disk, every = Folder(tmp_path), store.sessions()
     list(verify(store, disk, every, 1.0, lambda: 5.0, slept.append))
     assert slept == [pytest.approx(len(DATA) / 1e6)]
 

@@ -32,8 +32,10 @@ test('what waits is said with rate and time to go', () => {
     'fetching: 2 files wait, 32 MB, 4.0 MB/s, 8 seconds to go');
   assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files wait, 32 MB');
   assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all of it is here');
-  const office = {...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9};
+  const office = {...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0};
   assert.equal(STATION_STRINGS.office(office), 'sending: 2 sessions wait, 32 MB, 4.0 MB/s, 8 seconds to go');
+  const old = {...office, waiting: 0, state: 'ok', oldest_s: Date.now() / 1000 - 3 * 86_400};
+  assert.equal(STATION_STRINGS.office(old), 'all of it is there, oldest copy verified 3 days ago');
   assert.match(STATION_STRINGS.fault(office), /2001.*: full/);
   assert.equal(STATION_STRINGS.fault({...office, state: 'full'}), '');
 });

@@ -148,6 +148,7 @@ export default say({
     sessionsWait: {one: '{state}: {count} Sitzung wartet', other: '{state}: {count} Sitzungen warten'},
     allHere: 'alles ist hier',
     allThere: 'alles ist dort',
+    oldestCopy: ', älteste Kopie {ago} geprüft',
     card: 'seine Karte: {free} von {total} sind frei',
     pulling: 'Wie viel von {car} hier ist',
     sendingTo: 'Wie viel davon bei {office} ist',

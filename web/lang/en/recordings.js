@@ -148,6 +148,7 @@ export default say({
     sessionsWait: {one: '{state}: {count} session waits', other: '{state}: {count} sessions wait'},
     allHere: 'all of it is here',
     allThere: 'all of it is there',
+    oldestCopy: ', oldest copy verified {ago}',
     card: 'its card: {free} of {total} are free',
     pulling: 'How much of {car} is here',
     sendingTo: 'How much of it is at {office}',

@@ -148,6 +148,7 @@ export default say({
     sessionsWait: {one: '{state}: {count} sesión espera', other: '{state}: {count} sesiones esperan'},
     allHere: 'todo está aquí',
     allThere: 'todo está allí',
+    oldestCopy: ', copia más antigua verificada {ago}',
     card: 'su tarjeta: {free} de {total} están libres',
     pulling: 'Cuánto de {car} está aquí',
     sendingTo: 'Cuánto de ello está en {office}',

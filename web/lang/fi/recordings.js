@@ -148,6 +148,7 @@ export default say({
     sessionsWait: {one: '{state}: {count} istunto odottaa', other: '{state}: {count} istuntoa odottaa'},
     allHere: 'kaikki on täällä',
     allThere: 'kaikki on siellä',
+    oldestCopy: ', vanhin kopio tarkistettu {ago}',
     card: 'sen kortti: vapaana {free} / {total}',
     pulling: 'Paljonko on täällä: {car}',
     sendingTo: 'Paljonko siitä on siellä: {office}',

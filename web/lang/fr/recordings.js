@@ -148,6 +148,7 @@ export default say({
     sessionsWait: {one: '{state} : {count} session attend', other: '{state} : {count} sessions attendent'},
     allHere: 'tout est ici',
     allThere: 'tout est là-bas',
+    oldestCopy: ', copie la plus ancienne vérifiée {ago}',
     card: 'sa carte : {free} sur {total} sont libres',
     pulling: 'Ce qui est ici de {car}',
     sendingTo: 'Ce qui en est à {office}',

@@ -145,6 +145,7 @@ export default say({
     sessionsWait: {other: '{state}：{count} 个会话在等'},
     allHere: '全都在这里',
     allThere: '全都在那里',
+    oldestCopy: '，最旧的副本{ago}核对过',
     card: '它的存储卡：剩余 {free}，共 {total}',
     pulling: '{car} 有多少在这里',
     sendingTo: '有多少已在 {office}',

@@ -1,0 +1,262 @@
+"""Compares the list of a session with its folder and with the records of copies.py.
+
+    SHA256SUMS          what each segment has to be
+    .copies             the same, written when each segment was published or judged
+    CAR/DAY/SESSION/    the files themselves
+
+One of the three may be damaged: a line that does not parse, a flipped bit in a name or
+a checksum, a list that was cut or deleted. Where the bytes of a file prove what its
+line was, the list is mended, and the damaged one is kept in .bad. Everything else stays
+as it is, and is named by each `fpvstation verify`.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fpvcar.recordings import names
+from fpvstation.copies import COPIES, EVICTED, HERE, SUFFIX, Copies
+from fpvstation.disk import Disk
+from fpvstation.lists import Lists
+from fpvstation.sums_file import SUMS_FILE, Listing, Stored, text_of
+
+BAD = ".bad"
+NEAR = 4
+"""Texts that differ in so few characters are one text with flipped bits. Checksums of
+different bytes differ in 60 of 64."""
+BY_RECORD = "mended: its record in .copies and the file agree"
+BY_FILE = "mended: the file has the checksum of a damaged line"
+BY_LINE = "mended: its line and the file agree"
+OFF = f"taken off the list; the old list is in {BAD}"
+KEPT = "left as it is"
+UNLISTED = "left as it is; a station that runs lists it while its car has it"
+AGAIN = "fetched again while its car or an office has it"
+Sums = dict[str, set[str]]
+"""Checksums by file name."""
+
+
+class Finding(NamedTuple):
+    """One fault, and what was done about it."""
+
+    path: str
+    fault: str
+    done: str
+
+
+class Audit:
+    """The lists of one store. Every call may block, and raise OSError."""
+
+    def __init__(self, disk: Disk, lists: Lists, copies: Copies) -> None:
+        self._disk, self._lists, self._copies = disk, lists, copies
+
+    def run(self, session: str) -> list[Finding]:
+        """Return the faults of a session's list; mend those that can be mended. Bytes
+        are read only where list, record and folder disagree."""
+        found = list[Finding]()
+        if not self._copies.readable(session):
+            found.append(Finding(f"{COPIES}/{session}{SUFFIX}", "it cannot be decoded",
+                                 "its copies are judged again"))  # fmt: skip
+        if self._case(session).suspect():
+            with self._disk.changing():
+                found += self._case(session).run()
+        return found
+
+    def save_list(self, session: str) -> None:
+        """Keep a copy of a damaged list in .bad."""
+        _save(self._disk, session, self._lists.text(session))
+
+    def _case(self, session: str) -> "_Case":
+        return _Case(session, self._disk, self._lists, self._copies)
+
+
+class _Case:
+    """One session as its list, its records and its folder have it."""
+
+    def __init__(self, session: str, disk: Disk, lists: Lists, copies: Copies) -> None:
+        self._session, self._disk = session, disk
+        self._lists, self._copies = lists, copies
+        self._text = lists.text(session)
+        self._listing = lists.listing(session)
+        self._claims = by_name(self._listing)
+        self._records, self._own = records_of(session, lists, copies)
+        self._files = set(files_of(disk, session))
+        self._lines: Sums = {}
+        self._right: dict[str, str] = {}
+        """Segments whose line agrees with the file, as far as was asked."""
+        self._found = list[Finding]()
+
+    def suspect(self) -> bool:
+        """Return True if list, records and folder disagree."""
+        claims = self._claims
+        return bool(
+            self._listing.damaged
+            or (self._files | self._own.keys()) ^ claims.keys()
+            or any(len(sums) > 1 for sums in claims.values())
+            or any(self._records.get(name, sums) != sums
+                   for name, sums in claims.items())
+        )  # fmt: skip
+
+    def run(self) -> list[Finding]:
+        """Judge each name, then the lines that are left; the disk is `changing`."""
+        for name in sorted(self._files):
+            self._file(name)
+        for name in sorted(self._claims.keys() - self._files):
+            self._no_file(name, self._claims[name])
+        for name in sorted(self._own.keys() - self._files - self._claims.keys()):
+            self._no_line(name, self._own[name])
+        self._write(self._damaged())
+        return self._found
+
+    def _file(self, name: str) -> None:
+        claims = self._claims.get(name, set())
+        records = self._records.get(name, set())
+        if len(claims) == 1 and records in (set(), claims):  # Store.judge reads it
+            self._lines[name], (self._right[name],) = claims, claims
+            return
+        try:
+            sha256 = self._disk.sums(f"{self._session}/{name}").sha256
+        except OSError:  # Store.judge says why
+            sha256 = ""
+        done = self._proof(name, sha256)
+        if done:
+            self._lines[name], self._right[name] = {sha256}, sha256
+            self._say_file(name, sha256, done)
+        elif claims or records:  # Store.judge sets it aside
+            self._lines[name] = (claims & records) or records or claims
+        else:
+            self._say(name, "no line and no record names it", UNLISTED)
+
+    def _proof(self, name: str, sha256: str) -> str:
+        """Return why a file with this checksum is right; "" if nothing says so."""
+        if sha256 in self._records.get(name, set()):
+            return BY_RECORD
+        if sha256 in self._claims.get(name, set()):
+            return BY_LINE
+        line = text_of([Stored(name, sha256)]).rstrip()
+        claimed = {text for sums in self._claims.values() for text in sums}
+        proved = sha256 and (
+            sha256.encode() in self._text
+            or any(near(line, text) for text in self._listing.damaged)
+            or any(near(sha256, text) for text in claimed)
+        )
+        return BY_FILE if proved else ""
+
+    def _say_file(self, name: str, sha256: str, done: str) -> None:
+        claims = self._claims.get(name, set())
+        if not claims:
+            self._say(name, "its line is missing", done)
+        elif claims != {sha256}:
+            said = ", ".join(f"{one[:16]}..." for one in sorted(claims - {sha256}))
+            self._say(name, f"its line says {said}", done)
+        records = self._records.get(name, set()) - {sha256}
+        if records:
+            self._say(name, "its record in .copies is damaged", done)
+            self._mend_records(name, sha256)
+
+    def _no_file(self, name: str, claims: set[str]) -> None:
+        right = set(self._right.values())
+        elsewhere = {
+            one for one in claims
+            if one != self._own.get(name) and any(near(one, it) for it in right)
+        }  # fmt: skip
+        if elsewhere:
+            self._say(name, "a line gives it the checksum of another segment", OFF)
+        if claims - elsewhere:  # Store.judge says that it is gone
+            self._lines[name] = claims - elsewhere
+
+    def _no_line(self, name: str, sha256: str) -> None:
+        if sha256 in self._right.values():
+            self._forget(name)
+        else:
+            self._say(name, "it is gone, and so is its line", AGAIN)
+
+    def _damaged(self) -> list[bytes]:
+        """Return the damaged lines that stay: no segment explains them."""
+        kept = []
+        for line in self._listing.damaged:
+            explained = any(
+                name.encode() in line or sha256.encode() in line
+                or near(line, text_of([Stored(name, sha256)]).rstrip())
+                for name, sha256 in self._right.items()
+            )  # fmt: skip
+            if not explained:
+                kept.append(line)
+            self._say(SUMS_FILE, f"a line does not parse: {line[:160]!r}",
+                      OFF if explained else KEPT)  # fmt: skip
+        return kept
+
+    def _write(self, damaged: list[bytes]) -> None:
+        lines = [Stored(f"{self._session}/{name}", sha256)
+                 for name, sums in self._lines.items() for sha256 in sums]  # fmt: skip
+        before = self._listing
+        if (sorted(lines), damaged) == (sorted(before.lines), before.damaged):
+            return
+        _save(self._disk, self._session, self._text)
+        self._lists.write(self._session, lines, damaged)
+
+    def _mend_records(self, name: str, sha256: str) -> None:
+        """Correct our own record; an office's copy has to be judged again."""
+        there = self._copies.of(self._session)
+        for place, copy in there.items():
+            if copy.segments.get(name, sha256) != sha256:
+                copy.segments.pop(name)
+                if place == HERE:
+                    copy.segments[name] = sha256
+        self._copies.write(self._session, there)
+
+    def _forget(self, name: str) -> None:
+        there = self._copies.of(self._session)
+        there[HERE].segments.pop(name, None)
+        self._copies.write(self._session, there)
+
+    def _say(self, name: str, fault: str, done: str) -> None:
+        self._found.append(Finding(f"{self._session}/{name}", fault, done))
+
+
+def _save(disk: Disk, session: str, text: bytes) -> None:
+    if text:
+        version = hashlib.sha256(text).hexdigest()[:8]
+        disk.replace(f"{BAD}/{session}/{SUMS_FILE}.{version}", text)
+
+
+def records_of(
+    session: str, lists: Lists, copies: Copies
+) -> tuple[Sums, Mapping[str, str]]:
+    """Return the records of all places, and this store's own, without segments that
+    were removed or evicted."""
+    there = copies.of(session)
+    evicted = there.pop(EVICTED, None)
+    gone = lists.removed() if there else set[str]()
+    gone |= set(evicted.segments.values() if evicted else ())
+    found: Sums = {}
+    own: dict[str, str] = {}
+    for place, copy in there.items():
+        for name, sha256 in copy.segments.items():
+            if sha256 not in gone:
+                found.setdefault(name, set()).add(sha256)
+                if place == HERE:
+                    own[name] = sha256
+    return found, own
+
+
+def near(one: str | bytes, other: str | bytes) -> bool:
+    """Return True if two texts are one text with a few flipped bits."""
+    return len(one) == len(other) and (
+        sum(a != b for a, b in zip(one, other, strict=True)) <= NEAR
+    )
+
+
+def by_name(listing: Listing) -> Sums:
+    """Return the checksums that a list has for each file name."""
+    found: Sums = {}
+    for path, sha256 in listing.lines:
+        found.setdefault(path.rpartition("/")[2], set()).add(sha256)
+    return found
+
+
+def files_of(disk: Disk, session: str) -> list[str]:
+    """Return the names of the segments in a session's folder."""
+    return [
+        name for name in disk.names(session)
+        if (parsed := names.parse(name)) and parsed.suffix == names.SEALED
+    ]  # fmt: skip

@@ -1,0 +1,134 @@
+"""Keeps a store below a number of bytes: evicts the oldest sessions.
+
+Where there are offices, only a session goes that all of them have, judged within the
+last day; an older copy is judged again first. Without offices the store is a ring: what
+it evicts is gone.
+"""
+
+import calendar
+import logging
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from fpvcar.units import MB, counted
+from fpvstation.copies import DAY_S, Copies, is_recent, segments_of
+from fpvstation.disk import Disk
+from fpvstation.store import Store
+from fpvstation.sums_file import Stored
+
+FIRST_S = calendar.timegm((2025, 1, 1, 0, 0, 0))
+"""A clock before that is wrong: UTC."""
+BEGAN = re.compile(r"-(\d{8}T\d{6})Z(?:\.[0-9a-f]{8})?")
+UNSURE_S = 3600.0
+"""How long a copy at an office may wait to be judged before that is a fault."""
+EVERY_S, AGAIN_S = 3600.0, 60.0
+"""Pause between two runs, and while the bound is not kept."""
+log = logging.getLogger("fpvstation")
+
+
+class Bound:
+    """The bound of one store. Every call may block."""
+
+    def __init__(
+        self, store: Store, disk: Disk, copies: Copies, most: int,
+        places: Sequence[str] = (),
+        judge_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
+        utc_s: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        """`most`: bytes of all segments. `places`: all offices. `judge_soon` gets the
+        sessions whose copies at the offices have to be judged again."""
+        self._store, self._disk, self._copies, self._most = store, disk, copies, most
+        self._places, self._judge_soon, self._utc_s = places, judge_soon, utc_s
+        self._unsure_s = math.inf
+        """Since when the bound waits only for judgements."""
+        self.kept = True
+        """False if there are more bytes than the bound allows."""
+
+    def run(self) -> Iterator[str]:
+        """Evict the oldest sessions, but never the newest one, until all others fit;
+        yield a fault if they do not. Raises OSError, StoreError."""
+        self._store.check()
+        listed = {session: self._store.listed(session)
+                  for session in self._store.sessions()}  # fmt: skip
+        sizes = {session: sum(self._disk.size(one.path) or 0 for one in segments)
+                 for session, segments in listed.items() if segments}  # fmt: skip
+        over = sum(sizes.values()) - self._most
+        lacking, unsure = list[str](), list[str]()
+        by_age = sorted(sizes, key=lambda one: self._age_key(one, listed[one]))
+        for session in by_age[:-1] if over > 0 else ():
+            if over <= 0:
+                break
+            copies = self._at_offices(listed[session])
+            if copies == "lacking":
+                lacking.append(session)
+            elif copies == "unsure":
+                unsure.append(session)
+            elif self._store.evict(session, self._may_go):
+                log.info("%s evicted: the store is over its bound", session)
+                over -= sizes[session]
+        self.kept = over <= 0
+        self._judge_soon(unsure if over > 0 else ())
+        yield from self._faults(over, lacking, unsure)
+
+    def pause_s(self, took_s: float) -> float:
+        """Return the pause after a run that took so long."""
+        return EVERY_S if self.kept else max(AGAIN_S, 50.0 * took_s)
+
+    def _faults(
+        self, over: int, lacking: Sequence[str], unsure: Sequence[str]
+    ) -> Iterator[str]:
+        now_s = self._utc_s()
+        self._unsure_s = min(self._unsure_s, now_s) if unsure and over > 0 else math.inf
+        if over <= 0:
+            return
+        words = f"{over / MB:.0f} MB over the bound of {self._most / MB:.0f} MB: "
+        if lacking:
+            yield (f"{words}{counted(len(lacking), 'session')} not at all offices "
+                   f"({lacking[0]} is the oldest)")  # fmt: skip
+        elif not unsure:
+            yield f"{words}what is left is the newest session, or has a damaged list"
+        elif now_s - self._unsure_s >= UNSURE_S:
+            yield (f"{words}the offices have not judged their copies of "
+                   f"{counted(len(unsure), 'session')} within a day")  # fmt: skip
+
+    def _may_go(self, listed: Sequence[Stored]) -> bool:
+        return bool(listed) and not self._at_offices(listed)
+
+    def _at_offices(self, listed: Sequence[Stored]) -> str:
+        """Return "" if all offices have these segments, "unsure" if a judgement is too
+        old, "lacking" if one does not have them."""
+        if not self._places:
+            return ""
+        wanted = segments_of(listed)
+        session = listed[0].path.rpartition("/")[0]
+        there, unsure = self._copies.of(session), False
+        for place in self._places:
+            copy = there.get(place)
+            if copy is None or not wanted.items() <= copy.segments.items():
+                return "lacking"
+            unsure |= not is_recent(copy.verified_s, self._utc_s(), DAY_S)
+        return "unsure" if unsure else ""
+
+    def _age_key(self, session: str, listed: Sequence[Stored]) -> tuple[float, float]:
+        """Order sessions by the time they were recorded.
+
+        Where the car's clock was wrong, before 2025 or after the arrival here, by their
+        arrival; where that is before 2025, too, last: evicted after all others.
+        """
+        arrived_s = max(self._disk.changed_s(one.path) for one in listed)
+        began = BEGAN.search(session.rpartition("/")[2])
+        began_s = _utc_s(began[1]) if began else 0.0
+        if arrived_s < FIRST_S:
+            age_s = began_s if began_s >= FIRST_S else math.inf
+        else:
+            age_s = began_s if FIRST_S <= began_s <= arrived_s else arrived_s
+        return age_s, arrived_s
+
+
+def _utc_s(text: str) -> float:
+    try:
+        return calendar.timegm(time.strptime(text, "%Y%m%dT%H%M%S"))
+    except ValueError:
+        return 0.0
