@@ -1,1 +1,2 @@
-"""Hardware: what it means above, pins and registers below. Nothing else imports it."""
+"""Hardware access: interfaces above, pins and registers below. Only this package
+imports hardware libraries."""

@@ -1,7 +1,8 @@
-"""The one place that names back ends: who is behind pins, buses, cameras and Linux.
+"""Selection of back ends: the one module that names the drivers of pins, buses,
+cameras and Linux.
 
-Each is imported when it is opened: a machine needs only the libraries that its profile
-asks for. Everything above speaks to the protocols beside this file.
+Each is imported when it is opened, so a machine needs only the libraries of its
+profile. Callers use the protocols beside this file.
 """
 
 import contextlib
@@ -43,22 +44,22 @@ DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Servo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.signal)),
     HatServo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.channel)),
 }
-"""Who drives a motor, by what the profile says of it."""
+"""Motor type in the profile -> its driver."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 BackEnd = Literal["pigpio", "linux"]
 ANSWER_S = 0.5
-"""How long an answer may take where nothing moves: a thread waits, not the car."""
+"""Time limit for an answer while nothing moves: only a thread waits, not the car."""
 MOTORS_ANSWER_S = 0.1
-"""The same for motors."""
+"""Time limit for an answer of the motors' pins."""
 PROOF_S = 0.15
-"""How long pigpiod may take to say that the motors are off: their process has been mute
-for 0.25 s then, and a helper needs up to 0.5 s of a 1 GHz core, of 1 s in all."""
+"""Time for pigpiod to confirm that the motors are off. Their process has then been mute
+for 0.25 s, and a helper needs up to 0.5 s of a 1 GHz core, of 1 s in all."""
 
 
 def load(profile: Profile) -> None:
-    """Imports the back ends of a profile, before any thread does.
+    """Import the back ends of a profile before any thread starts.
 
-    What a thread allocates stays in an arena of its own: `run` would be 1 MB larger.
+    Memory allocated by a thread stays in that thread's arena: `run` would grow by 1 MB.
     """
     if pins_backend(profile) == "pigpio":
         from fpvcar.devices.pigpio import edges, i2c, pins  # noqa: F401
@@ -69,11 +70,13 @@ def load(profile: Profile) -> None:
 
 
 def pins_backend(profile: Profile) -> BackEnd:
-    """Who drives the pins: as the profile says, or what suits this machine, which is
-    the same each time: nobody may change over while a motor runs."""
+    """Return the back end of the pins: from the profile, or the one that suits this
+    machine. The result never varies, because nothing may change over while a
+    motor runs."""
     if profile.pins.backend != "auto":
         return profile.pins.backend
-    if profile.pins.host not in LOOPBACK:  # a daemon's: this machine has no say in it
+    # # a daemon elsewhere: this machine's own pins do not matter
+    if profile.pins.host not in LOOPBACK:
         return "pigpio"
     from fpvcar.devices.linux import gpio
 
@@ -81,7 +84,7 @@ def pins_backend(profile: Profile) -> BackEnd:
 
 
 def backend_of(profile: Profile, root: Path) -> BackEnd:
-    """The same of a card that does not run, by its files."""
+    """Return the pins back end of an offline card, judged by its files."""
     if profile.pins.backend != "auto":
         return profile.pins.backend
     from fpvcar.devices.linux import gpio
@@ -90,14 +93,14 @@ def backend_of(profile: Profile, root: Path) -> BackEnd:
 
 
 def i2c_backend(profile: Profile) -> BackEnd:
-    """Who drives the I2C buses: as the profile says, or who drives the pins."""
+    """Return the back end of the I2C buses: from the profile, or that of the pins."""
     if profile.i2c.backend != "auto":
         return profile.i2c.backend
     return pins_backend(profile)
 
 
 def open_pins(profile: Profile, answer_s: float = ANSWER_S) -> IoPins:
-    """A connection to the pins. Raises PinsFault."""
+    """Open a connection to the pins. Raises PinsFault."""
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxPins
 
@@ -108,8 +111,8 @@ def open_pins(profile: Profile, answer_s: float = ANSWER_S) -> IoPins:
 
 
 def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> OpenEdges:
-    """Hears what changes at some pins that are inputs by `listen` or `hear` of `pins`.
-    Raises PinsFault."""
+    """Read the edges of pins made inputs by `listen` or `hear` of `pins`. Raises
+    PinsFault."""
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxPins
 
@@ -122,7 +125,7 @@ def open_edges(profile: Profile, pins: IoPins, gpios: Sequence[int]) -> OpenEdge
 
 @contextlib.contextmanager
 def open_i2c(profile: Profile, answer_s: float = ANSWER_S) -> Iterator[Open]:
-    """Opens devices on the I2C buses: the kernel's /dev/i2c-N, or pigpiod's over a
+    """Open devices on the I2C buses: the kernel's /dev/i2c-N, or pigpiod's over a
     connection that ends with the context. Raises PinsFault."""
     if i2c_backend(profile) == "linux":
         from fpvcar.devices.linux.i2c import SmbusI2c
@@ -138,7 +141,7 @@ def open_i2c(profile: Profile, answer_s: float = ANSWER_S) -> Iterator[Open]:
 
 
 def open_depth(device: str, width: int, height: int, fps: int) -> FrameSource:
-    """The depth camera at a path, or the first there is. Raises CaptureError."""
+    """Open the depth camera at a path, or the first one found. Raises CaptureError."""
     from fpvcar.devices.linux import v4l2
 
     path = Path(device) if device else v4l2.find(v4l2.Z16)
@@ -148,8 +151,8 @@ def open_depth(device: str, width: int, height: int, fps: int) -> FrameSource:
 def open_webcam(
     device: str, formats: Sequence[str], width: int, height: int, fps: float
 ) -> WebcamSource:
-    """The webcam at a path, or the first on USB, in the best of these formats. Raises
-    CaptureError."""
+    """Open the webcam at a path, or the first on USB, in the best of these formats.
+    Raises CaptureError."""
     from fpvcar.devices.linux import v4l2, webcam
 
     path = Path(device) if device else v4l2.find_webcam(formats)
@@ -158,28 +161,31 @@ def open_webcam(
 
 
 def open_pi_camera(wanted: Camera) -> EncodedSource:
-    """The Pi's own camera. Raises CaptureError."""
+    """Open the Pi's own camera. Raises CaptureError."""
     from fpvcar.devices.linux.picamera import PiCamera
 
     return PiCamera(wanted)
 
 
 def open_computer(disk: Path, root: Path = Path("/")) -> Computer:
-    """What this computer says of itself; `disk` is on the card that is to have room."""
+    """Open the health sources of this computer; `disk` is a path on the card whose
+    free space counts."""
     from fpvcar.devices.linux.computer import Machine
 
     return Machine(root, disk)
 
 
 def wifi_power_save(interface: str) -> bool | None:
-    """Whether a Wi-Fi rests between packets; None: its driver does not say."""
+    """Return whether the Wi-Fi has power saving on; None if the driver does not
+    report it."""
     from fpvcar.devices.linux.computer import power_save
 
     return power_save(interface)
 
 
 def pin_holders(gpios: Sequence[int]) -> dict[int, str]:
-    """Who has each pin, as the kernel names it; "" nobody. Raises PinsLost."""
+    """Return the kernel's name of each pin's holder; "" for a free pin. Raises
+    PinsLost."""
     from fpvcar.devices.linux import gpiochip
 
     with contextlib.closing(gpiochip.find()) as chip:
@@ -187,15 +193,16 @@ def pin_holders(gpios: Sequence[int]) -> dict[int, str]:
 
 
 def why_loose(root: Path) -> str:
-    """Why the kernel would keep a pin as it was whose owner dies; "": it lets go."""
+    """Return the reason why the kernel would keep a dead process's pin driven; "" if
+    it releases it."""
     from fpvcar.devices.linux import strict
 
     return strict.why_loose(root)
 
 
 def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
-    """The motors, switched off, with their dead man armed; what they need to remember
-    is in `runtime`. Raises PinsFault."""
+    """Open the motors, switched off, with their dead man armed. State files live in
+    `runtime`. Raises PinsFault."""
     if profile.motors.on_hat:
         from fpvcar.devices.motors.hat_board import HatBoard
 
@@ -214,8 +221,8 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
 
 
 def open_dead_man(profile: Profile) -> DeadMan:
-    """A dead man of the kind that the motors have, over no pins, beside theirs: to
-    prove that this machine has what he needs. Raises PinsFault."""
+    """Open a second dead man of the motors' kind, without pins, to prove that this
+    machine supports it. Raises PinsFault."""
     if profile.motors.on_hat or pins_backend(profile) == "linux":
         from fpvcar.devices.guardian import Guardian
 
@@ -229,13 +236,14 @@ def open_dead_man(profile: Profile) -> DeadMan:
 
 
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:
-    """The drive motor's driver, then the steering's; or left, then right."""
+    """Return the drivers of drive motor and steering, or of the left and right
+    motor."""
     return [DRIVERS[type(motor)](motor, pins) for motor in profile.motors.pair]
 
 
 def answering(bus: int, addresses: Sequence[int]) -> list[int]:
-    """At which of these addresses of a bus of the kernel's something answers; [] where
-    there is no such bus."""
+    """Return the addresses that answer on a bus of the kernel; [] if the bus does
+    not exist."""
     from fpvcar.devices.linux.i2c import SmbusI2c
 
     found = []
@@ -250,10 +258,12 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
 
 
 def freeing(profile: Profile) -> Callable[[], str]:
-    """What turns the motor pins to inputs past a pin daemon of this computer; it says
-    what is wrong, or "". It does nothing where a HAT, another computer or the kernel
-    drives: whose lines are closed lets go of them."""
-    from fpvcar.devices.linux import pins_off  # now: a failure has no time for it
+    """Return a function that turns the motor pins to inputs past a pin daemon of
+    this computer. It returns an error text or "". It does nothing for a HAT,
+    another computer, or the kernel's pins, which are released when their file is
+    closed."""
+    # # imported now: after a failure there is no time for it
+    from fpvcar.devices.linux import pins_off
 
     def free() -> str:
         try:
@@ -283,15 +293,16 @@ def proof_of_rest(profile: Profile) -> Callable[[], Awaitable[bool]]:
 
 
 def switch_off(gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:
-    """Stops motors past every daemon: pins to inputs with pull-down, the outputs of
-    each PCA9685 (bus, address) off. Prints what it did; the exit status."""
+    """Stop motors past every daemon: pins to inputs with pull-down, all outputs of
+    each PCA9685 (bus, address) off. Prints each action; returns the exit status."""
     from fpvcar.devices.linux import pins_off
 
     return pins_off.stop(gpios, chips)
 
 
 def published_pins(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """GPIOs and PCA9685 of a motor-pins file, as `wheels` wrote it. Raises OSError."""
+    """Parse the GPIOs and PCA9685 of a motor-pins file written by `wheels`. Raises
+    OSError."""
     from fpvcar.devices.linux import pins_off
 
     return pins_off.parse(text)

@@ -1,4 +1,4 @@
-"""Frames of a camera without a codec, whatever drives it."""
+"""Frames of cameras with and without a codec: the interfaces of their drivers."""
 
 from typing import NamedTuple, Protocol
 
@@ -6,19 +6,21 @@ from fpvcar.config import Exposure, Flip
 
 
 class CaptureError(Exception):
-    """The device does not do what is asked; the text says which and why."""
+    """Raised when a device refuses a request; the text names the device and the
+    reason."""
 
 
 class NoCamera(CaptureError):
-    """There is no camera, or no longer."""
+    """Raised when there is no camera, or it has gone."""
 
 
 class Missing(CaptureError):
-    """A part that is not installed; the text says how to install it."""
+    """Raised when a program or library is missing; the text says how to install it."""
 
 
 class Frame(NamedTuple):
-    """One picture; `data` is the driver's memory, released when the next is taken."""
+    """Picture of a camera; `data` is driver memory, released when the next frame is
+    taken."""
 
     data: memoryview
     sequence: int
@@ -26,21 +28,21 @@ class Frame(NamedTuple):
 
 
 class FrameSource(Protocol):
-    """A device that streams; a line of the picture has `line_b` bytes."""
+    """Streaming device; a line of the picture has `line_b` bytes."""
 
     width: int
     height: int
     line_b: int
 
     def frame(self, timeout_s: float) -> Frame | None:
-        """The next one; None if none came in time. Raises CaptureError."""
+        """Return the next frame; None after the time-out. Raises CaptureError."""
 
     def close(self) -> None:
-        """Stops it: the device is free for others."""
+        """Stop streaming and release the device."""
 
 
 class EncodedFrame(NamedTuple):
-    """A picture of a camera that encodes, as Annex B, at CLOCK_MONOTONIC `time_us`."""
+    """Encoded picture as Annex B, captured at CLOCK_MONOTONIC `time_us`."""
 
     key: bool
     time_us: int
@@ -48,54 +50,53 @@ class EncodedFrame(NamedTuple):
 
 
 class EncodedSource(Protocol):
-    """A camera that encodes, with an encoder that can be asked. May raise
-    CaptureError."""
+    """Camera with a controllable encoder. Every method may raise CaptureError."""
 
     fd: int
-    """Readable when a frame is there."""
+    """Descriptor that is readable when a frame is ready."""
     size: tuple[int, int]
 
     def frames(self) -> list[EncodedFrame]:
-        """What has come since the last call."""
+        """Return the frames since the last call."""
 
     def request_key(self) -> None:
-        """The next frame is an IDR."""
+        """Make the next frame an IDR."""
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Bits per second from the next frame on."""
+        """Set the bits per second from the next frame on."""
 
     def set_look(self, exposure: Exposure, brightness: float, night: bool) -> None:
-        """As config.Camera has them."""
+        """Set exposure, brightness and night mode; units as in config.Camera."""
 
     def close(self) -> None:
-        """Stops it."""
+        """Stop the camera and its encoder."""
 
 
 class WebcamSource(FrameSource, Protocol):
-    """A webcam that streams. What it sets itself is answered with True."""
+    """Streaming webcam. Setters return True if the device supports the setting."""
 
     fd: int
-    """Readable when a frame is there."""
+    """Descriptor that is readable when a frame is ready."""
     format: str
     """"H264", "YUYV" or "MJPG"."""
 
     def newest(self) -> Frame | None:
-        """The last of those that are there. Raises CaptureError."""
+        """Return the newest ready frame. Raises CaptureError."""
 
     def set_flip(self, flip: Flip) -> bool:
-        """Turns the picture over."""
+        """Flip the picture."""
 
     def set_brightness(self, share: float) -> bool:
-        """From -1 to 1; 0 as it comes."""
+        """Set the brightness from -1 to 1; 0 is the default."""
 
     def set_night(self, night: bool) -> bool:
-        """May expose longer than its rate allows."""
+        """Allow exposures longer than the frame interval."""
 
     def request_key(self) -> bool:
-        """The next frame is a key frame."""
+        """Make the next frame a key frame."""
 
     def set_bitrate(self, bitrate: int) -> bool:
-        """Bits per second."""
+        """Set the bits per second."""
 
     def set_gop(self, frames: int) -> bool:
-        """A key frame every so many, with its SPS and PPS."""
+        """Send a key frame with SPS and PPS every `frames` frames."""

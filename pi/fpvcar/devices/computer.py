@@ -1,14 +1,14 @@
-"""What a computer says of itself, raw; sensors/computer.py understands it."""
+"""Raw health data of a computer; sensors/computer.py interprets it."""
 
 from typing import NamedTuple, Protocol
 
 
 class Found(NamedTuple):
-    """What was read; None where there is no such source.
+    """Raw values; None where the source does not exist.
 
-    `wireless` is /proc/net/wireless, `bit_rate` bit/s, `disk_b` what is free, bytes, in
+    `wireless` is /proc/net/wireless, `bit_rate` in bit/s, `disk_b` the free bytes of
     the folder `disk`; `life_times` and `ends` are life_time and pre_eol_info of each
-    card, `mounts` is /proc/self/mounts; `interface` is the Wi-Fi's name.
+    card, `mounts` is /proc/self/mounts; `interface` is the name of the Wi-Fi interface.
     """
 
     throttled: str | None = None
@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 
 class Computer(Protocol):
-    """The sources of one computer."""
+    """Health sources of one computer."""
 
     def read(self) -> Found:
-        """What they all say now; a card that hangs holds it up."""
+        """Read all sources; a hanging card blocks this call."""

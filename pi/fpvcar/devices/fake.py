@@ -1,6 +1,6 @@
-"""Pins without a chip: the rules of the real ones, and a history. For tests.
+"""Simulated pins with the rules and a history of the real ones, for tests.
 
-What the outside world may do to them is a method too: `cut`, `hang`, `power_on`.
+Outside events are methods too: `cut`, `hang`, `power_on`.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ from fpvcar.devices.pins import PinsFault, PinsLost, PinsSilent
 
 @dataclass(frozen=True)
 class Level:
-    """What a pin does: high for `duty` of the time; PWM runs or it stands still."""
+    """State of a pin: high for `duty` of the time, steady or by PWM."""
 
     duty: float
     pwm: bool
 
 
 class FakePins:
-    """Users' pins 2 to 27; `history` has (gpio, duty) for every change, in order.
+    """User pins 2 to 27; `history` has (gpio, duty) for every change, in order.
 
     `watch(pins)` is called after every call that changed something.
     """
@@ -35,19 +35,19 @@ class FakePins:
         self._watch = watch
 
     def cut(self) -> None:
-        """The daemon dies."""
+        """Simulate the death of the daemon."""
         self.fault = PinsLost("write: connection lost")
 
     def hang(self) -> None:
-        """The daemon hangs."""
+        """Simulate a hanging daemon."""
         self.fault = PinsSilent("write")
 
     def duty(self, gpio: int) -> float:
-        """Share of the time for which the pin is high; 0 for an input."""
+        """Return the share of the time for which the pin is high; 0 for an input."""
         return self.levels[gpio].duty if gpio in self.levels else 0.0
 
     def write(self, gpio: int, level: int) -> None:
-        """Makes the pin a steady output; stops its PWM."""
+        """Make the pin a steady output and stop its PWM."""
         self._permit(gpio)
         self._set({gpio: Level(float(level), pwm=False)})
 
@@ -123,7 +123,7 @@ class FakeDeadMan:
         return not self._tripped
 
     def rest(self) -> None:
-        """As of the stored script: nothing to do."""
+        """Count the call; the stored script does nothing either."""
         self._answer()
         self.rests += 1
 

@@ -1,24 +1,25 @@
-"""The guardian: a second process that stops the motors when `wheels` cannot, for back
-ends whose chip or kernel keeps the last duty for ever (PCA9685, lgpio, kernel PWM).
+"""Guardian: a second process that stops the motors when `wheels` cannot, for back
+ends whose chip or kernel keeps the last duty for ever (PCA9685, lgpio, kernel
+PWM).
 
     wheels                                    guardian
-    Guardian(prepare)  --- fork --->          prepare() opens what it needs -> off
+    Guardian(prepare)  --- fork --->          prepare() opens the chip -> off
                        <--- READY ---         (or dies, with the reason)
     feed()             --- FEED --->          watches for PATIENCE_S from now on
-    rest()             --- REST --->          watches no more: the motors stand
-    remove()           --- END --->           ends; it does nothing
+    rest()             --- REST --->          stops watching: the motors stand
+    remove()           --- END --->           ends without any action
                        <--- one byte for each, so that its silence is noticed
 
     silent for PATIENCE_S                     SIGKILL to wheels, then off(),
                                               and once more when wheels is dead
     wheels gone: the socket is closed         off()
 
-It kills first: a `wheels` that hangs may come back between two of its own writes; one
-that it is about is finished all the same. It is forked, not started: it is there at
-once, and shares its memory with `wheels`.
+It kills first, because a hung `wheels` may resume between two of its own writes; a
+write already under way is still completed. It is forked, not started: it is ready at
+once and shares memory with `wheels`.
 
-Where nothing else keeps a guardian from switching off what the next `wheels` already
-drives (a chip on a bus, unlike lines of the kernel, is anybody's), both take turns.
+An old guardian could switch off a chip that the next `wheels` already drives: a chip on
+a bus, unlike lines of the kernel, has no owner. There both take turns on a lock.
 """
 
 import fcntl
@@ -38,45 +39,48 @@ from fpvcar import memory
 from fpvcar.devices.pins import PinsLost
 
 PATIENCE_S = 0.2
-"""A setpoint lasts for 0.12 s, and at its end `wheels` itself stops the car: it hangs
-if it is silent for longer."""
+"""A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
+longer silence it hangs."""
 ANSWER_S = 0.1
-"""A guardian that takes longer hangs: nobody stops the motors when we die."""
+"""A guardian that answers later than this hangs; then the motors would outlive
+`wheels`."""
 START_S = 2.0
 AGAIN_S, GIVES_UP_S = 0.01, 30.0
-"""How often, and for how long, `off` is tried: a bus that hangs may come back."""
+"""Retry interval and limit of `off`: a hung bus may recover."""
 DIES_S = 0.2
-"""A call to the bus, which nothing can interrupt, may take 50 ms (linux/i2c.py)."""
+"""A call to the bus cannot be interrupted and may take 50 ms (linux/i2c.py)."""
 TURN_S, KILLED_S = 0.2, 0.1
-"""How long the next one waits for a guardian to be done, and then for it to be dead."""
+"""Time to wait for a previous guardian to finish, and then for its death."""
 READY, FEED, REST, END = b"Y", b"F", b"R", b"E"
 SILENT = f"wheels was silent for {PATIENCE_S} s and is killed"
 FIRST_FD, FDS = 3, 65536
-"""No unit has more open; to ask for the limit its filter of calls need not allow."""
+"""No unit opens more files. A unit's system call filter may forbid asking for the
+limit."""
 log = logging.getLogger("fpvcar.wheels")
 
 _left: list[int] = []
-"""Guardians that were left alone and are to be reaped once they have ended."""
+"""Guardians left running, to be reaped once they have ended."""
 Off = Callable[[], None]
-"""Switches the motors off, whatever anybody else does; raises what it likes."""
+"""Function that switches the motors off regardless of all other state; may raise
+anything."""
 
 
 class Guardian:
-    """The dead man of a back end that has none."""
+    """Dead man of a back end without one of its own."""
 
     def __init__(
         self, prepare: Callable[[], Off], clock_s: Callable[[], float] = time.monotonic,
         turn: int | None = None,
     ) -> None:  # fmt: skip
-        """`prepare()` runs in the guardian, without any file of this process but its
-        `turn`: it opens the chip anew. Raises PinsLost if there is none to guard.
-        Before motors move."""
+        """`prepare()` runs in the guardian, which inherits no file of this process
+        except `turn`, and opens the chip anew. Raises PinsLost if that fails.
+        Call it before motors move."""
         _left[:] = [pid for pid in _left if not _reaped(pid, os.WNOHANG)]
         self._clock_s, self._ours = clock_s, True
         self._sent = self._answered = 0
         self._asked_s: float | None = None
         self._fed: int | None = None
-        """Number of the first feeding since it rested."""
+        """Number of the first feeding since the last rest."""
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         parent = os.getpid()
         self.pid = os.fork()
@@ -97,37 +101,38 @@ class Guardian:
         self._line.setblocking(False)
 
     def feed(self) -> None:
-        """Puts the stop off by another PATIENCE_S. Raises PinsLost if nobody does."""
+        """Postpone the stop by PATIENCE_S. Raises PinsLost if the guardian is dead
+        or hung."""
         self._send(FEED)
         if self._fed is None:
             self._fed = self._sent
 
     def awake(self) -> bool:
-        """True once it watches."""
+        """Return True once the guardian watches."""
         self._hear()
         return self._fed is not None and self._answered >= self._fed
 
     def rest(self) -> None:
-        """The motors stand: it may be silent here until the next feeding."""
+        """Report that the motors stand: silence is allowed until the next feeding."""
         if self._fed is not None:
             self._fed = None
             self._send(REST)
 
     def remove(self) -> None:
-        """Ends it; the motors stand, and nobody will drive them."""
+        """End the guardian: the motors stand and will not be driven."""
         with suppress(PinsLost):
             self._send(END)
         self.kill()
 
     def leave(self) -> None:
-        """Leaves it alone with motors that may run: it switches them off."""
+        """Leave the guardian behind with motors that may run: it switches them off."""
         self._line.close()
         if self._ours:
             self._ours = False
             _left.append(self.pid)
 
     def kill(self) -> None:
-        """Ends it by force, for it may hang; once: its number is another's then."""
+        """Kill the guardian, which may hang. Only once, as its pid may be reused."""
         self._line.close()
         if self._ours:
             self._ours = False
@@ -162,7 +167,7 @@ class Guardian:
 
 
 def _reaped(pid: int, options: int = 0) -> bool:
-    """Whether a child has ended, which then is no zombie any more."""
+    """Return True if a child has ended; it is then reaped."""
     try:
         return os.waitpid(pid, options)[0] == pid
     except ChildProcessError:
@@ -170,11 +175,12 @@ def _reaped(pid: int, options: int = 0) -> bool:
 
 
 def take_turn(path: Path) -> int:
-    """Waits until no guardian has this lock, and takes it: a descriptor, for the next
-    guardian to hold while it lives. Ours is to be closed.
+    """Wait for the lock that guardians share and take it. Returns a descriptor that
+    the next guardian holds while it lives; the caller closes its own copy.
 
-    One that takes too long hangs and is killed: who comes after it switches all off
-    before anything else. Raises PinsLost if it does not even die, or without a lock.
+    A guardian that takes too long hangs and is killed: its successor switches
+    everything off before anything else. Raises PinsLost if it survives, or without a
+    lock.
     """
     try:
         turn = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -207,20 +213,22 @@ def _locked(turn: int, within_s: float) -> bool:
 def _become(
     line: socket.socket, parent: int, prepare: Callable[[], Off], kept: tuple[int, ...]
 ) -> NoReturn:
-    """What the forked process does; nothing of its parent's code runs after it."""
+    """Run the forked process to its end; no code of the parent runs after it."""
     status = 1
     try:
-        gc.disable()  # what closes a file of the parent's would close one of ours
+        # # finalizers of the parent's objects would close descriptors of this process
+        gc.disable()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)  # it ends when wheels does
+            # # the guardian ends when wheels does
+            signal.signal(number, signal.SIG_IGN)
         wheels = os.pidfd_open(parent)
         if os.getppid() == parent:
             _close_others(line.fileno(), wheels, *kept)
             memory.lock()
             _guard(line, wheels, prepare)
         status = 0
-    except BaseException as fault:  # to whoever waits for READY
+    except BaseException as fault:  # # reported to the parent, which waits for READY
         with suppress(OSError):
             line.send(f"{type(fault).__name__}: {fault}".encode()[:1000])
     finally:
@@ -228,7 +236,7 @@ def _become(
 
 
 def _close_others(*kept: int) -> None:
-    """Closes what the parent has open: its lock would outlive it here."""
+    """Close the parent's files: its lock would otherwise outlive it here."""
     start = FIRST_FD
     for fd in sorted(kept):
         os.closerange(start, fd)
@@ -237,11 +245,11 @@ def _close_others(*kept: int) -> None:
 
 
 def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None:
-    """Until told to end, or until it had to switch the motors off."""
+    """Watch until told to end, or until the motors had to be switched off."""
     off = prepare()
     try:
         why = _watch(line)
-    except OSError as fault:  # a peer that dies with words unread resets the line
+    except OSError as fault:  # # a peer that dies with unread data resets the socket
         why = f"wheels is gone ({fault.strerror})"
     if why == SILENT:
         with suppress(ProcessLookupError):
@@ -251,7 +259,7 @@ def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None
 
 
 def _watch(line: socket.socket) -> str | None:
-    """Until the motors are to be switched off, and why; None if it is told to end."""
+    """Return the reason for switching the motors off; None if told to end."""
     line.setblocking(True)
     line.send(READY)
     poll, until_s = select.poll(), None
@@ -271,8 +279,8 @@ def _watch(line: socket.socket) -> str | None:
 
 
 def _switch_off(off: Off, prepare: Callable[[], Off], why: str, wheels: int) -> None:
-    """Acts first and logs then. A `wheels` that was killed may have been about a write,
-    which comes after ours: once more when it is dead."""
+    """Switch off first and log afterwards. A killed `wheels` may have a write under
+    way that arrives later, so switch off again after its death."""
     try:
         off = _tried(off, prepare)
         if why == SILENT:
@@ -285,8 +293,8 @@ def _switch_off(off: Off, prepare: Callable[[], Off], why: str, wheels: int) -> 
 
 
 def _tried(off: Off | None, prepare: Callable[[], Off]) -> Off:
-    """Tries until it is done, anew each time: what it had opened may be gone. Returns
-    what did it; raises the last fault after GIVES_UP_S."""
+    """Try until it works, opening the chip anew each time. Returns the working
+    function; raises the last fault after GIVES_UP_S."""
     start_s = time.monotonic()
     while True:
         try:

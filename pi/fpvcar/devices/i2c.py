@@ -1,4 +1,5 @@
-"""A device on an I2C bus, whoever drives the bus: pigpio/i2c.py or linux/i2c.py."""
+"""Device on an I2C bus, independent of the bus driver: pigpio/i2c.py or
+linux/i2c.py."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -7,22 +8,23 @@ ENABLE = (
     "enable I2C: sudo raspi-config nonint do_i2c 0 (or the line dtparam=i2c_arm=on in "
     "/boot/firmware/config.txt, and i2c-dev in /etc/modules), then reboot"
 )
-"""What to do where there is no bus."""
+"""Advice for a missing bus."""
 
 
 class I2cError(Exception):
-    """The device does not answer, or is not what it should be."""
+    """Raised when a device does not answer or is not the expected chip."""
 
 
 class Read(NamedTuple):
-    """A step of a transfer: 1 or 2 bytes from a register on; the last one up to 32."""
+    """Read step of a transfer: 1 or 2 bytes starting at a register; the last step up
+    to 32."""
 
     register: int
     size: int
 
 
 class Write(NamedTuple):
-    """A step of a transfer: bytes (1 to 32) from a register on."""
+    """Write step of a transfer: bytes (1 to 32) starting at a register."""
 
     register: int
     data: bytes
@@ -30,31 +32,32 @@ class Write(NamedTuple):
 
 Step = Read | Write
 Transfer = Callable[[float], Sequence[bytes]]
-"""(seconds from now) -> what the steps read that it was prepared for. Raises I2cError:
-then steps behind the one that failed may have been done all the same."""
+"""(delay in seconds) -> the bytes read by the prepared steps. Raises I2cError; steps
+after the failed one may have been carried out."""
 
 
 class I2cDevice(Protocol):
-    """One address on one bus. Its methods, and what they return, raise I2cError.
+    """Address on a bus. Its methods and the functions they return raise I2cError.
 
-    Most are for buses that a program drives itself; a daemon has its own.
+    The default methods are for buses driven by this program; a daemon has its own.
     """
 
     patience_s: float = 0.0
-    """How long the bus may wait before a transfer; the caller waits else."""
+    """Delay that the bus itself can apply before a transfer; otherwise the caller
+    waits."""
 
     def read(self, register: int, size: int) -> bytes:
-        """`size` bytes from a register on (1 to 32), as they come over the wire."""
+        """Read `size` bytes (1 to 32) starting at a register, in wire order."""
 
     def write(self, register: int, data: bytes) -> None:
-        """Writes bytes (1 to 32) from a register on."""
+        """Write bytes (1 to 32) starting at a register."""
 
     def transfer(self, *steps: Step) -> Sequence[bytes]:
-        """One step after the other; what was read."""
+        """Run steps in order; return the bytes read."""
         return self.prepared(*steps)(0.0)
 
     def prepared(self, *steps: Step) -> Transfer:
-        """The same again and again; a daemon gets all in one piece."""
+        """Prepare steps to run repeatedly; a daemon receives them as one message."""
 
         def transfer(after_s: float) -> list[bytes]:
             found = []
@@ -68,17 +71,17 @@ class I2cDevice(Protocol):
         return transfer
 
     def posted(self, step: Write) -> Callable[[], None]:
-        """A write again and again, which may return before it is done; then whatever
-        comes next at this device raises what was wrong."""
+        """Prepare a write that may return before it is done; a fault is raised by
+        the next call."""
         return lambda: self.write(*step)
 
 
 class OpenDevice(I2cDevice, Protocol):
-    """One that holds something open."""
+    """Device with an open handle."""
 
     def close(self) -> None:
-        """Lets go of it. Raises PinsFault where a daemon is the matter."""
+        """Close the handle. Raises PinsFault if the daemon is at fault."""
 
 
 Open = Callable[[int, int], OpenDevice]
-"""(bus, address) -> device. Raises I2cError, in words that say what to do."""
+"""(bus, address) -> device. Raises I2cError with advice."""

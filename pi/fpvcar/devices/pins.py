@@ -1,4 +1,5 @@
-"""A chip's pins, their edges and the motors behind them, whatever drives them."""
+"""Interfaces of pins, their edges and the motors behind them, independent of the
+back end."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -7,67 +8,69 @@ from fpvcar.threads import Lost
 
 
 class PinsFault(Lost):
-    """The pins did not do as told. Whoever holds them lets go and connects anew."""
+    """Raised when pins do not obey. The owner closes its connection and opens a new
+    one."""
 
 
 class PinsSilent(PinsFault):
-    """No answer in time: the daemon hangs, and its DMA may keep a motor running."""
+    """Raised after a time-out: the daemon hangs, and its DMA may keep a motor
+    running."""
 
 
 class PinsLost(PinsFault):
-    """The daemon is gone, refused a call, or answered out of step."""
+    """Raised when the daemon is gone, refused a call, or answered out of step."""
 
 
 class PinsRefused(PinsLost):
-    """The daemon answered a call with an error; it is in step, and goes on."""
+    """Raised when the daemon refused a call; it is in step and goes on."""
 
 
 class Pins(Protocol):
     """Output pins by BCM number. Every method raises PinsSilent or PinsLost."""
 
     def write(self, gpio: int, level: int) -> None:
-        """Makes the pin a steady output; stops its PWM."""
+        """Make the pin a steady output and stop its PWM."""
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """Switches several pins in the same instant.
+        """Switch several pins in the same instant.
 
-        Only for pins that are steady outputs already: it neither sets a mode nor
-        stops a PWM.
+        Only for pins that are steady outputs already: it neither sets a mode nor stops
+        a PWM.
         """
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """The pin's PWM frequency (the nearest there is)."""
+        """Set the pin's PWM frequency to the nearest available one."""
 
     def pwm(self, gpio: int, duty: float) -> None:
-        """Makes the pin high for `duty` (0 to 1) of the time."""
+        """Drive the pin high for `duty` (0 to 1) of the time."""
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Sends pulses of that length (500 to 2500), some 50 a second."""
+        """Send pulses of this length (500 to 2500), about 50 per second."""
 
 
 class IoPins(Pins, Protocol):
-    """Pins that are read, too. Every method raises PinsSilent or PinsLost."""
+    """Pins that can be read as well. Every method raises PinsSilent or PinsLost."""
 
     def listen(self, gpio: int, steady_us: int) -> None:
-        """Makes the pin an input with pull-up whose edges count once they have held
-        for `steady_us`; wait so long before you look at its level."""
+        """Make the pin an input with pull-up whose edges count after `steady_us` of
+        stability; wait that long before reading its level."""
 
     def hear(self, gpio: int) -> None:
-        """Makes the pin an input with pull-down, whose every edge counts."""
+        """Make the pin an input with pull-down; every edge counts."""
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
-        """Pulls the pin high for so long (1 to 100), `after_s` from now; may return
-        before. One of the next calls raises a refusal."""
+        """Pull the pin high for `length_us` (1 to 100), `after_s` from now. May
+        return before; a later call raises a refusal."""
 
     def check(self) -> None:
-        """Returns if the pins can still be reached."""
+        """Return if the pins can still be reached; raise otherwise."""
 
     def close(self) -> None:
-        """Ends the connection; the pins stay as they are. Never raises."""
+        """End the connection; the pins keep their state. Never raises."""
 
 
 class Edge(NamedTuple):
-    """A pin that changed: when (a tick of us, 32 bits), which, to what."""
+    """Change of a pin: tick in us (32 bits), pin, new level."""
 
     tick_us: int
     gpio: int
@@ -78,70 +81,72 @@ class Edges(Protocol):
     """Changes of some input pins. `read` raises PinsFault."""
 
     def read(self, timeout_s: float, changes: int = 1) -> Sequence[Edge]:
-        """What has changed; waits so long for so many changes, or, where it cannot, for
-        the first one; [] is nothing."""
+        """Return changes; wait up to `timeout_s` for `changes` of them, or for the
+        first if the back end cannot count. [] means no change."""
 
     def level(self, gpio: int) -> int:
-        """The pin's level after the last edge."""
+        """Return the pin's level after the last edge."""
 
 
 class OpenEdges(Edges, Protocol):
-    """What holds a connection open."""
+    """Edges with an open connection."""
 
     def fileno(self) -> int:
-        """For select: readable where `read` has something."""
+        """Return a descriptor for select, readable when `read` has data."""
 
     def close(self) -> None:
-        """Hears nothing from now on. Never raises."""
+        """Stop listening for edges. Never raises."""
 
 
 class DeadMan(Protocol):
-    """What turns the motors off when nobody feeds it. Raises as `Pins` does."""
+    """Switch that turns the motors off unless it is fed. Raises as `Pins` does."""
 
     def feed(self) -> None:
-        """Puts the stop off."""
+        """Postpone the stop by the dead man's patience."""
 
     def awake(self) -> bool:
-        """True once it has noticed the feeding; before that it may still stop."""
+        """Return True once the feeding has taken effect; before that it may still
+        stop."""
 
     def rest(self) -> None:
-        """The motors stand; whoever feeds it may be silent until the next feeding."""
+        """Report that the motors stand: silence is allowed until the next feeding."""
 
     def remove(self) -> None:
-        """Takes it away: the motors stand and nobody will drive them."""
+        """Remove it: the motors stand and will not be driven."""
 
 
 class MotorDriver(Protocol):
-    """One motor. `drive` and `tick` raise PinsFault."""
+    """Driver of one motor. `drive` and `tick` raise PinsFault."""
 
     @property
     def due_s(self) -> float | None:
-        """When `tick` has something to do, if nothing else happens."""
+        """Time of the next `tick` with work to do, None for never."""
 
     def drive(self, duty: float, now_s: float) -> None:
-        """Wants `duty` (-1..1) from now on; 0 is a stop. Repeat it at will."""
+        """Set the target `duty` (-1..1); 0 is a stop. May be repeated."""
 
     def tick(self, now_s: float) -> None:
-        """Does what is due by now."""
+        """Do the work due by now."""
 
 
 class MotorBoard(Protocol):
-    """The motors of one car, switched off, and who stops them when we die.
+    """Motors of one car, switched off, with the dead man that stops them if this
+    process dies.
 
-    A back end without a dead man does not fit, on purpose.
+    A back end without a dead man does not fit this interface, on purpose.
     """
 
     @property
     def drivers(self) -> Sequence[MotorDriver]:
-        """The drive motor's, then the steering's; or the left one's, then the right."""
+        """Drivers of drive motor and steering, or of the left and right motor."""
 
     @property
     def dead_man(self) -> DeadMan:
-        """The dead man, armed."""
+        """The armed dead man."""
 
     def close(self) -> None:
-        """Switches all motors off, then removes the dead man and ends the connection.
+        """Switch all motors off, then remove the dead man and end the connection.
 
-        The dead man stays where the pins do not answer: it switches them off. Never
+        If the pins do not answer, the dead man stays: it switches them off. Never
         raises; waits only for pins that have answered so far.
         """

@@ -1,7 +1,7 @@
 """HC-SR04: ultrasonic range sensor (ElecFreaks data sheet).
 
 A pulse of 10 us on the trigger sends eight cycles of 40 kHz; the echo pin is then high
-for as long as the sound was on its way, there and back.
+for the travel time of the sound, there and back.
 """
 
 import enum
@@ -17,14 +17,14 @@ from fpvcar.noise import NoiseFilter
 
 TRIGGER_US = 10
 STUCK_S, AGAIN_S = 0.25, 1.0
-"""Clones hold the echo for up to 200 ms when they hear nothing, some until the next
-trigger: one whose echo does not fall gets one so often."""
+"""Clones hold the echo for up to 200 ms without a target, some until the next
+trigger; a stuck echo gets a trigger at this interval."""
 MEDIAN_OF = 3
 TICKS = 1 << 32
 
 
 class Status(enum.StrEnum):
-    """What became of a measurement."""
+    """Result of a measurement."""
 
     OK = "ok"
     FAR = "out of range"
@@ -36,21 +36,21 @@ class Status(enum.StrEnum):
 
 
 class Sample(NamedTuple):
-    """`range_m` is None where there is no target; `status` says why. Of a sensor that
-    is noisy it is the nearest of the last ones; one that is WAITING measured nothing.
-    """
+    """Range sample. `range_m` is None without a target; `status` gives the reason. A
+    noisy sensor reports the nearest of its last samples; WAITING means no
+    measurement."""
 
     range_m: float | None
     status: Status
 
 
 def sound_m_per_s(celsius: float) -> float:
-    """The speed of sound in dry air, to 0.1 % from -20 to 50 degrees."""
+    """Return the speed of sound in dry air, to 0.1 % from -20 to 50 degrees."""
     return 331.3 + 0.606 * celsius
 
 
 def from_width(width_us: int, celsius: float) -> Sample:
-    """What an echo of this length says."""
+    """Convert the length of an echo."""
     if width_us < SHORTEST_US:
         return Sample(None, Status.NOISE)
     if width_us > LONGEST_US:
@@ -59,15 +59,15 @@ def from_width(width_us: int, celsius: float) -> Sample:
 
 
 class Median:
-    """The median of the last three samples, which hides a single wrong echo; of two
-    the nearer. Pure."""
+    """Median of the last three samples, which hides a single wrong echo; of two
+    samples the nearer. Pure."""
 
     def __init__(self) -> None:
         self._last: deque[Sample] = deque(maxlen=MEDIAN_OF)
 
     def add(self, sample: Sample) -> Sample:
-        """The middle one, with "no target" as the farthest. A fault comes through at
-        once; behind it, or where nothing was measured for a while, it begins anew."""
+        """Return the median, with "no target" as the farthest. A fault passes
+        through at once and restarts the filter, as does a pause."""
         if sample.status not in (Status.OK, Status.FAR):
             self._last.clear()
             return sample
@@ -79,8 +79,8 @@ class Median:
 
 
 class HcSr04:
-    """One sensor. `trigger` pulls its pin high for so many us, so many seconds from
-    now; `noise` looks at every echo before the median does."""
+    """HC-SR04 on two pins. `trigger` sends a pulse of so many us after so many
+    seconds; `noise` sees every echo before the median does."""
 
     def __init__(
         self, edges: Edges, trigger: Callable[[int, float], None], echo: int,
@@ -94,14 +94,15 @@ class HcSr04:
         self._heard = False
 
     def measure(self, celsius: float = 20.0, after_s: float = 0.0) -> Sample:
-        """Triggers, `after_s` from now, and waits for the echo. Raises PinsFault.
+        """Trigger `after_s` from now, and wait for the echo. Raises PinsFault.
 
-        TURN_S at most for its begin, which comes 0.45 ms after the trigger, and for its
-        end; longer than either takes, for a daemon that is busy. With `after_s` every
-        echo must have ended.
+        Waits at most TURN_S for its start, 0.45 ms after the trigger, and for its end:
+        longer than either takes, for a busy daemon. With `after_s` every earlier echo
+        must have ended.
         """
         if not after_s:
-            self._edges.read(0.0)  # what is left of others, or of our last one
+            # # drop edges of other sensors and of the previous echo
+            self._edges.read(0.0)
         sample = self._once(celsius, after_s)
         if sample.status is Status.WAITING:
             return self._median.add(sample)
@@ -122,7 +123,7 @@ class HcSr04:
         rose_us: int | None = None
         silence = Status.STUCK if stuck else Status.ABSENT
         while (left_s := end_s - self._clock_s()) > 0:
-            # Begin and end in one wake; an end alone where the begin is known.
+            # # Start and end in one wake-up; only the end once the start is known.
             for edge in self._edges.read(left_s, 2 if rose_us is None else 1):
                 if edge.gpio != self._echo:
                     continue
@@ -135,16 +136,18 @@ class HcSr04:
                     if sample.status is not Status.NOISE:
                         self._heard = sample.status is Status.OK
                         return sample
-                    # A spark of a motor, a few us long: the echo may still come.
+                    # # A motor's spark, a few us long: the echo may still come.
                     rose_us, silence = None, Status.NOISE
-        if rose_us is None or stuck:  # of one that was, only an echo that ends counts
+        # # a stuck sensor recovers only with an echo that ends
+        if rose_us is None or stuck:
             return Sample(None, silence)
-        # Nothing is there, or it begins to be stuck: right behind an echo it may be.
+        # # No target, or the start of being stuck, possible right after an echo.
         heard, self._heard = self._heard, False
         return Sample(None, Status.WAITING if heard else Status.FAR)
 
     def _held(self, now_s: float) -> Status | None:
-        """Its last echo has not ended: it must not be triggered; None once it must."""
+        """Return the status while the last echo has not ended; None when a trigger
+        is due."""
         if self._rose_s is None:
             self._rose_s = now_s
         if now_s - self._rose_s <= STUCK_S:

@@ -1,7 +1,8 @@
-"""INA219: voltage and current of the battery. Texas Instruments SBOS448, section 8.6.
+"""INA219: voltage and current of the battery. Texas Instruments SBOS448, section
+8.6.
 
-Current is reckoned from the shunt voltage, so that the calibration register is not
-needed and a chip that was reset by a dip of the supply cannot report nonsense.
+Current is computed from the shunt voltage, so the calibration register is not needed,
+and a chip reset by a supply dip cannot report nonsense.
 """
 
 import enum
@@ -11,7 +12,7 @@ from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
 
 
 class Register(enum.IntEnum):
-    """16 bits each, high byte first (8.6.1)."""
+    """Registers of 16 bits, high byte first (8.6.1)."""
 
     CONFIG = 0x00  # 8.6.2.1
     SHUNT = 0x01  # 8.6.3.1, signed, 10 uV
@@ -32,7 +33,7 @@ BUS_SHIFT = 3
 READY = 1 << 1
 """CNVR of BUS: a conversion has ended since CONFIG was written (8.6.3.2)."""
 AVERAGE_S = 0.075
-"""How long both averages take at most: 586 us a sample (electrical characteristics)."""
+"""Longest duration of both averages: 586 us per sample (electrical characteristics)."""
 AVERAGE = (
     Read(Register.BUS, 2), Read(Register.SHUNT, 2),
     Write(Register.CONFIG, SETTING.to_bytes(2, "big")),
@@ -40,17 +41,17 @@ AVERAGE = (
 
 
 class Reading(NamedTuple):
-    """Bus voltage and the current through the shunt (+ discharges)."""
+    """Bus voltage and shunt current (positive while discharging)."""
 
     volts: float
     amps: float
 
 
 class Ina219:
-    """One chip. Raises I2cError."""
+    """INA219 at one address. Raises I2cError."""
 
     def __init__(self, device: I2cDevice, shunt_ohm: float) -> None:
-        """Resets and sets it; refuses what does not come up as an INA219 does."""
+        """Reset and configure; reject a chip that does not reset like an INA219."""
         self._device, self._shunt_ohm = device, shunt_ohm
         self._write(Register.CONFIG, RESET)
         found = self._read(Register.CONFIG)
@@ -60,12 +61,12 @@ class Ina219:
         self._average = device.prepared(*AVERAGE)
 
     def read(self, after_s: float = 0.0) -> Reading | None:
-        """The last average of both, so many seconds from now; None while there is no
-        new one.
+        """Return the last averages, `after_s` from now; None while there is no new
+        one.
 
-        The chip is then set again: that clears READY and begins the next average, and
-        one that was reset by itself (a dip of the supply) is right again. So there is
-        never one for whoever reads again in less than AVERAGE_S.
+        The chip is then configured again. This clears READY, starts the next average
+        and repairs a chip reset by a supply dip. Reading again within AVERAGE_S always
+        gives None.
         """
         bus, shunt = self._average(after_s)
         word = int.from_bytes(bus, "big")

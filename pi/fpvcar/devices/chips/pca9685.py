@@ -1,11 +1,10 @@
-"""PCA9685, 16 outputs of PWM on I2C (NXP data sheet rev. 4, section 7.3).
+"""PCA9685, 16 PWM outputs on I2C (NXP data sheet rev. 4, section 7.3).
 
-It has no time-out: what it was told last it does for ever, whoever dies. Somebody else
-must be able to say `all_off`: devices/guardian.py.
+The chip has no time-out: it repeats the last setting for ever. A second process must be
+able to call `all_off`: devices/guardian.py.
 
-There is one prescaler, so all outputs have one frequency: servos want 50 Hz, motors
-more than 1 kHz. What is written takes effect at the STOP of its transaction: all bytes
-of one `write` together.
+One prescaler serves all outputs: servos need 50 Hz, motors more than 1 kHz. Writes take
+effect at the STOP of their transaction: all bytes of one `write` together.
 """
 
 import time
@@ -21,45 +20,46 @@ FULL = 0x10  # bit 4 of ON_H: always on; of OFF_H: always off, which wins
 STEPS = 4096
 CLOCK_HZ = 25_000_000
 WAKES_S = 0.0005
-"""The oscillator's start (7.3.1)."""
+"""Start-up time of the oscillator (7.3.1)."""
 
 
 def prescale(hz: float) -> int:
-    """What PRE_SCALE wants for a frequency of 24 to 1526 Hz (7.3.5)."""
+    """Return PRE_SCALE for a frequency of 24 to 1526 Hz (7.3.5)."""
     return min(max(round(CLOCK_HZ / (STEPS * hz)) - 1, 3), 255)
 
 
 def frequency_hz(scale: int) -> float:
-    """The frequency that a PRE_SCALE gives."""
+    """Return the frequency of a PRE_SCALE."""
     return CLOCK_HZ / (STEPS * (scale + 1))
 
 
 def all_off(device: I2cDevice) -> None:
-    """Switches all outputs off by one byte. Raises I2cError."""
+    """Switch all outputs off with one byte. Raises I2cError."""
     device.write(ALL_OFF_H, bytes((FULL,)))
 
 
 class Pca9685:
-    """The outputs as `Pins`. An error on the bus is tried once more, then PinsLost."""
+    """Outputs as `Pins`. A bus error is retried once, then PinsLost is raised."""
 
     def __init__(self, device: I2cDevice, hz: int) -> None:
-        """Switches all off before anything else, then sets the frequency."""
+        """Switch all outputs off first, then set the frequency."""
         self._device = device
         self._act(lambda: all_off(device))
         scale = prescale(hz)
         self._period_us = 1e6 / frequency_hz(scale)
-        self._write(MODE1, AUTO_INCREMENT | SLEEP)  # else PRE_SCALE takes nothing
+        # # PRE_SCALE can only be written while asleep
+        self._write(MODE1, AUTO_INCREMENT | SLEEP)
         self._write(PRE_SCALE, scale)
         self._write(MODE2, TOTEM_POLE)
         self._write(MODE1, AUTO_INCREMENT)
         time.sleep(WAKES_S)
 
     def write(self, gpio: int, level: int) -> None:
-        """Makes an output steady; stops its PWM."""
+        """Make an output steady; stop its PWM."""
         self.write_together((gpio,), level)
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """Switches outputs; those side by side in the same instant."""
+        """Switch adjacent outputs in the same instant."""
         first, last = min(gpios), max(gpios)
         steady = (0, FULL, 0, 0) if level else (0, 0, 0, FULL)
         if last - first + 1 != len(gpios):
@@ -67,14 +67,14 @@ class Pca9685:
         self._write(LED0 + 4 * first, *steady * len(gpios))
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """Nothing: all outputs have that of the chip."""
+        """Do nothing: the chip has one frequency for all outputs."""
 
     def pwm(self, gpio: int, duty: float) -> None:
-        """High for `duty` (0 to 1) of the time; rounded, but never to nothing."""
+        """Set a duty (0 to 1), rounded, but never down to 0."""
         self._pulse(gpio, round(duty * STEPS) or (1 if duty > 0.0 else 0))
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """A pulse of that length each period."""
+        """Send a pulse of this length in each period."""
         self._pulse(gpio, round(pulse_us / self._period_us * STEPS))
 
     def _pulse(self, gpio: int, steps: int) -> None:

@@ -1,11 +1,11 @@
 """VL53L0X: time-of-flight range sensor. ST DS11555; registers as in ST's API
-(STSW-IMG005, vl53l0x_device.h), of which the data sheet names few.
+(STSW-IMG005, vl53l0x_device.h), because the data sheet names few.
 
     init   identify, SPADs, tuning, timing budget, two reference calibrations
     start  continuous ranging
-    read   the newest sample, or None while there is none
+    read   the newest sample, or None while there is no new one
 
-Waiting is done by the caller's `sleep`, so that a test has its own clock.
+The caller's `sleep` does the waiting, so that a test can use its own clock.
 """
 
 import enum
@@ -25,7 +25,7 @@ from fpvcar.devices.i2c import I2cDevice, I2cError, Read, Write
 
 
 class Register(enum.IntEnum):
-    """8 bits each but where said; several bytes are the high one first."""
+    """Registers of 8 bits unless noted; the high byte comes first."""
 
     SYSRANGE_START = 0x00
     SEQUENCE_CONFIG = 0x01
@@ -63,24 +63,25 @@ RESULT = struct.Struct(">BB9xH")
 DEFAULT_ADDRESS = 0x29
 IDENTITY = bytes((0xEE, 0xAA, 0x10))
 BUDGET_US = 29_000
-"""How long one measurement takes; the least that ST allows is 20 ms. This gives 30
-samples a second, also where somebody looks some ms late."""
+"""Duration of one measurement; ST's minimum is 20 ms. This gives 30 samples per
+second even if reads are some ms late."""
 SIGNAL_LIMIT_MCPS = 0.25
 ANSWER_S = 0.1
-"""A calibration takes 4 ms, the factory's memory less; others wait meanwhile."""
+"""A calibration takes 4 ms, reading the factory memory less; other sensors wait
+meanwhile."""
 STOP_S = 0.05
-"""The longest measurement that may have begun."""
+"""Longest measurement that may be under way."""
 POLL_S = 0.001
 FIRST_APERTURE_SPAD = 12
 SPADS = 48
 RANGE_MAX_MM = 2000
-"""What is read beyond is noise (DS11555, table 12); 8190 and 8191 stand for nothing."""
+"""Readings beyond are noise (DS11555, table 12); 8190 and 8191 mean "no target"."""
 NEAREST_M = 0.03
-"""What is nearer is Status.NEAR: it is there, and no farther than this."""
+"""Nearer targets report Status.NEAR: a target at this distance or less."""
 VALID = 11
-"""Device range status of a measurement that holds; see STATUS."""
+"""Device range status of a valid measurement; see STATUS."""
 
-# ST's default tuning settings (vl53l0x_tuning.h of the API); their meaning is secret.
+# # ST's default tuning settings (vl53l0x_tuning.h of the API); undocumented.
 TUNING = bytes.fromhex(
     "ff01 0000 ff00 0900 1000 1100 2401 25ff 7500 ff01 4e2c 4800 3020 ff00 3009 5400"
     "3104 3203 4083 4625 6000 2700 5006 5100 5296 5608 5730 6100 6200 6400 6500 66a0"
@@ -91,7 +92,7 @@ TUNING = bytes.fromhex(
 
 
 class Status(enum.StrEnum):
-    """What became of a measurement (ST API, VL53L0X_get_pal_range_status)."""
+    """Result of a measurement (ST API, VL53L0X_get_pal_range_status)."""
 
     OK = "ok"
     SIGNAL = "too little comes back"
@@ -109,27 +110,27 @@ STATUS = {
 
 
 SILENT = (Status.HARDWARE, Status.NONE)
-"""They say nothing of what stands there, not even that nothing does."""
+"""Statuses that give no information about the range, not even "no target"."""
 
 
 class Sample(Struct, frozen=True):
-    """`range_m` is None where there is no target; `status` says why."""
+    """Range sample. `range_m` is None without a target; `status` gives the reason."""
 
     range_m: float | None
     status: Status
 
 
 def identify(device: I2cDevice) -> None:
-    """Raises I2cError for what does not say that it is a VL53L0X."""
+    """Raise I2cError unless the chip identifies itself as a VL53L0X."""
     found = device.read(R.MODEL_ID, 3)
     if found != IDENTITY:
         raise I2cError(f"no VL53L0X: it says {found.hex()}, not {IDENTITY.hex()}")
 
 
 def readdress(device: I2cDevice, address: int) -> None:
-    """From now on it answers at this address only, until XSHUT or power resets it.
+    """Change the address until XSHUT or power resets it.
 
-    Raises I2cError, and ValueError for an address that no device may have.
+    Raises I2cError, and ValueError for a reserved address.
     """
     if not 0x08 <= address <= 0x77:
         raise ValueError(f"I2C address {address:#04x}: expected 0x08 to 0x77")
@@ -138,35 +139,37 @@ def readdress(device: I2cDevice, address: int) -> None:
 
 
 class Vl53l0x:
-    """One sensor, continuously ranging after `start`. Raises I2cError."""
+    """VL53L0X, continuously ranging after `start`. Raises I2cError."""
 
     def __init__(
         self, device: I2cDevice, clock_s: Callable[[], float],
         sleep: Callable[[float], None], reset: bool = True,
     ) -> None:  # fmt: skip
-        """Sets it up: 40 ms. Refuses what does not say it is a VL53L0X.
+        """Set the chip up, which takes 40 ms. Rejects other chips.
 
-        Without `reset`, by XSHUT or power, it may still range for who was here before.
+        Without a `reset` by XSHUT or power it may still be ranging for a previous
+        owner.
         """
         self._device, self._clock_s, self._sleep = device, clock_s, sleep
         self.result = b""
-        """All that the chip said with the last sample: with its rates of light."""
+        """Raw bytes of the last sample, including the signal rates."""
         self._look = device.prepared(Read(R.RESULT_INTERRUPT_STATUS, RESULT.size))
         self._clear = device.posted(Write(R.INTERRUPT_CLEAR, b"\1"))
         identify(device)
         self._set_up(reset)
 
     def start(self) -> None:
-        """Ranges again and again, as fast as the budget allows (back to back)."""
+        """Start back-to-back ranging, as fast as the budget allows."""
         self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0))
         self._put((R.STOP_VARIABLE, self._stop), (0x00, 1), (R.PAGE, 0))
         self._put((R.POWER_MANAGEMENT, 0), (R.SYSRANGE_START, 0x02))
 
     def read(self, after_s: float = 0.0) -> Sample | None:
-        """The newest sample, so many seconds from now; None while there is no new one.
+        """Return the newest sample, `after_s` from now; None while there is no new
+        one.
 
-        A chip that was reset by a dip of the supply has nothing new for ever: its age
-        says so, and whoever owns it sets it up again.
+        A chip reset by a supply dip never has a new one: its age shows that, and its
+        owner sets it up again.
         """
         (found,) = self._look(after_s)
         ready, device_status, range_mm = RESULT.unpack(found)
@@ -210,8 +213,8 @@ class Vl53l0x:
         self._put((R.SEQUENCE_CONFIG, 0xE8))
 
     def _end_ranging(self) -> None:
-        """A calibration that is begun while it ranges is lost (VL53L0X_StopMeasurement
-        of the API); then the stop variable is as it was found."""
+        """Stop ranging, as calibration fails while it runs (VL53L0X_StopMeasurement
+        of the API); then restore the stop variable."""
         self._put((R.SYSRANGE_START, 0x01), (R.PAGE, 1), (0x00, 0))
         self._put((R.STOP_VARIABLE, 0), (0x00, 1), (R.PAGE, 0))
         self._sleep(STOP_S)
@@ -219,7 +222,8 @@ class Vl53l0x:
         self._put((R.INTERRUPT_CLEAR, 1))
 
     def _spad_info(self) -> tuple[int, bool]:
-        """How many reference SPADs the factory found good, and of which kind."""
+        """Return number and kind of the reference SPADs from the factory's
+        calibration."""
         self._put((R.POWER_MANAGEMENT, 1), (R.PAGE, 1), (0x00, 0), (R.PAGE, 6))
         self._put((R.NVM_STROBE, self._get(R.NVM_STROBE) | 4), (R.PAGE, 7))
         self._put((R.NVM_SELECT, 1), (R.POWER_MANAGEMENT, 1), (R.NVM_ADDRESS, 0x6B))
@@ -259,7 +263,7 @@ class Vl53l0x:
         )
         try:
             word = encode_timeout(mclks + (steps.pre_mclks if steps.on(6) else 0))
-        except ValueError as fault:  # registers that cannot be: a chip that lost power
+        except ValueError as fault:  # # impossible register values: the chip lost power
             raise I2cError(f"VL53L0X: {fault}") from None
         self._put16(R.FINAL_RANGE_TIMEOUT, word)
 

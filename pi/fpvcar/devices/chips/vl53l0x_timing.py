@@ -1,4 +1,4 @@
-"""How long a VL53L0X measures: ST UM2039 and the API. Pure.
+"""Timing of VL53L0X measurements: ST UM2039 and the API. Pure.
 
 Macro periods are in ns, timeouts in macro clocks.
 """
@@ -8,32 +8,33 @@ from typing import NamedTuple
 START_US, END_US, TCC_US, DSS_US, MSRC_US = 1910, 960, 590, 690, 660
 PRE_RANGE_US, FINAL_RANGE_US = 660, 550
 BUDGET_START_US = 1320
-"""What the API reckons for the start when it sets a budget, not when it reads it."""
+"""Start overhead that the API assumes when setting a budget; reading one uses
+another value."""
 
 
 def macro_period_ns(vcsel_pclks: int) -> int:
-    """The length of one macro clock at this VCSEL period (pixel clocks)."""
+    """Return the length of one macro clock at this VCSEL period (pixel clocks)."""
     return (2304 * vcsel_pclks * 1655 + 500) // 1000
 
 
 def to_us(mclks: int, vcsel_pclks: int) -> int:
-    """Macro clocks in microseconds."""
+    """Convert macro clocks to microseconds."""
     return (mclks * macro_period_ns(vcsel_pclks) + 500) // 1000
 
 
 def to_mclks(us: int, vcsel_pclks: int) -> int:
-    """Microseconds in macro clocks."""
+    """Convert microseconds to macro clocks."""
     period_ns = macro_period_ns(vcsel_pclks)
     return (us * 1000 + period_ns // 2) // period_ns
 
 
 def decode_timeout(word: int) -> int:
-    """A timeout register's macro clocks: low byte * 2^high byte + 1."""
+    """Decode a timeout register to macro clocks: low byte * 2^high byte + 1."""
     return ((word & 0xFF) << (word >> 8)) + 1
 
 
 def encode_timeout(mclks: int) -> int:
-    """The register word of that many macro clocks, rounded down. Raises ValueError."""
+    """Encode macro clocks as a register word, rounded down. Raises ValueError."""
     if not 1 <= mclks <= 0xFF << 16:
         raise ValueError(f"timeout of {mclks} macro clocks: expected 1 to {0xFF << 16}")
     low, high = mclks - 1, 0
@@ -44,7 +45,7 @@ def encode_timeout(mclks: int) -> int:
 
 
 class Steps(NamedTuple):
-    """The steps of a measurement that are on, and how long each takes."""
+    """Enabled steps of a measurement, with their durations."""
 
     sequence: int
     msrc_mclks: int
@@ -54,11 +55,11 @@ class Steps(NamedTuple):
     final_pclks: int
 
     def on(self, bit: int) -> bool:
-        """Is that bit of SEQUENCE_CONFIG set?"""
+        """Return True if the bit of SEQUENCE_CONFIG is set."""
         return bool(self.sequence >> bit & 1)
 
     def before_final_us(self, start_us: int) -> int:
-        """All but the final range itself."""
+        """Return the duration of all steps before the final range."""
         msrc_us = to_us(self.msrc_mclks, self.pre_pclks)
         total = start_us + END_US + FINAL_RANGE_US
         if self.on(4):
@@ -72,6 +73,6 @@ class Steps(NamedTuple):
         return total
 
     def budget_us(self) -> int:
-        """How long one measurement takes."""
+        """Return the duration of one measurement."""
         mclks = self.final_mclks - (self.pre_mclks if self.on(6) else 0)
         return self.before_final_us(START_US) + to_us(mclks, self.final_pclks)

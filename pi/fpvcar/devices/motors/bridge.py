@@ -1,11 +1,11 @@
-"""A motor behind an H-bridge, whichever chip that is. Time is passed in; nothing here
+"""Motor behind an H-bridge, independent of the chip. Time is an argument; nothing
 waits.
 
-    FORWARD, REVERSE -> OFF -> (rest) -> the other way
+    FORWARD, REVERSE -> OFF -> (rest) -> the other direction
                      -> BRAKE -> (brake_s) -> OFF
 
-A chip adds how it goes from one of these states to the next, pin by pin, such that both
-of its halves are never on but to brake.
+A chip adds its transitions between these states, pin by pin, such that both halves are
+on at the same time only for braking.
 """
 
 import enum
@@ -14,11 +14,11 @@ from abc import ABC, abstractmethod
 from fpvcar.config import DcMotor
 
 KICK_STEP = 0.05
-"""A wish that grows by so much is a new one, and gets its full duty for a moment."""
+"""Growth of the command that counts as a new one and gets full duty for a moment."""
 
 
 class Drive(enum.IntEnum):
-    """What a bridge does; the sign of a duty for the two directions."""
+    """State of a bridge; for the two directions it is the sign of the duty."""
 
     REVERSE = -1
     OFF = 0
@@ -27,10 +27,10 @@ class Drive(enum.IntEnum):
 
 
 class Bridge(ABC):
-    """A bridge that was just switched off. Raises what its pins raise.
+    """Bridge, initially switched off. Raises the exceptions of its pins.
 
-    A change of direction rests with the bridge off for `rest_s`: it spares the bridge,
-    and the supply that the Pi hangs on. A stop brakes for `brake_s`, then lets go.
+    A change of direction keeps the bridge off for `rest_s`, which spares the bridge and
+    the Pi's supply. A stop brakes for `brake_s`, then coasts.
     """
 
     def __init__(self, motor: DcMotor) -> None:
@@ -39,12 +39,12 @@ class Bridge(ABC):
         self._kick_s, self._hold = motor.kick_s, motor.hold
         self._wanted = 0.0
         self._kicked, self._kicked_s = 0.0, 0.0
-        """The wish that was last given its full duty, and since when."""
+        """Last command that got its full duty, and its start time."""
         self._turned = Drive.OFF
         self._since_s = 0.0
 
     def drive(self, duty: float, now_s: float) -> None:
-        """Wants `duty` (-1..1) from now on; 0 is a stop. Repeat it at will."""
+        """Set the target `duty` (-1..1); 0 is a stop. May be repeated."""
         grew = abs(duty) > abs(self._kicked) + KICK_STEP
         if grew or duty * self._kicked <= 0.0:
             self._kicked, self._kicked_s = duty, now_s
@@ -53,11 +53,11 @@ class Bridge(ABC):
         self._wanted = duty
         self._settle(now_s)
         if self.state in (Drive.FORWARD, Drive.REVERSE):
-            # again even if unchanged: the dead man may have cut it
+            # # also if unchanged: the dead man may have cut it
             self._run(self._share(now_s))
 
     def tick(self, now_s: float) -> None:
-        """Does what is due by now: lets go of a brake, ends a rest."""
+        """Do the work due by now: release the brake, end a rest."""
         before = self.state
         self._settle(now_s)
         if self.state != before and self.state in (Drive.FORWARD, Drive.REVERSE):
@@ -65,29 +65,30 @@ class Bridge(ABC):
 
     @property
     def due_s(self) -> float | None:
-        """When `tick` has something to do, if nothing else happens."""
+        """Time of the next `tick` with work to do, None for never."""
         if self.state == Drive.BRAKE:
             return self._since_s + self._brake_s
         if self.state == Drive.OFF and self._wanted:
             return self._since_s + self._rest_s
         return None
 
-    # --- what a chip adds; `state` is still the one that it comes from ---
+    # # --- implemented by a chip; `state` is still the previous state ---
 
     @abstractmethod
     def _off(self) -> None:
-        """Switches the bridge off: the motor coasts."""
+        """Switch the bridge off: the motor coasts."""
 
     @abstractmethod
     def _brake(self) -> None:
-        """Shorts the motor. The bridge is off."""
+        """Short the motor. The bridge is off before."""
 
     @abstractmethod
     def _run(self, duty: float) -> None:
-        """Drives as `state` says. The bridge is off, or runs this way already."""
+        """Drive in the direction of `state`. The bridge is off, or already runs this
+        way."""
 
     def _settle(self, now_s: float) -> None:
-        """Goes from the present state towards the wanted one, as far as time allows."""
+        """Move from the present state towards the target, as far as time allows."""
         goal = _direction(self._wanted)
         if self.state == Drive.BRAKE:
             if goal or now_s >= self._since_s + self._brake_s:
@@ -104,7 +105,7 @@ class Bridge(ABC):
             self._turned = goal
 
     def _share(self, now_s: float) -> float:
-        """The wanted duty; what holds it once the kick is over."""
+        """Return the target duty, reduced to the holding share after the kick."""
         held = now_s >= self._kicked_s + self._kick_s
         return abs(self._wanted) * (self._hold if held else 1.0)
 

@@ -1,4 +1,4 @@
-"""The motors of a car on a PCA9685: the chip's outputs, their drivers, a guardian."""
+"""Motors on a PCA9685: the chip's outputs, their drivers, and a guardian."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ OpenPins = Callable[[], IoPins]
 
 
 class Switch:
-    """What turns everything off, whatever `wheels` does: one byte to the chip, and OE
-    where it is wired, over connections of its own. Raises I2cError, PinsFault."""
+    """Emergency switch, independent of `wheels`: one byte to the chip, and OE where
+    wired, over connections of its own. Raises I2cError, PinsFault."""
 
     def __init__(self, profile: Profile, buses: Buses, pins: OpenPins) -> None:
-        """Opens the bus; the pins only at their use: their daemon may hang."""
+        """Open the bus. The pins are opened only when used: their daemon may hang."""
         hat = profile.pca9685
         self._open, self._oe = ExitStack(), hat.oe
         self._open_pins = pins
@@ -36,7 +36,8 @@ class Switch:
             raise
 
     def __call__(self) -> None:
-        """The chip first, then OE; either will do. After a fault it is closed."""
+        """Switch the chip off, then OE; either is enough. Closes itself after a
+        fault."""
         with ExitStack() as fault:
             fault.callback(self.close)
             try:
@@ -51,7 +52,7 @@ class Switch:
             fault.pop_all()
 
     def enable(self, level: int) -> None:
-        """Sets OE. Raises PinsFault."""
+        """Set OE. Raises PinsFault."""
         if self._oe is None:
             return
         if self._pins is None:
@@ -59,7 +60,7 @@ class Switch:
         self._pins.write(self._oe, level)
 
     def close(self) -> None:
-        """Ends the connections; the outputs stay as they are. Never raises."""
+        """End the connections; the outputs keep their state. Never raises."""
         with suppress(PinsFault):
             self._open.close()
         if self._pins is not None:
@@ -67,14 +68,14 @@ class Switch:
 
 
 class HatBoard:
-    """Switched off, with its guardian."""
+    """Motor board that starts switched off, with its guardian."""
 
     def __init__(
         self, profile: Profile, buses: Buses, pins: OpenPins,
         drivers: Callable[[Pins], Sequence[MotorDriver]], lock: Path,
     ) -> None:  # fmt: skip
-        """Raises PinsFault. `pins` is asked only where OE is wired; `lock` is held by
-        the chip's guardian."""
+        """Open the chip. Raises PinsFault. `pins` is opened only where OE is wired;
+        `lock` is held by the chip's guardian."""
         with ExitStack() as opened:
             turn = take_turn(lock)
             opened.callback(os.close, turn)
@@ -92,7 +93,8 @@ class HatBoard:
                 failed.pop_all()
 
     def _chip(self, hz: int) -> Pca9685:
-        """With all its outputs off; one that does not answer is disabled by OE."""
+        """Return the chip with all outputs off; disable a chip that does not answer
+        through OE."""
         try:
             return Pca9685(self._switch.device, hz)
         except PinsFault:
@@ -101,7 +103,7 @@ class HatBoard:
             raise
 
     def close(self) -> None:
-        """Switches all off; if it cannot, it leaves that to the guardian."""
+        """Switch everything off; if that fails, leave it to the guardian."""
         try:
             self._switch()
         except (I2cError, PinsFault):

@@ -1,4 +1,4 @@
-"""One bridge of an L298N, pin by pin (ST data sheet; L298N modules of many makers).
+"""Bridge of an L298N, pin by pin (ST data sheet; L298N modules of many makers).
 
     enable  forward  reverse   state
        0       x        x      off: coasts
@@ -6,10 +6,10 @@
       PWM      0        1      reverse
        1       0        0      brake: both low sides on
 
-The inputs change while the enable is off and in no other state, and off is all three
-low: what the dead man leaves behind is what we start from. On the way there he may meet
-the enable with both inputs low, which brakes. On a module the jumper of the enable must
-be removed: it ties it to 5 V, and unequal inputs then drive at full duty.
+The inputs change only while the enable is off. Off means all three low, which is also
+the state after the dead man has acted. On its way there the enable may be high with
+both inputs low, which brakes. On a module the enable's jumper must be removed: it ties
+the enable to 5 V, and unequal inputs then drive at full duty.
 """
 
 from fpvcar.config import L298n
@@ -18,10 +18,10 @@ from fpvcar.devices.pins import Pins
 
 
 class L298nBridge(Bridge):
-    """A motor behind half of an L298N."""
+    """Motor behind one half of an L298N."""
 
     def __init__(self, motor: L298n, pins: Pins) -> None:
-        """Switches the bridge off, whatever it did before."""
+        """Switch the bridge off, whatever its previous state."""
         super().__init__(motor)
         self._pins, self._enable = pins, motor.enable
         self._inputs = (motor.forward, motor.reverse)

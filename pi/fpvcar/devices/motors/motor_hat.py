@@ -1,4 +1,4 @@
-"""One bridge of a TB6612FNG behind a PCA9685, as on motor HATs (Toshiba data sheet).
+"""Bridge of a TB6612FNG behind a PCA9685, as on motor HATs (Toshiba data sheet).
 
     PWM  IN1  IN2   state
      x    0    0     off: coasts
@@ -6,9 +6,9 @@
     PWM   0    1     reverse; brakes while PWM is low
      x    1    1     brake: both low sides on
 
-The HAT ties the standby input high. IN1 and IN2 are outputs side by side of one chip:
-both change in the same instant. Off comes from the inputs, so that the chip's "all
-outputs off" is off as well, whatever the PWM is.
+The HAT ties the standby input high. IN1 and IN2 are adjacent outputs of one chip and
+change in the same instant. The inputs determine "off", so the chip's "all outputs off"
+is off at any PWM.
 """
 
 from fpvcar.config import HAT_CHANNELS, MotorHat
@@ -17,10 +17,10 @@ from fpvcar.devices.pins import Pins
 
 
 class MotorHatBridge(Bridge):
-    """A motor on one port of the HAT; `pins` are the chip's outputs."""
+    """Motor on one port of the HAT; `pins` are the chip's outputs."""
 
     def __init__(self, motor: MotorHat, pins: Pins) -> None:
-        """Switches the bridge off, whatever it did before."""
+        """Switch the bridge off, whatever its previous state."""
         super().__init__(motor)
         self._pins = pins
         self._pwm, *inputs = HAT_CHANNELS[motor.port]

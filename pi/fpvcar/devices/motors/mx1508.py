@@ -1,7 +1,7 @@
-"""One bridge of an MX1508, pin by pin.
+"""Bridge of an MX1508, pin by pin.
 
-Inputs and what they do, by the sheets of its family (MX1616, TC1508A; that 1/1 brakes
-is to be verified on each batch of clones):
+Inputs and states, from the data sheets of its family (MX1616, TC1508A). That 1/1 brakes
+must be verified on each batch of clones:
 
     forward  reverse   state
        0        0      off: coasts
@@ -9,9 +9,9 @@ is to be verified on each batch of clones):
        0       PWM     reverse
        1        1      brake: both low sides on
 
-Both inputs are on in no other state, and on the way between two states they are on one
-at a time only: a running input is switched off before the other one is touched, and
-the brake is set and released in the same instant for both.
+Both inputs are on only for braking. Between two states one pin changes at a time: a
+running input is switched off before the other one is touched. The brake sets and
+releases both in the same instant.
 """
 
 from fpvcar.config import Mx1508
@@ -20,10 +20,10 @@ from fpvcar.devices.pins import Pins
 
 
 class Mx1508Bridge(Bridge):
-    """A motor behind half of an MX1508."""
+    """Motor behind one half of an MX1508."""
 
     def __init__(self, motor: Mx1508, pins: Pins) -> None:
-        """Switches both inputs off, whatever they did before."""
+        """Switch both inputs off, whatever their previous state."""
         super().__init__(motor)
         self._pins, self._inputs = pins, (motor.forward, motor.reverse)
         for gpio in self._inputs:

@@ -1,4 +1,4 @@
-"""A servo that steers, whatever makes its pulses."""
+"""Steering servo, independent of the source of its pulses."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ from fpvcar.config import ServoMotor
 
 
 class ServoDriver:
-    """Turns to its centre at the first zero, which every drive begins with; before that
-    it gets no pulse, and stays where it is. A stop is the centre, too."""
+    """Servo that turns to its centre at the first zero, with which every drive
+    begins. Before that it gets no pulse and stays put. A stop is the centre, too."""
 
     due_s: float | None = None
 
@@ -16,8 +16,8 @@ class ServoDriver:
         self._motor, self._pulse = motor, pulse
 
     def drive(self, duty: float, now_s: float) -> None:
-        """Turns there: 1 is `left_deg`, -1 `right_deg`."""
+        """Turn to an angle: 1 is `left_deg`, -1 `right_deg`."""
         self._pulse(self._motor.pulse_us(duty))
 
     def tick(self, now_s: float) -> None:
-        """Nothing is ever due."""
+        """Do nothing: a servo has no timed work."""
