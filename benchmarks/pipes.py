@@ -211,7 +211,7 @@ def at_pipes(bench: Bench, where: str) -> Iterator[Result]:
 def cable(bench: Bench) -> Iterator[Result]:
     """A veth pair shaped to 10 Gbit/s; by Linux' usual TCP, and by this host's."""
     host = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
-    with Lan() as lan:
+    with Lan(offload=True) as lan:
         lan.narrow(SHAPED_BITS_PER_S, QUEUE_BYTES, BURST_BYTES)
         bench.enter, bench.host, bench.options = lan.enter, lan.far, ()
         for algorithm in sorted({host, CUBIC}, key=lambda one: one == CUBIC):
@@ -230,7 +230,7 @@ def cable(bench: Bench) -> Iterator[Result]:
 
 def chain(bench: Bench) -> Iterator[Result]:
     """From here to the far host and back here, each way shaped; against one hop."""
-    with Lan() as lan:
+    with Lan(offload=True) as lan:
         for back in (False, True):
             lan.narrow(CHAIN_BITS_PER_S, QUEUE_BYTES, BURST_BYTES, back)
         bench.enter, bench.host, bench.options = lan.enter, lan.far, ()

@@ -137,7 +137,7 @@ def over_a_bad_link() -> Iterator[Result]:
         yield Note(PART, "a link with outages needs root")
         return
     say("station: a link with outages")
-    with tempfile.TemporaryDirectory() as folder, Lan() as lan:
+    with tempfile.TemporaryDirectory() as folder, Lan(offload=True) as lan:
         home = Path(folder)
         with cars(home, lan.near, 1, SEGMENTS):
             ended, outages = threading.Event(), list[float]()
