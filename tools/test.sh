@@ -93,7 +93,7 @@ done
 # What decides about motion, pictures and recordings is covered to the last branch.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
     printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{access,limits} \
-        video/{h264,stream,bitrate} wheels/lease 'mcap/*' \
+        video/{h264,keys,stream,bitrate} wheels/lease 'mcap/*' \
         recordings/{messages,reader,recover,names,salvage} \
         recorder/{handover,writer,rotation,retention} files
 )"

@@ -1,11 +1,16 @@
-"""One source, many viewers: who gets which access unit. Newest wins. Pure policy.
+"""Fan-out of one camera's access units to many viewers. The newest wins. Pure policy.
 
-    camera -> Stream.publish -> Viewer.offer   at most two units wait
+    camera -> Stream.publish -> Viewer.offer   a short queue per viewer
     video_socket: Viewer.next(room)            when the viewer's link has room
 
-A viewer that falls behind by a third unit loses all that wait; the next that it gets
-is a key frame, asked for when its link has room again: one asked for at the moment
-of the drop would be stale on arrival. Nobody waits for anybody else.
+If the camera answers requests for key frames, at most two units wait. A third drops
+them all, and a key frame is requested when the link has room again: requested at the
+drop, it would be stale on arrival.
+
+If the camera does not (any plain program, rpicam-vid, many webcams), a drop freezes the
+picture until the next GOP. Up to BACKLOG_S of units wait instead. The page decodes them
+faster than they were filmed and shows the newest one; a key frame clears the queue.
+No viewer waits for another.
 
 Key frames cost everybody's bandwidth. The driver's wish is passed on at once. Other
 viewers' are pooled: at most one in POOL_S, none if a key frame came meanwhile, and
@@ -22,9 +27,14 @@ from msgspec import Struct
 
 from fpvcar.video.bitrate import Bitrate, LinkReport
 from fpvcar.video.h264 import AccessUnit
+from fpvcar.video.keys import KeyRequests
 from fpvcar.wire.video import pack_video
 
 WAITING_MAX = 2
+"""Queued units of one viewer, if the camera answers requests for key frames."""
+BACKLOG_S, BACKLOG_MAX = 1.0, 60
+"""Age and number of queued units of one viewer, if the camera does not. No drop within
+1 s shows an older picture than this queue: the alternative is a frozen picture."""
 POOL_S = 0.5
 FRESH_S = 0.1
 """A new viewer may start at the newest unit if that is a key frame of this age."""
@@ -79,12 +89,14 @@ class ViewerStats(NamedTuple):
 
 
 class Viewer:
-    """The units that wait for one viewer. `wake` is called when `next` may have one."""
+    """Queued units of one viewer. `wake` is called when `next` may return one."""
 
     def __init__(
-        self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None]
-    ) -> None:
+        self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None],
+        keys: KeyRequests,
+    ) -> None:  # fmt: skip
         self.is_driver = is_driver
+        self._keys = keys
         self.wake: Callable[[], None] = lambda: None
         self.needs_key = True
         self.frames = self.bytes = self.dropped = 0
@@ -96,7 +108,7 @@ class Viewer:
 
     @property
     def waiting(self) -> int:
-        """Units that wait, 0 to WAITING_MAX."""
+        """Number of queued units."""
         return len(self._waiting)
 
     @property
@@ -105,7 +117,7 @@ class Viewer:
         return self.needs_key or bool(self._waiting)
 
     def offer(self, frame: Frame) -> None:
-        """Takes a unit in. A key frame supersedes whatever waits before it."""
+        """Queues a unit. A key frame supersedes the units queued before it."""
         if frame.key:
             self.dropped += len(self._waiting)
             self._waiting.clear()
@@ -114,12 +126,20 @@ class Viewer:
         elif self.needs_key:
             self.dropped += 1
             return
-        elif len(self._waiting) == WAITING_MAX:
-            self.dropped += WAITING_MAX + 1
+        elif self._is_full(frame):
+            self.dropped += len(self._waiting) + 1
             self._lose()
             return
         self._waiting.append(frame)
         self.wake()
+
+    def _is_full(self, frame: Frame) -> bool:
+        if self._keys.answered:
+            return len(self._waiting) >= WAITING_MAX
+        if not self._waiting:
+            return False
+        backlog_s = (frame.capture_us - self._waiting[0].capture_us) / 1e6
+        return backlog_s > BACKLOG_S or len(self._waiting) >= BACKLOG_MAX
 
     def next(self, room: bool, now_s: float) -> Frame | None:
         """The unit to send now, if the link has room; else asks for a key if due."""
@@ -175,6 +195,7 @@ class Stream:
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
+        self._keys = KeyRequests()
         self.viewers: list[Viewer] = []
         self.gone = (0, 0, 0)
         """Frames, bytes and drops of viewers that have left."""
@@ -191,6 +212,7 @@ class Stream:
         now_s = self._clock_s()
         self._newest = unit
         self.sequence += 1
+        self._keys.seen(unit.key)
         if self.viewers:
             frame, viewers = self._frame(unit), self.viewers
             if len(viewers) > 1:
@@ -212,7 +234,7 @@ class Stream:
 
     def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
         """A viewer that starts at the newest unit, if it is a key, or asks for one."""
-        viewer = Viewer(is_driver, self._wants_key)
+        viewer = Viewer(is_driver, self._wants_key, self._keys)
         now_s, newest = self._clock_s(), self._newest
         self.viewers.append(viewer)
         if newest and newest.key and now_s - newest.capture_us / 1e6 <= FRESH_S:
@@ -248,4 +270,4 @@ class Stream:
 
     def _ask(self, now_s: float) -> None:
         self._pooled, self._asked_s = False, now_s
-        self._source.request_key()
+        self._keys.asked(self._source.request_key())

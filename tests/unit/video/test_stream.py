@@ -28,11 +28,21 @@ class FakeSource:
         return True
 
 
+class Deaf(FakeSource):
+    """A camera that can do nothing of what it is asked: a plain program, or none."""
+
+    def request_key(self) -> bool:
+        return False
+
+    def set_bitrate(self, bitrate: int) -> bool:
+        return False
+
+
 class Bench:
     """A stream with a clock and a fake source."""
 
-    def __init__(self) -> None:
-        self.source = FakeSource()
+    def __init__(self, source: FakeSource | None = None) -> None:
+        self.source = source or FakeSource()
         self.stream = Stream(self.source, 2_000_000, lambda: self.source.now_s)
 
     @property
@@ -126,6 +136,45 @@ def test_never_more_than_two_wait() -> None:
     for kind in "KPPPKPKKPPPPKPPKK":
         bench.publish(kind)
         assert viewer.waiting <= 2
+
+
+def test_viewer_of_a_camera_without_requests_keeps_a_second_of_units() -> None:
+    bench = Bench(Deaf())
+    viewer = bench.viewer(driver=True)
+    bench.publish("K" + "P" * 29)
+    assert (viewer.waiting, viewer.dropped) == (30, 0)
+    assert bench.drain(viewer) == "K" + "P" * 29, "all of them can be decoded"
+    bench.publish("PPPK")
+    assert (viewer.dropped, bench.drain(viewer)) == (3, "K"), "the newest wins"
+
+
+def test_viewer_of_a_camera_without_requests_drops_units_older_than_a_second() -> None:
+    bench = Bench(Deaf())
+    viewer = bench.viewer(driver=True)
+    most = 0
+    for kind in "K" + "P" * 300:
+        bench.publish(kind)
+        most = max(most, viewer.waiting)
+    assert most == round(stream.BACKLOG_S / FRAME_S) + 1
+    assert viewer.waiting == 0 and viewer.needs_key
+    bench.publish("K")
+    assert bench.drain(viewer) == "K"
+
+
+def test_viewer_backlog_is_bounded_in_number_whatever_the_stamps() -> None:
+    bench = Bench(Deaf())
+    viewer = bench.viewer(driver=True)
+    for number in range(3 * stream.BACKLOG_MAX):
+        bench.stream.publish(AccessUnit(number == 0, 1, b"unit"))
+        assert viewer.waiting <= stream.BACKLOG_MAX
+
+
+def test_viewer_of_a_camera_that_ignores_requests_keeps_units_once_that_shows() -> None:
+    bench = Bench()
+    viewer = bench.viewer(driver=True)
+    bench.publish("PPPPPPP")  # none of them answers the new viewer's request
+    bench.publish("KPPPPPPP")
+    assert (viewer.waiting, viewer.needs_key) == (8, False)
 
 
 def test_a_key_frame_supersedes_what_waits() -> None:
@@ -229,16 +278,6 @@ def test_a_removed_viewer_gets_nothing() -> None:
     bench.stream.remove(viewer)
     bench.publish("K")
     assert viewer.waiting == 0 and bench.stream.viewers == []
-
-
-class Deaf(FakeSource):
-    """A camera that can do nothing of what it is asked: a plain program, or none."""
-
-    def request_key(self) -> bool:
-        return False
-
-    def set_bitrate(self, bitrate: int) -> bool:
-        return False
 
 
 def test_a_camera_that_cannot_be_asked_is_watched_all_the_same() -> None:
