@@ -10,8 +10,11 @@ import fcntl
 import socket
 import struct
 import termios
+from collections import deque
+from collections.abc import Iterable
 
 from fpvcar.video.bitrate import LinkMeter
+from fpvcar.video.stream import Frame
 
 SEND_BUFFER_BYTES = 32768
 NOTSENT_LOWAT_BYTES = 16384
@@ -23,6 +26,8 @@ NOTSENT_LOWAT_BYTES = 16384
 TCP_INFO_BYTES = 160
 TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI")
 NO_RTT = 0xFFFFFFFF  # nothing was acknowledged yet
+TLS_BYTES = 256
+"""Most bytes that TLS adds to a unit in its connection's count."""
 
 
 class Link:
@@ -91,7 +96,11 @@ class Link:
 
 
 class Way:
-    """One connection of a viewer: what it carries, and whether it has room."""
+    """One connection of a viewer: what it carries, and whether it has room.
+
+    `sent` and `delivered` are the numbers of the newest unit that was written, and of
+    the newest one that the peer has acknowledged. See Undelivered.
+    """
 
     def __init__(self, link: Link, now_s: float) -> None:
         self.link = link
@@ -99,20 +108,62 @@ class Way:
         self.unacked = 0
         self.queue_s = 0.0
         self.room = False
+        self.sent = self.delivered = 0
         self._taken = 0
+        self._ends: deque[tuple[int, int]] = deque()
 
     def look(self, now_s: float) -> None:
         """Asks the kernel."""
         acked, self.unacked, rtt_s, self.queue_s = self.link.read()
         self.meter.sample(now_s, acked, self.unacked, rtt_s)
         self._taken = acked + self.unacked
+        while self._ends and self._has_arrived(acked, self._ends[0][1]):
+            self.delivered = self._ends.popleft()[0]
         self.room = (
             self.link.empty(self._taken) and self.unacked < self.meter.limit_bytes
         )
 
-    def send(self, now_s: float, framed: bytes) -> None:
-        """Writes a frame."""
+    def _has_arrived(self, acked: int, end: int) -> bool:
+        return acked >= end and (not self.unacked or acked >= end + TLS_BYTES)
+
+    def send(self, now_s: float, framed: bytes, number: int = 0) -> None:
+        """Writes a frame; `number`: of its unit, to learn when it has arrived."""
+        if number:
+            self.sent = number
+            self._ends.append((number, self._taken + len(framed)))
         self.meter.sent(now_s, self.unacked, len(framed))
         self.link.write(self._taken, framed)
         self.unacked += len(framed)
         self.room = False
+
+
+class Undelivered:
+    """Units that one of two connections has sent and neither has delivered yet.
+
+    A unit is useless without the one before it. If a connection stands still with a
+    unit for which the other one had no room, the other sends it, too, as soon as it has
+    room. Each connection sends units in their order, and none twice.
+    """
+
+    def __init__(self) -> None:
+        self._units: deque[tuple[int, Frame]] = deque()
+        self._count = 0
+
+    def add(self, frame: Frame) -> int:
+        """Takes the next unit; returns its number. No older unit is needed for a key
+        frame."""
+        if frame.key:
+            self._units.clear()
+        self._count += 1
+        self._units.append((self._count, frame))
+        return self._count
+
+    def forget(self, ways: Iterable[Way]) -> None:
+        """Forgets the units that have arrived."""
+        delivered = max(way.delivered for way in ways)
+        while self._units and self._units[0][0] <= delivered:
+            self._units.popleft()
+
+    def next_for(self, way: Way) -> tuple[int, Frame] | None:
+        """The oldest unit that a connection has not sent, with its number."""
+        return next((unit for unit in self._units if unit[0] > way.sent), None)

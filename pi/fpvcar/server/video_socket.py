@@ -15,7 +15,7 @@ from collections.abc import Callable
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from fpvcar.server.limits import Meter
-from fpvcar.server.video_link import Link, Way
+from fpvcar.server.video_link import Link, Undelivered, Way
 from fpvcar.video.losses import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
 
@@ -54,6 +54,7 @@ class Sender:
         now_s = time.monotonic()
         self._first = Way(link, now_s)
         self._copies: Way | None = None
+        self._undelivered = Undelivered()
         self._queued_s = float("-inf")
         self._blocked_s: float | None = None
         self._reported_s, self._reported_dropped = now_s, 0
@@ -116,15 +117,32 @@ class Sender:
             if now_s >= self._losses.due_s:
                 self._losses.sample(now_s, *self._first.link.packets())
                 self._tell_lost(self._losses.share)
-            frame = self._viewer.next(room, now_s)
-            if frame is None:
-                return self._pause_s(now_s, room)
-            if self._first.room:
-                self._first.send(now_s, frame.framed)
-            if copies is not None and copies.room:
-                copies.send(now_s, frame.framed)
-            if not self._viewer.waiting:
-                return self._pause_s(now_s, False)
+            ways = [self._first] if copies is None else [self._first, copies]
+            lagging = copies is not None and self._catch_up(ways, now_s)
+            ways = [way for way in ways if way.room]
+            frame = self._viewer.next(bool(ways), now_s)
+            if frame is not None:
+                number = 0 if copies is None else self._undelivered.add(frame)
+                lagging = copies is not None and len(ways) < 2
+                for way in ways:
+                    way.send(now_s, frame.framed, number)
+            if frame is None or not self._viewer.waiting:
+                pause_s = self._pause_s(now_s, room and frame is None)
+                return min(pause_s or POLL_S, POLL_S) if lagging else pause_s
+
+    def _catch_up(self, ways: list[Way], now_s: float) -> bool:
+        """Sends, by each connection with room, the oldest unit that only the other one
+        has sent, if it has not arrived. Returns whether there are more of these."""
+        self._undelivered.forget(ways)
+        lagging = False
+        for way in ways:
+            unit = self._undelivered.next_for(way)
+            if unit is not None and way.room:
+                number, frame = unit
+                way.send(now_s, frame.framed, number)
+                unit = self._undelivered.next_for(way)
+            lagging = lagging or unit is not None
+        return lagging
 
     def _look_at_copies(self, copies: Way, now_s: float) -> Way | None:
         """The second connection, if it is still open and helps: its faults are not the

@@ -22,13 +22,14 @@ class OpenLink:
     closing = False
 
     def __init__(self, room: bool = True) -> None:
-        self.written, self.queue_s = 0, 0.0
+        self.written, self.acked, self.queue_s = 0, 0, 0.0
+        self.units: list[bytes] = []
         self.room, self.gone, self.aborted = room, False, False
 
     def read(self) -> tuple[int, int, float, float]:
         if self.gone:
             raise OSError("gone")
-        return 0, self.written, 0.001, self.queue_s
+        return self.acked, self.written - self.acked, 0.001, self.queue_s
 
     def packets(self) -> tuple[int, int]:
         return 0, 0
@@ -38,6 +39,7 @@ class OpenLink:
 
     def write(self, taken: int, framed: bytes) -> None:
         self.written += len(framed)
+        self.units.append(framed[-1:])
 
     def abort(self) -> None:
         self.aborted = True
@@ -78,6 +80,17 @@ class Copied:
         for _ in range(count):
             self.stream.publish(AccessUnit(True, 0, b"key"))
 
+    def units(self, letters: str) -> None:
+        """Publishes units that end with these letters; "K" is a key frame."""
+        for letter in letters:
+            self.stream.publish(AccessUnit(letter == "K", 0, letter.encode()))
+
+    @property
+    def sent(self) -> tuple[str, str]:
+        """Last letters of the units that went by the first, by the second."""
+        first, second = (b"".join(one.units) for one in (self.first, self.copies))
+        return first.decode(), second.decode()
+
     @property
     def went(self) -> tuple[bool, bool]:
         """Has anything gone by the first, by the second?"""
@@ -91,6 +104,51 @@ async def test_each_unit_goes_by_every_connection_with_room() -> None:
         assert copied.went == rooms and copied.viewer.waiting == (rooms == (False,) * 2)
         copied.sender.close()
         assert copied.copies.aborted and not copied.first.aborted
+
+
+async def test_sender_sends_by_the_other_connection_what_one_stands_still_with() -> (
+    None
+):
+    copied = Copied()
+    copied.units("K")
+    copied.copies.room = False
+    copied.units("a")
+    copied.first.room = False  # it stands still with "a"
+    copied.copies.room = True
+    copied.units("b")
+    assert copied.sent == ("Ka", "Ka"), '"b" is of no use without "a"'
+    copied.sender.look()
+    assert copied.sent == ("Ka", "Kab")
+    copied.first.room = True
+    copied.sender.look()
+    assert copied.sent == ("Kab", "Kab"), "it has not arrived by the other one yet"
+    copied.sender.close()
+
+
+async def test_sender_sends_nothing_again_that_has_arrived() -> None:
+    copied = Copied()
+    copied.copies.room = False
+    copied.units("Kab")
+    copied.first.acked = copied.first.written
+    copied.copies.room = True
+    copied.units("c")
+    assert copied.sent == ("Kabc", "c")
+    copied.copies.room = False
+    copied.units("dK")
+    copied.copies.room = True
+    copied.sender.look()
+    assert copied.sent == ("KabcdK", "cK"), "a key frame needs no older unit"
+    copied.sender.close()
+
+
+async def test_sender_looks_again_while_one_connection_lacks_a_unit() -> None:
+    copied = Copied(room=False)
+    copied.units("K")
+    assert copied.sender._timer is not None
+    copied.first.acked = copied.first.written
+    copied.sender.look()
+    assert copied.sender._timer is None
+    copied.sender.close()
 
 
 async def test_what_fails_on_the_second_connection_is_not_the_viewers(
