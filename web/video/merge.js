@@ -10,8 +10,11 @@
  * connection keeps the order, so a unit that both are past never comes.
  */
 
-/** With more units held a key frame is there sooner. */
-const HELD_MAX = 8;
+/**
+ * Units held of 1 s. The car sends a unit by the other connection if this one stands still,
+ * so that more are held only where a key frame has to come.
+ */
+const HELD_MAX = 30;
 const SEQUENCE_AT = 4;
 const [FLAGS_AT, FLAG_KEY] = [2, 1];
 const HEADER_BYTES = 20;

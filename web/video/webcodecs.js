@@ -9,8 +9,14 @@ import {readKeyFrame} from './h264.js';
 
 /** @import {Shown, VideoFrameIn} from '../lib/types.js' */
 
-/** With more units waiting the decoder cannot keep up, or the page slept. */
+/**
+ * A decoder that has had more units than this to decode for so long cannot keep up, or the
+ * page slept. A queue that it empties sooner is a burst after a stall of the link.
+ */
 const QUEUE_MAX = 8;
+const BEHIND_MS = 400;
+/** Units of 2 s: no burst of the car is longer. */
+const QUEUE_LIMIT = 60;
 
 /**
  * @typedef {{kind: 'waiting'}
@@ -38,6 +44,8 @@ export class WebCodecsPath {
     this.state = {kind: 'waiting'};
     this.newestUs = -1;
     this.painting = false;
+    /** When the decoder last had few units to decode. */
+    this.keptUpMs = 0;
   }
 
   /** Takes one access unit; false if it was dropped. @param {VideoFrameIn} frame */
@@ -57,8 +65,12 @@ export class WebCodecsPath {
     if (frame.key && this.state.kind !== 'closed') this.prepare(frame.unit);
     if (this.state.kind !== 'decoding') return false;
     const {decoder} = this.state;
-    if (decoder.decodeQueueSize > QUEUE_MAX && !frame.key) {
-      this.fail(`${decoder.decodeQueueSize} units wait in the decoder`);
+    const nowMs = performance.now();
+    const waiting = decoder.decodeQueueSize;
+    if (waiting <= QUEUE_MAX) this.keptUpMs = nowMs;
+    const behind = waiting > QUEUE_LIMIT || nowMs - this.keptUpMs > BEHIND_MS;
+    if (behind && !frame.key) {
+      this.fail(`${waiting} units wait in the decoder`);
       return false;
     }
     decoder.decode(new EncodedVideoChunk({

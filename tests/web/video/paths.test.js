@@ -274,3 +274,36 @@ test('webcodecs: cut parameter sets are dropped; the decoder goes on', () => {
   assert.equal(decoders.length, 1);
   assert.deepEqual(faults, []);
 });
+
+test('webcodecs: a burst that the decoder soon works off is no fault', (context) => {
+  let nowMs = 5000;
+  context.mock.method(performance, 'now', () => nowMs);
+  const {path, faults} = webcodecs();
+  path.push(frame(SMALL, 1));
+  const [decoder] = decoders;
+  for (decoder.decodeQueueSize = 0; decoder.decodeQueueSize < 30; decoder.decodeQueueSize += 1) {
+    assert.equal(path.push(frame(DELTA, 2)), true);
+  }
+  nowMs += 300;
+  decoder.decodeQueueSize = 5;
+  assert.equal(path.push(frame(DELTA, 3)), true);
+  assert.deepEqual(faults, []);
+});
+
+test('webcodecs: a decoder that stays behind is a fault after 0.4 s', (context) => {
+  let nowMs = 5000;
+  context.mock.method(performance, 'now', () => nowMs);
+  const {path, faults} = webcodecs();
+  path.push(frame(SMALL, 1));
+  decoders[0].decodeQueueSize = 9;
+  for (; faults.length === 0 && nowMs < 6000; nowMs += 33) path.push(frame(DELTA, 2));
+  assert.ok(nowMs > 5400 && nowMs < 5500, `${nowMs}`);
+});
+
+test('webcodecs: units of more than 2 s in the decoder are a fault at once', () => {
+  const {path, faults} = webcodecs();
+  path.push(frame(SMALL, 1));
+  decoders[0].decodeQueueSize = 61;
+  assert.equal(path.push(frame(DELTA, 2)), false);
+  assert.equal(faults.length, 1);
+});
