@@ -13,6 +13,8 @@ import {PushedStop} from './wish.js';
 const TICK_MS = 50;
 const PING_MS = 100;
 const VIDEO_AGAIN_MS = 500;
+/** A picture this new: the sockets that carry pictures are no part of what fails. */
+const PICTURES_MS = 200;
 /** No picture for so long on a link that is up: its socket is stuck in TCP's back-off. */
 const VIDEO_STUCK_MS = 2000;
 /** A socket with more than this to send is stuck: wishes would arrive too late. */
@@ -57,6 +59,8 @@ export class Link {
     /** The newest state or pong on this socket. */
     this.seen = {clockUs: 0, nonce: 0};
     this.frameMs = 0;
+    /** When the last picture came on the sockets of now. */
+    this.pictureMs = -Infinity;
     this.timers = /** @type {number[]} */ ([]);
     this.reportedKind = '';
   }
@@ -135,7 +139,7 @@ export class Link {
   act(acts) {
     for (const act of acts) {
       if (act.do === 'open') this.open();
-      else if (act.do === 'close') this.closeBoth();
+      else if (act.do === 'close') this.closeFailed();
       else if (act.do === 'probe') this.probe(act.id);
       else this.probes.get(act.id)?.abort();
     }
@@ -190,7 +194,7 @@ export class Link {
         socket.send(encode({kind: 'estop'}));
         this.pushedStop.sent(this.pingSeq);
       }
-      if (this.timers.length > 0 && this.videoId) this.openVideo();
+      if (this.timers.length > 0 && this.videoId && !this.picturesCome) this.openVideo();
     };
     socket.onmessage = (event) => {
       if (this.drive === socket) this.receive(String(event.data));
@@ -211,6 +215,7 @@ export class Link {
     socket.binaryType = 'arraybuffer';
     this.video = socket;
     this.frameMs = performance.now();
+    this.pictureMs = -Infinity;
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
       this.arrived(event.data, 0);
@@ -226,7 +231,7 @@ export class Link {
 
   /** A picture came, by /ws/video (0) or /ws/copies (1). @param {ArrayBuffer} frame @param {0 | 1} way */
   arrived(frame, way) {
-    this.frameMs = performance.now();
+    this.frameMs = this.pictureMs = performance.now();
     this.policy.pictured(this.frameMs);
     if (!this.copies) this.on.frame(frame);
     else for (const next of this.copies.merge.take(frame, way)) this.on.frame(next);
@@ -239,11 +244,25 @@ export class Link {
     this.copies?.close();
   }
 
-  closeBoth() {
+  closeDrive() {
     const drive = this.drive;
     this.drive = null;
     drive?.close();
+  }
+
+  closeBoth() {
+    this.closeDrive();
     this.closeVideo();
+  }
+
+  /** Where packets are lost /ws/drive may stand still while pictures come: they go on. */
+  closeFailed() {
+    this.closeDrive();
+    if (this.state.kind === 'parked' || !this.picturesCome) this.closeVideo();
+  }
+
+  get picturesCome() {
+    return this.video !== null && performance.now() - this.pictureMs < PICTURES_MS;
   }
 
   /** @param {string} text */

@@ -160,6 +160,40 @@ test('a wish returns the nonce of the message that the car made last, on this so
   assert.equal(link.seen.nonce, 53, 'a car that started again counts from 0');
 });
 
+test('link: pictures that still come go on while /ws/drive is connected anew', async () => {
+  const [old, pictures] = [drive(), newest('/ws/video')];
+  pictures.opens();
+  pass(600, picture);
+  assert.notEqual(link.state.kind, 'up', 'no pong came');
+  for (let tries = 0; tries < 6; tries += 1) {
+    await settled();
+    pass(50, picture);
+  }
+  assert.notEqual(drive(), old);
+  comesUp();
+  assert.equal(link.state.kind, 'up');
+  assert.equal(newest('/ws/video'), pictures);
+  assert.equal(pictures.readyState, FakeSocket.OPEN);
+});
+
+test('link: a video socket without pictures is closed with /ws/drive', async () => {
+  const silent = newest('/ws/video');
+  silent.opens();
+  picture();
+  await another();
+  assert.notEqual(silent.readyState, FakeSocket.OPEN);
+  drive().opens();
+  assert.notEqual(newest('/ws/video'), silent);
+});
+
+test('link: a page opened elsewhere closes its pictures, too', () => {
+  newest('/ws/video').opens();
+  picture();
+  drive().onclose({code: 4001, reason: ''});
+  assert.equal(link.state.kind, 'parked');
+  assert.equal(link.video, null);
+});
+
 test('the first pictures wait for the name that the car gives', async () => {
   link.videoId = '';
   await another();
