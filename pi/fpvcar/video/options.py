@@ -18,6 +18,9 @@ KEYS = (
 )  # fmt: skip
 BENCH_KEYS = tuple(key for key in KEYS if key not in ("device", "format", "exposure"))
 USUAL = Camera()
+UNASKED_GOP_S = 0.5
+"""Longest GOP of an encoder that may not answer requests for key frames: a viewer that
+lost a unit sees a still picture until the next one."""
 
 
 def words_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
@@ -29,6 +32,11 @@ def words_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
             option = f"--{key.replace('_', '-')}"
             words.append(option if value is True else f"{option}={value}")
     return words
+
+
+def unasked_gop(gop_s: float, fps: float) -> int:
+    """GOP in frames of an encoder that may not answer requests for key frames."""
+    return max(round(min(gop_s, UNASKED_GOP_S) * fps), 1)
 
 
 def parser(prog: str, about: str) -> argparse.ArgumentParser:

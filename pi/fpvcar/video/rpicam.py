@@ -3,8 +3,9 @@
     rpicam-vid -> UDP on loopback -> Receiver -> units -> Record
                -> metadata pipe   -> Stamps   -> times
 
-rpicam-vid cannot be asked for a key frame or another bitrate: there is a key frame each
-`gop_s`. For another look it starts anew, and the picture is away for a second.
+rpicam-vid takes no requests for a key frame or another bitrate: there is a key frame
+every `gop_s`, and at least every UNASKED_GOP_S. For another look it starts anew, and
+the picture is away for a second.
 """
 
 import contextlib
@@ -49,7 +50,7 @@ def command(
     values = {
         "--timeout": 0, "--width": wanted.width, "--height": wanted.height,
         "--framerate": f"{fps:g}", "--bitrate": max(wanted.bitrate, LEAST_BITRATE),
-        "--intra": max(round(wanted.gop_s * fps), 1), "--codec": "h264",
+        "--intra": options.unasked_gop(wanted.gop_s, fps), "--codec": "h264",
         "--profile": "baseline", "--denoise": "cdn_off", "--buffer-count": BUFFERS,
         "--exposure": "long" if look.night else look.exposure,
         "--brightness": f"{look.brightness:g}", "--libav-format": "h264",
@@ -131,7 +132,7 @@ class Rpicam:
         return False
 
     def request_key(self) -> None:
-        """There is one each gop_s; it cannot be asked for."""
+        """Does nothing: key frames come by `--intra` alone."""
 
     def set_bitrate(self, bitrate: int) -> None:
         """Stays as it is: to start anew would stop the car each time."""

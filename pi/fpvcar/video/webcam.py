@@ -177,7 +177,7 @@ def film(
     with contextlib.closing(source):
         report(f"{source.format} {source.width}x{source.height}")
         source.set_bitrate(wanted.bitrate)
-        source.set_gop(max(round(wanted.gop_s * wanted.fps), 1))
+        source.set_gop(options.unasked_gop(wanted.gop_s, wanted.fps))
         coder = coder_of(source, wanted, rest_of(source, look_of(wanted)))
         serve(Webcam(source, coder, wanted.gop_s), pipes, control)
 

@@ -35,7 +35,7 @@ def test_it_is_told_only_what_its_help_knows() -> None:
         "--timeout --width --height --bitrate --intra --low-latency --nopreview "
         "--inline --flush --hflip --vflip --exposure --brightness --framerate"
     )
-    wanted = config.Camera(flip="both", fps=30.0, gop_s=0.5, bitrate=100_000)
+    wanted = config.Camera(flip="both", fps=30.0, gop_s=1.0, bitrate=100_000)
     look = Look("sport", 0.25, False)
     words = command("rpicam-vid", everything, wanted, look, 4000, "/dev/fd/9")
     assert {"--low-latency", "--hflip", "--vflip", "--nopreview"} <= set(words)
