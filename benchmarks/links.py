@@ -28,6 +28,7 @@ from benchmarks.rig import Given, opened, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Curve, Result, row
 from benchmarks.video import CANVAS, FPS, VIDEO, source
 
+FRAMED = tuple(source("strip", FPS))
 CURRENT_MS = 100.0
 """A picture this young is the present; without trouble it is 13 to 30 ms old."""
 STEADY = 3
@@ -131,13 +132,14 @@ def stalls(
 
 @contextmanager
 def far_away(
-    given: Given, path: str = "", over: Lan | None = None, options: Sequence[str] = ()
-) -> Iterator[tuple[Lan, RunningBench, Page]]:
+    given: Given, path: str = "", over: Lan | None = None, options: Sequence[str] = (),
+    camera: Sequence[str] = FRAMED,
+) -> Iterator[tuple[Lan, RunningBench, Page]]:  # fmt: skip
     """A page at the wheel on another host, with the reader in it; `over` is the
-    caller's own Lan, `options` are more of the bench's."""
+    caller's own Lan, `options` are more of the bench's, `camera` those of its
+    camera."""
     with ExitStack() as stack:
         lan = over or stack.enter_context(Lan())
-        camera = source("strip", FPS)
         bench = stack.enter_context(running("--host=0.0.0.0", *camera, *options))
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         browser = stack.enter_context(on_the_lan(lan, home, bench.port))

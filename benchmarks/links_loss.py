@@ -1,9 +1,12 @@
 """The edge of the Wi-Fi: some packets are lost at random, in both directions."""
 
+import json
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 from playwright.sync_api import Page
@@ -15,6 +18,7 @@ from tests.rigs.lan import Lan
 from benchmarks import glass
 from benchmarks.baseline import serving
 from benchmarks.links import (
+    FRAMED,
     Shown,
     course,
     far_away,
@@ -36,6 +40,13 @@ BURSTS, DRIVES_MS = 12, 60_000
 ROAMS, ROAMED_MS = 3, 1000
 SILENCE = "fpvcar.gate: stopped: silence"
 SAMPLE_MS = 10.0
+ROUNDS, ROUND_MS, ROUND_SHARE = 5, 15_000, 0.10
+PROGRAM = [sys.executable, str(Path(__file__).with_name("plain_camera.py"))]
+PLAIN = (f"--set=camera.command = {json.dumps(PROGRAM)}",)
+CAMERAS = {"framed camera": FRAMED, "plain camera": PLAIN}
+"""A plain camera takes no requests: for a key frame, for another bitrate."""
+KERNELS = {"": None, ", cubic, Linux before 6.15": ("cubic", 200)}
+"""Arguments of Lan.congestion for a kernel without TCP_RTO_MIN_US; None: ours."""
 CPU_MORE = 0.3
 """Percent of a core that `run` may take more where packets are lost than where not."""
 AIMS = {
@@ -54,14 +65,22 @@ def ages_ms(pictures: Sequence[Shown]) -> list[float]:
     return found
 
 
-def watched(page: Page, lan: Lan, share: float) -> tuple[list[Shown], float]:
-    """What a page showed while so much was lost, and the wall clock when it began."""
+def gaps_ms(pictures: Sequence[Shown]) -> list[float]:
+    """Times between pictures."""
+    return [b.at_ms - a.at_ms for a, b in zip(pictures, pictures[1:], strict=False)]
+
+
+def watched(
+    page: Page, lan: Lan, share: float, look_ms: float = LOSSY_MS
+) -> tuple[list[Shown], float]:
+    """Pictures that a page showed while so much was lost, and the wall clock when that
+    began."""
     page.wait_for_timeout(SETTLES_MS)
     lan.drop(share)
     page.wait_for_timeout(SETTLES_MS)
     shown(page)
     begin_ms = now_ms()
-    page.wait_for_timeout(LOSSY_MS)
+    page.wait_for_timeout(look_ms)
     pictures = shown(page)
     if len(pictures) < 2:
         raise RuntimeError(f"{len(pictures)} pictures were seen")
@@ -86,6 +105,26 @@ def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
     yield course(f"{name}: age", pictures, begin_ms)
 
 
+def standstills(given: Given) -> Iterator[Result]:
+    """Rounds at the wheel, each with a bench, page and connections of its own: one
+    round may be lucky."""
+    for (kernel, tcp), (camera, options) in product(KERNELS.items(), CAMERAS.items()):
+        name = f"{ROUND_SHARE:.0%} lost each way, {camera}{kernel}"
+        longest, ages = [], []
+        for number in range(ROUNDS):
+            say(f"links: {name} ({number + 1} of {ROUNDS})")
+            with far_away(given, camera=options) as (lan, _, page):
+                if tcp is not None:
+                    lan.congestion(*tcp)
+                pictures, _ = watched(page, lan, ROUND_SHARE, ROUND_MS)
+            longest.append(max(gaps_ms(pictures)))
+            ages.append(row("links", name, "ms", ages_ms(pictures)).p95)
+        yield row("links", f"{name}: longest standstill of each round", "ms", longest,
+                  Aim(worst=500))  # fmt: skip
+        yield row("links", f"{name}: p95 of the age of each round", "ms", ages,
+                  Aim(worst=120))  # fmt: skip
+
+
 def beside(share: float) -> Iterator[Result]:
     """aiortc's H.264, with the same camera, browser and reader."""
     name = f"beside: aiortc, {share:.0%} lost each way"
@@ -107,7 +146,7 @@ def judged(
 ) -> Iterator[Row]:  # fmt: skip
     """Ages at the paint and on the glass, rate, freezes."""
     glass_aim, age_aim, rate_aim, freezes_most = aims
-    gaps = [b.at_ms - a.at_ms for a, b in zip(pictures, pictures[1:], strict=False)]
+    gaps = gaps_ms(pictures)
     fps = len(gaps) / sum(gaps) * 1000.0
     freezes = sum(gap > FREEZE_MS for gap in gaps)
     freezes_aim = None if freezes_most is None else Aim(worst=freezes_most)
@@ -190,6 +229,7 @@ def rows(given: Given) -> Iterator[Result]:
     for share in AIMS:
         yield from lossy(given, share, cpus)
         yield from beside(share)
+    yield from standstills(given)
     yield from bursts(given)
     yield from far_and_near(given)
     yield from at_the_wheel(given)
