@@ -1,5 +1,6 @@
 """Ten minutes of a drive in ten files, and how long `fpvcar replay` takes over them."""
 
+import itertools
 import logging
 import random
 import subprocess
@@ -10,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, Drive, Logged, McapFile
+from tests.rigs.mcaps import BEGAN_NS, Drive, McapFile
 from tests.rigs.recording import DELTA, KEY
 
-from fpvcar.recordings import messages
 from fpvcar.units import SECOND_NS
 
 MINUTES, RUNS = 10, 3
@@ -21,13 +21,12 @@ FPS, UNIT = 30, 2_000_000 // 8 // 30
 FILE_NS = 60 * SECOND_NS
 
 
-def pictures(start_ns: int) -> Iterator[Logged]:
-    """A minute at 2 Mbit/s; nobody will decode them."""
+def units() -> Iterator[tuple[bool, bytes]]:
+    """Units of 2 Mbit/s that no program decodes; a key frame a second."""
     noise = random.Random(2).randbytes(UNIT)
-    for number in range(60 * FPS):
-        when_ns, key = start_ns + number * SECOND_NS // FPS, number % FPS == 0
-        picture = messages.Picture(when_ns, (KEY if key else DELTA) + noise)
-        yield Logged(when_ns, messages.CAMERA, messages.encode(picture), key)
+    for number in itertools.count():
+        key = number % FPS == 0
+        yield key, (KEY if key else DELTA) + noise
 
 
 def drive(folder: Path) -> int:
@@ -35,16 +34,19 @@ def drive(folder: Path) -> int:
     logging.getLogger("fpvcar.gate").setLevel(logging.ERROR)  # much happens in it
     made = Drive(1)
     steps, size, at = made.go(MINUTES * 60.0), 0, 0
+    film = list(mcaps.filmed(made.captures, units()))
     for number in range(MINUTES):
         start_ns, first = BEGAN_NS + number * FILE_NS, at
         while at < len(steps) and (
             steps[at].now_ns + mcaps.OFFSET_NS < start_ns + FILE_NS
         ):
             at += 1
+        shown = [one for one in film if start_ns <= one.log_ns < start_ns + FILE_NS]
         said = [
-            *mcaps.step_messages(steps[first:at]), *pictures(start_ns),
+            *shown,
+            *mcaps.step_messages(steps[first:at]),
             *mcaps.measured(60.0, number * 60.0),
-        ]  # fmt: skip
+        ]
         mcap_file = McapFile(said, number + 1, made.profile)
         size += (
             mcap_file.to(folder / f"{mcaps.RECORDING}-{number + 1:04d}.mcap")

@@ -35,6 +35,7 @@ from fpvcar.command_line import parser
 from fpvcar.config import profiles
 from tests.rigs import mcaps
 from tests.rigs.mcaps import Drive, McapFile
+from tests.rigs.video_source import encode
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -190,7 +191,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a drive of four seconds."""
     folder, drive = tmp_path_factory.mktemp("recordings"), Drive(seed=1)
     steps = mcaps.step_messages(drive.go(4.0))
-    messages = [*mcaps.pictures(4.0), *mcaps.measured(4.0), *steps]
+    units = [(number % 30 == 0, unit) for number, unit in enumerate(encode(120))]
+    pictures = mcaps.filmed(drive.captures, units)
+    messages = [*pictures, *mcaps.measured(4.0), *steps]
     mcap_file = McapFile(messages, profile=drive.profile)
     return mcap_file.to(folder / f"{mcaps.RECORDING}-0001.mcap")
 

@@ -294,7 +294,7 @@ def _recordings(verb: Verb) -> None:
     )
     replay.add_argument(
         "--partial", action="store_true",
-        help="exit with 0, not 3, where something is missing",
+        help="exit with 0, not 3, where something is missing or could not be run again",
     )  # fmt: skip
     replay.add_argument(
         "--port", type=within(int, 0, 65535), default=8090, help="of --page; 0: any"

@@ -31,6 +31,9 @@ FRAME_NS = 33_333_333
 FPS, GOP = 30, 10
 
 
+FRAME_US = FRAME_NS // 1000
+
+
 class Logged(NamedTuple):
     """A message: when it was recorded and when it was so, UTC."""
 
@@ -87,6 +90,16 @@ def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
         )
     mark = messages.Event(BEGAN_NS, messages.INFO, "look here", "Ann")
     yield logged(messages.MARK, start_s + seconds / 2, mark)
+
+
+def filmed(
+    captures: Iterable[tuple[int, int]], units: Iterable[tuple[bool, bytes]]
+) -> Iterator[Logged]:
+    """Pictures of a Drive; `units`: is it a key frame, and its bytes."""
+    for (came_ns, capture_us), (key, unit) in zip(captures, units, strict=False):
+        capture_ns = capture_us * 1000 + OFFSET_NS
+        data = messages.encode(messages.Picture(capture_ns, unit))
+        yield Logged(came_ns + OFFSET_NS, messages.CAMERA, data, key, capture_ns)
 
 
 def step_messages(steps: Iterable[Step]) -> Iterator[Logged]:
@@ -160,7 +173,8 @@ class Drive:
         self.steps: list[Step] = []
         self._random = random.Random(seed)
         self._now_ns = 100_000_000_000
-        self._picture_s = self._now_ns / 1e9
+        self.captures = [(self._now_ns, self._now_ns // 1000)]
+        """When each picture came, in ns, and was captured, in us: CLOCK_MONOTONIC."""
         self._blind_until_s = 0.0
         self._walls: dict[str, tuple[float, float | None, str]] = {}
         feed = Feed(
@@ -198,7 +212,7 @@ class Drive:
         return self._random.choice([None, 7.4, 7.1234567])
 
     def _picture_age_s(self, now_s: float) -> float | None:
-        return now_s - self._picture_s
+        return max(0.0, now_s - self.captures[-1][1] / 1e6)
 
     def _ranges(self, now_s: float) -> tuple[status.Range, ...]:
         return tuple(
@@ -223,7 +237,9 @@ class Drive:
         while self._now_ns < until_ns:
             self._now_ns += self._random.randrange(200_000, 30_000_000)
             if self._now_ns / 1e9 > self._blind_until_s:
-                self._picture_s = self._now_ns / 1e9 - 0.013
+                capture_us = self._now_ns // 1000 // FRAME_US * FRAME_US
+                if capture_us > self.captures[-1][1]:
+                    self.captures.append((self._now_ns, capture_us))
             self._happens(self._now_ns / 1e9)
         assert not self._broken, "the feed refused a step"
         return self.steps

@@ -12,6 +12,7 @@ import msgspec
 
 from fpvcar.config import ConfigError
 from fpvcar.recordings import export, losses, messages, replay, tables
+from fpvcar.recordings.ages import Seen
 from fpvcar.recordings.export import Input
 from fpvcar.recordings.losses import INCOMPLETE
 from fpvcar.recordings.messages import About, FormatError
@@ -22,8 +23,9 @@ from fpvcar.units import SECOND_NS
 
 
 def run(paths: Sequence[Path], partial: bool = False) -> int:
-    """Runs `fpvcar replay FILE...`; 0 if everything came out as it was recorded, 1 if
-    not, INCOMPLETE if something is missing; `partial` takes that for 0."""
+    """Run `fpvcar replay FILE...`. Return 0 if everything came out as it was recorded,
+    1 if not, INCOMPLETE if something is missing or the guard could not be run again in
+    some steps; `partial` accepts that."""
     try:
         with closing(export.one_by_one(export.in_order(paths, _warn), _warn)) as inputs:
             drives = itertools.groupby(inputs, _drive)
@@ -34,7 +36,7 @@ def run(paths: Sequence[Path], partial: bool = False) -> int:
     if 1 in found:
         return 1
     if INCOMPLETE in found and not partial:
-        _warn("something is missing; --partial is content with what is there")
+        _warn("not all could be run again; --partial accepts that")
         return INCOMPLETE
     return 0
 
@@ -60,13 +62,13 @@ def _again(files: Iterator[Input]) -> int:
 
     missing = False
 
-    def recorded() -> Iterator[messages.Step | Given]:
+    def recorded() -> Iterator[messages.Step | Given | Seen]:
         nonlocal missing
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
             missing = missing or losses.cut_short(path, recording)
-            found = recording.messages({messages.STEP, messages.WISH})
-            yield from replay.given_of(found)
+            found = recording.messages(set(replay.TOPICS))
+            yield from replay.given_of(found, about.utc_offset_ns)
 
     began_s = time.monotonic()
     try:
@@ -79,7 +81,7 @@ def _again(files: Iterator[Input]) -> int:
     print("\n".join(report(which, about, verdict, took_s)))
     if verdict.differing or not verdict.steps:
         return 1
-    return INCOMPLETE if missing or verdict.holes else 0
+    return INCOMPLETE if missing or verdict.holes or verdict.unsure else 0
 
 
 def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterator[str]:

@@ -3,7 +3,8 @@ collision guard, the gate and mixing. Every figure has to come out bit for bit. 
 
     Step -> guard.look -> gate.decide -> mixing.mix -> compared with what the Step says
 
-The wish of each step has to be the last fresh one on /wish (wishes.py).
+The wish of each step has to be the last fresh one on /wish (wishes.py), and its age of
+the picture that of the newest one on /camera (ages.py).
 
 Each step continues what the one before it left - the latches, mixing's memory, the
 guard's last ranges - as control.Control.step does. Behind a hole in the recording, and
@@ -22,6 +23,7 @@ from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages
+from fpvcar.recordings.ages import Aged, Ages, Seen
 from fpvcar.recordings.messages import Step, WishIn
 from fpvcar.recordings.reader import Message
 from fpvcar.recordings.wishes import Given, Unlike, Wishes
@@ -237,7 +239,7 @@ DIFFERENCES_MAX = 5
 """Differences that are reported in full."""
 
 
-def run(profile: Profile, recorded: Iterable[Step | Given]) -> Verdict:
+def run(profile: Profile, recorded: Iterable[Step | Given | Seen]) -> Verdict:
     """Runs all steps of one run of a car again, in the order of the recording."""
     chain, first, holes = Chain(profile), list[Difference](), list[Hole]()
     total = count = first_ns = last_ns = 0
@@ -257,18 +259,27 @@ def run(profile: Profile, recorded: Iterable[Step | Given]) -> Verdict:
 
 
 def _differences(
-    recorded: Iterable[Step | Given], chain: Chain
+    recorded: Iterable[Step | Given | Seen], chain: Chain
 ) -> Iterator[Step | Difference | Hole]:
-    """Yields each step, and then what did not come out of it."""
-    wishes = Wishes()
-    for one in recorded:
-        if isinstance(one, Given):
-            yield from _unlike(wishes.note(one))
+    """Yield each step, and then its differences."""
+    wishes, ages = Wishes(), Ages()
+    for message in recorded:
+        if isinstance(message, Given):
+            yield from _unlike(wishes.note(message))
+        elif isinstance(message, Seen):
+            yield from _aged(ages.note(message))
         else:
-            yield one
-            wishes.check(one)
-            yield from chain.again(one)
+            yield message
+            wishes.check(message)
+            ages.check(message)
+            yield from chain.again(message)
     yield from _unlike(wishes.end())
+
+
+def _aged(found: Aged | None) -> Iterator[Difference]:
+    if found is not None:
+        step = found.step
+        yield Difference(step, "picture_age_s", step.picture_age_s, found.age_s)
 
 
 def _unlike(found: Unlike | None) -> Iterator[Difference]:
@@ -276,9 +287,19 @@ def _unlike(found: Unlike | None) -> Iterator[Difference]:
         yield Difference(found.step, "wish", found.step.wish, found.wish)
 
 
-def given_of(recorded: Iterable[Message]) -> Iterator[Step | Given]:
-    """Yields the steps and wishes among messages. Raises messages.FormatError."""
+TOPICS = frozenset({messages.STEP, messages.WISH, messages.CAMERA})
+"""Topics that a replay reads."""
+
+
+def given_of(
+    recorded: Iterable[Message], utc_offset_ns: int
+) -> Iterator[Step | Given | Seen]:
+    """Yield the steps, wishes and pictures among messages of TOPICS. Raises
+    messages.FormatError."""
     for one in recorded:
+        if one.topic == messages.CAMERA:
+            yield Seen(one.publish_ns - utc_offset_ns, one.sequence)
+            continue
         message = messages.decode(one.topic, one.data)
         if isinstance(message, Step):
             yield message

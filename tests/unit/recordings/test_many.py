@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sent = 0
     for number, share in enumerate(shares):
         start_ns = BEGAN_NS + round(number * STEP_S * SECOND_NS)
-        film = list(mcaps.pictures(0.3, start_ns))
+        film = list(mcaps.pictures(1.0 / mcaps.FPS, start_ns))  # no age to check
         mcap_file = McapFile(
             [*share, *film], number + 1, drive.profile, number < FILES - 1,
             sequence_from=sent,

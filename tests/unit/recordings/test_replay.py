@@ -1,6 +1,7 @@
 """Recorded steps run again: bit for bit, or it says where not."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free
 from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages, replay
+from fpvcar.recordings.ages import Aged, Ages, Seen
 from fpvcar.recordings.messages import Step, Wish, WishIn
 from fpvcar.recordings.replay import Hole, Verdict, reachable, same
 from fpvcar.recordings.wishes import Given
@@ -229,7 +231,10 @@ def test_the_command_says_what_it_could_not_run_again(
     drive = Rearless(1)
     steps = drive.go(12.0)[1:]
     recorded(drive, tmp_path / "one.mcap", steps)
-    assert command_line.main(["replay", str(tmp_path / "one.mcap")]) == 0
+    assert command_line.main(["replay", str(tmp_path / "one.mcap")]) == 3
+    assert "not all could be run again" in capsys.readouterr().err
+    partly = ["replay", "--partial", str(tmp_path / "one.mcap")]
+    assert command_line.main(partly) == 0
     count = sum(step.guard_mode == "limit" for step in steps)
     assert (
         f"  but the guard was not run again in {count:,} of the steps, too little is "
@@ -265,7 +270,7 @@ def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
     capsys.readouterr()
     assert command_line.main(["replay", str(path)]) == 3
     said = capsys.readouterr()
-    assert "something is missing; --partial is content" in said.err
+    assert "not all could be run again; --partial accepts that" in said.err
     assert "bytes are missing" in said.err
     assert said.out.count("steps are missing from") == 1
     assert "all as recorded" in said.out
@@ -336,3 +341,48 @@ def test_a_wish_that_is_missing_is_no_difference() -> None:
     at = [n for n, one in enumerate(given) if isinstance(one, Given)][20]
     verdict = replay.run(drive.profile, [*given[:at], *given[at + 2 :]])
     assert verdict.differing == 0
+
+
+def test_replay_finds_another_age_of_the_picture_unless_one_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drive, path = Drive(1), tmp_path / "one.mcap"
+    drive.go(8.0)
+    units = itertools.repeat((True, b""))
+    pictures = mcaps.filmed(drive.captures, units)
+    recorded = [*pictures, *mcaps.step_messages(drive.steps)]
+    McapFile(recorded, profile=drive.profile).to(path)
+    assert command_line.main(["replay", str(path)]) == 0
+    at = len(drive.captures) // 2
+    earlier = recorded[at]._replace(publish_ns=recorded[at].log_ns - 20_001_000)
+    McapFile([*recorded[:at], earlier, *recorded[at + 1 :]], profile=drive.profile).to(
+        path
+    )
+    assert command_line.main(["replay", str(path)]) == 1
+    assert "1 DIFFERENCES" in (said := capsys.readouterr().out)
+    assert "Z picture_age_s\n" in said
+
+
+def aged(step: Step, age_s: float | None) -> Step:
+    return structs.replace(step, now_ns=2_000_000_000, picture_age_s=age_s)
+
+
+def test_ages_reports_a_difference_once_the_next_picture_proves_it() -> None:
+    step = driven_once().steps[0]
+    ages = Ages()
+    ages.check(aged(step, 9.0))
+    assert ages.note(Seen(1_900_000_000, 5)) is None, "older pictures are not known"
+    ages.check(aged(step, 2.0 - 1.9))
+    ages.check(aged(step, None))
+    assert ages.note(Seen(1_950_000_000, 6)) is None
+    ages.check(aged(step, 0.25))
+    ages.check(aged(step, 0.5))
+    assert ages.note(Seen(1_960_000_000, 8)) is None, "a picture is missing"
+    ages.check(aged(step, up(2.0 - 1.96)))
+    ages.check(aged(step, 0.5))
+    assert ages.note(Seen(1_970_000_000, 9)) == Aged(
+        aged(step, up(2.0 - 1.96)), 2.0 - 1.96
+    )
+    assert ages.note(Seen(2_100_000_000, 10)) is None
+    ages.check(aged(step, 0.0))
+    assert ages.note(Seen(2_200_000_000, 11)) is None
