@@ -39,13 +39,15 @@ class Catalogue:
     def __init__(self, topics: Sequence[Topic]) -> None:
         self.topics = tuple(topics)
         self.numbers = {one.name: n for n, one in enumerate(self.topics, 1)}
-        self.schemas = b"".join(
-            records.schema(n, one.schema, one.schema_coding, one.schema_data)
-            for n, one in enumerate(self.topics, 1)
-        )
+        kinds = [topic[2:] for topic in self.topics]
+        ids = {kind: number for number, kind in enumerate(dict.fromkeys(kinds), 1)}
+        self.schema_count = len(ids)
+        self.schemas = b"".join(records.schema(ids[kind], *kind) for kind in ids)
         self.channels = b"".join(
-            records.channel(n, n, one.name, one.coding)
-            for n, one in enumerate(self.topics, 1)
+            records.channel(number, ids[kind], topic.name, topic.coding)
+            for number, (topic, kind) in enumerate(
+                zip(self.topics, kinds, strict=True), 1
+            )
         )
 
 
@@ -127,7 +129,7 @@ class Writer:
         """Encodes who drove, data end, summary and footer."""
         last = b"".join(self.chunk(self._stints())) if self._tally.heard else b""
         counts = Counts(
-            self._counts, len(self._catalogue.topics), len(self._places),
+            self._counts, self._catalogue.schema_count, len(self._places),
             self.start_ns, self.end_ns,
         )  # fmt: skip
         ending = records.data_end()

@@ -48,6 +48,39 @@ class Shown(NamedTuple):
     sets: Sets | None
 
 
+class Timeline:
+    """Chooses, of pictures that can be decoded, those of a film: each later than the
+    one before, and of a size that mp4 can hold.
+
+    `missed` gets the time of a picture that is left out; `doubled` is called instead
+    if its time is in the film already.
+    """
+
+    def __init__(
+        self,
+        missed: Callable[[int], None] = lambda _: None,
+        doubled: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._missed, self._doubled = missed, doubled
+        self._last_us, self._waiting = -1, False
+
+    def shown(self, frame: Frame) -> Shown | None:
+        """Return the next picture as the film has it; None if it is left out."""
+        if frame.capture_ns // 1000 <= self._last_us:
+            self._doubled()  # from a file given twice, or of another clock
+            self._waiting = True  # the next ones refer to it
+            return None
+        nals = h264.nal_units(frame.unit)
+        sets = sets_of(nals) if frame.key else None
+        if sets:
+            self._waiting = not _possible(sets)
+        if self._waiting:
+            self._missed(frame.capture_ns)
+            return None
+        self._last_us = frame.capture_ns // 1000
+        return Shown(frame, nals, sets)
+
+
 class Film:
     """One film. `opened()` gives the recordings, one after the other, each time anew.
 
@@ -153,22 +186,12 @@ class Film:
         doubled: Callable[[], None] = lambda: None,
     ) -> Iterator[Shown]:  # fmt: skip
         """Yields what is in the film: the same each time."""
-        last_us, waiting = -1, False
+        line = Timeline(missed, doubled)
         for recording in self._opened():
             for frame in self._leading(recording, missed):
-                if frame.capture_ns // 1000 <= last_us:
-                    doubled()  # from a file given twice, or of another clock
-                    waiting = True  # what follows refers to it
-                    continue
-                nals = h264.nal_units(frame.unit)
-                sets = sets_of(nals) if frame.key else None
-                if sets:
-                    waiting = not _possible(sets)
-                if waiting:
-                    missed(frame.capture_ns)
-                    continue
-                yield Shown(frame, nals, sets)
-                last_us = frame.capture_ns // 1000
+                shown = line.shown(frame)
+                if shown is not None:
+                    yield shown
 
     def _leading(
         self, recording: Recording, missed: Callable[[int], None]

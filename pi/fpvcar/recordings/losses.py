@@ -57,10 +57,11 @@ def incomplete(recording: Recording) -> bool:
 
 def cut_short(path: Path, recording: Recording) -> bool:
     """Return whether a file is incomplete, or was closed once and has lost its end. A
-    file that the recorder was still writing when power went is neither."""
-    return incomplete(recording) or not (
-        recording.closed or path.name.endswith((names.OPEN, names.ROLLING))
-    )
+    file that the recorder was still writing when power went is neither, nor is one
+    whose summary does not hold because a chunk is there twice."""
+    still_open = path.name.endswith((names.OPEN, names.ROLLING))
+    explained = recording.closed or still_open or recording.damage
+    return incomplete(recording) or not explained
 
 
 def missing(recording: Recording) -> list[str]:

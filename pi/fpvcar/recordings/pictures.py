@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings import messages
-from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
+from fpvcar.recordings.reader import EVER_NS, Message, ReadError, Recording
 from fpvcar.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
@@ -28,32 +28,46 @@ class Frame(NamedTuple):
     unit: bytes
 
 
+class Decodable:
+    """Chooses, of the messages on /camera of one recording, those that a decoder can
+    use: from a key frame on, and behind a hole from the next one."""
+
+    def __init__(self) -> None:
+        self._waiting = True
+        self._last: int | None = None
+
+    def frame(self, message: Message) -> Frame | None:
+        """Return the picture of the next message; None if it cannot be decoded."""
+        if self._last is not None and message.sequence > self._last + 1:
+            self._waiting = True
+        self._last = message.sequence
+        try:
+            picture = messages.decode(messages.CAMERA, message.data)
+        except messages.FormatError:
+            self._waiting = True
+            return None
+        if not isinstance(picture, messages.Picture) or picture.coding != "h264":
+            return None
+        key = h264.is_key(picture.unit)
+        self._waiting = self._waiting and not key
+        if self._waiting:
+            return None
+        return Frame(picture.capture_ns or message.log_ns, key, picture.unit)
+
+
 def frames(
     recording: Recording, start_ns: int = 0, end_ns: int = EVER_NS,
     missed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Frame]:  # fmt: skip
-    """Yields what can be decoded of what was recorded in this time; `missed` hears when
-    another picture was recorded. Raises OSError."""
-    waiting, last = True, None
+    """Yield the pictures of this time that can be decoded; `missed` gets the time of
+    each other one. Raises OSError."""
+    decodable = Decodable()
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
-        if last is not None and message.sequence > last + 1:
-            waiting = True
-        last = message.sequence
-        try:
-            picture = messages.decode(messages.CAMERA, message.data)
-        except messages.FormatError:
-            waiting = True
-            missed(message.log_ns)
-            continue
-        if not isinstance(picture, messages.Picture) or picture.coding != "h264":
-            missed(message.log_ns)
-            continue
-        key = h264.is_key(picture.unit)
-        waiting = waiting and not key
-        if waiting:
+        frame = decodable.frame(message)
+        if frame is None:
             missed(message.log_ns)
         else:
-            yield Frame(picture.capture_ns or message.log_ns, key, picture.unit)
+            yield frame
 
 
 def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from fpvcar.recordings import messages
+from fpvcar.recordings.film import Timeline
+from fpvcar.recordings.pictures import Decodable
 from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.tables import (
     Cell,
     Columns,
+    Utc,
     cell_text,
     columns_of,
     file_stem,
@@ -54,10 +57,15 @@ class Sheets:
         """Rows by topic."""
         self.unread = 0
         """Messages that could not be read."""
+        self._timeline, self._recording = Timeline(), ""
 
     def add(self, recording: Recording) -> Iterator[int]:
-        """Adds a recording's messages; yields the size of each. Raises OSError."""
-        about = recording.about
+        """Add a recording's messages; yield the size of each. A picture that the film
+        leaves out has no row. Raises OSError."""
+        about, decodable = recording.about, Decodable()
+        name = about.recording if about else ""
+        if name != self._recording:  # its clock may have been set: another film
+            self._timeline, self._recording = Timeline(), name
         offset_ns = None if about is None else about.utc_offset_ns
         for message in recording.messages():
             topic, table = message.topic, table_of(message.topic)
@@ -68,6 +76,12 @@ class Sheets:
                 said = messages.decode(topic, message.data)
             except messages.FormatError:
                 self.unread += 1
+                said = None
+            if topic == messages.CAMERA:
+                frame = decodable.frame(message)
+                if frame is None or self._timeline.shown(frame) is None:
+                    continue
+            if said is None:
                 continue
             if topic not in self._open:
                 self._open[topic] = self._begin(file_stem(topic), columns_of(table))
@@ -111,6 +125,7 @@ class ParquetFile:
         kinds = {
             float: self._arrow.float64(), int: self._arrow.int64(),
             bool: self._arrow.bool_(), str: self._arrow.string(),
+            Utc: self._arrow.timestamp("ns", tz="UTC"),
         }  # fmt: skip
         self._schema = self._arrow.schema(
             [(name, kinds[kind]) for name, kind in columns.items()]

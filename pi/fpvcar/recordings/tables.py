@@ -1,8 +1,8 @@
 """Recordings as tables, one for each topic: their columns and rows. Pure.
 
-Every row begins with `utc` (ISO 8601, to the nanosecond) and `monotonic_s` (the car's
-own clock, which nobody sets). Units are in the names; shares are of 1, + is forward
-and left.
+Every row begins with `utc` (to the nanosecond; ISO 8601 in CSV) and `monotonic_s` (the
+car's own clock, which no program sets). Units are in the names; shares are of 1, + is
+forward and left.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,10 @@ from fpvcar.video import h264
 
 Cell = float | int | str | bool | None
 Columns = dict[str, type]
+
+
+class Utc(int):
+    """Time in ns since 1970, UTC: ISO 8601 in CSV, a timestamp in Parquet."""
 
 
 class Table(NamedTuple):
@@ -96,10 +100,13 @@ TABLES: dict[str, Table] = {
         lambda one: (" ".join(one.lit), one.mode, one.length, one.done, one.best),
     ),
     messages.HEALTH: Table(
-        {"camera": str, "wheels": str, "board": str, "viewers": int, "figures": str},
+        {
+            "camera": str, "wheels": str, "board": str, "viewers": int, "figures": str,
+            "faults": str,
+        },
         lambda one: (
             one.camera, one.wheels, one.board, one.viewers,
-            msgspec.json.encode(one.figures).decode(),
+            msgspec.json.encode(one.figures).decode(), "; ".join(one.faults),
         ),
     ),
     messages.LATENCY: Table(
@@ -116,7 +123,7 @@ TABLES: dict[str, Table] = {
     messages.EVENT: _LOG,
     messages.MARK: _LOG,
 }  # fmt: skip
-TIMES: Columns = {"utc": str, "monotonic_s": float}
+TIMES: Columns = {"utc": Utc, "monotonic_s": float}
 
 
 def table_of(topic: str) -> Table | None:
@@ -144,7 +151,7 @@ def row_of(
     monotonic_s = None
     if utc_offset_ns is not None:
         monotonic_s = (publish_ns - utc_offset_ns) / SECOND_NS
-    return (utc_text(publish_ns), monotonic_s, *table.row(message))
+    return (Utc(publish_ns), monotonic_s, *table.row(message))
 
 
 def utc_text(time_ns: int) -> str:
@@ -158,6 +165,8 @@ def cell_text(cell: Cell) -> str:
     """Writes a cell as CSV has it: nothing for None, floats to the last bit."""
     if cell is None:
         return ""
+    if isinstance(cell, Utc):
+        return utc_text(cell)
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return repr(cell) if isinstance(cell, float) else str(cell)

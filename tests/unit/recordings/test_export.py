@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -289,13 +290,47 @@ def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
     mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "tables"
     assert export.run("parquet", out, [mcap_file], False) == 0
-    found = parquet.read_table(out / "range-front.parquet").to_pylist()
+    table = parquet.read_table(out / "range-front.parquet")
+    assert str(table.schema.field("utc").type) == "timestamp[ns, tz=UTC]"
+    found = table.to_pylist()
     assert len(found) == 40
     assert found[1] == {
-        "utc": "2025-11-21T20:00:00.100000000Z", "monotonic_s": 100.1,
+        "utc": datetime(2025, 11, 21, 20, 0, 0, 100_000, UTC), "monotonic_s": 100.1,
         "bearing_deg": 0.0, "range_m": 1.01, "state": "ok",
     }  # fmt: skip
     assert found[3]["range_m"] is None
+    assert table.column("utc").cast("int64").to_pylist()[1] == BEGAN_NS + 100_000_000
+
+
+def test_health_table_keeps_the_faults(tmp_path: Path) -> None:
+    faults = ("under-voltage now", "too hot")
+    health = messages.Health("ok", "ok", "ok", 1, {"cpu_c": 81.5}, faults)
+    made = McapFile([mcaps.logged(messages.HEALTH, 0.5, health)])
+    path = made.to(tmp_path / "one.mcap")
+    assert export.run("csv", tmp_path / "out", [path], False) == 0
+    (row,) = rows(tmp_path / "out" / "health.csv")
+    assert row["faults"] == "under-voltage now; too hot"
+
+
+def test_camera_table_has_a_row_for_each_picture_of_the_film(tmp_path: Path) -> None:
+    """Pictures of a lost second, and those that refer to them, are in neither."""
+    made = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
+    bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
+    twice = tmp_path / "copy.mcap"
+    twice.write_bytes(bad.read_bytes())
+    files = [bad, twice]
+    assert export.run("mp4", tmp_path / "out.mp4", files, False) == INCOMPLETE
+    assert export.run("csv", tmp_path / "out", files, False) == INCOMPLETE
+    times_us, _ = film(tmp_path / "out.mp4")
+    table = rows(tmp_path / "out" / "camera.csv")
+    began_s = BEGAN_NS / SECOND_NS
+    assert [round((utc_s(row) - began_s) * 1e6) for row in table] == [
+        pytest.approx(us, abs=2) for us in times_us
+    ]
+
+
+def utc_s(row: dict[str, str]) -> float:
+    return datetime.fromisoformat(row["utc"][:26] + "+00:00").timestamp()
 
 
 @pytest.mark.parametrize(

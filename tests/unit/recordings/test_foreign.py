@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from mcap.reader import make_reader
 
 from fpvcar.recordings import reader, salvage
 from tests.rigs import mcaps
@@ -57,7 +58,17 @@ def test_they_see_what_we_see(name: str, request: pytest.FixtureRequest) -> None
         }  # fmt: skip
     assert theirs["indexed"]["chunks"] == chunks
     assert theirs["indexed"]["metadata"] == ["fpvcar"]
-    assert theirs["streamed"]["done"] and theirs["streamed"]["schemas"] >= len(ours)
+    assert theirs["streamed"]["done"] and theirs["streamed"]["schemas"] > 0
+
+
+def test_schemas_of_a_file_are_each_there_once(whole: Path) -> None:
+    with whole.open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert summary is not None and summary.statistics is not None
+    names = [schema.name for schema in summary.schemas.values()]
+    assert len(names) == len(set(names)) == summary.statistics.schema_count
+    used = {channel.schema_id for channel in summary.channels.values()}
+    assert used == set(summary.schemas) and len(summary.channels) > len(used)
 
 
 @pytest.mark.skipif(not HAS_RERUN, reason="rerun is not built for this machine")
