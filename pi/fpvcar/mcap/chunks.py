@@ -1,4 +1,4 @@
-"""Sources of bytes for a reader, and what makes a chunk of them good."""
+"""Byte sources for a reader, and validation of chunks."""
 
 import errno
 import importlib
@@ -13,7 +13,7 @@ from fpvcar.mcap import parsing, records
 from fpvcar.mcap.parsing import Damaged, PackageMissing
 
 CHUNK_MOST = 256 * 1024 * 1024
-"""Bytes of a chunk, also uncompressed: a reader holds as much at once."""
+"""Limit of a chunk, also uncompressed: a reader holds one in memory."""
 
 
 class Source(Protocol):
@@ -25,7 +25,7 @@ class Source(Protocol):
         """Reads at most `size` bytes; fewer only at the end. Raises OSError."""
 
     def close(self) -> None:
-        """Nothing is read after this."""
+        """Close the source; no read may follow."""
 
 
 class FileSource:
@@ -33,7 +33,8 @@ class FileSource:
 
     def __init__(self, path: Path) -> None:
         """Raises OSError, also for a pipe or a device: neither has two ends."""
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # nobody waits for a pipe
+        # # opening a pipe must not block
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
         self._file = os.open(path, flags)
         about = os.fstat(self._file)
         self.size = about.st_size
@@ -46,7 +47,7 @@ class FileSource:
         parts, end = [], min(at + size, self.size)
         while at < end:
             part = os.pread(self._file, end - at, at)
-            if not part:  # somebody cut it meanwhile
+            if not part:  # # the file was cut meanwhile
                 break
             parts.append(part)
             at += len(part)
@@ -80,11 +81,11 @@ class BytesSource:
         self._data, self.size = data, len(data)
 
     def read(self, at: int, size: int) -> bytes:
-        """Cuts them out of the bytes."""
+        """Return a slice of the bytes."""
         return self._data[at : at + size]
 
     def close(self) -> None:
-        """Does nothing."""
+        """Do nothing; bytes need no closing."""
 
 
 def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
@@ -104,7 +105,8 @@ def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _uncompressed(chunk: parsing.Chunk) -> memoryview:
-    """Raises Damaged; PackageMissing where the library is not here."""
+    """Return the uncompressed records. Raises Damaged; PackageMissing without the
+    library."""
     if not chunk.compression:
         return chunk.records
     if chunk.size > CHUNK_MOST:
@@ -124,7 +126,7 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
     try:
         stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
         data = stream.read(chunk.size)
-    except Exception as fault:  # the library's own, which is not imported here
+    except Exception as fault:  # # raised by a library that is not imported here
         raise Damaged(f"zstd: {fault}") from None
     if len(data) != chunk.size:
         raise Damaged(f"a chunk of {len(data)} bytes says that it is {chunk.size}")

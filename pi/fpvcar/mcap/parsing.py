@@ -1,6 +1,6 @@
-"""Parses MCAP's records, which records.py draws. Pure; trusts no length.
+"""Parses MCAP's records; records.py shows their layout. Pure; trusts no length.
 
-Every `take_...` gets the body of one record and raises Damaged if it is none.
+Every `take_...` gets the body of one record and raises Damaged if it is invalid.
 """
 
 import zlib
@@ -11,32 +11,33 @@ from fpvcar.mcap import records
 
 
 class Damaged(ValueError):
-    """Raised for bytes that are not the record they say they are."""
+    """Raised for bytes that are not a valid record."""
 
 
 class PackageMissing(ValueError):
-    """Raised for what only a package that is not here can read; the text names it. No
-    damage: the file may well be whole."""
+    """Raised when reading needs a package that is not installed; the text names it.
+    The file may well be intact."""
 
 
 class Fields:
-    """Takes field after field off a record's body. Raises Damaged where it ends."""
+    """Reader of a record's fields, one after another. Raises Damaged at a premature
+    end."""
 
     def __init__(self, body: bytes | memoryview) -> None:
         self._body, self.at = memoryview(body), 0
 
     @property
     def left(self) -> int:
-        """Bytes that were not taken yet."""
+        """Number of bytes not read yet."""
         return len(self._body) - self.at
 
     def end(self) -> None:
-        """Raises Damaged unless everything was taken."""
+        """Raise Damaged unless all bytes were read."""
         if self.left:
             raise Damaged(f"{self.left} bytes more than a record has")
 
     def take(self, size: int) -> memoryview:
-        """Takes so many bytes."""
+        """Read the next `size` bytes."""
         found = self._body[self.at : self.at + size]
         if len(found) < size:
             raise Damaged(f"{size} bytes where {self.left} are left")
@@ -48,14 +49,14 @@ class Fields:
         return int.from_bytes(self.take(size), "little")
 
     def text(self) -> str:
-        """Takes a text."""
+        """Read a length-prefixed UTF-8 text."""
         try:
             return str(self.take(self.number(4)), "utf-8")
         except UnicodeDecodeError:
             raise Damaged("text that is not UTF-8") from None
 
     def map(self) -> dict[str, str]:
-        """Takes a map: texts by name."""
+        """Read a map of names to texts."""
         inner = Fields(self.take(self.number(4)))
         found = {}
         while inner.left:
@@ -65,7 +66,7 @@ class Fields:
 
 
 class Schema(NamedTuple):
-    """A schema record: how the messages of some channels are made."""
+    """Schema record: encoding of the messages of some channels."""
 
     number: int
     name: str
@@ -74,7 +75,7 @@ class Schema(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """A channel record: a topic, and the number of its schema."""
+    """Channel record: a topic, and the number of its schema."""
 
     number: int
     schema: int
@@ -83,7 +84,7 @@ class Channel(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk record; `records` are as they are stored. crc 0: there is none."""
+    """Chunk record; `records` are as stored. A crc of 0 means no CRC."""
 
     start_ns: int
     end_ns: int
@@ -94,7 +95,7 @@ class Chunk(NamedTuple):
 
 
 class Footer(NamedTuple):
-    """A footer record; 0 for what the file does not have."""
+    """Footer record; 0 for absent parts."""
 
     summary_at: int
     offsets_at: int
@@ -228,10 +229,9 @@ _CHECKS: dict[int, Callable[[bytes | memoryview], object]] = {
 
 
 def check(opcode: int, body: bytes | memoryview) -> None:
-    """Raises Damaged if this is not the body of such a record. Not for chunks.
+    """Raise Damaged if this is not a valid body of such a record. Not for chunks.
 
-    It lets records of unknown opcodes pass: the format says that a reader steps over
-    them.
+    Records of unknown opcodes pass: the format tells readers to skip them.
     """
     known = _CHECKS.get(opcode)
     if known is not None:

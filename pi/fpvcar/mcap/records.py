@@ -1,4 +1,4 @@
-"""MCAP's records as bytes; parsing.py takes them apart. Pure. https://mcap.dev/spec
+"""Encodes MCAP's records; parsing.py decodes them. Pure. https://mcap.dev/spec
 
     magic, header, metadata,
       chunk, its message indexes, chunk, its message indexes, ...
@@ -7,8 +7,8 @@
 
     | opcode u8 | length u64 | body |     text: | bytes u32 | UTF-8 |     little-endian
 
-Only a chunk's records and the summary have a CRC; whatever else a reader believes it
-must check by itself.
+Only a chunk's records and the summary have a CRC; a reader must validate everything
+else itself.
 """
 
 import struct
@@ -74,7 +74,7 @@ def message(
 
 
 def chunk_head(start_ns: int, end_ns: int, body: bytes) -> bytes:
-    """Encodes what stands before the records of a chunk that is not compressed."""
+    """Encode the head of an uncompressed chunk, up to its records."""
     size = len(body)
     head = CHUNK_FIXED.pack(start_ns, end_ns, size, zlib.crc32(body)) + _text("")
     length = len(head) + 8 + size
@@ -86,15 +86,15 @@ CHUNK_OVERHEAD = HEAD.size + CHUNK_FIXED.size + 4 + 8
 
 
 def message_index(number: int, entries: Sequence[int]) -> bytes:
-    """Encodes where a channel's messages are in the chunk before: log_ns, offset, and
-    so on."""
+    """Encode the positions of a channel's messages in the previous chunk: log_ns,
+    offset, and so on."""
     body = struct.pack(f"<HI{len(entries)}Q", number, 8 * len(entries), *entries)
     return record(MESSAGE_INDEX, body)
 
 
 class ChunkPlace(NamedTuple):
-    """A chunk as the summary lists it. `index_at` is where its message indexes are, by
-    channel; `stored` bytes of records are `size` bytes without compression."""
+    """Chunk as listed in the summary. `index_at` has the positions of its message
+    indexes by channel; `stored` bytes of records are `size` bytes uncompressed."""
 
     at: int
     length: int
@@ -108,7 +108,7 @@ class ChunkPlace(NamedTuple):
 
 
 def chunk_index(place: ChunkPlace) -> bytes:
-    """Encodes a chunk's line of the summary."""
+    """Encode a chunk's entry in the summary."""
     offsets = b"".join(struct.pack("<HQ", *one) for one in place.index_at.items())
     body = struct.pack("<4QI", place.start_ns, place.end_ns, place.at, place.length,
                        len(offsets))  # fmt: skip
@@ -122,12 +122,12 @@ def metadata(name: str, entries: Mapping[str, str]) -> bytes:
 
 
 def metadata_index(at: int, length: int, name: str) -> bytes:
-    """Encodes where a metadata record is."""
+    """Encode the position of a metadata record."""
     return record(METADATA_INDEX, struct.pack("<QQ", at, length) + _text(name))
 
 
 class Counts(NamedTuple):
-    """A file's statistics; `messages` by channel."""
+    """Statistics of a file; `messages` by channel."""
 
     messages: dict[int, int]
     schemas: int
@@ -153,8 +153,7 @@ def data_end() -> bytes:
 
 
 def summary(at: int, groups: Iterable[tuple[int, bytes]]) -> bytes:
-    """Encodes all that follows the data end, which is `at`: summary, offsets, footer,
-    magic."""
+    """Encode everything after the data end at `at`: summary, offsets, footer, magic."""
     body, offsets = b"", b""
     for opcode, group in groups:
         if group:

@@ -1,4 +1,4 @@
-"""The summary at the end of a closed file."""
+"""Summary at the end of a closed file."""
 
 import zlib
 from typing import NamedTuple
@@ -12,9 +12,8 @@ _DATA_END_SIZE = _HEAD.size + 4
 
 
 class Tail(NamedTuple):
-    """The end of a closed file: where its data ends, the record that ends it (or what
-    stands there instead), and the summary's records as (opcode, body); its channels are
-    taken apart, too."""
+    """End of a closed file: position of the data end, the record there, and the
+    summary's records as (opcode, body), with its channels parsed."""
 
     at: int
     data_end: bytes
@@ -23,9 +22,9 @@ class Tail(NamedTuple):
 
 
 def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
-    """Reads the summary of a closed file; None where it is absent or does not hold.
+    """Read the summary of a closed file; None if it is absent or invalid.
 
-    `at_instead`: where it begins, if that is not where the footer says.
+    `at_instead`: its position, if it differs from the footer's.
     """
     most = records.FOOTER_SIZE + len(records.MAGIC)
     at = source.size - most

@@ -1,7 +1,7 @@
-"""Walks from record to record of a file, and past what is damaged. Trusts no length.
+"""Walks a file record by record, and past damaged parts. Trusts no length.
 
-a record that holds -> Found, and on to the next
-a bad one           -> Damage, and on to the next chunk whose CRC holds
+valid record   -> Found, and on to the next invalid record -> Damage, and on to the next
+chunk with a valid CRC
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from fpvcar.mcap.parsing import Damaged
 
 WINDOW = 1024 * 1024
 RECORD_MOST = 16 * 1024 * 1024
-"""Bytes of any record but a chunk."""
+"""Limit of any record except a chunk."""
 _HEAD = records.HEAD
 _CHUNK_HEAD = records.CHUNK_OVERHEAD
 
 
 class Damage(NamedTuple):
-    """Bytes that cannot be used, and why."""
+    """Unusable bytes, with the reason."""
 
     at: int
     length: int
@@ -27,11 +27,11 @@ class Damage(NamedTuple):
     cut: bool = False
     """The file ends in the middle of this record."""
     repeated: bool = False
-    """The same chunk stands before it: nothing is lost."""
+    """An identical chunk precedes it: no data is lost."""
 
 
 class Found(NamedTuple):
-    """A record that holds; `inner` are a chunk's records, uncompressed."""
+    """Valid record; `inner` are a chunk's records, uncompressed."""
 
     at: int
     opcode: int
@@ -41,14 +41,14 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """One walk through a source."""
+    """Iteration over a source."""
 
     def __init__(self, source: Source, end: int) -> None:
-        """`end` is where the data ends, at most the source's size."""
+        """`end` is the end of the data, at most the source's size."""
         self._source, self._end = source, end
 
     def steps(self) -> Iterator[Found | Damage]:
-        """Yields every record up to `end`, and what lies between them. Raises
+        """Yield every record up to `end`, and the damage between them. Raises
         OSError."""
         at = len(records.MAGIC)
         if self._source.read(0, at) != records.MAGIC:
@@ -76,7 +76,7 @@ class Walk:
         return left == len(magic) and self._source.read(at, left) == magic
 
     def _take(self, at: int) -> Found:
-        """Reads the record that begins here. Raises Damaged."""
+        """Read the record at this position. Raises Damaged."""
         opcode, size = self._head(at)
         length = _HEAD.size + size
         if opcode == records.CHUNK:
@@ -93,7 +93,7 @@ class Walk:
         return Found(at, opcode, length, body, memoryview(b""))
 
     def _head(self, at: int) -> tuple[int, int]:
-        """Reads opcode and length of a record that fits. Raises Damaged."""
+        """Read opcode and length of a record that fits. Raises Damaged."""
         head = self._source.read(at, _HEAD.size)
         left = self._end - at - _HEAD.size
         if len(head) < _HEAD.size or left < 0:
@@ -104,17 +104,18 @@ class Walk:
         return opcode, size
 
     def _plausible(self, at: int) -> bool:
-        """Could a record begin here, perhaps a cut one, or the file end?"""
+        """Return True if a record, perhaps a truncated one, or the file's end is
+        possible here."""
         head = self._source.read(at, _HEAD.size)
         if at + _HEAD.size > self._end or self._ends(at):
             return True
-        if len(head) < _HEAD.size:  # somebody cut the file meanwhile
+        if len(head) < _HEAD.size:  # # the file was cut meanwhile
             return False
         opcode, size = _HEAD.unpack(head)
         return opcode in records.OPCODES and size <= CHUNK_MOST
 
     def _whole(self, at: int) -> bool:
-        """Does the record here say that it fits?"""
+        """Return True if the record fits by its own length."""
         try:
             self._head(at)
         except Damaged:
@@ -122,7 +123,7 @@ class Walk:
         return True
 
     def _past(self, at: int) -> int:
-        """Finds where to go on after a bad record."""
+        """Return the position at which to continue after an invalid record."""
         try:
             opcode, size = self._head(at)
             if opcode == records.CHUNK and size <= CHUNK_MOST:
@@ -135,7 +136,7 @@ class Walk:
         return self._next_chunk(at + 1)
 
     def _next_chunk(self, at: int) -> int:
-        """Finds where the next good chunk begins; the end if none does."""
+        """Return the start of the next valid chunk, or the end."""
         while at < self._end:
             window = self._source.read(at, WINDOW + _CHUNK_HEAD)
             hit = window.find(records.CHUNK, 0, WINDOW)
@@ -162,7 +163,7 @@ class Walk:
 
 
 def _sizes_agree(head: bytes, size: int) -> bool:
-    """Do the lengths at the head of a chunk's body agree with the record's?"""
+    """Return True if the lengths in a chunk's head agree with its record's."""
     fields = parsing.Fields(head)
     try:
         fields.take(16)

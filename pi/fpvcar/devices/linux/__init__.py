@@ -1,1 +1,1 @@
-"""Devices through the kernel's own interfaces."""
+"""Devices accessed through the kernel's own interfaces."""

@@ -1,6 +1,7 @@
-"""Where a Raspberry Pi, or any Linux machine, says how it is.
+"""Health sources of a Raspberry Pi or any other Linux machine.
 
-Below `root`, so that a test can play any machine. Nothing here needs root's rights.
+All paths are below `root`, so that a test can simulate any machine. Nothing here needs
+root privileges.
 """
 
 import contextlib
@@ -22,17 +23,17 @@ IFREQ = struct.Struct("16siBB10x")
 
 
 class Machine:
-    """The sources of one machine, found once."""
+    """Sources of one machine, located once."""
 
     def __init__(self, root: Path = Path("/"), disk: Path | None = None) -> None:
-        """`disk`: any place on the card that is to have room."""
+        """`disk`: any path on the card whose free space counts."""
         self._root, self._disk = root, disk or root
         self._throttled = self._firmware()
         self._alarm = self._voltage_alarm()
         self._vcgencmd = shutil.which("vcgencmd") if root == Path("/") else None
 
     def read(self) -> Found:
-        """What they all say now; some 1 ms."""
+        """Read all sources, in about 1 ms."""
         wireless = self._text("proc/net/wireless")
         name = interface(wireless)
         return Found(
@@ -57,12 +58,14 @@ class Machine:
         return _read(self._root / name)
 
     def _cards(self, name: str) -> tuple[str, ...]:
-        """What eMMC 5 says of its wear (JESD84-B51, 7.4.40 f.); few SD cards do."""
+        """Return the wear reported by eMMC 5 (JESD84-B51, 7.4.40 f.); few SD cards
+        report it."""
         found = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
         return tuple(text for path in found if (text := _read(path)))
 
     def _firmware(self) -> Path | None:
-        """get_throttled: soc/soc:firmware/ up to a Pi 4, elsewhere on a Pi 5."""
+        """Return the path of get_throttled: soc/soc:firmware/ up to a Pi 4,
+        elsewhere on a Pi 5."""
         platform = self._root / "sys/devices/platform"
         known = platform / "soc/soc:firmware/get_throttled"
         if known.exists():
@@ -101,7 +104,7 @@ class Machine:
 
 
 def interface(wireless: str | None) -> str | None:
-    """The name of the first wireless interface."""
+    """Return the name of the first wireless interface."""
     for line in (wireless or "").splitlines()[2:]:
         name, colon, _ = line.strip().partition(":")
         if colon:
@@ -110,19 +113,20 @@ def interface(wireless: str | None) -> str | None:
 
 
 def bit_rate(interface: str | None) -> int | None:
-    """What the driver sends at, bit/s: the ioctl of `iwconfig`, where there is one."""
+    """Return the transmit rate in bit/s, by the ioctl of `iwconfig` if the driver
+    has it."""
     said = _wireless(interface, SIOCGIWRATE)
     return None if said is None else said[0]
 
 
 def power_save(interface: str | None) -> bool | None:
-    """Whether it rests between packets: what `iwconfig` calls Power Management."""
+    """Return whether power saving is on: `iwconfig` calls it Power Management."""
     said = _wireless(interface, SIOCGIWPOWER)
     return None if said is None else not said[1]
 
 
 def _wireless(interface: str | None, request: int) -> tuple[int, int] | None:
-    """Value and "disabled" of a struct iw_param."""
+    """Return value and "disabled" of a struct iw_param."""
     if not interface:
         return None
     asked = IFREQ.pack(interface.encode()[:15], 0, 0, 0)

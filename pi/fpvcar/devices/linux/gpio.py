@@ -1,8 +1,8 @@
-"""Pins, edges and motors over the kernel's gpiochip, without a daemon.
+"""Pins, edges and motors through the kernel's gpiochip, without a daemon.
 
-Not lgpio: its thread ends a pulse train when it likes, after our own write has set the
-pin; it cannot switch two lines at once; its module leaves a pipe in the folder where it
-is imported. Not libgpiod: it has no pulses, and these calls are few.
+Not lgpio: its thread may end a pulse train after our own write has set the pin, it
+cannot switch two lines at once, and its module leaves a pipe in the folder of the
+import. Not libgpiod: it has no pulses, and few calls are needed here.
 """
 
 import os
@@ -19,7 +19,7 @@ from fpvcar.devices.pins import Edge, MotorDriver, Pins, PinsFault, PinsLost
 
 SERVO_S = 0.02
 DRIVEN = gpiochip.OUTPUT | gpiochip.PULL_DOWN
-"""An output; an input that is pulled down, from when its owner is gone."""
+"""An output, and an input with pull-down once its owner is gone."""
 TICK_MASK = (1 << 32) - 1
 DAEMONS = tuple(f"/usr/{place}/pigpiod" for place in ("bin", "sbin", "local/bin"))
 ROOT = Path("/")
@@ -27,24 +27,24 @@ MODEL = ROOT / "proc/device-tree/model"
 
 
 def suits(daemons: Sequence[str] = DAEMONS, model: Path = MODEL) -> bool:
-    """Is this the back end for this machine? A Pi without pigpiod, or a Pi 5, which it
-    does not know."""
+    """Return True if this back end suits the machine: a Pi without pigpiod, or a Pi
+    5, which pigpiod does not support."""
     installed = any(map(os.path.exists, daemons))
     try:
         chip = gpiochip.find()
-    except PinsLost:  # not allowed, say: whoever opens it is told so
+    except PinsLost:  # # not permitted, for example; opening it later reports that
         return not installed and model.exists()
     chip.close()
     return chip.label == "pinctrl-rp1" or not installed
 
 
 def daemon_below(root: Path) -> bool:
-    """Is pigpiod installed on a card, whose board may not even be known?"""
+    """Return True if pigpiod is installed on a card, even of an unknown board."""
     return any((root / one.lstrip("/")).exists() for one in DAEMONS)
 
 
 class LinuxEdges:
-    """Changes of some inputs, with the kernel's time stamps."""
+    """Edges of some inputs, with the kernel's time stamps."""
 
     def __init__(self, lines: Sequence[gpiochip.Lines]) -> None:
         self._lines = tuple(lines)
@@ -56,7 +56,7 @@ class LinuxEdges:
             self._levels |= one.get()
 
     def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
-        """What has changed; waits so long for the first change, and [] is nothing."""
+        """Return edges; wait up to `timeout_s` for the first one. [] means no edge."""
         ready = {fd for fd, _ in self._poll.poll(max(0.0, timeout_s))}
         found = []
         try:
@@ -70,44 +70,45 @@ class LinuxEdges:
         return [Edge(ns // 1000 & TICK_MASK, gpio, level) for ns, gpio, level in found]
 
     def fileno(self) -> int:
-        """For select: readable where `read` has something."""
+        """Return a descriptor for select, readable when `read` has data."""
         return self._poll.fileno()
 
     def level(self, gpio: int) -> int:
-        """The pin's level after the last edge."""
+        """Return the pin's level after the last edge."""
         return self._levels[gpio]
 
     def close(self) -> None:
-        """Releases the lines."""
+        """Release all lines."""
         self._poll.close()
         for one in self._lines:
             one.close()
 
 
 class LinuxPins:
-    """Pins of a Pi's header; each is taken when it is first used."""
+    """Pins of a Pi's header; each is requested at its first use."""
 
     def __init__(self, consumer: str) -> None:
-        """`consumer`: what the kernel tells others who has a pin. Raises PinsLost."""
+        """`consumer`: name of the pins' holder, as the kernel reports it to others.
+        Raises PinsLost."""
         self._consumer, self._chip = consumer, gpiochip.find()
         self.label = self._chip.label
         self._outputs: dict[int, gpiochip.Lines] = {}
         self._inputs: dict[int, tuple[int, int]] = {}
-        """Flags and debouncing time of pins that are to be heard."""
+        """Flags and debounce time of pins whose edges will be read."""
         self._hz: dict[int, int] = {}
         self._pulses = Pulses(self._put)
 
     def claim(self, gpios: Sequence[int]) -> None:
-        """Takes pins that are to be switched together; they are low now."""
+        """Request pins that switch together; they are low afterwards."""
         lines = self._chip.request(gpios, DRIVEN, self._consumer)
         self._outputs |= dict.fromkeys(gpios, lines)
 
     def write(self, gpio: int, level: int) -> None:
-        """Makes the pin a steady output; stops its PWM."""
+        """Make the pin a steady output and stop its PWM."""
         self.write_together((gpio,), level)
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """Switches outputs that were claimed together by one call."""
+        """Switch outputs that were claimed together, with one call."""
         for gpio in gpios:
             if gpio not in self._outputs:
                 self.claim((gpio,))
@@ -125,11 +126,11 @@ class LinuxPins:
             lines.set({gpio: left.pop(gpio) for gpio in lines.gpios if gpio in left})
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """MOST_HZ at most: a thread makes the pulses."""
+        """Set the frequency, limited to MOST_HZ: a thread makes the pulses."""
         self._hz[gpio] = min(hz, MOST_HZ)
 
     def pwm(self, gpio: int, duty: float) -> None:
-        """Makes the pin high for `duty` of the time."""
+        """Drive the pin high for `duty` of the time."""
         if duty in (0.0, 1.0):
             self.write(gpio, int(duty))
         else:
@@ -137,7 +138,7 @@ class LinuxPins:
             self._pulse(gpio, period_s, duty * period_s)
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Sends pulses, 50 a second, as long as the thread's edges are late."""
+        """Send 50 pulses per second; the thread's delays change their length."""
         self._pulse(gpio, SERVO_S, pulse_us / 1e6)
 
     def _pulse(self, gpio: int, period_s: float, on_s: float) -> None:
@@ -146,15 +147,15 @@ class LinuxPins:
         self._pulses.run(gpio, period_s, on_s)
 
     def listen(self, gpio: int, steady_us: int) -> None:
-        """An input with pull-up; the kernel waits until it is steady."""
+        """Make the pin an input with pull-up, debounced by the kernel."""
         self._inputs[gpio] = gpiochip.PULL_UP, steady_us
 
     def hear(self, gpio: int) -> None:
-        """An input with pull-down: unplugged it is low."""
+        """Make the pin an input with pull-down: it is low while unplugged."""
         self._inputs[gpio] = gpiochip.PULL_DOWN, 0
 
     def edges(self, gpios: Sequence[int]) -> LinuxEdges:
-        """Takes inputs, as `listen` and `hear` have said, and hears them."""
+        """Request the inputs set by `listen` and `hear`, and read their edges."""
         lines: list[gpiochip.Lines] = []
         try:
             for gpio in gpios:
@@ -170,7 +171,7 @@ class LinuxPins:
             raise
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
-        """Waits, then pulls the pin high for so long, or for a little longer."""
+        """Wait, then pull the pin high for `length_us` or slightly longer."""
         time.sleep(after_s)
         self.write(gpio, 1)
         end_s = time.perf_counter() + length_us / 1e6
@@ -179,11 +180,11 @@ class LinuxPins:
         self.write(gpio, 0)
 
     def check(self) -> None:
-        """Asks the chip for its name."""
+        """Query the chip's name, to detect a lost chip."""
         self._chip.check()
 
     def close(self) -> None:
-        """Releases the pins."""
+        """Release all pins."""
         self._pulses.close()
         for lines in set(self._outputs.values()):
             lines.close()
@@ -192,14 +193,15 @@ class LinuxPins:
 
 
 class Holding:
-    """Holds the motor pins low, once whoever has them is dead. Raises PinsFault."""
+    """Emergency owner of the motor pins: holds them low after `wheels` has died.
+    Raises PinsFault."""
 
     def __init__(self, gpios: Sequence[int]) -> None:
         self._gpios, self._chip = tuple(gpios), gpiochip.find()
         self._lines: gpiochip.Lines | None = None
 
     def __call__(self) -> None:
-        """Takes them, which makes them low."""
+        """Request the pins, which makes them low."""
         if self._lines is None:
             try:
                 self._lines = self._chip.request(self._gpios, DRIVEN, "fpvcar guardian")
@@ -209,12 +211,12 @@ class Holding:
 
 
 class LinuxBoard:
-    """The motors of one car on the kernel's pins, and their guardian."""
+    """Motors of one car on the kernel's pins, with their guardian."""
 
     def __init__(
         self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]
     ) -> None:
-        """Takes the pins, low, and arms the guardian. Raises PinsFault."""
+        """Request the pins, low, and arm the guardian. Raises PinsFault."""
         gpios = profile.motor_pins()
         self._pins, self._gpios = LinuxPins("fpvcar wheels"), gpios
         try:
@@ -228,7 +230,8 @@ class LinuxBoard:
             raise
 
     def close(self) -> None:
-        """Switches all off and lets go; if it cannot, the guardian does."""
+        """Switch everything off and release the pins; if that fails, leave it to the
+        guardian."""
         try:
             self._pins.write_together(self._gpios, 0)
         except PinsFault:

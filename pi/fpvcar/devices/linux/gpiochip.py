@@ -1,11 +1,11 @@
-"""GPIO lines over the kernel's character device, /dev/gpiochipN.
+"""GPIO lines through the kernel's character device, /dev/gpiochipN.
 
 Structures and numbers: Linux uAPI, gpio.h, version 2 (since Linux 5.10). A line belongs
-to the file of its request: whatever closes it, SIGKILL too, releases the line. What a
-released output does then is the kernel's matter: strict.py.
+to the file of its request: closing the file, also by SIGKILL, releases the line.
+strict.py describes the state of a released output.
 
     Chip ---- request(gpios) ----> Lines: one file for all of them
-    "already in use" <--- the kernel names who has it
+    "already in use" <--- the kernel names the holder
 """
 
 import ctypes
@@ -23,16 +23,16 @@ INPUT, OUTPUT = 1 << 2, 1 << 3
 BOTH_EDGES = 1 << 4 | 1 << 5
 PULL_UP, PULL_DOWN = 1 << 8, 1 << 9
 LABELS = ("pinctrl-bcm2835", "pinctrl-bcm2711", "pinctrl-rp1")
-"""The chip of the 40-pin header: Zero to 3, 4, 5. Its number is not stable."""
+"""Chip of the 40-pin header: Zero to 3, 4, 5. Its number is not stable."""
 _LEVELS, _DEBOUNCE = 2, 3  # gpio_v2_line_attr_id
 VALUES = struct.Struct("=QQ")
-"""gpio_v2_line_values: levels, and which lines they are of."""
+"""gpio_v2_line_values: levels, and the mask of their lines."""
 EVENT = struct.Struct("=QI36x")
 """gpio_v2_line_event: CLOCK_MONOTONIC in ns, RISING or not; then offset and numbers."""
 OFFSET_AT = 12
-"""Where the line's number is in an event."""
+"""Offset of the line's number in an event."""
 EVENTS = 64
-"""How many of them the kernel keeps for us."""
+"""Size of the kernel's event queue."""
 NAME_B, LINES_MAX, ATTRIBUTES_MAX = 32, 64, 10
 
 
@@ -78,7 +78,8 @@ class _LineInfo(Structure):
 
 
 def _number(direction: int, number: int, size_b: int) -> int:
-    """As _IOC() of asm-generic/ioctl.h: 2 reads, 3 writes and reads."""
+    """Return an ioctl number like _IOC() of asm-generic/ioctl.h: 2 reads, 3 writes
+    and reads."""
     return direction << 30 | size_b << 16 | 0xB4 << 8 | number
 
 
@@ -89,18 +90,18 @@ GET_VALUES, SET_VALUES = (_number(3, n, VALUES.size) for n in (0x0E, 0x0F))
 
 
 class Lines:
-    """Some lines of one request, by GPIO. Raises OSError if the chip is gone."""
+    """Lines of one request, by GPIO. Raises OSError if the chip is gone."""
 
     def __init__(self, fd: int, gpios: Sequence[int]) -> None:
         self.gpios, self._fd = tuple(gpios), fd
         self._bit = {gpio: 1 << index for index, gpio in enumerate(gpios)}
 
     def fileno(self) -> int:
-        """Readable where `edges` has something."""
+        """Return the descriptor; readable when `edges` has data."""
         return self._fd
 
     def set(self, levels: dict[int, int]) -> None:
-        """Sets some of these outputs by one call to the kernel."""
+        """Set some of these outputs with one call to the kernel."""
         high = mask = 0
         for gpio, level in levels.items():
             bit = self._bit[gpio]
@@ -109,13 +110,13 @@ class Lines:
         ioctl(self._fd, SET_VALUES, VALUES.pack(high, mask))
 
     def get(self) -> dict[int, int]:
-        """The level of each line."""
+        """Return the level of each line."""
         every = (1 << len(self.gpios)) - 1
         bits, _ = VALUES.unpack(ioctl(self._fd, GET_VALUES, VALUES.pack(0, every)))
         return {gpio: int(bool(bits & bit)) for gpio, bit in self._bit.items()}
 
     def edges(self) -> list[tuple[int, int, int]]:
-        """What waits, after `fileno` is readable: (ns, GPIO, level)."""
+        """Return the queued edges as (ns, GPIO, level), once `fileno` is readable."""
         data = os.read(self._fd, EVENT.size * EVENTS)
         return [
             (ns, *struct.unpack_from("=I", data, at * EVENT.size + OFFSET_AT),
@@ -124,14 +125,14 @@ class Lines:
         ]  # fmt: skip
 
     def close(self) -> None:
-        """Releases them."""
+        """Release the lines."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class Chip:
-    """One /dev/gpiochipN. Raises PinsLost."""
+    """Open /dev/gpiochipN. Raises PinsLost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -151,7 +152,7 @@ class Chip:
         self.label, self.lines = info.label.decode("ascii", "replace"), info.lines
 
     def check(self) -> None:
-        """Returns if it is still there."""
+        """Raise PinsLost if the chip is gone."""
         self._info()
 
     def _info(self) -> _ChipInfo:
@@ -165,8 +166,8 @@ class Chip:
     def request(
         self, gpios: Sequence[int], flags: int, consumer: str, debounce_us: int = 0
     ) -> Lines:
-        """Takes lines, all or none; outputs are low. Raises PinsRefused in words that
-        say who has one."""
+        """Request lines, all or none; outputs are low. Raises PinsRefused with the
+        holder of a busy line."""
         for gpio in gpios:
             if gpio >= self.lines:
                 raise PinsRefused(
@@ -205,18 +206,19 @@ class Chip:
         return f"{names}: taken by somebody, who has just gone"
 
     def holder(self, gpio: int) -> str:
-        """What has a line, as the kernel names it; "" where nothing has."""
+        """Return the kernel's name of a line's holder; "" for a free line."""
         info = _LineInfo(offset=gpio)
         ioctl(self._fd, LINE_INFO, info)
         return info.consumer.decode("utf-8", "replace")
 
     def close(self) -> None:
-        """What was requested stays."""
+        """Close the chip; requested lines stay."""
         os.close(self._fd)
 
 
 def find(devices: Path = Path("/dev")) -> Chip:
-    """The chip of a Pi's header. Raises PinsLost, with what there is instead."""
+    """Return the chip of a Pi's header. Raises PinsLost with a list of the chips
+    found."""
     others, refusal = [], ""
     for path in sorted(devices.glob("gpiochip*")):
         try:

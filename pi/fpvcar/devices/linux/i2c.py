@@ -1,9 +1,10 @@
-"""I2C devices behind the kernel, /dev/i2c-N, by smbus2: without pigpiod's samples.
+"""I2C devices through the kernel, /dev/i2c-N, by smbus2: independent of pigpiod's
+sampling.
 
-What smbus2 0.4.3 has is all that is called: Debian Trixie ships that one.
+Only functions of smbus2 0.4.3 are used: Debian Trixie ships that version.
 
-One byte goes as SMBus byte data, two as word data, more as an I2C block: on the wire
-they are alike, and adapters that know SMBus only (and i2c-stub) can do the first two.
+One byte is sent as SMBus byte data, two as word data, more as an I2C block. They are
+alike on the wire, and SMBus-only adapters (and i2c-stub) support the first two.
 """
 
 import contextlib
@@ -17,9 +18,9 @@ from fpvcar.devices.i2c import ENABLE, I2cError, OpenDevice
 
 I2C_TIMEOUT = 0x0702  # <linux/i2c-dev.h>
 TIMEOUT_10_MS = 5
-"""For the whole adapter; it is 1 s unless set, and a motor may hang on the bus."""
+"""For the whole adapter; the default is 1 s, and a motor may be waiting on the bus."""
 NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
-"""What adapters say of a byte that nobody acknowledged."""
+"""Errors that adapters report for an unacknowledged byte."""
 NO_BUS = {
     errno.ENOENT: f"no such bus: {ENABLE}",
     errno.EACCES: "not allowed: sudo usermod -aG i2c USER, for whoever runs this",
@@ -32,7 +33,7 @@ CAUSES = {
 
 
 class SmbusI2c(OpenDevice):
-    """A device on /dev/i2c-N."""
+    """Device on /dev/i2c-N."""
 
     def __init__(self, bus: int, address: int) -> None:
         self._address = address
@@ -42,11 +43,11 @@ class SmbusI2c(OpenDevice):
         except OSError as fault:
             words = NO_BUS.get(fault.errno or 0, fault.strerror)
             raise I2cError(f"/dev/i2c-{bus}: {words}") from None
-        with contextlib.suppress(OSError):  # not every adapter can
+        with contextlib.suppress(OSError):  # # not every adapter supports it
             fcntl.ioctl(self._bus.fd or 0, I2C_TIMEOUT, TIMEOUT_10_MS)
 
     def read(self, register: int, size: int) -> bytes:
-        """Reads `size` bytes from a register on. Raises I2cError."""
+        """Read `size` bytes starting at a register. Raises I2cError."""
         bus, address = self._bus, self._address
         try:
             if size == 1:
@@ -62,7 +63,7 @@ class SmbusI2c(OpenDevice):
         return got
 
     def write(self, register: int, data: bytes) -> None:
-        """Writes bytes from a register on. Raises I2cError."""
+        """Write bytes starting at a register. Raises I2cError."""
         bus, address = self._bus, self._address
         try:
             if len(data) == 1:
@@ -76,7 +77,7 @@ class SmbusI2c(OpenDevice):
             raise self._error("write", fault) from None
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the bus file."""
         self._bus.close()
 
     def _error(self, what: str, fault: OSError) -> I2cError:

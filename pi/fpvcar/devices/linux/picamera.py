@@ -1,9 +1,11 @@
-"""A Pi's own camera, by picamera2 (0.3.12 to 0.3.38): encoded frames, as they come.
+"""A Pi's own camera through picamera2 (0.3.12 to 0.3.38): encoded frames as they
+arrive.
 
     libcamera -> picamera2's thread -> H264Encoder -> _Output -> waiting, fd -> take
 
-The encoder is /dev/video11 on a Pi Zero to 4 and libx264 on a Pi 5; both are asked for
-key frames and bitrates while they run. A frame's stamp is its sensor's.
+The encoder is /dev/video11 on a Pi Zero to 4 and libx264 on a Pi 5. Both accept
+requests for key frames and bitrates while running. A frame's time stamp is its
+sensor's.
 """
 
 import fcntl
@@ -29,7 +31,7 @@ NO_CAMERA = (
 )
 BUSY = "the camera cannot be opened: {fault}; end the other program that has it"
 LITTLE_MEMORY_B = 700_000_000
-"""Below it, on boards with 512 MB, three buffers must do: CMA is short."""
+"""Boards with 512 MB get three buffers only: CMA is short."""
 FIRMWARE_LEAST = 300_000
 """Bits per second below which the firmware's encoder may hang (rpicam-apps #664)."""
 VBV_S = 0.2
@@ -37,7 +39,7 @@ EXPOSURES: dict[Exposure, str] = {"normal": "Normal", "sport": "Short", "long": 
 
 
 class PiCamera:
-    """A camera that streams. Raises CaptureError, NoCamera, Missing."""
+    """Streaming camera. Raises CaptureError, NoCamera, Missing."""
 
     def __init__(self, wanted: Camera) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -54,7 +56,7 @@ class PiCamera:
             raise CaptureError(BUSY.format(fault=fault.__cause__ or fault)) from None
         try:
             self._start(picamera2, wanted)
-        except Exception as fault:  # libcamera, picamera2 and PyAV raise what they like
+        except Exception as fault:  # # libcamera, picamera2 and PyAV raise many types
             self._camera.close()
             raise CaptureError(f"the camera does not start: {fault}") from None
 
@@ -86,14 +88,15 @@ class PiCamera:
         self._waiting.append(EncodedFrame(key, first_us + since_first_us, data))
         os.eventfd_write(self.fd, 1)
 
-    # --- in ours ---
+    # # --- in our thread ---
 
     def frames(self) -> list[EncodedFrame]:
-        """What has come; the stamps are CLOCK_MONOTONIC."""
+        """Return the frames since the last call, stamped by CLOCK_MONOTONIC."""
         os.eventfd_read(self.fd)
         boot_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
         asleep_us = boot_us - time.monotonic_ns() // 1000
-        asleep_us = asleep_us if asleep_us > 1000 else 0  # between the two calls
+        # # less than 1 ms is the time between the two calls
+        asleep_us = asleep_us if asleep_us > 1000 else 0
         found = []
         while self._waiting:
             frame = self._waiting.popleft()
@@ -101,21 +104,21 @@ class PiCamera:
         return found
 
     def request_key(self) -> None:
-        """The next frame is an IDR."""
+        """Make the next frame an IDR."""
         if hasattr(self._encoder, "force_key_frame"):
             self._encoder.force_key_frame()
-        else:  # before September 2025
+        else:  # # picamera2 before September 2025
             _put(self._encoder, v4l2_controls.KEY_FRAME, 1)
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Bits per second from the next frame on."""
+        """Set the bits per second from the next frame on."""
         if self.software:
             self._encoder.reopen_at(bitrate)
         else:
             _put(self._encoder, v4l2_controls.BITRATE, max(bitrate, FIRMWARE_LEAST))
 
     def set_look(self, exposure: Exposure, brightness: float, night: bool) -> None:
-        """From one of the next frames on, as far as the camera has it."""
+        """Apply settings within the next frames, as far as the camera supports them."""
         self._camera.set_controls(self._look(exposure, brightness, night))
 
     def _look(
@@ -136,7 +139,7 @@ class PiCamera:
         }
 
     def close(self) -> None:
-        """Stops it: the camera is free for others."""
+        """Stop and release the camera."""
         self._camera.stop_recording()
         self._camera.close()
         os.close(self.fd)
@@ -161,9 +164,9 @@ def _buffers() -> int:
 
 
 def _encoder(picamera2: ModuleType, wanted: Camera) -> Any:
-    """The board's own H.264 encoder, made fit for driving."""
+    """Return the board's own H.264 encoder, configured for low latency."""
     encoders = picamera2.encoders
-    rate = Fraction(wanted.fps).limit_denominator(1001)  # PyAV takes no float
+    rate = Fraction(wanted.fps).limit_denominator(1001)  # # PyAV accepts no float
     options = {
         "bitrate": wanted.bitrate, "repeat": True,
         "iperiod": max(round(wanted.gop_s * wanted.fps), 1), "framerate": rate,
@@ -176,7 +179,7 @@ def _encoder(picamera2: ModuleType, wanted: Camera) -> Any:
 
 def _output(picamera2: ModuleType, receive: Any) -> Any:
     class _Output(picamera2.outputs.Output):  # type: ignore[misc, name-defined]
-        """Whole access units, in the encoder's thread."""
+        """Output that passes on whole access units, in the encoder's thread."""
 
         def outputframe(
             self, frame: Any, keyframe: bool = True, timestamp: int | None = None,
@@ -188,9 +191,10 @@ def _output(picamera2: ModuleType, receive: Any) -> Any:
 
 
 def _put(encoder: Any, control: int, value: int) -> None:
-    """A control of /dev/video11, by the descriptor that streams: others have no effect.
+    """Set a control of /dev/video11, on the streaming descriptor: others have no
+    effect.
 
-    Without asking for its range first: the firmware's is not that of the codec.
+    Its range is not queried first: the firmware's differs from the codec's.
     """
     request = v4l2_uapi.Control(control, value)
     try:
@@ -200,7 +204,8 @@ def _put(encoder: Any, control: int, value: int) -> None:
 
 
 def _live_x264(base: Any) -> Any:
-    """picamera2's libx264 encoder with one thread, a small VBV, real key frames."""
+    """Return picamera2's libx264 encoder with one thread, a small VBV and real key
+    frames."""
     from av.video.frame import PictureType
 
     class LiveX264(base):  # type: ignore[misc]
@@ -209,17 +214,18 @@ def _live_x264(base: Any) -> Any:
 
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            self.threads = 1  # each of more would hold a frame
+            self.threads = 1  # # each further thread would hold back a frame
             self.drop_final_frames = True
             self._wanted_bitrate: int | None = None
             self._forced = 0
 
         def reopen_at(self, bitrate: int) -> None:
-            """Before the next frame, which is then a key frame."""
+            """Reopen before the next frame, which becomes a key frame."""
             self._wanted_bitrate = bitrate
 
         def force_key_frame(self) -> None:
-            """0.3.38 would set pict_type "I", which PyAV refuses since 14."""
+            """Request a key frame; 0.3.38 would set pict_type "I", which PyAV
+            refuses since 14."""
             self._forced += 1
 
         def _start(self) -> None:
@@ -237,7 +243,7 @@ def _live_x264(base: Any) -> Any:
             self._stream = _Stream(self._stream, self._mark)
 
         def _mark(self, frame: Any) -> None:
-            """A key frame, if one was asked for."""
+            """Mark a requested key frame."""
             if self._forced:
                 self._forced, frame.pict_type = 0, PictureType.I
 
@@ -254,13 +260,13 @@ def _live_x264(base: Any) -> Any:
 
 
 class _Stream:
-    """PyAV's stream; each frame is marked before it is encoded."""
+    """Wrapper of PyAV's stream that marks each frame before encoding."""
 
     def __init__(self, stream: Any, mark: Any) -> None:
         self._stream, self._mark = stream, mark
 
     def encode(self, frame: Any = None) -> Any:
-        """As PyAV's."""
+        """Encode like PyAV's stream."""
         if frame is not None:
             self._mark(frame)
         return self._stream.encode(frame)

@@ -1,13 +1,13 @@
-"""Lets go of pins past every daemon: inputs with pull-down, as after a reset.
+"""Releases pins past every daemon: inputs with pull-down, as after a reset.
 
     wheels, before it takes the pins --> RUNTIME_DIRECTORY/motor-pins: "17 27 24 23"
     ExecStopPost of two units, the helper: python3 -IS pins_off.py <-- motor-pins
         --> /dev/gpiomem: GPIO registers (BCM2835 ARM Peripherals, 6; BCM2711, 5)
         --> /dev/i2c-N: a PCA9685, named as "i2c-1:0x60", turns all its outputs off
 
-An input ignores whatever DMA still writes to it. A program of its own, of the standard
-library only: it has to start within milliseconds when all else hangs. /dev/gpiomem
-needs the group gpio, no root.
+An input ignores all writes by DMA. This is a separate program that uses the standard
+library only, because it must start within milliseconds when everything else hangs.
+/dev/gpiomem needs the group gpio, not root.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # typing takes a third of a second on a Pi Zero W
+TYPE_CHECKING = False  # # typing takes a third of a second on a Pi Zero W
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
 
     class Registers(Protocol):
-        """The GPIO block, as 32-bit registers."""
+        """GPIO block as 32-bit registers."""
 
         def __getitem__(self, index: int, /) -> int: ...
 
@@ -42,25 +42,25 @@ ALL_LED_OFF = b"\xfd\x10"
 """PCA9685: ALL_LED_OFF_H, full off (data sheet, 7.3.4)."""
 
 GPFSEL = 0x00 // 4
-"""Function select: three bits a pin, ten pins a register; 0 is an input."""
+"""Function select: three bits per pin, ten pins per register; 0 is an input."""
 GPPUD, GPPUDCLK = 0x94 // 4, 0x98 // 4
-"""BCM2835 to 2837: a pull, then which pins take it; 150 cycles between."""
+"""BCM2835 to 2837: a pull, then the pins it applies to; 150 cycles between."""
 GPPUD_DOWN = 1
 PUP_PDN = 0xE4 // 4
-"""BCM2711: two bits a pin, sixteen pins a register."""
+"""BCM2711: two bits per pin, sixteen pins per register."""
 PUP_PDN_DOWN = 2
 SETTLE_S = 10e-6
 """150 cycles of the slowest core clock, 19.2 MHz, are 8 us."""
 TRIES = 3
-"""A daemon that still runs may write a function register between our read and write."""
+"""A running daemon may write a function register between our read and our write."""
 
 
 class NotLetGo(OSError):
-    """The pins may still drive."""
+    """Raised when the pins may still be driven."""
 
 
 def main(pins_file: str = PINS) -> int:
-    """Lets go of the pins that the file names; without one nobody ever took a pin."""
+    """Release the pins named in the file; without a file no pin was ever taken."""
     try:
         with open(pins_file) as file:
             text = file.read()
@@ -79,7 +79,8 @@ def main(pins_file: str = PINS) -> int:
 
 
 def stop(pins: Sequence[int], chips: Iterable[tuple[int, int]]) -> int:
-    """Tries all of them, whatever fails; the exit status. `chips`: bus, address."""
+    """Switch everything off despite errors; return the exit status. `chips`: bus,
+    address."""
     failed = 0
     for bus, address in chips:
         try:
@@ -98,7 +99,7 @@ def stop(pins: Sequence[int], chips: Iterable[tuple[int, int]]) -> int:
 
 
 def hat_off(bus: int, address: int) -> None:
-    """One byte to ALL_LED_OFF_H; whoever else has the address. Raises OSError."""
+    """Write ALL_LED_OFF_H, even if the address is in use. Raises OSError."""
     device = os.open(I2C.format(bus), os.O_RDWR)
     try:
         fcntl.ioctl(device, I2C_SLAVE_FORCE, address)
@@ -108,7 +109,7 @@ def hat_off(bus: int, address: int) -> None:
 
 
 def parse_chip(word: str) -> tuple[int, int]:
-    """ "i2c-1:0x60" as bus and address. Raises NotLetGo."""
+    """Parse "i2c-1:0x60" into bus and address. Raises NotLetGo."""
     try:
         bus, address = word.removeprefix(CHIP).split(":")
         return int(bus), int(address, 16)
@@ -117,7 +118,7 @@ def parse_chip(word: str) -> tuple[int, int]:
 
 
 def parse(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """The file's pins, and its chips. Raises NotLetGo for what is neither."""
+    """Parse the file's pins and chips. Raises NotLetGo."""
     words = text.split()
     chips = [parse_chip(word) for word in words if word.startswith(CHIP)]
     words = [word for word in words if not word.startswith(CHIP)]
@@ -128,7 +129,7 @@ def parse(text: str) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def let_go(pins: Sequence[int]) -> None:
-    """Raises OSError, with what to do, if a pin may still drive."""
+    """Turn pins to inputs. Raises OSError with advice if a pin may still be driven."""
     if not pins:
         return
     new_pulls = _has_new_pulls()
@@ -140,12 +141,13 @@ def let_go(pins: Sequence[int]) -> None:
     except PermissionError:
         raise NotLetGo(f"{DEVICE}: not allowed; join the group gpio") from None
     with memory, memoryview(memory) as view, view[:REGISTERS_B] as block:
-        with block.cast("I") as registers:  # one 32-bit access each
+        with block.cast("I") as registers:  # # one 32-bit access each
             write(registers, pins, new_pulls)
 
 
 def write(registers: Registers, pins: Iterable[int], new: bool) -> None:
-    """Inputs first, then pulls. `new`: as the BCM2711 has pulls. Raises NotLetGo."""
+    """Write inputs first, then pulls. `new`: the BCM2711's pull registers. Raises
+    NotLetGo."""
     pins = list(pins)
     for _ in range(TRIES):
         for gpio in pins:
@@ -176,7 +178,7 @@ def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
 
 
 def _has_new_pulls() -> bool:
-    """Which chip this is. Raises NotLetGo for one whose registers are others."""
+    """Return True for a BCM2711. Raises NotLetGo for a chip with other registers."""
     try:
         with open(COMPATIBLE, "rb") as file:
             names = file.read().decode("ascii", "replace").split("\0")

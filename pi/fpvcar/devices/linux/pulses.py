@@ -1,8 +1,8 @@
-"""Pulses on outputs, by a thread that wakes for each of their edges.
+"""Pulses on outputs, from a thread that wakes up for each edge.
 
-The kernel has no such thing on any pin, so the thread is ours: its edges are late by
-what the scheduler and this interpreter's lock cost, and each costs processor time,
-hence MOST_HZ. It runs as SCHED_FIFO where that is allowed (LimitRTPRIO of the unit).
+The kernel offers no pulses on arbitrary pins. The thread's edges are delayed by the
+scheduler and the interpreter's lock, and each costs processor time, hence MOST_HZ. The
+thread runs as SCHED_FIFO where permitted (LimitRTPRIO of the unit).
 """
 
 import ctypes
@@ -18,25 +18,26 @@ from dataclasses import dataclass
 from fpvcar.devices.pins import PinsLost
 
 MOST_HZ = 100
-"""Two motors have 400 edges a second then: 1.3 % of a core of a busy x86-64, and a Zero
-2 W's are ten times slower."""
+"""Two motors then have 400 edges per second: 1.3 % of a core of a busy x86-64; a
+Zero 2 W is ten times slower."""
 PRIORITY = 10
 SWITCH_S = 0.0002
-"""How long the other thread may have the interpreter's lock when an edge is due."""
+"""Longest hold of the interpreter's lock by another thread when an edge is due."""
 PR_SET_TIMERSLACK, SLACK_NS = 29, 1000  # <linux/prctl.h>
 END_S = 0.2
 STALLED_S = 0.1
-"""An edge later than this: the thread hangs, and its pin may be high."""
+"""Delay after which the thread counts as hung, with its pin possibly high."""
 CATCH_UP_S = 0.02
-"""Who was stopped together with us is late, too, and then comes first."""
+"""After a pause of the whole process the thread is late as well; it gets this time
+to catch up."""
 Put = Callable[[dict[int, int]], None]
-"""Sets the levels of some outputs. Raises OSError."""
+"""Function that sets the levels of some outputs. Raises OSError."""
 log = logging.getLogger("fpvcar.wheels")
 
 
 @dataclass
 class _Wave:
-    """One pin: high for `on_s` out of every `period_s`."""
+    """Waveform of one pin: high for `on_s` out of every `period_s`."""
 
     period_s: float
     on_s: float
@@ -46,17 +47,17 @@ class _Wave:
 
 
 class Schedule:
-    """Which pin changes when. Pure.
+    """Timetable of edges. Pure.
 
-    Both edges keep to the plan: late as they are alike, the mean is what it should be.
-    Who comes later than a whole period begins anew.
+    Both edges follow the plan: their delays are alike, so the mean duty is right. A
+    waveform delayed by more than a period restarts.
     """
 
     def __init__(self) -> None:
         self._waves: dict[int, _Wave] = {}
 
     def run(self, gpio: int, period_s: float, on_s: float, now_s: float) -> None:
-        """Begins at once; one that runs changes with its next pulse."""
+        """Start at once; a running waveform changes with its next pulse."""
         wave = self._waves.get(gpio)
         if wave is None:
             self._waves[gpio] = _Wave(period_s, on_s, now_s, now_s)
@@ -64,11 +65,11 @@ class Schedule:
             wave.period_s, wave.on_s = period_s, on_s
 
     def stop(self, gpio: int) -> None:
-        """Nothing is due for this pin any more."""
+        """Remove the pin's waveform."""
         self._waves.pop(gpio, None)
 
     def due(self, now_s: float) -> dict[int, int]:
-        """The levels that pins change to by now."""
+        """Return the levels that change by now."""
         return {
             gpio: self._flip(wave, now_s)
             for gpio, wave in self._waves.items()
@@ -77,7 +78,7 @@ class Schedule:
 
     @property
     def next_s(self) -> float | None:
-        """When something is due; None: never."""
+        """Time of the next edge; None for never."""
         return min((wave.next_s for wave in self._waves.values()), default=None)
 
     def _flip(self, wave: _Wave, now_s: float) -> int:
@@ -93,7 +94,7 @@ class Schedule:
 
 
 class Pulses:
-    """The thread. It begins with the first pulse."""
+    """Pulse thread, started by the first pulse."""
 
     def __init__(self, put: Put) -> None:
         self._put, self._schedule = put, Schedule()
@@ -103,7 +104,8 @@ class Pulses:
         self._ending = False
 
     def run(self, gpio: int, period_s: float, on_s: float) -> None:
-        """High for `on_s` out of every `period_s`, from now on. Raises PinsLost."""
+        """Drive the pin high for `on_s` out of every `period_s` from now on. Raises
+        PinsLost."""
         self._refuse_stalled(gpio)
         with self._lock:
             self._schedule.run(gpio, period_s, on_s, time.monotonic())
@@ -115,7 +117,8 @@ class Pulses:
         self._wake.set()
 
     def stop(self, gpio: int) -> None:
-        """Leaves the pin as it is; when this returns we touch it no more."""
+        """Keep the pin's level; after the return the thread no longer touches the
+        pin."""
         with self._lock:
             self._schedule.stop(gpio)
 
@@ -134,7 +137,7 @@ class Pulses:
         return 0.0 if next_s is None else time.monotonic() - next_s
 
     def close(self) -> None:
-        """Ends the thread."""
+        """End the thread."""
         self._ending = True
         self._wake.set()
         if self._thread is not None:
@@ -164,7 +167,7 @@ class Pulses:
 
 
 def hurry() -> None:
-    """This thread is woken in time, as far as that is allowed."""
+    """Give this thread precise wake-ups, as far as permitted."""
     sys.setswitchinterval(SWITCH_S)
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, SLACK_NS)
     with suppress(OSError):

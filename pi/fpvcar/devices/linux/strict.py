@@ -1,7 +1,7 @@
-"""Does the kernel let go of a pin whose owner dies?
+"""Checks whether the kernel releases the pins of a dead process.
 
-Raspberry Pi's kernels keep an output as it was ("persist_gpio_outputs"): a motor would
-run on when `wheels` and its guardian are killed. dtparam=strict_gpiod makes it an
+Raspberry Pi's kernels keep an output driven ("persist_gpio_outputs"): a motor would run
+on after the death of `wheels` and its guardian. dtparam=strict_gpiod turns it into an
 input again (raspberrypi/linux, pull requests 6117 and 6150). Not tried on metal.
 """
 
@@ -13,7 +13,7 @@ MODULES = {
     "pinctrl-bcm2835": "pinctrl_bcm2835", "pinctrl-bcm2711": "pinctrl_bcm2835",
     "pinctrl-rp1": "pinctrl_rp1",
 }  # fmt: skip
-"""A chip's label -> the module whose parameter says so."""
+"""Label of a chip -> the module with the parameter."""
 LABEL = "pinctrl-bcm2835"
 PARAMETER = "sys/module/{}/parameters/persist_gpio_outputs"
 ADVICE = (
@@ -23,7 +23,7 @@ ADVICE = (
 
 
 def refuse_loose(label: str, root: Path = Path("/")) -> None:
-    """Raises PinsLost unless the kernel says that it lets go."""
+    """Raise PinsLost unless the kernel releases pins."""
     path = root / PARAMETER.format(MODULES[label])
     try:
         says = path.read_text().strip()
@@ -37,7 +37,7 @@ def refuse_loose(label: str, root: Path = Path("/")) -> None:
 
 
 def why_loose(root: Path) -> str:
-    """The same of whichever chip this is, in words; "": it lets go."""
+    """Return the reason for any chip as text; "" if the kernel releases pins."""
     there = (
         label for label, module in MODULES.items()
         if (root / "sys/module" / module).exists()

@@ -1,4 +1,4 @@
-"""Frames of a V4L2 device, mapped (Linux uAPI, videodev2.h): for what has no codec.
+"""Raw frames of a V4L2 device, memory-mapped (Linux uAPI, videodev2.h).
 
 find -> Capture: S_FMT, S_PARM, REQBUFS, mmap, STREAMON -> frames -> close
 """
@@ -37,7 +37,7 @@ from fpvcar.devices.linux.v4l2_uapi import (
 )
 
 Z16 = "Z16 "
-"""Depth, 16 bits a pixel, in units of the device (1 mm)."""
+"""Depth, 16 bits per pixel, in units of the device (1 mm)."""
 BUFFERS = 3
 FORMATS_MAX = 64
 MONOTONIC = 0x2000  # V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC
@@ -46,20 +46,20 @@ GONE = (errno.ENODEV, errno.ENXIO, errno.ENOENT)
 
 
 class V4l2Error(CaptureError):
-    """What V4L2 refused."""
+    """Raised when V4L2 refuses a request."""
 
 
 class NoDevice(V4l2Error, NoCamera):
-    """A device that is not there, or no longer."""
+    """Raised when a device is absent or has gone."""
 
 
 def fourcc(text: str) -> int:
-    """ "Z16 " as the kernel has it."""
+    """Return "Z16 " as the kernel's number."""
     return int.from_bytes(text.encode("ascii"), "little")
 
 
 def formats(fd: int) -> list[int]:
-    """What a device can capture."""
+    """Return the formats that a device can capture."""
     found: list[int] = []
     for index in range(FORMATS_MAX):
         asked = Description(index=index, type=CAPTURE)
@@ -72,7 +72,7 @@ def formats(fd: int) -> list[int]:
 
 
 def find(wanted: str, devices: Path = Path("/dev")) -> Path:
-    """The first device that captures this format. Raises NoDevice."""
+    """Return the first device that captures this format. Raises NoDevice."""
     for path, fd in _devices(devices):
         if fourcc(wanted) in formats(fd):
             return path
@@ -80,8 +80,9 @@ def find(wanted: str, devices: Path = Path("/dev")) -> Path:
 
 
 def find_webcam(wanted: Sequence[str], devices: Path = Path("/dev")) -> Path:
-    """The first on USB with one of these formats: a Pi has a dozen devices that are no
-    camera, and a depth camera is on USB, too. Raises NoDevice."""
+    """Return the first USB device with one of these formats. A Pi has a dozen
+    devices that are no cameras, and a depth camera is on USB, too. Raises
+    NoDevice."""
     for path, fd in _devices(devices):
         own = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
         if any(fourcc(one) in own for one in wanted):
@@ -93,7 +94,7 @@ def find_webcam(wanted: Sequence[str], devices: Path = Path("/dev")) -> Path:
 
 
 def _devices(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Path and open descriptor of each device that captures, as long as it is asked."""
+    """Yield path and open descriptor of each capture device."""
     for path in _paths(folder):
         try:
             fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
@@ -117,13 +118,13 @@ def _names(folder: Path) -> str:
 
 def _capability(fd: int) -> Capability:
     capability = Capability()
-    with contextlib.suppress(OSError):  # then it can nothing
+    with contextlib.suppress(OSError):  # # a device without capabilities
         fcntl.ioctl(fd, QUERYCAP, capability)
     return capability
 
 
 class Device:
-    """An open device. Raises V4l2Error; NoDevice where it is not there."""
+    """Open V4L2 device. Raises V4l2Error; NoDevice if it is absent."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -134,7 +135,7 @@ class Device:
             raise kind(f"{path}: {fault.strerror}") from None
 
     def set_format(self, wanted: str, width: int, height: int, fps: float) -> Picture:
-        """The nearest format that it has."""
+        """Set the nearest supported format."""
         asked = Format(type=CAPTURE)
         picture = asked.inner.picture
         picture.width, picture.height, picture.fourcc = width, height, fourcc(wanted)
@@ -143,22 +144,22 @@ class Device:
         if picture.fourcc != fourcc(wanted):
             raise V4l2Error(f"{self.path}: does not offer {wanted.strip()}")
         self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
-        with contextlib.suppress(V4l2Error):  # a camera with one rate has no say
+        with contextlib.suppress(V4l2Error):  # # a camera with one rate rejects it
             self.do("rate", S_PARM, self.rate)
         return Picture.from_buffer_copy(picture)
 
     def fits(self, wanted: str, width: int, height: int, fps: float) -> tuple[int, int]:
-        """How well a format does: is it this size, and nearly so fast?"""
+        """Return how well a format fits: exact size, and nearly the rate."""
         got = self.set_format(wanted, width, height, fps)
         rate = self.rate.denominator / max(self.rate.numerator, 1)
         return (got.width, got.height) == (width, height), rate > 0.9 * fps
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Close the descriptor."""
         os.close(self.fd)
 
     def do(self, what: str, code: int, argument: "Structure | c_int") -> None:
-        """One ioctl; `what` it is for is in the error's text."""
+        """Call an ioctl; `what` names its purpose in the error text."""
         try:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
@@ -173,7 +174,7 @@ class Device:
 def choose(
     path: Path, wanted: Sequence[str], width: int, height: int, fps: float
 ) -> str:  # fmt: skip
-    """The first of the wanted formats that fits best. Raises V4l2Error."""
+    """Return the first of the wanted formats that fits best. Raises V4l2Error."""
     with contextlib.closing(Device(path)) as device:
         own = formats(device.fd)
         fits = {
@@ -188,12 +189,12 @@ def choose(
 
 
 class Capture(Device):
-    """A device that streams. Raises V4l2Error."""
+    """Streaming device. Raises V4l2Error."""
 
     def __init__(
         self, path: Path, wanted: str, width: int, height: int, fps: float
     ) -> None:  # fmt: skip
-        """The size may become the nearest that the device has."""
+        """The size may change to the nearest supported one."""
         super().__init__(path)
         self._taken = -1
         self._maps: list[mmap.mmap] = []
@@ -219,7 +220,7 @@ class Capture(Device):
         self.do("begin", STREAMON, c_int(CAPTURE))
 
     def frame(self, timeout_s: float) -> Frame | None:
-        """The next one; None if none came in time."""
+        """Return the next frame; None after the time-out."""
         self._give_back()
         if not select.select([self.fd], [], [], timeout_s)[0]:
             return None
@@ -235,14 +236,15 @@ class Capture(Device):
         return Frame(self._views[0], int(buffer.sequence), time_us)
 
     def newest(self) -> Frame | None:
-        """The last of those that are there; the ones before are thrown away."""
+        """Return the newest ready frame and drop the older ones."""
         frame = None
         while select.select([self.fd], [], [], 0.0)[0]:
             frame = self.frame(0.0)
         return frame
 
     def _let_go(self) -> None:
-        """Nobody reads memory that the driver writes to, or that is no more."""
+        """Release all views, so that no reader touches memory written by the driver
+        or unmapped."""
         for view in self._views:
             with contextlib.suppress(BufferError):
                 view.release()
@@ -256,7 +258,7 @@ class Capture(Device):
             self.do("give a buffer back", QBUF, buffer)
 
     def close(self) -> None:
-        """Stops, and lets go of all memory: the device is free for others."""
+        """Stop streaming, unmap all memory and release the device."""
         self._let_go()
         with contextlib.suppress(V4l2Error):
             self.do("end", STREAMOFF, c_int(CAPTURE))

@@ -1,4 +1,5 @@
-"""Controls of a V4L2 device (Linux uAPI, v4l2-controls.h): what a webcam can turn."""
+"""Controls of a V4L2 device (Linux uAPI, v4l2-controls.h), such as a webcam's
+brightness."""
 
 import fcntl
 
@@ -17,7 +18,7 @@ UNUSABLE = 0x0001 | 0x0004  # V4L2_CTRL_FLAG_DISABLED, V4L2_CTRL_FLAG_READ_ONLY
 
 
 def query(fd: int, control: int) -> Query | None:
-    """The range of a control; None if the device has not got it."""
+    """Return the range of a control; None if the device lacks it."""
     asked = Query(id=control)
     try:
         fcntl.ioctl(fd, QUERYCTRL, asked)
@@ -27,7 +28,7 @@ def query(fd: int, control: int) -> Query | None:
 
 
 def put(fd: int, control: int, value: int) -> bool:
-    """Sets a control, within its range; False if the device has not got it."""
+    """Set a control, clamped to its range; False if the device lacks it."""
     own = query(fd, control)
     if own is None:
         return False
@@ -39,7 +40,7 @@ def put(fd: int, control: int, value: int) -> bool:
 
 
 def put_share(fd: int, control: int, share: float) -> bool:
-    """Sets a control from -1 (its least) by 0 (as it comes) to 1 (its most)."""
+    """Set a control from -1 (minimum) through 0 (default) to 1 (maximum)."""
     own = query(fd, control)
     if own is None:
         return False

@@ -1,6 +1,6 @@
 """Structures and numbers of V4L2's ioctls (Linux uAPI, videodev2.h).
 
-They are ctypes', so that they are as long as this machine's kernel wants.
+They use ctypes, so that their sizes match the running kernel.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ DRIVER_SAYS = 1 << 31  # V4L2_CAP_DEVICE_CAPS
 
 
 class Capability(Structure):
-    """VIDIOC_QUERYCAP."""
+    """Structure of VIDIOC_QUERYCAP: driver, card, bus and capabilities."""
 
     _fields_ = [
         ("driver", c_uint8 * 16), ("card", c_uint8 * 32), ("bus", c_uint8 * 32),
@@ -22,18 +22,18 @@ class Capability(Structure):
 
     @property
     def captures(self) -> bool:
-        """Does it give pictures, of one plane, as a stream?"""
+        """True if the device streams single-planar pictures."""
         can = self.own if self.all & DRIVER_SAYS else self.all
         return bool(can & CAN_CAPTURE and can & CAN_STREAM)
 
     @property
     def bus_name(self) -> str:
-        """Where it is: "usb-0000:01:00.0-1.2"."""
+        """Bus of the device, such as "usb-0000:01:00.0-1.2"."""
         return bytes(self.bus).split(b"\0")[0].decode("ascii", "replace")
 
 
 class Description(Structure):
-    """VIDIOC_ENUM_FMT."""
+    """Structure of VIDIOC_ENUM_FMT: one supported format."""
 
     _fields_ = [
         ("index", c_uint32), ("type", c_uint32), ("flags", c_uint32),
@@ -43,7 +43,7 @@ class Description(Structure):
 
 
 class Picture(Structure):
-    """v4l2_pix_format."""
+    """Structure v4l2_pix_format: size and pixel format."""
 
     _fields_ = [
         (name, c_uint32)
@@ -60,13 +60,13 @@ class _Format(Union):
 
 
 class Format(Structure):
-    """VIDIOC_S_FMT."""
+    """Structure of VIDIOC_S_FMT: the format to capture."""
 
     _fields_ = [("type", c_uint32), ("inner", _Format)]
 
 
 class Rate(Structure):
-    """VIDIOC_S_PARM, of a capture."""
+    """Structure of VIDIOC_S_PARM for a capture device."""
 
     _fields_ = [
         ("type", c_uint32), ("can", c_uint32), ("mode", c_uint32),
@@ -75,7 +75,7 @@ class Rate(Structure):
 
 
 class Request(Structure):
-    """VIDIOC_REQBUFS."""
+    """Structure of VIDIOC_REQBUFS: number of mapped buffers."""
 
     _fields_ = [
         ("count", c_uint32), ("type", c_uint32), ("memory", c_uint32),
@@ -88,7 +88,7 @@ class _Place(Union):
 
 
 class Buffer(Structure):
-    """VIDIOC_QUERYBUF, QBUF, DQBUF."""
+    """Structure of VIDIOC_QUERYBUF, QBUF and DQBUF: one buffer."""
 
     _fields_ = [
         ("index", c_uint32), ("type", c_uint32), ("used_b", c_uint32),
@@ -100,7 +100,7 @@ class Buffer(Structure):
 
 
 class Query(Structure):
-    """VIDIOC_QUERYCTRL."""
+    """Structure of VIDIOC_QUERYCTRL: range of one control."""
 
     _fields_ = [
         ("id", c_uint32), ("type", c_uint32), ("name", c_uint8 * 32),
@@ -110,13 +110,13 @@ class Query(Structure):
 
 
 class Control(Structure):
-    """VIDIOC_S_CTRL."""
+    """Structure of VIDIOC_S_CTRL: a control and its value."""
 
     _fields_ = [("id", c_uint32), ("value", c_int32)]
 
 
 def io_code(direction: int, number: int, kind: type[Structure] | type[c_int]) -> int:
-    """The number of an ioctl of V4L2: 1 writes, 2 reads, 3 does both."""
+    """Return the number of a V4L2 ioctl: 1 writes, 2 reads, 3 does both."""
     return direction << 30 | ctypes.sizeof(kind) << 16 | ord("V") << 8 | number
 
 

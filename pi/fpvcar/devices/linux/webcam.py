@@ -1,4 +1,4 @@
-"""A webcam by V4L2: frames, and what its controls can turn."""
+"""Webcam through V4L2: frames and controls."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from fpvcar.devices.linux.v4l2 import Capture
 
 
 class Webcam(Capture):
-    """A webcam that streams. Raises V4l2Error."""
+    """Streaming webcam. Raises V4l2Error."""
 
     def __init__(
         self, path: Path, wanted: str, width: int, height: int, fps: float
@@ -17,7 +17,7 @@ class Webcam(Capture):
         self.format = wanted
 
     def set_flip(self, flip: Flip) -> bool:
-        """By the sensor; False if nothing was turned."""
+        """Flip in the sensor; False if it cannot."""
         across, down = flip in ("horizontal", "both"), flip in ("vertical", "both")
         if all(
             controls.query(self.fd, one) for one in (controls.HFLIP, controls.VFLIP)
@@ -27,22 +27,24 @@ class Webcam(Capture):
         return False
 
     def set_brightness(self, share: float) -> bool:
-        """From the control's least by what it has at rest to its most."""
+        """Set the brightness from the control's minimum through its default to its
+        maximum."""
         return controls.put_share(self.fd, controls.BRIGHTNESS, share)
 
     def set_night(self, night: bool) -> bool:
-        """Lets the rate fall in the dark; else it is to stay."""
+        """Allow a lower frame rate in the dark, or keep it constant."""
         return controls.put(self.fd, controls.SLOWER_IN_THE_DARK, night)
 
     def request_key(self) -> bool:
-        """Of one that encodes."""
+        """Request a key frame from a webcam with an encoder."""
         return controls.put(self.fd, controls.KEY_FRAME, 1)
 
     def set_bitrate(self, bitrate: int) -> bool:
-        """Of one that encodes."""
+        """Set the bitrate of a webcam with an encoder."""
         return controls.put(self.fd, controls.BITRATE, bitrate)
 
     def set_gop(self, frames: int) -> bool:
-        """Of one that encodes: a key frame every so many, with its SPS and PPS."""
+        """Set the key frame interval of a webcam with an encoder, with SPS and PPS
+        in each."""
         controls.put(self.fd, controls.REPEAT_SETS, 1)
         return controls.put(self.fd, controls.GOP_FRAMES, frames)
