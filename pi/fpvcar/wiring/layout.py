@@ -15,7 +15,7 @@ PITCH = 24
 """From one terminal to the next; a wire of an odd pin runs between two even ones."""
 PILL_W, PILL_H, PILL_GAP = 108, 19, 6
 LEFT_W, RIGHT_W = 2 * PILL_W + PILL_GAP, 250
-VIA_W = 62
+VIA_W = 70
 """Room before the right column for what is in a wire."""
 TRACK = 9
 RIGHT_SHIFT = 6

@@ -21,9 +21,17 @@ BATTERY, FUSE, METER = "Battery", "Fuse, switch", "INA219"
 REGULATOR, SERVO_REGULATOR = "5 V regulator", "5 V for the servo"
 MX1508, L298N, PCA9685 = "MX1508", "L298N", "PCA9685"
 BATTERY_MINUS = End(BATTERY, "-")
+PULL_DOWN = (
+    "Pull-down: 10 kΩ from this terminal to ground. The motors stay off while the Pi "
+    "starts, and when the wire comes off the Pi."
+)
 PULLED_UP = (
-    f"GPIO 0 to {LOWEST_DOWN - 1} are pulled up until the program runs: 10 kΩ from "
-    f"this input to ground, or take GPIO {LOWEST_DOWN} to 27."
+    f"GPIO 0 to {LOWEST_DOWN - 1} are pulled up until the program runs: without its "
+    f"pull-down the motor turns. Better take GPIO {LOWEST_DOWN} to 27."
+)
+CAPACITOR = (
+    "470 µF of 16 V or more between + and - of the driver, as near as can be, its "
+    "stripe at -: the motors' starts pull the voltage down."
 )
 DIVIDER = (
     "Divider: 1 kΩ from Echo to the GPIO, 2 kΩ from the GPIO to ground. Echo is 5 V, "
@@ -71,6 +79,11 @@ def _gpio(
     return Terminal(name, plan.gpio(number), use, via, (*notes, *care))
 
 
+def _input(name: str, number: int, notes: tuple[str, ...] = ()) -> Terminal:
+    """A terminal that moves the car as long as it is high: with a pull-down."""
+    return _gpio(name, number, plan.MOVES, "pull-down", (PULL_DOWN, *notes))
+
+
 def _ground(name: str = "GND", notes: tuple[str, ...] = ()) -> Terminal:
     return Terminal(name, PI_GND, plan.GROUND, "", notes)
 
@@ -87,6 +100,12 @@ def _power(profile: Profile, plus: str, minus: str) -> tuple[Terminal, Terminal]
         Terminal(plus, _fed(profile), plan.BATTERY),
         Terminal(minus, BATTERY_MINUS),
     )
+
+
+def _capacitor(profile: Profile, driver: str) -> Part:
+    """The capacitor at the supply of a driver."""
+    plus, minus = _power(profile, "+", "- (stripe)")
+    return Part(f"470 µF, {driver}", (plus._replace(notes=(CAPACITOR,)), minus))
 
 
 def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
@@ -141,11 +160,15 @@ def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     halves = [one for one in motors.values() if isinstance(one, Mx1508)]
     if halves:
         yield Part(MX1508, (*_mx1508(halves), *_power(profile, "+", "-")))
+        yield _capacitor(profile, MX1508)
     enabled = [one for one in motors.values() if isinstance(one, L298n)]
     if enabled:
         yield Part(L298N, (*_l298n(enabled), *_power(profile, "12V", "GND")))
+        yield _capacitor(profile, L298N)
     if profile.motors.on_hat:
         yield _hat(profile, list(motors.values()))
+        if any(isinstance(one, MotorHat) for one in motors.values()):
+            yield _capacitor(profile, PCA9685)
 
 
 def _mx1508(halves: list[Mx1508]) -> Iterator[Terminal]:
@@ -153,7 +176,7 @@ def _mx1508(halves: list[Mx1508]) -> Iterator[Terminal]:
     for half in halves:
         for number in (half.forward, half.reverse):
             notes = (PULLED_UP,) if number < LOWEST_DOWN else ()
-            yield _gpio(f"IN{next(inputs)}", number, plan.MOVES, "", notes)
+            yield _input(f"IN{next(inputs)}", number, notes)
     yield _ground("- (Pi)", (ONE_TERMINAL,))
     for letter, _ in zip("AB", halves, strict=False):
         yield from (Terminal(f"MOTOR-{letter} {lead}") for lead in (1, 2))
@@ -162,9 +185,9 @@ def _mx1508(halves: list[Mx1508]) -> Iterator[Terminal]:
 def _l298n(halves: list[L298n]) -> Iterator[Terminal]:
     inputs = iter(range(1, 5))
     for letter, half in zip("AB", halves, strict=False):
-        yield _gpio(f"EN{letter}", half.enable, plan.MOVES, "", (JUMPERS,))
+        yield _input(f"EN{letter}", half.enable, (JUMPERS,))
         for number in (half.forward, half.reverse):
-            yield _gpio(f"IN{next(inputs)}", number, plan.MOVES)
+            yield _input(f"IN{next(inputs)}", number)
     yield _ground("GND (Pi)", (ONE_TERMINAL, LOGIC_JUMPER))
     for output in range(1, 2 * len(halves) + 1):
         yield Terminal(f"OUT{output}")
@@ -227,7 +250,7 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
     if isinstance(motor, Servo):
         plus, minus = (End(SERVO_REGULATOR, f"OUT {sign}") for sign in "+-")
         return (
-            _gpio("signal", motor.signal, plan.MOVES),
+            _input("signal", motor.signal),
             Terminal("+", plus, plan.FIVE_V, "", (OWN_5V,)),
             Terminal("-", minus),
             _ground("- (Pi)", (ONE_TERMINAL,)),

@@ -216,7 +216,7 @@ def test_long_and_strange_names_are_cut_not_drawn_over_others() -> None:
     lines = [words for part in groups(root, "part") for words in said(part)]
     assert [one for one in lines if one.startswith("<red> & t") and one.endswith("…")]
     assert not any("\a" in one for one in lines)
-    assert "11 · GPIO 17 · green" in lines
+    assert "11 · GPIO 17 · green (2)" in lines
 
 
 def boxes(root: ET.Element) -> list[tuple[int, int, int, int]]:

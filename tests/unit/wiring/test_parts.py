@@ -132,6 +132,36 @@ def test_an_echo_goes_through_a_divider_and_an_led_through_a_resistor() -> None:
     assert ends("bench")["Buttons red"].via == ""
 
 
+@pytest.mark.parametrize("name", CARS)
+def test_each_input_of_a_driver_has_a_pull_down(name: str) -> None:
+    """As hardware/assembly.md asks for: a green wire's terminal, 10 kΩ, ground."""
+    for wire in plan(name).wires():
+        pull_down = wire.use.colour == "green" and wire.start.part == PI
+        if name == "rig" or wire.end.terminal == "OE":
+            pull_down = False  # no motor; OE is pulled up
+        assert (wire.via == "pull-down") is pull_down, wire
+        assert any("10 kΩ from this terminal" in one for one in wire.notes) is pull_down
+
+
+@pytest.mark.parametrize(
+    ("name", "driver", "plus", "minus"),
+    [("mx1508", "MX1508", "+", "-"), ("l298n", "L298N", "12V", "GND"),
+     ("motor-hat", "PCA9685", "motor +", "motor -"), ("bench", "MX1508", "+", "-")],
+)  # fmt: skip
+def test_each_driver_has_470_uf_on_its_supply(
+    name: str, driver: str, plus: str, minus: str
+) -> None:
+    capacitor, supply = ways(name, f"470 µF, {driver}"), ways(name, driver)
+    assert capacitor == {"+": supply[plus], "- (stripe)": supply[minus]}
+    assert "stripe at -" in ends(name)[f"470 µF, {driver} +"].notes[0]
+
+
+def test_two_boards_have_a_capacitor_each_and_a_rig_has_none() -> None:
+    names = [part.name for part in plan("two-boards").all()]
+    assert [one for one in names if "470" in one] == ["470 µF, MX1508", "470 µF, L298N"]
+    assert not any("470" in part.name for part in plan("rig").all())
+
+
 def test_what_measures_the_battery_is_before_what_it_feeds() -> None:
     assert ways("bench", "INA219")["VIN+"] == "Fuse, switch out"
     assert ways("bench", "MX1508")["+"] == "INA219 VIN-"
@@ -146,7 +176,8 @@ def test_a_bus_that_an_overlay_makes_has_no_pins_of_ours() -> None:
 
 def test_inputs_that_are_pulled_up_and_pins_of_the_image_have_a_note() -> None:
     wires = ends("low-pins")
-    assert "10 kΩ" in wires["MX1508 IN1"].notes[0] and not wires["MX1508 IN2"].notes
+    assert parts.PULLED_UP in wires["MX1508 IN1"].notes
+    assert parts.PULLED_UP not in wires["MX1508 IN2"].notes
     assert any("SPI" in note for note in ends("bench")["Buttons red"].notes)
     assert any("10 kΩ" in note for note in ends("hat-servo")["PCA9685 OE"].notes)
 
