@@ -22,6 +22,8 @@ BOOT = "boot/firmware/config.txt"
 GONE = ""
 """A file that is not there."""
 MODEL = "Raspberry Pi Zero 2 W Rev 1.0\0"
+PI_3 = "Raspberry Pi 3 Model A Plus Rev 1.0"
+"""A board that reports under-voltage, which no Zero does."""
 PERSIST = "sys/module/pinctrl_bcm2835/parameters/persist_gpio_outputs"
 THROTTLED = "sys/devices/platform/soc/soc:firmware/get_throttled"
 WIRELESS = """\

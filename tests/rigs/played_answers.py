@@ -29,7 +29,7 @@ PEOPLE = [
      "drives": False, "you": False, "away_s": 7000.0},
 ]  # fmt: skip
 FINDINGS = {
-    "about": "Rusty, Raspberry Pi Zero 2 W",
+    "about": "Rusty, Raspberry Pi 3 Model A Plus",
     "findings": [
         {"key": "throttled", "severity": severity, "what": "The supply is weak.",
          "why": "The car stops in mid-drive.", "mend": "Take a stronger one."}
