@@ -1,1 +1,1 @@
-"""The emulated car: pins, world and camera, each a process of its own."""
+"""Emulated car: pins, world and camera, each in a process of its own."""

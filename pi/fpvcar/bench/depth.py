@@ -1,7 +1,8 @@
-"""The bench's depth camera: rays into the world, as Z16, looked at as a real one's.
+"""Depth camera of the bench: rays into the world as Z16, processed like a real
+camera's.
 
-Its stdout is that of devices/depth.py. It shows what stands (walls, boxes, the ramp,
-the floor), as the world's own range sensors do, and needs no EGL.
+Its stdout has the format of sensors/depth_process.py. It sees solids (walls, boxes,
+ramp, floor) like the world's range sensors, and needs no EGL.
 """
 
 import argparse
@@ -29,7 +30,7 @@ NOISE = 0.01
 
 
 class DepthRenderer:
-    """A world without physics: only where things are."""
+    """Copy of the world without physics: positions only."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = np.random.default_rng(seed)
@@ -46,7 +47,7 @@ class DepthRenderer:
         self.seed: int | None = None
 
     def place(self, world: World) -> None:
-        """Puts everything where it was when the world was copied."""
+        """Move everything to its place at the time of the copy."""
         if world.seed != self.seed:
             self.seed = world.seed
             self._model: Any = scene.build(scene.layout(world.seed))
@@ -56,7 +57,7 @@ class DepthRenderer:
         mujoco.mj_kinematics(self._model, self._data)
 
     def z16(self) -> NDArray[np.uint16]:
-        """A frame: mm straight ahead; 0 nearer than it can see, beyond, and the sky."""
+        """Return a frame in mm along the axis; 0 for too near, too far, and the sky."""
         body = int(self._model.body("car").id)
         turn = self._data.xmat[body].reshape(3, 3)
         start = self._data.xpos[body] + turn @ np.array((0.12, 0.0, 0.05))
@@ -72,7 +73,8 @@ class DepthRenderer:
 
 
 def run(soc: Soc, ended: list[int]) -> None:
-    """Looks FPS times a second until stdin ends, nobody reads, or a signal came."""
+    """Render FPS frames per second until stdin ends, stdout closes, or a signal
+    arrives."""
     renderer, due_s, shown_s = DepthRenderer(), time.monotonic(), -1.0
     while not ended and not stdin_ended():
         world = peek_world(soc)
@@ -91,7 +93,7 @@ def run(soc: Soc, ended: list[int]) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the process until a signal, or until its stdin ends."""
+    """Run the process until a signal, or until its stdin ends."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.depth")
     parser.add_argument("--soc", type=Path, required=True)
     options = parser.parse_args(argv)

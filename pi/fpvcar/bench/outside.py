@@ -1,8 +1,8 @@
-"""What drives the pins from outside, each change with its time: a ring in the chip's
-file, so that the pin daemon samples it like a pin instead of looking now and then.
+"""External drive of pins, each change with its time: a ring buffer in the chip's
+file, so that the pin daemon samples it like a pin instead of polling.
 
     writer      drive(soc, gpio, level)     store the entry, count it, set `external`
-    reader      soc.outside.since(seen)     how many there are; those after `seen`
+    reader      soc.outside.since(seen)     the count, and the entries after `seen`
 """
 
 import ctypes
@@ -13,7 +13,7 @@ SIZE = 1024
 
 
 class Change(ctypes.Structure):
-    """One change of a pin's `external`, at a time of CLOCK_MONOTONIC."""
+    """Change of a pin's `external`, at a time of CLOCK_MONOTONIC."""
 
     _fields_ = [
         ("time_us", ctypes.c_uint64),
@@ -26,15 +26,16 @@ class Change(ctypes.Structure):
 
 
 class Outside(ctypes.Structure):
-    """The last SIZE changes; `count` is how many there have been."""
+    """Ring of the last SIZE changes; `count` is their total number."""
 
     _fields_ = [("count", ctypes.c_uint64), ("changes", Change * SIZE)]
     count: int
 
     def since(self, seen: int) -> tuple[int, list[tuple[int, int, int]]]:
-        """The count, and those after the first `seen`: (microseconds, GPIO, external).
+        """Return the count, and the changes after the first `seen`: (microseconds,
+        GPIO, external).
 
-        What was overwritten meanwhile is lost; `external` itself still tells the level.
+        Overwritten changes are lost; `external` itself still has the level.
         """
         count = self.count
         ring = (self.changes[n % SIZE] for n in range(max(seen, count - SIZE), count))
@@ -42,7 +43,7 @@ class Outside(ctypes.Structure):
 
 
 def drive(soc: Any, gpio: int, external: int, at_us: int | None = None) -> None:
-    """Sets a pin of a Soc from outside: 0, 1 or FLOATING. One writer at a time."""
+    """Set a pin of a Soc from outside: 0, 1 or FLOATING. One writer at a time."""
     outside = soc.outside
     entry = outside.changes[outside.count % SIZE]
     entry.time_us = time.monotonic_ns() // 1000 if at_us is None else at_us

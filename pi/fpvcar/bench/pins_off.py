@@ -1,6 +1,6 @@
-"""python -m fpvcar.bench.pins_off: the bench's root helper, one process a request.
+"""python -m fpvcar.bench.pins_off: the bench's root helper, one process per request.
 
-It does what devices/linux/pins_off.py does on a Pi, and ends.
+It emulates devices/linux/pins_off.py on a Pi, and exits.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from fpvcar.bench.units import let_go
 
 
 def main() -> None:
-    """Lets go of the pins; the supervisor then restarts pigpiod."""
+    """Release the pins; the supervisor then restarts pigpiod."""
     parser = argparse.ArgumentParser("python -m fpvcar.bench.pins_off")
     parser.add_argument("--soc", type=Path, required=True)
     parser.add_argument("pins", nargs="+", type=int, metavar="GPIO")

@@ -1,18 +1,18 @@
-"""The bench's system on chip: pins and world in one shared, mapped file.
+"""System on chip of the bench: pins and world in one shared, mapped file.
 
-It stands where the chip's registers stand on a Pi. What is written here stays when
-the writer dies, as DMA keeps a PWM running when pigpiod is gone. One writer a field:
+It takes the place of the chip's registers. Values stay when their writer dies, as DMA
+keeps a PWM running after the death of pigpiod. Each field has one writer:
 
     field                   written by                          read by
     pin mode, pull, out     pigpiod emulator, pinctrl stand-in  world
     pin pwm                 pigpiod emulator                    world
-    pin external, outside   whoever plays the world (drive)     pigpiod emulator
+    pin external, outside   any player of the world (drive)     pigpiod emulator
     world                   world                               camera, I2C models
     hat                     PCA9685 model, pinctrl stand-in     world
-    hat broken              whoever plays the world             PCA9685 model
+    hat broken              any player of the world             PCA9685 model
 
-Every field is naturally aligned, so a store of it is whole. The world's block is
-guarded by a sequence number that is odd while it is being written.
+Every field is naturally aligned, so stores are atomic. The world's block is guarded by
+a sequence number that is odd during a write.
 """
 
 import ctypes
@@ -36,22 +36,22 @@ MODE_OUTPUT = 1
 PULL_OFF, PULL_DOWN, PULL_UP = 0, 1, 2
 RESET_UP = frozenset((*range(9), 34, 35, 36, *range(46, 54)))
 RESET_OFF = frozenset((28, 29, 44, 45))
-"""GPIO that are pulled up, or not at all, after a reset; the others are pulled down
+"""GPIO with a pull-up, or without a pull, after a reset; the others have a pull-down
 (BCM2835 ARM Peripherals, table 6-31)."""
 RANGE_SENSORS: tuple[tuple[str, float], ...] = (
     ("front", 0.0), ("front_left", 35.0), ("front_right", -35.0), ("rear", 180.0),
 )  # fmt: skip
-"""What `World.range_m` holds, in order: name, bearing in degrees (+ is left)."""
+"""Entries of `World.range_m`, in order: name, bearing in degrees (positive is left)."""
 HAT_OUTPUTS, HAT_STEPS, HAT_FULL = 16, 4096, 0x10
 HAT_RESET = {0x00: 0x11, 0x01: 0x04, 0x02: 0xE2, 0x03: 0xE4, 0x04: 0xE8, 0x05: 0xE0,
              0xFE: 0x1E}  # fmt: skip
 """Registers of a PCA9685 that are not 0 after its reset."""
 FLOATING = 2
-"""`external` when nothing outside drives the pin: its pull decides."""
+"""Value of `external` while nothing outside drives the pin: its pull decides."""
 
 
 def nearest_range(bearing_deg: float) -> int:
-    """The entry of RANGE_SENSORS that looks most nearly that way."""
+    """Return the index of RANGE_SENSORS with the nearest bearing."""
 
     def off_deg(index: int) -> float:
         return abs((RANGE_SENSORS[index][1] - bearing_deg + 180.0) % 360.0 - 180.0)
@@ -60,7 +60,7 @@ def nearest_range(bearing_deg: float) -> int:
 
 
 class Pin(ctypes.Structure):
-    """One GPIO. `pwm` is on_us << 32 | period_us, 0 when no PWM runs."""
+    """State of a GPIO. `pwm` is on_us << 32 | period_us, 0 without a PWM."""
 
     _fields_ = [
         ("mode", ctypes.c_uint8),
@@ -76,7 +76,7 @@ class Pin(ctypes.Structure):
     pwm: int
 
     def level(self) -> int:
-        """What a reader of the pin sees (a running PWM aside)."""
+        """Return the level that a reader of the pin sees, apart from a running PWM."""
         if self.mode == MODE_OUTPUT:
             return self.out
         if self.external != FLOATING:
@@ -84,17 +84,17 @@ class Pin(ctypes.Structure):
         return 1 if self.pull == PULL_UP else 0
 
     def duty(self) -> float:
-        """Share of the time for which the pin drives high, 0 to 1."""
+        """Return the share of the time for which the pin is driven high, 0 to 1."""
         pwm = self.pwm
         if self.mode == MODE_INPUT:
             return 0.0
-        if pwm:  # by DMA on an output, by the PWM hardware in an alternate function
+        if pwm:  # # by DMA on an output, by the PWM hardware in an alternate function
             return (pwm >> 32) / (pwm & 0xFFFFFFFF)
         return float(self.out) if self.mode == MODE_OUTPUT else 0.0
 
 
 class World(ctypes.Structure):
-    """The last tick of the world. Ranges are metres, infinity for no target."""
+    """Last tick of the world. Ranges are metres, infinity for no target."""
 
     _fields_ = [
         ("sequence", ctypes.c_uint64),
@@ -118,7 +118,7 @@ class World(ctypes.Structure):
 
 
 class Hat(ctypes.Structure):
-    """A PCA9685: what it remembers, and what its outputs do. It knows no daemon."""
+    """State of a PCA9685: registers and outputs. It is independent of any daemon."""
 
     _fields_ = [
         ("registers", ctypes.c_uint8 * 256),
@@ -128,32 +128,32 @@ class Hat(ctypes.Structure):
     broken: int
 
     def reset(self) -> None:
-        """As after power on: asleep, all outputs off (table 4 and following)."""
+        """Reset as after power on: asleep, all outputs off (table 4 and following)."""
         self.registers[:] = [0] * 256
         for register, value in HAT_RESET.items():
             self.registers[register] = value
         self.all_off()
 
     def all_off(self) -> None:
-        """What one byte to ALL_LED_OFF_H does."""
+        """Switch all outputs off, like one byte to ALL_LED_OFF_H."""
         for output in range(HAT_OUTPUTS):
             self.registers[9 + 4 * output] = HAT_FULL
         self.show()
 
     def show(self) -> None:
-        """The outputs follow the registers, all at once."""
+        """Update all outputs from the registers at once."""
         awake = not self.registers[0] & 0x10
         self.steps[:] = [
             self._steps(output) if awake else 0 for output in range(HAT_OUTPUTS)
         ]
 
     def duty(self, output: int) -> float:
-        """Share of the time for which an output is high."""
+        """Return the share of the time for which an output is high."""
         steps: int = self.steps[output]
         return steps / HAT_STEPS
 
     def period_us(self) -> float:
-        """Of all outputs, by the prescaler."""
+        """Return the period of all outputs, by the prescaler."""
         scale: int = self.registers[0xFE]
         return HAT_STEPS * (scale + 1) / 25.0
 
@@ -169,7 +169,7 @@ class Hat(ctypes.Structure):
 
 
 class Soc(ctypes.Structure):
-    """The whole file."""
+    """Layout of the whole file."""
 
     _fields_ = [
         ("magic", ctypes.c_uint32),
@@ -182,7 +182,7 @@ class Soc(ctypes.Structure):
 
 
 def create(path: Path) -> None:
-    """Makes the file as after a reset: all pins inputs, with the pulls of the chip."""
+    """Create the file as after a reset: all pins inputs, with the chip's pulls."""
     soc = Soc(magic=MAGIC, version=VERSION)
     for gpio, pin in enumerate(soc.pin):
         pin.pull = PULL_UP if gpio in RESET_UP else PULL_DOWN
@@ -195,7 +195,7 @@ def create(path: Path) -> None:
 
 
 def attach(path: Path) -> Soc:
-    """Maps the file. Raises OSError if it is absent, ValueError if it is another."""
+    """Map the file. Raises OSError if it is absent, ValueError for another format."""
     with path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         if size != ctypes.sizeof(Soc):
@@ -210,7 +210,7 @@ def attach(path: Path) -> Soc:
 
 @contextmanager
 def writing(world: World) -> Iterator[World]:
-    """The world's only writer wraps each tick in this."""
+    """Guard each write of the world by its only writer."""
     world.sequence += 1
     try:
         yield world
@@ -219,7 +219,8 @@ def writing(world: World) -> Iterator[World]:
 
 
 def peek_world(soc: Soc) -> World | None:
-    """A whole copy, or None if the world died or was stopped while it wrote."""
+    """Return a consistent copy, or None if the world died or was stopped during a
+    write."""
     for _ in range(100):
         before = soc.world.sequence
         if before % 2 == 0:
@@ -231,7 +232,7 @@ def peek_world(soc: Soc) -> World | None:
 
 
 def read_world(soc: Soc) -> World:
-    """A whole copy of the world's block (retries while it is being written)."""
+    """Return a consistent copy of the world's block; retry during writes."""
     while True:
         copy = peek_world(soc)
         if copy is not None:

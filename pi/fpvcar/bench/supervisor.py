@@ -1,4 +1,4 @@
-"""`fpvcar bench`: the emulated car and `fpvcar run` against it, and their leash.
+"""`fpvcar bench`: starts, supervises and ends the emulated car and `fpvcar run`.
 
 pigpiod emulator --+-- chip (a mapped file) --+-- world
     ^              |                          |
@@ -39,23 +39,24 @@ from fpvcar.wire.network import SOCKET as NETWORK
 
 READY_S = 20.0
 NEAR_PINS = -10
-"""Nice of what stops the car, as in its units: no camera may delay it."""
+"""Nice value of processes that stop the car, as in their units: no camera may delay
+them."""
 STREET = {
     "Home": Station("home sweet home", 82),
     "Workshop": Station("workshop", 55),
     "Café": Station(strength=38),
     "Office": Station("", 21, "other"),
 }
-"""Networks, with their keys."""
+"""Wi-Fi networks in range, with their keys."""
 RADIO_S = 2.0
 PLAYED_PINS = "FPVCAR_BENCH_PLAYED_PINS"
-"""Set by tests that play the kernel's pins, too."""
+"""Set by tests that also emulate the kernel's pins."""
 log = logging.getLogger("fpvcar.bench")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line said."""
+    """Options of the command line."""
 
     profile: Path
     overrides: tuple[str, ...]
@@ -67,13 +68,13 @@ class Options:
     wires: tuple[str, ...] = ()
     """Pairs of GPIO that are wired together."""
     pipe_dir: Path | None = None
-    """Where pigpiod has its pipes; else in `dev` of the run-time directory."""
+    """Folder of pigpiod's pipes; default: `dev` of the run-time directory."""
     really: tuple[str, ...] = ()
-    """What the emulated car has in another way than its profile says."""
+    """Overrides of the profile for the emulated hardware only."""
 
 
 class Bench:
-    """The units of one bench, in the order in which they start."""
+    """Units of one bench, in starting order."""
 
     def __init__(self, profile: Profile, options: Options, runtime: Path) -> None:
         self.profile, self.options, self.runtime = profile, options, runtime
@@ -127,19 +128,19 @@ class Bench:
         return options
 
     def _note_pids(self) -> None:
-        """units.json tells tests and the curious who is who."""
+        """Write units.json with the process ids, for tests and debugging."""
         pids = {unit.name: unit.pid for unit in self.units}
         temporary = self.runtime / "units.json.new"
         temporary.write_bytes(msgspec.json.encode(pids))
         os.replace(temporary, self.runtime / "units.json")
 
     def _exec_stop_post(self) -> None:
-        """Stands in for ExecStopPost of pigpiod's unit."""
+        """Emulate ExecStopPost of pigpiod's unit."""
         if self.options.stand_in:
             let_go(self.soc, self.profile.stop_pins())
 
     async def _helper(self, _: object, writer: asyncio.StreamWriter) -> None:
-        """Stands in for the helper's socket unit: a process of its own a request."""
+        """Emulate the helper's socket unit: one process per request."""
         writer.close()
         if not self.options.stand_in:
             return
@@ -154,14 +155,15 @@ class Bench:
             if await helper.wait() == 0:
                 owner = self.pigpiod
                 if self.profile.pins.backend == "linux":
-                    owner = self.wheels  # its lines are inputs now, whatever it sets
+                    # # its lines are inputs now, regardless of later writes
+                    owner = self.wheels
                 log.warning("pins let go, %s restarted: it did not answer", owner.name)
                 owner.kill()
         finally:
             self._helpers.discard(helper)
 
     async def _network(self) -> None:
-        """Stands in for the service of the network, in a street that is not there."""
+        """Emulate the network service with a simulated radio."""
         car = self.profile.car.name
         own = own_network(car, load_key(paths.state_directory()))
         radio = FakeRadio(STREET, takes_s=RADIO_S)
@@ -170,7 +172,7 @@ class Bench:
         await serve(service, self.runtime / NETWORK)
 
     async def keep(self) -> None:
-        """Runs until a unit gives up (UnitFailed) or the task is cancelled."""
+        """Run until a unit gives up (UnitFailed) or the task is cancelled."""
         helper = await asyncio.start_unix_server(self._helper, self.runtime / SOCKET)
         tasks = [asyncio.create_task(self.pigpiod.run())]
         tasks.append(asyncio.create_task(self._network()))
@@ -194,7 +196,7 @@ class Bench:
 
 
 def refuse_busy_port(host: str, port: int, words: str) -> None:
-    """Raises ConfigError if nobody could listen there."""
+    """Raise ConfigError if the port cannot be bound."""
     if not 1 <= port <= 65535:
         raise ConfigError(f"port {port}: expected 1 to 65535")
     try:
@@ -237,8 +239,8 @@ async def _ready(host: str, port: int) -> None:
 
 
 def _emulated(profile: Profile) -> Iterator[str]:
-    """What of a car's profile the bench has in another way: pins, a HAT's bus, a
-    camera. Never the kernel's pins: on a Pi they are a real car's."""
+    """Yield overrides for hardware that the bench replaces: pins, a HAT's bus, a
+    camera. Never the kernel's pins: on a Pi they belong to a real car."""
     if profile.pins.backend != "pigpio" and PLAYED_PINS not in os.environ:
         yield 'pins.backend = "pigpio"'
     if profile.i2c.backend == "auto" or (
@@ -250,7 +252,7 @@ def _emulated(profile: Profile) -> Iterator[str]:
 
 
 async def run(options: Options) -> int:
-    """Runs the bench until Ctrl-C. Raises ConfigError for what cannot start."""
+    """Run the bench until Ctrl-C. Raises ConfigError if it cannot start."""
     profile = profiles.load(options.profile, options.overrides)
     profiles.load(options.profile, [*options.overrides, *options.really])
     if emulated := tuple(_emulated(profile)):

@@ -1,6 +1,7 @@
-"""Stand-ins for systemd on the bench: start, watch, restart, end; let go of the pins.
+"""Stand-ins for systemd units on the bench: start, supervise, restart, end; release
+pins.
 
-A unit is one child process. It gets SIGTERM when the bench dies, however that dies.
+A unit is one child process. It gets SIGTERM when the bench dies, for any reason.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from fpvcar.bench import soc as chip
 RESTART_S = 0.2
 STOP_S = 3.0
 SHORT_S, SHORT_LIVES = 1.0, 5
-"""So many lives in a row that were shorter than this: it cannot work."""
+"""Number of consecutive lives shorter than this after which a unit gives up."""
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 GROUP = Path("/proc/self/autogroup")
 log = logging.getLogger("fpvcar.bench")
@@ -26,23 +27,24 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 def leash(nice: int) -> None:
-    """In the child, before exec: die with the bench; stand before or behind others."""
+    """Set up a child before exec: SIGTERM at the bench's death, and its nice value."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    with contextlib.suppress(OSError):  # only root may push to the front
+    with contextlib.suppress(OSError):  # # only root may lower a nice value
         os.setpriority(os.PRIO_PROCESS, 0, nice)
-        # Where sessions are scheduled as groups (sched(7), autogroup), and each unit is
-        # one, a nice value counts within its session only: the group needs it, too.
+        # # Where sessions are scheduled as groups (sched(7), autogroup), each unit is a
+        # group, # and a nice value counts within its session only: the group needs it,
+        # too.
         GROUP.write_text(str(nice))
 
 
 class UnitFailed(RuntimeError):
-    """A unit ended too often; its own last words are on stderr."""
+    """Raised when a unit ended too often; its last output is on stderr."""
 
 
 class Unit:
-    """One process of the bench.
+    """Process of the bench.
 
-    `ended()` is called at once when it ends, `changed()` when its id is another.
+    `ended()` is called at once when it ends, `changed()` when its pid changes.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Unit:
         self._nice, self._stopping = nice, False
 
     async def run(self) -> None:
-        """Keeps the process running until `stop`. Raises UnitFailed."""
+        """Keep the process running until `stop`. Raises UnitFailed."""
         loop, short = asyncio.get_running_loop(), 0
         while not self._stopping:
             born_s = loop.time()
@@ -69,7 +71,7 @@ class Unit:
             status = await self.process.wait()
             self._ended()
             self._changed()
-            by_itself = status != -signal.SIGKILL  # somebody is testing us
+            by_itself = status != -signal.SIGKILL  # # a SIGKILL comes from a test
             too_short = by_itself and loop.time() - born_s < SHORT_S
             short = short + 1 if too_short else 0
             if short == SHORT_LIVES:
@@ -80,22 +82,23 @@ class Unit:
 
     @property
     def pid(self) -> int | None:
-        """The process's id, or None while it is not running."""
+        """Process id, or None while it is not running."""
         alive = self.process is not None and self.process.returncode is None
         return self.process.pid if self.process and alive else None
 
     def kill(self) -> None:
-        """SIGKILL: a hung process does not hear anything else."""
+        """Send SIGKILL: a hung process handles no other signal."""
         if self.pid is not None:
             os.kill(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """SIGTERM, and SIGKILL after 3 s."""
+        """Send SIGTERM, and SIGKILL after 3 s."""
         self._stopping = True
         if self.process is None or self.pid is None:
             return
         with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGCONT)  # a stopped one hears no SIGTERM
+            # # a stopped process does not handle SIGTERM
+            self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
         try:
             await asyncio.wait_for(self.process.wait(), STOP_S)
@@ -105,9 +108,9 @@ class Unit:
 
 
 def let_go(soc: chip.Soc, pins: Sequence[int]) -> None:
-    """What devices/linux/pins_off.py does on a Pi: inputs, pulled down; a HAT off.
+    """Emulate devices/linux/pins_off.py: inputs with pull-down; a HAT off.
 
-    An input ignores whatever DMA still writes to it.
+    An input ignores all writes by DMA.
     """
     if not soc.hat.broken:
         soc.hat.all_off()

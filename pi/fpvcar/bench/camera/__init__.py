@@ -1,1 +1,1 @@
-"""The bench's camera: renders what the car sees, encodes it."""
+"""Camera of the bench: renders the car's view and encodes it."""

@@ -1,7 +1,6 @@
-"""Where the bench camera's pictures come from: the room by MuJoCo, or a test strip.
+"""Picture sources of the bench camera: the room by MuJoCo, or a test strip.
 
-Each source is asked with `take` and gives the instant of the capture (CLOCK_MONOTONIC,
-us) and the picture as yuv420p.
+`take` returns the capture time (CLOCK_MONOTONIC, us) and the picture as yuv420p.
 """
 
 import os
@@ -19,11 +18,11 @@ from fpvcar.bench.soc import Soc, World, peek_world
 BLACK_Y, WHITE_Y, NEUTRAL = 16, 235, 128
 SEED_UNTIL_KNOWN = 1
 LED_SHARE = 0.25
-"""Of the picture's height, as an LED a hand's breadth before the lens."""
+"""Share of the picture's height, as for an LED 10 cm in front of the lens."""
 
 
 class NoPicture(RuntimeError):
-    """The source cannot work here; the text says what to install."""
+    """Raised when the source cannot work here; the text says how to install it."""
 
 
 def _no_egl(fault: Exception) -> str:
@@ -32,20 +31,19 @@ def _no_egl(fault: Exception) -> str:
 
 
 class Source(Protocol):
-    """Something that pictures come from."""
+    """Source of pictures."""
 
     def take(self) -> tuple[int, VideoFrame]:
-        """(capture time in us, picture as yuv420p)."""
+        """Return the capture time in us, and the picture as yuv420p."""
         ...
 
 
 def now_us() -> int:
-    """CLOCK_MONOTONIC in microseconds."""
     return time.monotonic_ns() // 1000
 
 
 class Strip:
-    """A synthetic picture: a texture that drifts under grain, the clock above it.
+    """Synthetic picture: a texture that drifts under grain, with the clock above it.
 
     The grain changes, so that frames are about as large as a real camera's.
     """
@@ -60,7 +58,7 @@ class Strip:
         self._size, self._count = (width, height), 0
 
     def take(self) -> tuple[int, VideoFrame]:
-        """The next picture; it is captured when its clock is painted."""
+        """Return the next picture; its capture time is the painting of its clock."""
         width, height = self._size
         shift = self._count * 2 % width
         wide = self._wide[self._count % len(self._wide)]
@@ -72,7 +70,7 @@ class Strip:
 
 
 class WithLed:
-    """A source before whose lens an LED of the emulated chip stands: a bright disc."""
+    """Source with an LED of the emulated chip in front of its lens: a bright disc."""
 
     def __init__(
         self, source: Source, soc: Soc, gpio: int, size: tuple[int, int]
@@ -85,7 +83,7 @@ class WithLed:
         self._disc = away < reach**2
 
     def take(self) -> tuple[int, VideoFrame]:
-        """As the LED is when the capture begins."""
+        """Return a picture with the LED's state at the start of the capture."""
         lit = self._pin.duty() > 0.0
         captured, picture = self._source.take()
         plane = picture.planes[0]
@@ -96,15 +94,16 @@ class WithLed:
 
 
 class Room:
-    """What the car sees, by EGL. Raises NoPicture where there is no EGL.
+    """View from the car, rendered by EGL. Raises NoPicture without EGL.
 
-    The world may be late, stopped or restarted: the last state known is shown.
-    `stamp` paints the time of the capture, before the rendering, over the upper edge.
+    The world may be late, stopped or restarted: the last known state is shown. `stamp`
+    paints the capture time, before rendering, over the upper edge.
     """
 
     def __init__(self, soc: Soc, width: int, height: int, stamp: bool = False) -> None:
-        os.environ["MUJOCO_GL"] = "egl"  # read by mujoco when it is imported
-        os.environ.setdefault("LP_NUM_THREADS", "2")  # halves the latency, not the CPU
+        os.environ["MUJOCO_GL"] = "egl"  # # read by mujoco at import
+        # # halves the latency, not the CPU time
+        os.environ.setdefault("LP_NUM_THREADS", "2")
         self._soc, self._size, self._stamp = soc, (width, height), stamp
         self._pixels = np.empty((height, width, 3), dtype=np.uint8)
         self._seed: int | None = None
@@ -132,7 +131,7 @@ class Room:
         self._model, self._data = model, mujoco.MjData(model)
 
     def take(self) -> tuple[int, VideoFrame]:
-        """Copies the world's state (that is the capture) and renders it."""
+        """Copy the world's state (the capture) and render it."""
         state = peek_world(self._soc)
         captured = now_us()
         if state is not None and state.nq:

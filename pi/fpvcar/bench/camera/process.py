@@ -1,8 +1,8 @@
-"""The bench camera's process: pictures of the emulated world, encoded, on stdout.
+"""Process of the bench camera: encoded pictures of the emulated world on stdout.
 
-Its pipes are those of every camera's process: video/process.py. A frame is taken only
-when the reader has emptied the pipe. One thread does all: what arrives on stdin while a
-frame is rendered counts for that frame.
+Its pipes are those of every camera process: video/process.py. A frame is taken only
+after the reader has emptied the pipe. One thread does everything: input that arrives on
+stdin during rendering counts for that frame.
 """
 
 import argparse
@@ -24,17 +24,17 @@ from fpvcar.video.process import BITRATES, MISSING, Control, Pipes, report
 from fpvcar.wire.camera import pack_record
 
 NO_EGL = MISSING
-"""Exit code when there is no EGL."""
+"""Exit code without EGL."""
 
 
 def run(
     source: Source, lens: Lens, encoder: Encoder, pipes: Pipes, control: Control,
     fps: float, gop_s: float,
 ) -> None:  # fmt: skip
-    """Frames by the clock until a pipe ends.
+    """Produce frames by the clock until a pipe ends.
 
-    A frame time at which the pipe is not empty, or that has passed, is left out. The
-    GOP is counted in seconds: frames left out must not make it longer.
+    Frame times that have passed, or find the pipe not empty, are skipped. The GOP is
+    counted in seconds, so that skipped frames do not lengthen it.
     """
     period_s, due_s, key_s = 1.0 / fps, time.monotonic(), -math.inf
     while not pipes.ended:
@@ -103,7 +103,8 @@ def _source(options: argparse.Namespace) -> Source:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process. 0 when a pipe ended, 2 for what it cannot read, 3 without EGL."""
+    """Run the process. Returns 0 when a pipe ended, 2 for unreadable input, 3
+    without EGL."""
     options = _options(argv)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

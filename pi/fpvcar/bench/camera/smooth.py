@@ -1,8 +1,8 @@
 """Antialiasing of a rendered picture: steps in its edges become slopes.
 
 Morphological (Reshetov, "Morphological antialiasing", HPG 2009), on luma alone. The
-renderer's own multisampling doubles the time of a frame where the CPU renders; this
-looks only at the pixels of edges: 0.7 ms at 640x480, 1.6 ms at 1920x1080.
+renderer's own multisampling doubles the frame time on a CPU; this processes edge pixels
+only: 0.7 ms at 640x480, 1.6 ms at 1920x1080.
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ EDGE = 16
 
 
 class Smoother:
-    """For pictures of `height` lines, of which the first `width` bytes are picture.
+    """Filter for pictures of `height` lines with `width` bytes of picture in each.
 
-    It keeps its planes: new ones for each picture cost more than all it does.
+    It reuses its buffers: allocating them per picture would cost more than the filter.
     """
 
     def __init__(self, height: int, line: int, width: int) -> None:
@@ -28,7 +28,7 @@ class Smoother:
         self._edge = np.zeros(height * line, dtype=np.bool_)
 
     def smooth(self, luma: Luma) -> None:
-        """In place; luma is flat, line after line."""
+        """Smooth in place; luma is flat, line after line."""
         line, height = self._line, self._height
         _blend(luma, self._edge, self._edges(luma, line), 1, line)
         down = self._edges(luma, 1)
@@ -36,7 +36,8 @@ class Smoother:
         _blend(luma, self._edge, down % height * line + down // height, line, 1)
 
     def _edges(self, luma: Luma, across: int) -> Indices:
-        """Where a pixel differs from that `across`, but at the picture's rim."""
+        """Return the pixels that differ from their neighbour `across`, without the
+        rim."""
         difference = self._difference[:-across]
         np.subtract(luma[:-across], luma[across:], out=difference)
         difference += EDGE
@@ -48,9 +49,10 @@ class Smoother:
 
 
 def _blend(luma: Luma, edge: Edges, at: Indices, along: int, across: int) -> None:
-    """Edges at `at`, between a pixel and that `across`; runs of them go `along`.
+    """Blend runs of edges at `at`, between a pixel and its neighbour `across`; runs
+    go `along`.
 
-    Where a run ends beside another, one line further, the true edge crosses it in its
+    Where a run ends beside another one, a line further, the true edge crosses it in its
     middle: towards that end, pixels take the other side's luma by the area beyond.
     """
     first = np.flatnonzero(np.diff(at, prepend=-2 * along) != along)

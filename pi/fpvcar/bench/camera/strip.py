@@ -1,10 +1,11 @@
-"""A clock that a machine reads off the picture, to measure latency to the glass. Pure.
+"""Machine-readable clock in the picture, to measure latency to the screen. Pure.
 
     row 0..15, left to right, 40 cells of width // 40 pixels each, white = 1:
     | 1 0 1 0 | CLOCK_MONOTONIC in ms, 32 bits, highest first | xor of its 8 nibbles |
 
 A cell is read at its middle (luma above 128 is white). The time is the record's capture
-time: of a strip the paint just before the encoder, of the room the copy of the world.
+time: for a strip its painting just before the encoder, for the room the copy of the
+world.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ SYNC = 0b1010
 
 
 def pattern(clock_ms: int) -> int:
-    """The 40 bits of a time; the first cell is the highest bit."""
+    """Return the 40 bits of a time; the first cell is the highest bit."""
     clock = clock_ms & 0xFFFFFFFF
     check = 0
     for nibble in range(8):
@@ -28,7 +29,7 @@ def pattern(clock_ms: int) -> int:
 
 
 def paint(picture: NDArray[np.uint8], clock_ms: int, black: int, white: int) -> None:
-    """Paints into the first rows: luma (rows, width) or RGB (rows, width, 3)."""
+    """Paint into the first rows: luma (rows, width) or RGB (rows, width, 3)."""
     cell = picture.shape[1] // CELLS
     bits = pattern(clock_ms)
     for index in range(CELLS):
@@ -37,7 +38,8 @@ def paint(picture: NDArray[np.uint8], clock_ms: int, black: int, white: int) -> 
 
 
 def read(luma: NDArray[Any]) -> int | None:
-    """The time in ms, modulo 2**32, from a picture's luma; None if there is none."""
+    """Return the time in ms, modulo 2**32, from a picture's luma; None without a
+    clock."""
     cell = luma.shape[1] // CELLS
     bits = 0
     for index in range(CELLS):

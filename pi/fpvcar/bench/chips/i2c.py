@@ -1,4 +1,4 @@
-"""The bench's I2C buses: devices with real register maps, reached in-process."""
+"""I2C buses of the bench: devices with real register maps, called in-process."""
 
 import math
 from collections.abc import Callable
@@ -12,41 +12,41 @@ Answer = TypeVar("Answer")
 
 
 class Nack(Exception):
-    """Nobody acknowledged: the address, or a byte that was written."""
+    """Raised when an address or a written byte is not acknowledged."""
 
 
 class Device(Protocol):
-    """A chip on the bus."""
+    """Chip on the bus."""
 
     @property
     def address(self) -> int:
-        """Where it answers now, 7 bits."""
+        """Current 7-bit address."""
 
     def write(self, data: bytes) -> None:
-        """One write transaction. Raises Nack."""
+        """Process a write transaction. Raises Nack."""
 
     def read(self, count: int) -> bytes:
-        """One read transaction of that many bytes. Raises Nack."""
+        """Process a read transaction of that many bytes. Raises Nack."""
 
 
 class Bus:
-    """Devices; who shares an address hears the same, and any one's 0 is a 0 (UM10204,
-    3.1.1: open drain)."""
+    """Bus with devices. Devices that share an address receive the same bytes, and
+    any device's 0 is a 0 (UM10204, 3.1.1: open drain)."""
 
     def __init__(self, *devices: Device) -> None:
         self.devices = list(devices)
 
     def write(self, address: int, data: bytes) -> None:
-        """Raises Nack if there is no such device, or if it refuses."""
+        """Write to a device. Raises Nack if it is absent or refuses."""
         self._each(address, lambda device: device.write(data))
 
     def read(self, address: int, count: int) -> bytes:
-        """Raises Nack if there is no such device, or if it refuses."""
+        """Read from a device. Raises Nack if it is absent or refuses."""
         answers = self._each(address, lambda device: device.read(count))
         return bytes(reduce(and_, together) for together in zip(*answers, strict=True))
 
     def _each(self, address: int, act: Callable[[Device], Answer]) -> list[Answer]:
-        """One that is switched off acknowledges nothing; another one may."""
+        """Call all devices of an address; one acknowledgement is enough."""
         said, nack = list[Answer](), Nack(f"no device at {address:#04x}")
         for device in [one for one in self.devices if one.address == address]:
             try:
@@ -61,8 +61,8 @@ class Bus:
 class Ina219:
     """INA219 current and power monitor (TI SBOS448G, tables 2 to 7), big-endian.
 
-    `volts` and `amps` give what is at its pins at the moment of a reading. With a
-    clock a conversion takes its time; without, there is always a new one.
+    `volts` and `amps` return the values at its pins at the moment of a reading. With a
+    clock a conversion takes its time; without one there is always a new conversion.
     """
 
     CONFIG, SHUNT, BUS, POWER, CURRENT, CALIBRATION = range(6)
@@ -74,7 +74,7 @@ class Ina219:
     CONVERSION_S = (84e-6, 148e-6, 276e-6, 532e-6) * 2 + (
         532e-6, 1.06e-3, 2.13e-3, 4.26e-3, 8.51e-3, 17.02e-3, 34.05e-3, 68.10e-3,
     )  # fmt: skip
-    """By the four bits of BADC or SADC (table 5)."""
+    """Durations by the four bits of BADC or SADC (table 5)."""
 
     def __init__(
         self, volts: Callable[[], float], amps: Callable[[], float],
@@ -92,7 +92,7 @@ class Ina219:
         self._begin()
 
     def write(self, data: bytes) -> None:
-        """Register pointer, then the register's two bytes."""
+        """Set the register pointer, then the register's two bytes."""
         if not data:
             return
         self._pointer = data[0]
@@ -109,7 +109,7 @@ class Ina219:
             self._calibration = value & 0xFFFE
 
     def read(self, count: int) -> bytes:
-        """The register at the pointer; an idle bus (0xFF) behind it."""
+        """Return the register at the pointer, followed by an idle bus (0xFF)."""
         value = self._register(self._pointer).to_bytes(2, "big")
         return (value + b"\xff" * count)[:count]
 
@@ -133,7 +133,7 @@ class Ina219:
         return self._calibration if pointer == self.CALIBRATION else 0
 
     def _begin(self) -> None:
-        """CNVR falls when the mode is written; the first conversion begins."""
+        """Start the first conversion; writing the mode clears CNVR."""
         self._ready, self._due_s = False, -math.inf
         if self._clock_s is not None:
             self._due_s = self._clock_s() + self._takes_s()
@@ -146,7 +146,7 @@ class Ina219:
         )
 
     def _convert(self) -> None:
-        """Measures, as far as the mode says (bit 0 shunt, bit 1 bus)."""
+        """Measure the inputs selected by the mode (bit 0 shunt, bit 1 bus)."""
         mode = self._config & 7
         if mode in (0, 4):
             return
@@ -174,10 +174,10 @@ def _clamp16(value: int) -> tuple[int, bool]:
 def battery_monitor(
     soc: chip.Soc, shunt_ohm: float = 0.1, address: int = 0x40
 ) -> Ina219:
-    """An INA219 in the battery's lead.
+    """Return an INA219 in the battery's lead.
 
-    It reads the fields alone, not the guarded block: each is stored whole, and a
-    world that was stopped in mid-tick must not stop the pin daemon.
+    It reads single fields, not the guarded block: each is stored atomically, and a
+    world stopped in mid-tick must not block the pin daemon.
     """
     world = soc.world
     return Ina219(lambda: world.battery_v, lambda: world.battery_a, shunt_ohm, address)

@@ -7,30 +7,30 @@ TOP = (1 << BITS) - 1
 SILENT = 6
 """Clocks from the start bit to the null bit."""
 Input = Callable[[], float]
-"""An input's voltage as a share of the reference, 0 to 1."""
+"""Voltage of an input as a share of the reference, 0 to 1."""
 
 
 class Mcp3008:
-    """Answers one conversion each time it is selected."""
+    """Model that makes one conversion each time it is selected."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         self._inputs = inputs
 
     def convert(self, code: int, differential: bool) -> int:
-        """What an input gives, or a pair of them; `code` is D2 D1 D0."""
+        """Convert an input or a pair of inputs; `code` is D2 D1 D0."""
         if not differential:
             return self._of(self._share(code))
         return self._of(self._share(code) - self._share(code ^ 1))
 
     def transfer(self, sent: bytes, idle: int) -> bytes:
-        """Bit by bit. It drives its output from the null bit on: behind the start bit
-        come SGL/DIFF, D2, D1, D0 and one clock in which it samples."""
+        """Process bits. The output is driven from the null bit on; the start bit is
+        followed by SGL/DIFF, D2, D1, D0 and one clock for sampling."""
         asked = [byte >> shift & 1 for byte in sent for shift in range(7, -1, -1)]
         start = asked.index(1) if 1 in asked else len(asked)
         single, d2, d1, d0 = (*asked[start + 1 : start + 5], 0, 0, 0, 0)[:4]
         value = self.convert(d2 << 2 | d1 << 1 | d0, differential=not single)
         bits = [value >> shift & 1 for shift in range(BITS - 1, -1, -1)]
-        # On more clocks it gives the bits again, from the second lowest up, then 0.
+        # # Further clocks repeat the bits from the second lowest up, then send 0.
         driven = [0, *bits, *bits[-2::-1]] + [0] * len(asked)
         answered = ([idle] * (start + SILENT) + driven)[: len(asked)]
         return int("".join(map(str, answered)) or "0", 2).to_bytes(len(sent), "big")
@@ -44,5 +44,5 @@ class Mcp3008:
 
 
 def fixed_inputs(shares: Sequence[float]) -> list[Input]:
-    """Inputs that do not change."""
+    """Return inputs with constant values."""
     return [lambda share=share: share for share in shares]  # type: ignore[misc]

@@ -1,7 +1,8 @@
-"""PCA9685 (NXP data sheet rev. 4, section 7.3): sixteen outputs of PWM by registers.
+"""PCA9685 (NXP data sheet rev. 4, section 7.3): sixteen PWM outputs set by
+registers.
 
-The registers are in the chip's file: whoever kills the pin daemon does not stop them.
-The outputs change at the STOP of a transaction (OCH = 0).
+The registers are in the chip's file, so the outputs survive the death of the pin
+daemon. The outputs change at the STOP of a transaction (OCH = 0).
 """
 
 from fpvcar.bench import soc as chip
@@ -16,13 +17,13 @@ KNOWN = frozenset((*range(LAST_LED + 1), *range(ALL_LED, TEST + 1)))
 
 
 class Pca9685:
-    """The chip at one address. While `soc.hat.broken` it acknowledges nothing."""
+    """Chip at one address. It acknowledges nothing while `soc.hat.broken`."""
 
     def __init__(self, soc: chip.Soc, address: int) -> None:
         self._hat, self.address, self._pointer = soc.hat, address, 0
 
     def write(self, data: bytes) -> None:
-        """The control register, then registers. Raises Nack."""
+        """Write the control register, then registers. Raises Nack."""
         self._present()
         if not data:
             return
@@ -35,7 +36,7 @@ class Pca9685:
         self._hat.show()
 
     def read(self, count: int) -> bytes:
-        """Registers from the pointer on; ALL_LED reads 0. Raises Nack."""
+        """Read registers from the pointer on; ALL_LED reads 0. Raises Nack."""
         self._present()
         said = bytearray()
         for _ in range(count):
@@ -45,13 +46,13 @@ class Pca9685:
         return bytes(said)
 
     def reset(self) -> None:
-        """As after power on. Raises Nack."""
+        """Reset as after power on. Raises Nack."""
         self._present()
         self._hat.reset()
 
     @property
     def all_call(self) -> int:
-        """The address that all such chips share; NOBODY while that is off."""
+        """Address shared by all such chips; NOBODY while disabled."""
         registers = self._hat.registers
         return registers[ALLCALLADR] >> 1 if registers[MODE1] & ALLCALL else NOBODY
 
@@ -78,8 +79,8 @@ class Pca9685:
             registers[register] = value
 
     def _mode1(self, before: int, value: int) -> int:
-        """EXTCLK is for good. RESTART is set by falling asleep while outputs run, and
-        cleared by a 1 that is written to it awake."""
+        """Update MODE1. EXTCLK is permanent. RESTART is set by falling asleep with
+        running outputs, and cleared by writing 1 to it while awake."""
         restart = before & RESTART
         if value & SLEEP and not before & SLEEP and any(self._hat.steps):
             restart = RESTART
@@ -89,27 +90,27 @@ class Pca9685:
 
 
 class AllCall:
-    """The address to which every PCA9685 listens, 0x70 after a reset; write only."""
+    """Address to which every PCA9685 listens, 0x70 after a reset; write only."""
 
     def __init__(self, one: Pca9685) -> None:
         self._one = one
 
     @property
     def address(self) -> int:
-        """Where it answers now."""
+        """Current 7-bit address."""
         return self._one.all_call
 
     def write(self, data: bytes) -> None:
-        """As to the chip itself."""
+        """Write to the chip itself."""
         self._one.write(data)
 
     def read(self, count: int) -> bytes:
-        """Nobody can say which of them answers."""
+        """Raise Nack: with several chips no answer would be defined."""
         raise Nack("ALLCALL is write only")
 
 
 class GeneralCall:
-    """The address 0 of the bus, to which the chip listens for its reset."""
+    """General call address 0, on which the chip listens for its reset."""
 
     address = GENERAL_CALL
 
@@ -117,17 +118,17 @@ class GeneralCall:
         self._one = one
 
     def write(self, data: bytes) -> None:
-        """Resets it, if that is what is said."""
+        """Reset the chip on SOFT_RESET."""
         if data != SOFT_RESET:
             raise Nack("no such general call")
         self._one.reset()
 
     def read(self, count: int) -> bytes:
-        """Nobody answers."""
+        """Raise Nack: a general call has no answer."""
         raise Nack("a general call is write only")
 
 
 def motor_hat(soc: chip.Soc, address: int) -> list[Device]:
-    """The chip, and the addresses that it shares."""
+    """Return the chip and its shared addresses."""
     one = Pca9685(soc, address)
     return [one, AllCall(one), GeneralCall(one)]

@@ -1,9 +1,9 @@
-"""The bench's VL53L0X: its register banks, and measurements that take their time.
+"""VL53L0X of the bench: its register banks, and measurements that take their time.
 
-After ST's API (STSW-IMG005), which is all that is known of most registers. What
-matters to a driver is here: the identity, the pages behind 0xFF, the stop variable, the
-strobe of the factory's memory, two reference calibrations, ranging and its result
-block, the address that XSHUT resets.
+It follows ST's API (STSW-IMG005), the only source for most registers. It has the parts
+that matter to a driver: identity, the pages behind 0xFF, the stop variable, the strobe
+of the factory memory, two reference calibrations, ranging with its result block, and
+the address that XSHUT resets.
 """
 
 import math
@@ -16,19 +16,19 @@ from fpvcar.bench.chips.i2c import Nack
 
 DEFAULT_ADDRESS = 0x29
 BOOT_S = 0.0012
-"""From XSHUT high to the first answer."""
+"""Time from XSHUT high to the first answer."""
 CALIBRATION_S = 0.004
 NVM_READS = 3
-"""So many looks at the strobe until the factory's memory has answered."""
+"""Number of reads of the strobe until the factory memory has answered."""
 SPAD_INFO = 0x80 | 5  # aperture, five of them
 GOOD_SPADS = bytes.fromhex("fffeffdfffff")
 STOP_VARIABLE = 0x3C
 REACH_M = 1.2
-"""How far a grey wall is seen indoors (DS11555, table 12); farther off too little
-light comes back."""
+"""Distance at which a grey wall is detected indoors (DS11555, table 12); beyond, too
+little light returns."""
 NEAREST_M = 0.03
 NO_TARGET = ((4, 8190), (6, 8191))
-"""Device range status and what stands in the range then."""
+"""Device range status, with the value of the range register."""
 NOISE = 0.012
 """Standard deviation of a range, as a share of it, and at least 2 mm."""
 PAGE, ADDRESS = 0xFF, 0x8A
@@ -39,8 +39,8 @@ RESET_VALUES = {
 
 
 class Vl53l0x:
-    """One chip. `range_m` is what stands before it, infinity for nothing; `power` is
-    the level of its XSHUT; time is the caller's."""
+    """VL53L0X. `range_m` returns the distance of the target, infinity for none;
+    `power` is the level of its XSHUT; the caller supplies the time."""
 
     def __init__(
         self, range_m: Callable[[], float], clock_s: Callable[[], float],
@@ -48,7 +48,7 @@ class Vl53l0x:
         off_m: float = 0.0,
     ) -> None:  # fmt: skip
         self.off_m = off_m
-        """A fault: each range is off by up to so much."""
+        """Fault: each range is off by up to this distance."""
         self._range_m, self._clock_s, self._power = range_m, clock_s, power
         self._chance, self._boot_s = random.Random(seed), boot_s
         self._was_on = False
@@ -57,12 +57,12 @@ class Vl53l0x:
 
     @property
     def address(self) -> int:
-        """Where it answers now."""
+        """Current 7-bit address."""
         self._feel_power()
         return self._bank[0][ADDRESS] & 0x7F
 
     def write(self, data: bytes) -> None:
-        """Index, then bytes for it and the registers behind it. Raises Nack."""
+        """Write an index, then bytes to consecutive registers. Raises Nack."""
         self._awake()
         if data:
             self._index = data[0]
@@ -71,7 +71,7 @@ class Vl53l0x:
             self._index = (self._index + 1) & 0xFF
 
     def read(self, count: int) -> bytes:
-        """The registers from the index on. Raises Nack."""
+        """Read consecutive registers. Raises Nack."""
         self._awake()
         got = bytearray()
         for _ in range(count):
@@ -127,31 +127,32 @@ class Vl53l0x:
         return self._bank[self._page][register]
 
     def _begin(self, mode: int) -> None:
-        """SYSRANGE_START: 1 once, 2 back to back, 0 or 1 without it end the latter."""
+        """Process SYSRANGE_START: 1 once, 2 back to back; 0 or 1 end back-to-back
+        ranging."""
         calibrates = self._bank[0][0x01] in (0x01, 0x02)
         if calibrates:
             bit = self._bank[0][0x01]
             self._calibrated = self._calibrated & ~bit | (0 if self._again else bit)
             if self._again:
-                return  # it ranges: the calibration is lost
+                return  # # while ranging, the calibration is lost
         self._again = mode == 0x02
         ready = self._calibrated == 3 and self._bank[1][0x91] == STOP_VARIABLE
         if self._again and not ready:
-            self._due_s = None  # it does not range
+            self._due_s = None  # # it does not range
         elif mode & 3:
             self._bank[0][0x00] &= ~1  # clears itself
             takes_s = CALIBRATION_S if calibrates else self.budget_s
             self._wait(takes_s)
 
     def _wait(self, takes_s: float) -> None:
-        """A measurement begins. What stands there now is told at its end: a real chip
-        tells the mean of the time between, so it is never later than this one."""
+        """Start a measurement. It reports the distance at its start; a real chip
+        reports the mean over the measurement, so it is never later than this one."""
         self._due_s = self._clock_s() + takes_s
         self._began_m = self._range_m()
 
     @property
     def budget_s(self) -> float:
-        """How long one measurement takes, by the timeout registers."""
+        """Return the duration of one measurement, by the timeout registers."""
         bank = self._bank[0]
         period_s = 2304 * ((bank[0x70] + 1) << 1) * 1.655e-9
         final = (bank[0x72] << bank[0x71]) + 1
@@ -184,9 +185,10 @@ class Vl53l0x:
 def range_sensor(
     soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0
 ) -> Vl53l0x:
-    """One that sees the world's range `index`; `power` is the GPIO at its XSHUT.
+    """Return a sensor of the world's range `index`; `power` is the GPIO at its
+    XSHUT.
 
-    A module pulls XSHUT up: a pin that nobody drives leaves it on.
+    A module pulls XSHUT up: an undriven pin leaves it on.
     """
 
     def on() -> bool:
@@ -194,8 +196,9 @@ def range_sensor(
             return True
         return bool(soc.pin[power].out)
 
-    world = soc.world  # a field alone is stored whole: its guard is not needed
-    # It is only looked at when it is spoken to: whoever waited has waited by then.
+    # # a single field is stored atomically, so its guard is not needed
+    world = soc.world
+    # # It is evaluated only when accessed: a caller that waited has waited by then.
     return Vl53l0x(
         lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0,
         off_m=off_m,

@@ -1,1 +1,1 @@
-"""The room, the car's physics, and the process that runs them."""
+"""Room and car physics, and the process that runs them."""

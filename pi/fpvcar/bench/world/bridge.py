@@ -1,4 +1,4 @@
-"""What each motor's bridge does with the levels of its pins, chip by chip. Pure."""
+"""Behaviour of each motor's bridge for the levels of its pins, chip by chip. Pure."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from fpvcar.config import (
 
 
 class Bridge(NamedTuple):
-    """One H-bridge over a PWM period, as shares of the time.
+    """H-bridge over a PWM period, as shares of the time.
 
     `drive` is forward minus reverse (-1..1), `brake` the winding shorted, `coast` the
     bridge off (high-Z). PWMs of one chip start together, so inputs overlap.
@@ -31,8 +31,8 @@ class Bridge(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """A servo in the place of a steering motor: where its pulses want it to be, None
-    while there are none: it then stays."""
+    """Steering servo in place of a motor: the angle of its pulses, None without
+    pulses, which leaves it in place."""
 
     angle_rad: float | None = None
 
@@ -43,13 +43,13 @@ class Bridges(NamedTuple):
     drive: Bridge = Bridge()
     steer: Bridge = Bridge()
     servo: Turned | None = None
-    """What steers instead of the second bridge."""
+    """Servo that steers in place of the second bridge."""
     differential: bool = False
-    """They are left and right; nothing steers."""
+    """True for left and right motors without steering."""
 
 
 class Losses(NamedTuple):
-    """What a bridge takes from the motor's voltage: `drop_v`, and by its resistance."""
+    """Voltage loss of a bridge: a constant `drop_v`, and its resistance."""
 
     ohm: float = 1.6
     """MX1508: both switches of the path together; it drops 1.6 V/A."""
@@ -58,20 +58,22 @@ class Losses(NamedTuple):
 
 
 def mx1508(forward: float, reverse: float) -> Bridge:
-    """1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to 1."""
+    """Return the state: 1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to
+    1."""
     both = min(forward, reverse)
     return Bridge(forward - reverse, both, 1.0 - max(forward, reverse))
 
 
 def l298n(enable: float, forward: float, reverse: float) -> Bridge:
-    """Off without the enable; with it, unequal inputs drive and equal ones brake."""
+    """Return the state: off without the enable; otherwise unequal inputs drive,
+    equal ones brake."""
     drive = min(forward, enable) - min(reverse, enable)
     return Bridge(drive, enable - abs(drive), 1.0 - enable)
 
 
 def tb6612(pwm: float, forward: float, reverse: float) -> Bridge:
-    """Unequal inputs drive while PWM is high, and brake while it is low; both inputs
-    on brake, both off are high-Z. The inputs are steady."""
+    """Return the state: unequal inputs drive while PWM is high and brake while it is
+    low; both inputs on brake, both off are high-Z. The inputs are steady."""
     if forward and reverse:
         return Bridge(0.0, 1.0, 0.0)
     if not forward and not reverse:
@@ -80,7 +82,8 @@ def tb6612(pwm: float, forward: float, reverse: float) -> Bridge:
 
 
 class Chip(NamedTuple):
-    """`bridge` takes the duties of the pins in the order of the motor's `pins`."""
+    """Model of a chip. `bridge` takes the duties of the pins in the order of the
+    motor's `pins`."""
 
     bridge: Callable[..., Bridge]
     losses: Losses
@@ -88,15 +91,15 @@ class Chip(NamedTuple):
 
 CHIPS: dict[type[DcMotor], Chip] = {
     Mx1508: Chip(mx1508, Losses()),
-    # bipolar: typically 1.8 V at 1 A (data sheet), most of it whatever the current
+    # # bipolar: typically 1.8 V at 1 A (data sheet), mostly independent of the current
     L298n: Chip(l298n, Losses(ohm=0.8, drop_v=1.0)),
     MotorHat: Chip(tb6612, Losses(ohm=0.5)),  # Toshiba: 0.5 ohm, high and low side
 }
 
 
 class Wiring:
-    """Which outputs feed which bridge, by the profile; `invert` swaps a motor's
-    leads, and `balance` is by how much one side is weaker than the other."""
+    """Connection of outputs and bridges, by the profile. `invert` swaps a motor's
+    leads; `balance` makes one side weaker than the other."""
 
     def __init__(
         self, motors: Motors, oe: int | None = None, hat_hz: int = 1526
@@ -108,7 +111,8 @@ class Wiring:
 
     @property
     def losses(self) -> tuple[Losses, Losses]:
-        """The drive motor's bridge's, and the steering's; or left and right."""
+        """Return the losses of the bridges: drive motor and steering, or left and
+        right."""
         drive, steer = map(self._losses, self._motors)
         return drive, steer
 
@@ -119,7 +123,7 @@ class Wiring:
         return CHIPS[type(motor)].losses._replace(pwm_hz=hz)
 
     def bridges(self, soc: Soc) -> Bridges:
-        """What the pins make them do now."""
+        """Return the state of the bridges for the present pins."""
         first, second = self._motors
         if isinstance(second, Servo | HatServo):
             turned = self._turned(second, soc)
@@ -151,7 +155,8 @@ class Wiring:
         return Turned(math.radians(servo.deg(pulse_us)) if pulse_us else None)
 
     def _enabled(self, soc: Soc) -> bool:
-        """A wire to OE is pulled up: it enables while its pin pulls it down."""
+        """Return True if OE is enabled: its wire has a pull-up, so a low output
+        enables it."""
         return self._oe is None or (
             soc.pin[self._oe].mode == MODE_OUTPUT and not soc.pin[self._oe].out
         )

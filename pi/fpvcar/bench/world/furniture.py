@@ -1,7 +1,8 @@
-"""The bench room's furniture, made of solids: what is drawn is also hit and measured.
+"""Furniture of the bench room, made of solids that are drawn, hit and measured
+alike.
 
-At the height of the car's sensors every piece is broad: a thin leg would stand between
-two beams. A piece's own frame: its back is at x = 0, it looks along x; metres.
+At the height of the car's sensors every piece is broad: a thin leg could stand between
+two beams. In a piece's own frame its back is at x = 0 and it faces along x; metres.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import Literal, NamedTuple
 
 
 class Solid(NamedTuple):
-    """Something that stands: middle, heading, half sizes; `look` names its surface.
+    """Solid: middle, heading, half sizes; `look` names its surface.
 
     A cylinder's radius is half[0], and it stands upright.
     """
@@ -26,13 +27,13 @@ class Solid(NamedTuple):
 
     @property
     def reach(self) -> float:
-        """Of its footprint, from its middle."""
+        """Radius of its footprint around its middle."""
         if self.shape == "box":
             return math.hypot(self.half[0], self.half[1])
         return self.half[0]
 
     def geom(self) -> str:
-        """Shape and placement for MJCF."""
+        """Return shape and placement for MJCF."""
         a, b, c = self.half
         size = f"{a} {c}" if self.shape == "cylinder" else f"{a} {b} {c}"
         return (
@@ -45,7 +46,7 @@ Piece = tuple[Solid, ...]
 
 
 class Wall(NamedTuple):
-    """Where a piece's middle may be along a wall, from the room's middle."""
+    """Range of a piece's middle along a wall, from the room's middle."""
 
     name: Literal["east", "north", "south"]
     start: float
@@ -55,7 +56,7 @@ class Wall(NamedTuple):
 def _box(
     x: float, y: float, size: tuple[float, float, float], look: str, bottom: float = 0.0
 ) -> Solid:
-    """Of full sizes; its back at x."""
+    """Return a box of full sizes with its back at x."""
     a, b, c = size
     return Solid(x + a / 2, y, 0.0, (a / 2, b / 2, c / 2), look, bottom)
 
@@ -67,7 +68,7 @@ def _round(
 
 
 def _seat(wide: float, places: int, look: str) -> Piece:
-    """A sofa or an armchair."""
+    """Return a sofa or an armchair."""
     inner, arm = wide - 0.32, wide / 2 - 0.08
     each = inner / places
     middles = [(place + 0.5) * each - inner / 2 for place in range(places)]
@@ -85,7 +86,7 @@ def _shelf() -> Piece:
 
 
 def _sideboard() -> Piece:
-    """With a lamp and a bowl upon it."""
+    """Return a sideboard with a lamp and a bowl on it."""
     top = 0.52
     return (
         _box(0.0, 0.0, (0.42, 1.3, top), "doors"),
@@ -113,7 +114,7 @@ def _plant() -> Piece:
 
 
 def _moved(piece: Piece, x: float, y: float, yaw: float) -> Piece:
-    """The piece with its back's middle at x, y, looking along yaw."""
+    """Return the piece with its back's middle at x, y, facing along yaw."""
     cos, sin = math.cos(yaw), math.sin(yaw)
     return tuple(
         part._replace(
@@ -132,8 +133,8 @@ PIECES: tuple[tuple[Piece, tuple[Wall, ...]], ...] = (
     (_seat(0.86, 1, "ochre"), (Wall("south", -1.8, 1.9), Wall("east", -1.4, 1.4))),
     (_plant(), (Wall("east", -1.6, 1.6), Wall("south", -2.1, 2.1))),
 )
-"""Door, window and poster stay to be seen: they are in the west of the north wall, in
-the west wall, and high in the north of the east wall."""
+"""Positions keep door, window and poster visible: they are in the west of the north
+wall, in the west wall, and high in the north of the east wall."""
 
 
 def furnish(
@@ -141,7 +142,8 @@ def furnish(
     half_room: tuple[float, float],
     free: Callable[[Solid, list[Solid]], bool],
 ) -> Piece:
-    """Pieces along the walls, each where `free` says so of what stands on the floor."""
+    """Place pieces along the walls, wherever `free` permits their parts on the
+    floor."""
     x, y = half_room
     placed: list[Solid] = []
     for piece, walls in PIECES:
@@ -158,7 +160,7 @@ def furnish(
 def _against(
     wall: Wall, along: float, x: float, y: float
 ) -> tuple[float, float, float]:
-    """x, y and heading of a piece with its back to a wall."""
+    """Return x, y and heading of a piece with its back to a wall."""
     if wall.name == "east":
         return x, along, math.pi
     side = 1 if wall.name == "north" else -1

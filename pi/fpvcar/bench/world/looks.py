@@ -1,7 +1,7 @@
-"""What the bench camera sees: drawn geoms, and the textures painted onto them.
+"""Appearance of the room for the bench camera: drawn geoms and their textures.
 
-MuJoCo takes textures from files or as built-in patterns; here each is declared as a
-flat pattern of the right size and its pixels are put into the model afterwards.
+MuJoCo takes textures from files or as built-in patterns. Here each is declared as a
+flat pattern of the right size, and its pixels are put into the model afterwards.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ FITTINGS: tuple[tuple[str, str, str], ...] = (
     ("-2.475 -0.88 1.2", "0.02 0.25 0.43", "0.66 0.82 0.94"),
     ("-2.475 -0.32 1.2", "0.02 0.25 0.43", "0.66 0.82 0.94"),
 )
-"""What hangs on the walls: middle, half size, colour."""
+"""Wall decoration: middle, half size, colour."""
 CARTONS: dict[str, paint.Color] = {"carton": paint.CARDBOARD, "kraft": paint.KRAFT}
 FABRICS: dict[str, paint.Color] = {"teal": (62, 116, 120), "ochre": (204, 150, 70)}
 FRONTS = {"books": paint.books, "doors": paint.doors}
-"""Furniture of wood, by what its front shows."""
+"""Wooden furniture -> the texture of its front."""
 PLAIN: dict[str, str] = {
     "brass": "0.78 0.64 0.34", "shade": "0.96 0.9 0.74",
     "pot": "0.72 0.42 0.3", "leaf": "0.24 0.46 0.24",
@@ -49,7 +49,7 @@ RUG_HALF_M = (0.85, 0.6)
 
 
 def build(seed: int, width: int, height: int) -> Any:
-    """The mujoco.MjModel of a seed's room for pictures of width x height."""
+    """Return the mujoco.MjModel of a seed's room for pictures of width x height."""
     place = scene.layout(seed)
     geoms = _room() + "".join(_solids(place)) + "".join(_ramp(place.ramp))
     model = scene.build(place, _assets(width, height), geoms)
@@ -89,9 +89,9 @@ def _floor(random: np.random.Generator, place: scene.Layout) -> paint.Picture:
 
 
 def _cube(end: paint.Picture, side: paint.Picture, top: paint.Picture) -> paint.Picture:
-    """Faces +x -x +y -y +z -z of a box, turned so that each is upright from outside.
+    """Return the faces +x -x +y -y +z -z of a box, each upright from outside.
 
-    How MuJoCo turns them was found by trying (4.0).
+    MuJoCo's orientation of faces was found by experiment (4.0).
     """
     ends, sides = (np.rot90(end, 1), np.rot90(end, -1)), (np.rot90(side, 2), side)
     return np.concatenate([*ends, *sides, top, top])

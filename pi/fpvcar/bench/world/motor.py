@@ -10,36 +10,37 @@ from typing import NamedTuple
 from fpvcar.bench.world.bridge import Bridge, Losses
 
 MEASURED_OHM = 0.68 + 1.6
-"""Motor and MX1508, with which the voltages of stiction and friction were found."""
+"""Resistance of motor and MX1508 at which the stiction and friction voltages were
+measured."""
 
 
 class Motor(NamedTuple):
-    """A DC motor behind a gear and its bridge, SI units at the motor's shaft."""
+    """DC motor behind a gear and its bridge, SI units at the motor's shaft."""
 
     ke: float = 1.3e-3
     """V s/rad, = Kt in N m/A. FA-130: 9100 rpm at 1.5 V, 0.2 A."""
     motor_ohm: float = 0.68
     henry: float = 0.34e-3
     losses: Losses = Losses()
-    """The bridge's."""
+    """Losses of its bridge."""
     gear: float = 28.0
     stiction_v: float = 1.0
-    """Mean voltage at which it breaks away when it stands: 34 of 255 at 7.5 V."""
+    """Mean voltage at which a standing motor starts: 34 of 255 at 7.5 V."""
     friction_v: float = 0.62
-    """The same while it turns."""
+    """Mean voltage that overcomes friction while it turns."""
     drag: float = 2.6e-7
     """N m s/rad, gears and bearings."""
 
     @property
     def ohm(self) -> float:
-        """Winding and bridge in series."""
+        """Resistance of winding and bridge in series."""
         return self.motor_ohm + self.losses.ohm
 
     def current_a(self, state: Bridge, battery_v: float, speed: float) -> float:
-        """Mean current; `speed` in rad/s at the shaft, positive forward.
+        """Return the mean current; `speed` in rad/s at the shaft, positive forward.
 
-        While a PWM's off time is high-Z the diodes carry current only in the sense in
-        which it was driven: a motor that turns faster than its voltage runs free.
+        During a high-Z off time the diodes carry current only in the driven direction:
+        a motor faster than its voltage runs free.
         """
         emf_v = self.ke * speed
         on_v = max(battery_v - self.losses.drop_v, 0.0)
@@ -56,9 +57,9 @@ class Motor(NamedTuple):
         return driven - state.brake * shorted_v / self.ohm
 
     def peak_a(self, state: Bridge, battery_v: float, speed: float) -> float:
-        """The current at the end of each pulse, once it repeats: what bridge and supply
-        must bear. In a coasting pause the diodes feed the supply, and it falls to 0; in
-        a braked one it fades into the generator's."""
+        """Return the steady-state current at the end of each pulse, the load of
+        bridge and supply. In a coasting pause the diodes feed the supply and the
+        current falls to 0; in a braked pause it fades into the generator's."""
         duty, period_s = abs(state.drive), 1.0 / self.losses.pwm_hz
         emf_v = math.copysign(self.ke * speed, state.drive * speed)
         on_v = max(battery_v - self.losses.drop_v, 0.0)
@@ -72,11 +73,11 @@ class Motor(NamedTuple):
         rise_a, fall_a = goal_a * (1.0 - kept), pause_a * (1.0 - faded)
         peak_a = (rise_a + fall_a * kept) / (1.0 - kept * faded)
         if coasts and fall_a + peak_a * faded < 0.0:
-            peak_a = rise_a  # it begins at 0 each time
+            peak_a = rise_a  # # each pulse starts at 0
         return max(peak_a, 0.0)
 
     def friction_nm(self, speed: float) -> float:
-        """Dry friction at the shaft: stiction that fades within 60 rad/s."""
+        """Return the dry friction at the shaft: stiction that fades within 60 rad/s."""
         fade = math.exp(-((speed / 60.0) ** 2))
         volts = self.friction_v + (self.stiction_v - self.friction_v) * fade
         return volts / MEASURED_OHM * self.ke
@@ -85,7 +86,7 @@ class Motor(NamedTuple):
 class Battery:
     """Two lithium cells: open-circuit voltage by charge, and resistance.
 
-    When it is empty it stays at `empty_v`: the bench drives on, slowly.
+    An empty battery stays at `empty_v`: the bench drives on slowly.
     """
 
     def __init__(self, full_v: float, nominal_v: float, empty_v: float) -> None:
@@ -93,12 +94,12 @@ class Battery:
         self.capacity_as = 2.0 * 3600
         self.ohm = 0.3
         self.charge = 0.7
-        """Share that is left, 0 to 1."""
+        """Remaining share, 0 to 1."""
         self.amps = 0.0
 
     @property
     def open_v(self) -> float:
-        """Voltage without load: half full is nominal."""
+        """Voltage without load; half full is nominal."""
         if self.charge > 0.5:
             return self._nominal_v + (self._full_v - self._nominal_v) * (
                 2 * self.charge - 1
@@ -111,45 +112,45 @@ class Battery:
         return max(self.open_v - self.ohm * self.amps, 0.0)
 
     def draw(self, amps: float, seconds: float) -> None:
-        """Takes a current for a time."""
+        """Draw a current for a time."""
         self.amps = amps
         self.charge = max(self.charge - amps * seconds / self.capacity_as, 0.0)
 
 
 class Rack:
-    """The steering: motor against a centring spring between two end stops.
+    """Steering: a motor against a centring spring between two end stops.
 
-    Without inertia: the gear turns as fast as what is left of the voltage after
-    spring and friction lets it. `angle` in rad, + is left.
+    Without inertia: the gear turns at the speed given by the voltage left after spring
+    and friction. `angle` in rad, positive is left.
     """
 
     end_rad = 0.42
     friction_v = 0.25
     preload_v = 0.45
-    """Friction and preload together are the dead band: 24 of 255 at 7.5 V."""
+    """Friction and preload add up to the dead band: 24 of 255 at 7.5 V."""
     spring_v_per_rad = 4.2
     """The end stop is reached at 2.5 V."""
     driven_v_s_per_rad = 0.34
     free_v_s_per_rad = 0.25
     servo_rad_s = 8.7
-    """A hobby servo: 60 degrees in 0.12 s."""
+    """Hobby servo: 60 degrees in 0.12 s."""
     ohm = 6.0
     """Winding and bridge; it mostly stands against spring or stop."""
 
     def __init__(self, drop_v: float = 0.0) -> None:
-        """`drop_v` is the bridge's."""
+        """`drop_v` is the voltage drop of the bridge."""
         self._drop_v = drop_v
         self.angle = 0.0
 
     def turn(self, angle_rad: float | None, seconds: float) -> None:
-        """A servo in the place of the motor: it turns there, or stays."""
+        """Turn a servo towards its angle; None leaves it in place."""
         if angle_rad is not None:
             goal = min(max(angle_rad, -self.end_rad), self.end_rad)
             most = self.servo_rad_s * seconds
             self.angle += min(max(goal - self.angle, -most), most)
 
     def step(self, state: Bridge, battery_v: float, seconds: float) -> float:
-        """Moves on; returns the mean current that the bridge takes, in A."""
+        """Advance by a time step; return the mean current of the bridge in A."""
         volts = state.drive * max(battery_v - self._drop_v, 0.0)
         amps = abs(state.drive * volts) / self.ohm
         if self.angle == 0.0:
@@ -164,7 +165,7 @@ class Rack:
         free = state.coast >= 1.0
         damping = self.free_v_s_per_rad if free else self.driven_v_s_per_rad
         moved = self.angle + left_v / damping * seconds
-        if moved * self.angle < 0.0:  # the spring ends at the middle
+        if moved * self.angle < 0.0:  # # the spring ends at the middle
             moved = 0.0
         self.angle = min(max(moved, -self.end_rad), self.end_rad)
         return amps

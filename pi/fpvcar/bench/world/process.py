@@ -1,9 +1,10 @@
-"""The bench's world: reads the motor pins, moves the car, says where it is. 100 Hz.
+"""World of the bench: reads the motor pins, moves the car, publishes its state. 100
+Hz.
 
     pins (Soc) -> bridges -> motor, rack -> MuJoCo -> speed, ranges, battery -> Soc
 
-`World` knows neither clock nor Soc: the same seed and the same bridges give the same
-run, as fast as the machine can. The process below feeds it from a Soc.
+`World` uses neither clock nor Soc: the same seed and bridges give the same run, as fast
+as the machine permits. The process below feeds it from a Soc.
 """
 
 import argparse
@@ -27,22 +28,22 @@ from fpvcar.config import profiles
 
 TICK_S = 0.01
 RANGE_MAX_M = 4.0
-"""An HC-SR04 hears nothing from beyond."""
+"""Range of an HC-SR04."""
 LOST_S = 3.0
-"""How long the car lies on its back before it is put on its wheels again."""
+"""Time a car lies on its back before it is put on its wheels again."""
 STANDS_RAD_S = 5.0
 """Shaft speed (6 mm/s) below which stiction holds; MuJoCo's own friction creeps."""
 FRONT = ("front_left", "front_right")
 GLIDES = 0.02
-"""Friction of what a car with a motor a side has in front: a ball, or a castor."""
+"""Friction of the front support of a car with a motor per side: a ball or a castor."""
 SUBSTEPS = round(TICK_S / scene.TIMESTEP_S)
 REAR = ("rear_left", "rear_right")
 SOLIDS = np.array([0, 0, 0, 1, 0, 0], dtype=np.uint8)
-"""Geom groups that a ray meets: walls, boxes, ramp, floor; not the car."""
+"""Geom groups hit by a ray: walls, boxes, ramp, floor; not the car."""
 
 
 class World:
-    """One car in one room. `step` moves 10 ms on; the fields tell the state then."""
+    """Car in a room. `step` advances by 10 ms; the fields have the state afterwards."""
 
     def __init__(
         self,
@@ -59,14 +60,14 @@ class World:
         drive, steer = losses
         self.motor, self.rack = Motor(losses=drive), Rack(steer.drop_v)
         self.idle_a = 0.4
-        """What the computer takes from the pack."""
+        """Current of the computer."""
         self.peak_a = 0.0
-        """The drive motor's current at the end of each pulse of its PWM."""
+        """Current of the drive motor at the end of each PWM pulse."""
         self.speed_mps = 0.0
         self.contact_mps = 0.0
-        """Closing speed with which the car met what it touches; 0: nothing."""
+        """Closing speed of the current contact; 0 without contact."""
         self.hardest_mps = 0.0
-        """The greatest of these so far."""
+        """Greatest closing speed so far."""
         self.ranges_m = [math.inf] * len(RANGE_SENSORS)
         self.model: Any = scene.build(place or scene.layout(seed))
         self.data: Any = mujoco.MjData(self.model)
@@ -81,13 +82,13 @@ class World:
 
     @property
     def pose(self) -> tuple[float, float, float]:
-        """x, y in metres, yaw in radians."""
+        """Position x, y in metres, yaw in radians."""
         x, y = self.data.qpos[:2].tolist()
         ahead = self.data.xmat[self._car]
         return x, y, math.atan2(ahead[3], ahead[0])
 
     def step(self, bridges: Bridges) -> None:
-        """One tick of 10 ms in which the bridges do this."""
+        """Advance by one tick of 10 ms with these bridges."""
         model, data = self.model, self.data
         volts = self.battery.volts
         if bridges.differential:
@@ -105,7 +106,8 @@ class World:
         self._rescue()
 
     def _drive(self, state: Bridge, volts: float) -> float:
-        """Torque and friction at the rear wheels (open differential); battery A."""
+        """Apply torque and friction to the rear wheels (open differential); return
+        battery A."""
         motor = self.motor
         first, second = self._rear
         wheels = self.data.qvel
@@ -121,8 +123,10 @@ class World:
         return max(state.drive * amps, 0.0)
 
     def _sides(self, bridges: Bridges, volts: float) -> float:
-        """A motor for each rear wheel, and glides in front. Returns battery A."""
-        self.model.geom_priority[self._front] = 1  # else the rougher of two counts
+        """Drive each rear wheel by its own motor, with glides in front. Returns
+        battery A."""
+        # # the higher friction of two geoms would count otherwise
+        self.model.geom_priority[self._front] = 1
         self.model.geom_friction[self._front, 0] = GLIDES
         motor, drawn_a, peaks_a = self.motor, 0.0, []
         for side, state in enumerate((bridges.drive, bridges.steer)):
@@ -140,8 +144,8 @@ class World:
         return drawn_a
 
     def _steer(self, bridges: Bridges, volts: float) -> float:
-        """Turns the front wheels after Ackermann; returns battery A."""
-        amps = 0.0  # a servo has its own supply
+        """Turn the front wheels after Ackermann; return battery A."""
+        amps = 0.0  # # a servo has its own supply
         if bridges.servo is not None:
             self.rack.turn(bridges.servo.angle_rad, TICK_S)
         else:
@@ -154,7 +158,8 @@ class World:
         return amps
 
     def _feel(self, before: list[float]) -> None:
-        """Speed, and the blow when something upright is first touched."""
+        """Update the speed, and the impact when the car first touches an upright
+        solid."""
         data = self.data
         ahead = data.xmat[self._car]
         vx, vy, vz = data.qvel[:3].tolist()
@@ -197,7 +202,7 @@ class World:
             self.rescues += 1
 
     def put(self, x_m: float, y_m: float, yaw_rad: float) -> None:
-        """Sets the car down on its wheels, at rest."""
+        """Put the car on its wheels, at rest."""
         mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:2] = x_m, y_m
         self.data.qpos[3:7] = math.cos(yaw_rad / 2), 0, 0, math.sin(yaw_rad / 2)
@@ -206,7 +211,7 @@ class World:
 
 
 def publish(soc: Soc, world: World, time_ns: int) -> None:
-    """Writes the world's state into the Soc."""
+    """Write the world's state into the Soc."""
     with writing(soc.world) as out:
         out.time_ns, out.tick, out.seed = time_ns, world.tick, world.seed
         out.battery_v, out.battery_a = world.battery.volts, world.battery.amps
@@ -221,13 +226,14 @@ def publish(soc: Soc, world: World, time_ns: int) -> None:
 
 
 def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
-    """Ticks by the clock until `ended` has a signal in it.
+    """Tick by the clock until `ended` contains a signal.
 
-    A loop that falls behind by more than five ticks skips the time it has lost.
+    A loop that falls behind by more than five ticks skips the lost time.
     """
     wiring = Wiring(profile.motors, profile.pca9685.oe, profile.hat_hz())
     world = World(seed, profile.battery, losses=wiring.losses)
-    soc.world.sequence += soc.world.sequence % 2  # killed while it wrote
+    # # the previous writer was killed during a write
+    soc.world.sequence += soc.world.sequence % 2
     rescues = 0
     due_s = time.monotonic()
     print(f"world: seed {seed}, {1 / TICK_S:.0f} Hz", file=sys.stderr, flush=True)
@@ -246,7 +252,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process. Returns 0 after SIGTERM or SIGINT, 2 for what it cannot read."""
+    """Run the process. Returns 0 after SIGTERM or SIGINT, 2 for unreadable input."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.world.process")
     parser.add_argument("--soc", type=Path, required=True)
     parser.add_argument("--profile", type=Path, required=True)

@@ -1,9 +1,9 @@
-"""The bench's room and car as a MuJoCo model, made from a seed.
+"""Room and car of the bench as a MuJoCo model, generated from a seed.
 
-World and camera build the same model, so that one's qpos is the other's. Solids stand
-in geom group 3, which is not drawn; what is drawn (group 0) collides with nothing and
-is left out where nothing is drawn. Metres, radians; x ahead of the car at the start,
-y to its left. The room's middle is the origin.
+World and camera build the same model, so that they share qpos. Solids are in geom group
+3, which is not drawn. Drawn geoms (group 0) collide with nothing and are left out where
+nothing is drawn. Metres, radians; x points ahead of the car at the start, y to its
+left. The origin is the room's middle.
 """
 
 import math
@@ -22,19 +22,19 @@ RAMP_RUN_M, RAMP_RISE_M, RAMP_TOP_M, RAMP_WIDTH_M = 0.62, 0.07, 0.3, 0.5
 WHEEL_R_M = 0.032
 WHEELBASE_M, TRACK_M = 0.15, 0.125
 CAMERA_FOVY_DEG = 56.0
-"""Vertical; 70 degrees across at 4:3."""
+"""Vertical field of view; 70 degrees across at 4:3."""
 TIMESTEP_S = 0.005
 
 
 class Ramp(NamedTuple):
-    """A plateau with a slope before and behind it, along x."""
+    """Plateau with a slope at both ends, along x."""
 
     x: float
     y: float
 
 
 class Layout(NamedTuple):
-    """What stands in the room."""
+    """Solids in the room."""
 
     boxes: tuple[Solid, ...]
     ramp: Ramp
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
     @property
     def solids(self) -> tuple[Solid, ...]:
-        """All that stands on the floor or upon another solid."""
+        """All solids on the floor or on another solid."""
         return self.boxes + self.furniture
 
 
@@ -50,7 +50,8 @@ LOOKS = ("carton", "kraft", "red", "green", "kraft", "blue", "carton", "yellow")
 
 
 def layout(seed: int) -> Layout:
-    """Places ramp, furniture, boxes. The car and the first 2 m before it stay free."""
+    """Place ramp, furniture and boxes. The car and the first 2 m in front of it stay
+    free."""
     dice = random.Random(seed)
     ramp = Ramp(dice.uniform(0.2, 0.9), dice.choice((-1, 1)) * dice.uniform(1.1, 1.35))
     walls = (ROOM_X_M / 2, ROOM_Y_M / 2)
@@ -94,7 +95,7 @@ def _free(part: Solid, others: list[Solid], ramp: Ramp) -> bool:
 
 
 def build(place: Layout, assets: str = "", drawn: str = "") -> Any:
-    """The mujoco.MjModel of a room; looks.py adds what is drawn."""
+    """Return the mujoco.MjModel of a room; looks.py adds the drawn geoms."""
     return mujoco.MjModel.from_xml_string(_mjcf(place, assets, drawn))
 
 
@@ -144,10 +145,10 @@ def _walls() -> str:
 
 
 def ramp_parts(ramp: Ramp) -> tuple[tuple[str, str], ...]:
-    """(kind, placement) of the ramp's boxes: slopes, plateau, kerbs.
+    """Return (kind, placement) of the ramp's boxes: slopes, plateau, kerbs.
 
-    The slopes are slabs of which the upper face is the way up. A kerb is higher than
-    a wheel, or the car would climb it and hang on its belly.
+    The upper face of a slope's slab is the way up. A kerb is higher than a wheel, or
+    the car would climb it and get stuck on its belly.
     """
     wide, thick, kerb = RAMP_WIDTH_M / 2, 0.02, 0.06
     slope = math.atan2(RAMP_RISE_M, RAMP_RUN_M)
@@ -182,7 +183,8 @@ def _ramp(ramp: Ramp) -> str:
 
 
 def _car() -> str:
-    """Chassis 0.25 m long, 0.17 m wide over its bumpers, 0.45 kg with its wheels.
+    """Return the chassis: 0.25 m long, 0.17 m wide over its bumpers, 0.45 kg with
+    wheels.
 
     A wheel collides as a ball: one contact each, and it rolls over any edge.
     """

@@ -1,7 +1,7 @@
-"""The bench room's surfaces, painted with numpy: planks, plaster, cardboard.
+"""Surfaces of the bench room, painted with numpy: planks, plaster, cardboard.
 
-Every function returns an RGB picture, uint8, row 0 first; all are fixed by the random
-generator that is passed in.
+Every function returns an RGB picture, uint8, row 0 first, determined by the random
+generator argument.
 """
 
 import numpy as np
@@ -25,16 +25,16 @@ RUG = np.array(
     [(60, 76, 104), (214, 204, 182), (60, 76, 104), (164, 70, 58), (172, 84, 70)],
     dtype=np.uint8,
 )
-"""From the rim to the middle, 5 cm each."""
+"""Colours from the rim to the middle, 5 cm each."""
 
 
 def _noise(random: np.random.Generator, height: int, width: int) -> Plane:
-    """Noise of deviation 1 without any texture of its own."""
+    """Return noise with deviation 1, without spatial structure."""
     return random.standard_normal((height, width))
 
 
 def _stretch(plane: Plane, down: int, along: int) -> Plane:
-    """Enlarges a coarse plane, linearly between its points."""
+    """Enlarge a coarse plane by linear interpolation."""
     for axis, times in ((0, down), (1, along)):
         if times > 1:
             at = np.arange(plane.shape[axis] * times) / times
@@ -47,7 +47,7 @@ def _stretch(plane: Plane, down: int, along: int) -> Plane:
 
 
 def _tinted(shade: Plane, color: Color | Picture) -> Picture:
-    """`color`, of all or of each pixel, times `shade` (1 = as it is)."""
+    """Multiply `color`, a single one or one per pixel, by `shade` (1 keeps it)."""
     rgb = shade[..., None] * np.array(color)
     picture: Picture = np.clip(rgb, 0, 255).astype(np.uint8)
     return picture
@@ -56,7 +56,7 @@ def _tinted(shade: Plane, color: Color | Picture) -> Picture:
 def planks(
     random: np.random.Generator, height: int, width: int, per_m: float
 ) -> tuple[Plane, Picture]:
-    """The shade of a floor of planks that run along the width, and its colours."""
+    """Return the shade of a floor of planks along the width, and its colours."""
     board = round(0.125 * per_m)
     shade = np.empty((height, width))
     first = board // 2  # no seam runs down the middle of the room
@@ -82,7 +82,7 @@ def planks(
 def shadow(
     shade: Plane, per_m: float, center: Color, half: tuple[float, float]
 ) -> None:
-    """Darkens the floor softly around one box, as light from everywhere would.
+    """Darken the floor softly around a box, as under diffuse light.
 
     center: x, y in metres from the picture's middle (y up), yaw in radians.
     """
@@ -105,7 +105,7 @@ def shadow(
 
 
 def edge_shadow(shade: Plane, per_m: float) -> None:
-    """Darkens the floor along the four walls."""
+    """Darken the floor along the four walls."""
     height, width = shade.shape
     x, y = np.arange(width), np.arange(height)
     away = np.minimum(
@@ -115,12 +115,12 @@ def edge_shadow(shade: Plane, per_m: float) -> None:
 
 
 def floor(shade: Plane, colors: Picture) -> Picture:
-    """The picture of a shaded floor."""
+    """Return the picture of a shaded floor."""
     return _tinted(shade, colors)
 
 
 def wall(random: np.random.Generator, height: int, width: int, color: Color) -> Picture:
-    """Rough plaster: lighter half way up, darker at the corners and the top."""
+    """Return rough plaster: lighter half way up, darker at the corners and the top."""
     rough = 0.012 * _noise(random, height, width)
     blotch = 0.012 * _stretch(_noise(random, height // 16, width // 16), 16, 16)
     up = np.linspace(1, 0, height)[:, None]
@@ -130,7 +130,7 @@ def wall(random: np.random.Generator, height: int, width: int, color: Color) -> 
 
 
 def _side(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """A face of cardboard: faint flutes, worn edges, darker at the foot."""
+    """Return a face of cardboard: faint flutes, worn edges, darker at the foot."""
     flutes = 0.02 * _noise(random, 1, size)
     rough = 0.018 * _noise(random, size, size)
     blotch = 0.03 * _stretch(_noise(random, 8, 8), size // 8, size // 8)
@@ -142,13 +142,13 @@ def _side(random: np.random.Generator, size: int, color: Color) -> Picture:
 
 
 def _tape(face: Picture, rows: slice, columns: slice) -> None:
-    """A strip of packing tape, through which the cardboard shows."""
+    """Paint a strip of packing tape with the cardboard showing through."""
     under = face[rows, columns].astype(float)
     face[rows, columns] = (0.45 * under + 0.55 * np.array(TAPE)).astype(np.uint8)
 
 
 def _label(face: Picture, top: int, left: int, high: int, wide: int) -> None:
-    """A delivery note: white paper with a few lines of print and a bar code."""
+    """Paint a delivery note: white paper with a few lines of print and a bar code."""
     face[top : top + high, left : left + wide] = (226, 226, 220)
     rim = max(high // 10, 1)
     step = max(high // 8, 2)
@@ -162,7 +162,7 @@ def _label(face: Picture, top: int, left: int, high: int, wide: int) -> None:
 def carton(
     random: np.random.Generator, size: int, color: Color
 ) -> tuple[Picture, Picture, Picture]:
-    """(end, side, top) of a parcel: tape all around it the long way, labels."""
+    """Return (end, side, top) of a parcel: taped all around lengthwise, with labels."""
     end, side, top = (_side(random, size, color) for _ in range(3))
     middle = slice(round(size * 0.44), round(size * 0.56))
     _tape(end, slice(0, round(size * 0.4)), middle)
@@ -174,7 +174,7 @@ def carton(
 
 
 def painted(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """A face of a painted crate with a lighter frame."""
+    """Return a face of a painted crate with a lighter frame."""
     face = _side(random, size, color).astype(float)
     rim = max(size // 14, 2)
     face[:rim] *= 1.14
@@ -189,7 +189,7 @@ def painted(random: np.random.Generator, size: int, color: Color) -> Picture:
 
 
 def ramp(random: np.random.Generator, height: int, width: int) -> Picture:
-    """Plywood with a yellow and black rim left and right."""
+    """Return plywood with a yellow and black rim left and right."""
     grain = 1 + 0.05 * _stretch(_noise(random, height, width // 16), 1, 16)
     picture = _tinted(grain, (206, 178, 132))
     rim = height // 9
@@ -200,7 +200,7 @@ def ramp(random: np.random.Generator, height: int, width: int) -> Picture:
 
 
 def fabric(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """Woven: threads up and across, worn lighter in the middle."""
+    """Return woven fabric: threads up and across, worn lighter in the middle."""
     threads = 0.035 * _noise(random, 1, size) + 0.035 * _noise(random, size, 1)
     blotch = 0.035 * _stretch(_noise(random, 8, 8), size // 8, size // 8)
     edge = np.minimum(np.arange(size), np.arange(size)[::-1]) / size
@@ -209,14 +209,15 @@ def fabric(random: np.random.Generator, size: int, color: Color) -> Picture:
 
 
 def wood(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """Boards with an upright grain."""
+    """Return boards with an upright grain."""
     grain = _stretch(_noise(random, size // 64 + 1, size // 2), 64, 2)[:size, :size]
     slow = _stretch(_noise(random, 4, size // 16), size // 4, 16)
     return _tinted(1 + 0.05 * grain + 0.05 * slow, color)
 
 
 def doors(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """The front of a sideboard: three doors with round knobs, a foot in shadow."""
+    """Return the front of a sideboard: three doors with round knobs, a foot in
+    shadow."""
     face = wood(random, size, color).astype(float)
     across, down = np.arange(size)[None, :], np.arange(size)[:, None]
     for left in (0, size // 3, 2 * size // 3):
@@ -230,7 +231,7 @@ def doors(random: np.random.Generator, size: int, color: Color) -> Picture:
 
 
 def books(random: np.random.Generator, size: int, color: Color) -> Picture:
-    """The front of a shelf: five boards, and between them backs of books."""
+    """Return the front of a shelf: five boards with backs of books."""
     face = 0.35 * wood(random, size, color).astype(float)
     board, rim, high = size // 60, size // 28, size // 5
     for bottom in range(size, 0, -high):
@@ -254,7 +255,7 @@ def rug(
     shade: Plane, colors: Picture, per_m: float, center: tuple[float, float],
     half: tuple[float, float],
 ) -> None:  # fmt: skip
-    """Lays a rug with a striped border over the floor's shade and colours.
+    """Paint a rug with a striped border onto the floor's shade and colours.
 
     center: x, y in metres from the picture's middle (y up).
     """
