@@ -12,6 +12,7 @@ from typing import NamedTuple
 from fpvcar import paths
 from fpvcar.calibration.export import with_key
 from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.devices import backends
 from fpvcar.devices.i2c import ENABLE
 from fpvcar.system import HATS, METERS, MODEL
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -78,7 +79,16 @@ def check(path: Path) -> bool:
     except ConfigError as fault:
         print(fault, file=sys.stderr)
         return False
-    for words in checks.warnings(profile):
+    # "auto" is pigpiod on some boards: what holds on the others is said, too.
+    backend: backends.BackEnd = (
+        "pigpio" if profile.pins.backend == "pigpio" else "linux"
+    )
+    hz = backends.most_hz(backend)
+    for words in (
+        *checks.warnings(profile),
+        *checks.slow_pulses(profile, hz),
+        *checks.over_peak(profile, hz),
+    ):
         print(f"{path}: take care: {words}")
     for gpio, place in checks.used_pins(profile, ""):
         if gpio in USED_BY_THE_IMAGE:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from msgspec import Struct
 
@@ -13,6 +13,7 @@ from fpvcar.config.motors import (
     AnyMotor,
     DcMotor,
     HatServo,
+    L298n,
     MotorHat,
     Motors,
     Mx1508,
@@ -36,6 +37,8 @@ FIXED_PINS = {
 """Pins that no part may use; pigpiod refuses them, too."""
 LOWEST_DOWN = 9
 """From this GPIO on they are pulled down from the chip's reset on (see LowGpio)."""
+SMOOTH_HZ = 2000
+"""The current of a small motor (0.34 mH) follows each pulse of a slower PWM."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
 """(bus, GPIO) of the I2C bus that every Pi has."""
 HELD_UP = (2, 3)
@@ -46,6 +49,32 @@ TOF_ADDRESS = 0x29
 """Where every VL53L0X wakes up."""
 NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
 """A sensor's name: it is part of topics, of metrics and of file names."""
+
+
+class OverPeak(NamedTuple):
+    """A motor that may draw more from its bridge than that bears."""
+
+    place: str
+    hz: int
+    stall_a: float
+    supply_v: float
+    peak_a: float
+    least_ohm: float
+
+    @property
+    def cure(self) -> str:
+        """What to do."""
+        return (
+            "pigpiod with pwm_hz = 4000 (not on a Pi 5), or a motor HAT, or a motor of "
+            f"{self.least_ohm:.1f} Ω or more, said in {self.place}.winding_ohm"
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place}: PWM pulses at {self.hz} Hz draw {self.stall_a:.1f} A from "
+            f"{self.supply_v:g} V if the motor stalls, and an MX1508 bears "
+            f"{self.peak_a:g} A for a moment; take {self.cure}"
+        )
 
 
 def refuse_clashes(profile: Profile) -> None:
@@ -73,6 +102,35 @@ def warnings(profile: Profile) -> list[str]:
         for gpio, place in _mx1508_inputs(profile.motors)
         if gpio < LOWEST_DOWN
     ]
+
+
+def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
+    """Motors whose PWM is cut to `most_hz` (None: it is not cut)."""
+    return [
+        f"motors.{name}.pwm_hz = {motor.pwm_hz}: cut to {most_hz} Hz; without pigpiod "
+        "the program itself switches the pins"
+        for name, motor in _named(profile.motors)
+        if isinstance(motor, Mx1508 | L298n)
+        and most_hz is not None
+        and motor.pwm_hz > most_hz
+    ]
+
+
+def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
+    """Motors whose PWM pulses exceed what their bridge bears, if they stall."""
+    supply_v = profile.battery.nominal_v
+    found = []
+    for name, motor in _named(profile.motors):
+        if not isinstance(motor, Mx1508):
+            continue
+        hz = motor.pwm_hz if most_hz is None else min(motor.pwm_hz, most_hz)
+        stall_a, peak_a = motor.stall_a(supply_v), motor.peak_a
+        if hz < SMOOTH_HZ and stall_a > peak_a:
+            least_ohm = supply_v / peak_a - motor.bridge_ohm
+            found.append(
+                OverPeak(f"motors.{name}", hz, stall_a, supply_v, peak_a, least_ohm)
+            )
+    return found
 
 
 def _mx1508_inputs(motors: Motors) -> Iterator[tuple[int, str]]:

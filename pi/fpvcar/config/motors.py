@@ -40,6 +40,23 @@ class DcMotor(Motor, frozen=True):
     hold: Share = 1.0
     """Share of the duty that holds: a motor that steers against its stop draws what
     stalls it for as long as it is held there."""
+    winding_ohm: Annotated[float, Meta(ge=0.1, le=100)] = 0.68
+    """Resistance of the motor, an FA-130's unless said: supply / (this + the bridge's)
+    is the current of each PWM pulse when it stalls. Nothing but warnings uses it."""
+
+    def stall_a(self, supply_v: float) -> float:
+        """Current of a slow PWM pulse into the motor that stands."""
+        return supply_v / (self.winding_ohm + self.bridge_ohm)
+
+    @property
+    def bridge_ohm(self) -> float:
+        """Resistance of the bridge; 0 where its data sheet has none."""
+        return 0.0
+
+    @property
+    def peak_a(self) -> float | None:
+        """Most current that the bridge bears for a moment; None: not checked."""
+        return None
 
     @property
     def least_v(self) -> float:
@@ -55,12 +72,23 @@ class Mx1508(DcMotor, frozen=True, kw_only=True, tag="mx1508"):
     reverse: Gpio
     """Input that drives backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest that it has. A small motor's
-    current follows each pulse of a slow one, up to what stalls it."""
+    """Frequency of the PWM; pigpiod takes the nearest that it has, and without it 100
+    is the most. A small motor's current follows each pulse below 2000, up to what
+    stalls it."""
 
     def pins(self) -> tuple[int, ...]:
         """Both inputs."""
         return (self.forward, self.reverse)
+
+    @property
+    def bridge_ohm(self) -> float:
+        """Both transistors in the way of the current."""
+        return 1.6
+
+    @property
+    def peak_a(self) -> float:
+        """Data sheets of clones: 2 to 2.5 A."""
+        return 2.0
 
 
 class L298n(DcMotor, frozen=True, kw_only=True, tag="l298n"):
@@ -73,7 +101,8 @@ class L298n(DcMotor, frozen=True, kw_only=True, tag="l298n"):
     reverse: Gpio
     """Input that is high to drive backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest that it has."""
+    """Frequency of the PWM; pigpiod takes the nearest that it has, and without it 100
+    is the most."""
 
     def pins(self) -> tuple[int, ...]:
         """The enable first: without it nothing moves."""

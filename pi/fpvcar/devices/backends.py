@@ -83,6 +83,15 @@ def pins_backend(profile: Profile) -> BackEnd:
     return "linux" if gpio.suits() else "pigpio"
 
 
+def most_hz(backend: BackEnd) -> int | None:
+    """The fastest PWM of a back end's pins; None where the profile's bounds are it."""
+    if backend == "pigpio":
+        return None
+    from fpvcar.devices.linux.pulses import MOST_HZ
+
+    return MOST_HZ
+
+
 def backend_of(profile: Profile, root: Path) -> BackEnd:
     """Return the pins back end of an offline card, judged by its files."""
     if profile.pins.backend != "auto":

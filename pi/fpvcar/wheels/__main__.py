@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from fpvcar import config, memory
-from fpvcar.config import profiles
+from fpvcar.config import checks, profiles
 from fpvcar.devices import backends
 from fpvcar.wheels.core import Wheels
 from fpvcar.wheels.helper import SOCKET, ask_helper, write_pins
@@ -24,6 +24,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
     unlocked = memory.lock()
     if unlocked is not None:
         log.info("memory is not locked: %s", unlocked)
+    warn_of_pulses(profile)
     wheels = Wheels(
         profile,
         connect=lambda: backends.open_motors(profile, runtime),
@@ -34,6 +35,13 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
         write_pins(runtime, profile.stop_pins(), profile.stop_chips())
         service.run()
     return 0
+
+
+def warn_of_pulses(profile: config.Profile) -> None:
+    """Logs which PWM this computer's back end cuts, and which exceeds a bridge."""
+    hz = backends.most_hz(backends.pins_backend(profile))
+    for words in (*checks.slow_pulses(profile, hz), *checks.over_peak(profile, hz)):
+        log.warning("%s", words)
 
 
 def _command_line() -> int:

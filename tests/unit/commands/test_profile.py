@@ -55,6 +55,8 @@ def test_it_checks_files_and_says_what_asks_for_care(
     said = capsys.readouterr().out
     assert said.count("can be driven") == 2
     assert "motors.steer.signal = 18: also used by sound, if it is on" in said
+    assert "mx1508.toml: take care: motors.drive.pwm_hz = 4000: cut to 100 Hz" in said
+    assert "mx1508.toml: take care: motors.drive: PWM pulses at 100 Hz draw" in said
     bad = tmp_path / "bad.toml"
     bad.write_text('[car]\nname = "A"\n')
     assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1

@@ -3,9 +3,11 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
-from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.config import ConfigError, Profile, checks, profiles
+from fpvcar.paths import HARDWARE
 from tests.rigs.profiles import minimal
 
 
@@ -190,6 +192,43 @@ def test_inputs_that_are_pulled_up_at_the_start_are_warned_of() -> None:
     behind = {"driver": "l298n", "enable": 12, "forward": 7, "reverse": 8}
     motors = usual["motors"] | {"drive": behind}
     assert checks.warnings(profiles.parse(minimal(motors=motors))) == []
+
+
+def _mx1508(**more: object) -> Profile:
+    profile = profiles.load(HARDWARE / "mx1508.toml")
+    pair = {
+        name: msgspec.structs.replace(motor, **more)
+        for name, motor in zip(("drive", "steer"), profile.motors.pair, strict=True)
+    }
+    motors = msgspec.structs.replace(profile.motors, **pair)
+    return msgspec.structs.replace(profile, motors=motors)
+
+
+@pytest.mark.parametrize(
+    ("more", "most_hz", "cut", "over"),
+    [
+        ({}, 100, 2, 2),
+        ({}, None, 0, 0),
+        ({"pwm_hz": 800}, None, 0, 2),
+        ({"pwm_hz": 100}, 100, 0, 2),
+        ({"winding_ohm": 5.0}, 100, 2, 0),
+    ],
+    ids=str,
+)
+def test_pulses_that_are_cut_or_exceed_the_bridge_are_warned_of(
+    more: dict[str, object], most_hz: int | None, cut: int, over: int
+) -> None:
+    profile = _mx1508(**more)
+    assert len(checks.slow_pulses(profile, most_hz)) == cut
+    assert len(checks.over_peak(profile, most_hz)) == over
+
+
+def test_pulses_over_the_peak_are_told_with_both_currents_and_the_cure() -> None:
+    said = str(checks.over_peak(_mx1508(), 100)[0])
+    assert "draw 3.3 A from 7.5 V" in said and "bears 2 A" in said
+    assert "2.1 Ω" in said and "motors.drive.winding_ohm" in said
+    hat = profiles.load(HARDWARE / "motor-hat.toml")
+    assert not checks.slow_pulses(hat, 100) and not checks.over_peak(hat, 100)
 
 
 @pytest.mark.parametrize("gpio", [2, 3])

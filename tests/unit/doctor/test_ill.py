@@ -97,6 +97,7 @@ ILL: list[tuple[str, Ill]] = [
                     in_profile("[battery]", "[pins]\nunsafe = true\n\n[battery]"))),
     ("pins", an_answer(why_no_pins="pigpiod at 127.0.0.1 port 8888: refused")),
     ("pin-held", an_answer(held={24: "spi0 CS0"})),
+    ("pwm-peak", in_profile(rig.WINDING + "slew", "slew")),
     ("pull-up", a_word("pinctrl", "24: ip    pd", "24: ip    pu")),
     ("pull-none", a_word("pinctrl", "24: ip    pd", "24: ip    pn")),
     ("dead-man", an_answer(tripped=Trip(None, True, "no guardian for the motors"))),

@@ -16,7 +16,9 @@ import pytest
 from fpvcar import paths
 from fpvcar.bench.units import let_go
 from fpvcar.bench.world.bridge import Wiring
+from fpvcar.config import profiles
 from fpvcar.devices.linux import pins_off
+from fpvcar.wheels.__main__ import warn_of_pulses
 from fpvcar.wheels.helper import MOTOR_PINS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 from tests.rigs.wheels import MARGIN_S, START_S, Client, Rig, free_port, until
@@ -231,6 +233,18 @@ def test_no_pigpiod_is_said(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize(("backend", "lines"), [("linux", 4), ("pigpio", 0)])
+def test_wheels_logs_pulses_that_are_cut_or_exceed_the_bridge(
+    backend: str, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    override = f'pins.backend = "{backend}"'
+    profile = profiles.load(paths.HARDWARE / "mx1508.toml", [override])
+    warn_of_pulses(profile)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == lines
+    assert all("motors." in one and "100 Hz" in one for one in said)
 
 
 def test_wheels_is_small_and_loads_little(rig: Rig) -> None:

@@ -12,6 +12,7 @@ PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
     ("board", board.board), ("system", board.system), ("packages", board.packages),
     ("profile", board.profile), ("pins", pins.back_end),
     ("who has the pins", pins.holders), ("pulls", pins.pulls),
+    ("pulses", pins.pulses),
     ("dead man", pins.dead_man), ("motors", pins.motors), ("I2C", sensors.i2c),
     ("the running car", sensors.said), ("camera", sensors.camera),
     ("Wi-Fi", network.wifi), ("name", network.name), ("TCP", network.tcp),

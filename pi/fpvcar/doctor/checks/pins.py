@@ -1,7 +1,8 @@
 """The pins: who drives them, who else has them, and who lets go of the motors."""
 
-from fpvcar.config import Profile
+from fpvcar.config import Profile, checks
 from fpvcar.config.checks import used_pins
+from fpvcar.devices import backends
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Kind, Said, Severity, Unasked
 
@@ -58,6 +59,13 @@ FLOATS = Kind(
     "GPIO {gpio} ({place}) is an input without a pull",
     "It floats: the motor may twitch while nobody drives.",
     "gpio={gpio}=ip,pd in config.txt, then reboot; or 10 kΩ from this pin to ground",
+)  # fmt: skip
+OVER_PEAK = Kind(
+    "pwm-peak", Severity.WARNING, "The car does not move",
+    "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls, and its "
+    "bridge bears {peak_a:g} A for a moment",
+    "A bridge that draws more overheats; when it fails, its motor may stay on.",
+    "{cure}, in {path}",
 )  # fmt: skip
 NO_DEAD_MAN = Kind(
     "dead-man", Severity.FAULT, "The car does not move",
@@ -138,6 +146,23 @@ def pulls(facts: Facts) -> Said:
             yield PULLED_UP.found(gpio=gpio, place=place)
         elif pin.pull == FLOATING:
             yield FLOATS.found(gpio=gpio, place=place)
+
+
+def pulses(facts: Facts) -> Said:
+    """Does each bridge bear the current of its PWM pulses?"""
+    if isinstance(facts.profile, str):
+        yield Unasked("the profile is refused")
+        return
+    hz = backends.most_hz(facts.backend)
+    for over in checks.over_peak(facts.profile, hz):
+        yield OVER_PEAK.found(
+            place=over.place,
+            hz=over.hz,
+            stall_a=over.stall_a,
+            peak_a=over.peak_a,
+            cure=over.cure,
+            path=facts.profile_path,
+        )
 
 
 def _motor_places(profile: Profile) -> list[tuple[int, str]]:
