@@ -69,11 +69,12 @@ class Load:
 class Crowd:
     """Viewers in a process of their own."""
 
-    def __init__(self, port: int, count: int, video: str = "") -> None:
+    def __init__(self, port: int, count: int, driver: Driver | None = None) -> None:
+        """The first one is the driver's own, if there is a driver."""
         self.count = count
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.load_viewers", str(port), str(count),
-             video],
+             *([driver.video, driver.client] if driver else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             cwd=Path(__file__).resolve().parents[1],
         )  # fmt: skip
@@ -107,12 +108,16 @@ class Crowd:
 
 
 def measure(
-    bench: RunningBench, count: int, seconds: float, fps: float, video: str = ""
+    bench: RunningBench,
+    count: int,
+    seconds: float,
+    fps: float,
+    driver: Driver | None = None,
 ) -> Load:
     """One number of viewers, for so long."""
     load = Load(count)
     pids = {name: bench.pid(name) for name in ("run", "wheels")}
-    crowd = Crowd(bench.port, count, video)
+    crowd = Crowd(bench.port, count, driver)
     time.sleep(SETTLE_S)
     crowd.say("go")
     load.cpu = reference.shares(pids, WINDOWS, seconds)
@@ -152,11 +157,11 @@ def rows(given: Given) -> Iterator[Result]:
         time.sleep(REST_AFTER_S)
         load = measure(bench, 0, seconds, fps)
         yield from cpu_rows(load, " as shipped, nobody here", SHIPPED, aimed(1.0))
-        with driving(bench) as video:
-            load = measure(bench, 1, seconds, fps, video)
+        with driving(bench) as driver:
+            load = measure(bench, 1, seconds, fps, driver)
         yield from cpu_rows(load, " as shipped, a driver", SHIPPED, aimed(2.5))
-    with running(STRIP, *AS_ZERO_W) as bench, driving(bench) as video:
-        load = measure(bench, 1, seconds, 15.0, video)
+    with running(STRIP, *AS_ZERO_W) as bench, driving(bench) as driver:
+        load = measure(bench, 1, seconds, 15.0, driver)
         yield from cpu_rows(load, " as zero-w.toml, a driver", ZERO_W, aimed(1.2))
     source = (
         STRIP, f"--set=camera.fps = {fps}",
@@ -164,8 +169,8 @@ def rows(given: Given) -> Iterator[Result]:
     )  # fmt: skip
     loads = []
     with running(*source, "--set=server.max_viewers = 100") as bench:
-        with driving(bench) as video:
-            load = measure(bench, 1, seconds, fps, video)
+        with driving(bench) as driver:
+            load = measure(bench, 1, seconds, fps, driver)
             for unit in ("run", "wheels"):
                 what = ", a driver who watches"
                 yield from cpu_rows(load, what, NO_SENSORS, unit=unit)
@@ -219,12 +224,12 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
 
 
 @contextmanager
-def driving(bench: RunningBench) -> Iterator[str]:
-    """Somebody at the wheel who drives on and on; yields its page's video id."""
+def driving(bench: RunningBench) -> Iterator[Driver]:
+    """A driver who holds the stick all the time."""
     with Driver(bench.port) as driver:
         sit_down(driver)
         free(driver)
         driver.drive(0.1, 0.0)
-        yield driver.video
+        yield driver
         driver.drive(0.0, 0.0)
         driver.say(kind="release")

@@ -1,10 +1,10 @@
 """Many viewers of /ws/video in one process: raw sockets, so that they cost little.
 
-    python -m benchmarks.load_viewers PORT COUNT [ID]
+    python -m benchmarks.load_viewers PORT COUNT [ID CLIENT]
 
 Says "ready" when each has had a picture. "go" on stdin begins anew, "end" prints what
 came since, as JSON: the units' ages at their last byte in ms, bytes, own CPU seconds.
-ID is the first viewer's, as a driver's welcome said it.
+ID and CLIENT are the first viewer's: a driver's video id and client.
 """
 
 import json
@@ -13,6 +13,10 @@ import socket
 import struct
 import sys
 import time
+
+from tests.e2e.hostile import frame
+
+from fpvcar.wire.errors import VERSION
 
 HANDSHAKE = (
     "GET /ws/video?id={video} HTTP/1.1\r\nHost: localhost:{port}\r\n"
@@ -29,7 +33,7 @@ CONNECT_S = 10.0
 class Viewer:
     """One socket; `units` is (age in ms, bytes) of each that came."""
 
-    def __init__(self, port: int, video: str) -> None:
+    def __init__(self, port: int, video: str, client: str = "") -> None:
         self.units: list[tuple[float, int]] = []
         self.socket = socket.create_connection(("127.0.0.1", port), CONNECT_S)
         self.socket.sendall(HANDSHAKE.format(video=video, port=port).encode())
@@ -39,6 +43,9 @@ class Viewer:
         head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
         if b" 101 " not in head:
             raise ConnectionError(head.decode(errors="replace"))
+        if client:
+            hello = {"kind": "hello", "v": VERSION, "client": client}
+            self.socket.sendall(frame(json.dumps(hello).encode()))
         self.socket.setblocking(False)
 
     def read(self) -> None:
@@ -69,11 +76,12 @@ class Viewer:
             del buffer[: begin + length]
 
 
-def main(port: int, count: int, video: str = "") -> None:
+def main(port: int, count: int, video: str = "", client: str = "") -> None:
     """Until "end"."""
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin, selectors.EVENT_READ)
-    viewers = [Viewer(port, video if not number else "") for number in range(count)]
+    viewers = [Viewer(port, video, client)]
+    viewers += [Viewer(port, "") for _ in range(count - 1)]
     for viewer in viewers:
         selector.register(viewer.socket, selectors.EVENT_READ, viewer)
     ready, cpu_s = False, 0.0

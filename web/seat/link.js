@@ -216,6 +216,8 @@ export class Link {
     this.video = socket;
     this.frameMs = performance.now();
     this.pictureMs = -Infinity;
+    // Shows that this socket is ours; the name in the URL is no secret.
+    socket.onopen = () => socket.send(encode({kind: 'hello', v: VERSION, client: this.client}));
     socket.onmessage = (event) => {
       if (this.video !== socket || !(event.data instanceof ArrayBuffer)) return;
       this.arrived(event.data, 0);

@@ -227,6 +227,8 @@ class Driver(AbstractContextManager["Driver"]):
 
     async def _look(self, name: str) -> None:
         video = await self._socket(f"/ws/video?id={name}")
+        hello = {"kind": "hello", "v": VERSION, "client": self._client}
+        await video.send_str(json.dumps(hello))
         async for message in video:
             if message.type == WSMsgType.BINARY:
                 header, unit = parse_video(message.data)

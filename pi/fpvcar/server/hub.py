@@ -120,6 +120,10 @@ class Hub:
         holder = self._seat.holder  # asked for each picture of each viewer
         return holder is not None and self._video_of(holder.client) == video
 
+    def is_page(self, client: str, video: str) -> bool:
+        """Does this video id belong to this client?"""
+        return self._video_of(client) == video
+
     def page_of(self, video: str) -> Session | None:
         """The page that this video id was given to, while it is here."""
         return next((one for one in self.sessions if one.video == video), None)

@@ -217,9 +217,13 @@ class Server:
             self._promote(request, rank)
         try:
             return await video_socket.serve_viewer(
-                request, self._stream, lambda: self._hub.drives(video),
-                lambda lost: self._hub.lost(video, lost), self._senders,
-            )  # fmt: skip
+                request,
+                self._stream,
+                is_page=lambda client: self._hub.is_page(client, video),
+                is_driver=lambda: self._hub.drives(video),
+                tell_lost=lambda lost: self._hub.lost(video, lost),
+                senders=self._senders,
+            )
         finally:
             self._viewers.leave(place)
 

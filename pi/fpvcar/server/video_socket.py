@@ -18,6 +18,8 @@ from fpvcar.server.limits import Meter
 from fpvcar.server.video_link import Link, Undelivered, Way
 from fpvcar.video.losses import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
+from fpvcar.wire import up
+from fpvcar.wire.errors import WireError
 
 TEXT_MAX_BYTES = 4096
 CLOSE_S = 1.0
@@ -34,6 +36,7 @@ QUEUED_S, ALONE_S = 0.06, 3.0
 """Round trips that take so much longer than the least, by both connections, stand in a
 queue, which loses packets because it is full: copies would fill it more, and stay away
 for a while. One alone may stem from a time when the way was shorter."""
+EXPECTED = 'expected "key" or the hello of /ws/drive'
 log = logging.getLogger("fpvcar.video")
 
 
@@ -193,13 +196,20 @@ class Sender:
 
 
 async def serve_viewer(
-    request: web.Request, stream: Stream, is_driver: Callable[[], bool],
-    tell_lost: Callable[[float | None], None], senders: dict[str, Sender],
-) -> web.WebSocketResponse:  # fmt: skip
-    """Runs one /ws/video socket until it ends. See wire/video.py for what passes.
+    request: web.Request,
+    stream: Stream,
+    *,
+    is_page: Callable[[str], bool],
+    is_driver: Callable[[], bool],
+    tell_lost: Callable[[float | None], None],
+    senders: dict[str, Sender],
+) -> web.WebSocketResponse:
+    """Runs one /ws/video socket until it ends. See wire/video.py for its messages.
 
-    `tell_lost` hears once a second which share of the packets was sent again; the
-    sender stands in `senders` by the page's id meanwhile.
+    The id in the URL is no secret. The socket is the page's own once a hello has given
+    the client for which `is_page` holds; then its sender is in `senders` by that id. Of
+    a page's sockets the newest one counts: `is_driver()` asks whether the page drives,
+    and `tell_lost` gets the share of packets that was sent again, once a second.
     """
     name = request.query.get("id", "")
     ws = web.WebSocketResponse(
@@ -212,17 +222,30 @@ async def serve_viewer(
     await ws.prepare(request)
     if request.transport is None:  # gone meanwhile
         return ws
-    link = Link(request.transport)
-    viewer = stream.add_viewer(is_driver)
-    try:
-        sender = Sender(link, viewer, stream, tell_lost)
+    link, sender = Link(request.transport), None
+
+    def own() -> bool:
+        return sender is not None and senders.get(name) is sender
+
+    def hello(client: str) -> bool:
+        if sender is None or not is_page(client):
+            return False
         senders[name] = sender
+        return True
+
+    def lost(share: float | None) -> None:
+        if own():
+            tell_lost(share)
+
+    viewer = stream.add_viewer(lambda: own() and is_driver())
+    try:
+        sender = Sender(link, viewer, stream, lost)
         sender.look()
         try:
-            refusal = await _listen(ws, viewer)
+            refusal = await _listen(ws, viewer, hello)
         finally:
             sender.close()
-            if senders.get(name) is sender:
+            if own():
                 del senders[name]
     finally:
         stream.remove(viewer)
@@ -238,18 +261,20 @@ async def serve_viewer(
 
 
 async def _listen(
-    ws: web.WebSocketResponse, viewer: Viewer
-) -> tuple[int, str] | None:  # fmt: skip
-    """Until the browser closes (None) or sends what is refused (code, reason)."""
+    ws: web.WebSocketResponse, viewer: Viewer, hello: Callable[[str], bool]
+) -> tuple[int, str] | None:
+    """Reads until the browser closes (None) or sends a refused frame (code, reason)."""
     meter, ignored = Meter(KEYS_PER_S, KEYS_BURST), 0
     async for message in ws:
         control = message.type in (WSMsgType.PING, WSMsgType.PONG)
-        reason = None if control else _refusal(message)
-        if reason is not None:
-            return reason
         allowed = meter.allow(time.monotonic())
         ignored = 0 if allowed else ignored + 1
-        if allowed and not control:
+        key = message.data == "key"
+        if not (control or key):
+            reason = _refusal(message, hello)
+            if reason is not None:
+                return reason
+        if allowed and key:
             viewer.lost_place()
         elif allowed and message.type is WSMsgType.PING:
             await ws.pong(message.data)
@@ -259,10 +284,19 @@ async def _listen(
     return None
 
 
-def _refusal(message: WSMessage) -> tuple[int, str] | None:
+def _refusal(
+    message: WSMessage, hello: Callable[[str], bool]
+) -> tuple[int, str] | None:
+    """Takes a hello; returns (code, reason) for other frames."""
     if message.type is not WSMsgType.TEXT:
-        return WSCloseCode.UNSUPPORTED_DATA, 'binary frame refused (expected "key")'
-    if message.data != "key":
+        return WSCloseCode.UNSUPPORTED_DATA, f"binary frame refused ({EXPECTED})"
+    try:
+        greeting = up.parse_upward(message.data)
+    except WireError:
+        greeting = None
+    if not isinstance(greeting, up.Hello):
         shown = message.data[:20]
-        return WSCloseCode.POLICY_VIOLATION, f'"{shown}" refused (expected "key")'
+        return WSCloseCode.POLICY_VIOLATION, f'"{shown}" refused ({EXPECTED})'
+    if not hello(greeting.client):
+        return WSCloseCode.POLICY_VIOLATION, "hello refused: the id is another page's"
     return None

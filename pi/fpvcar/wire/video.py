@@ -8,7 +8,9 @@
     +-----------------------------------+-----------------+
 
 kind 1: one access unit, Annex B. flags bit 0: key frame (SPS and PPS in front).
-The browser may send one text frame back: "key" (its decoder lost its place).
+The browser may send two text frames back: "key" (its decoder lost its place), and once,
+first, the hello of /ws/drive. By its `client` the socket is the page's own: only that
+one sets the bitrate, and has copies. The id in the URL is no secret.
 """
 
 import struct

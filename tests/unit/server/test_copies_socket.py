@@ -50,6 +50,9 @@ class Page:
         await drive.send_json({"kind": "take"})
         await until(lambda: self.house.hub.page_at_the_wheel("client-driver"))
         self.video = await self.client.ws_connect(f"/ws/video?id={welcome['video']}")
+        await self.video.send_json(self.hello("driver"))
+        self.publish()
+        await number(self.video)
         return drive
 
     async def copies(self, name: str = "driver") -> Socket:

@@ -16,9 +16,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from fpvcar.server import credentials, video_socket
 from fpvcar.server.video_socket import Sender, serve_viewer
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.stream import Stream
+from fpvcar.video.stream import Stream, Viewer
 from fpvcar.wire.video import VideoHeader, parse_video
 
+HELLO = '{"kind":"hello","v":1,"client":"the-page"}'
+STRANGER = HELLO.replace("the", "not-the")
 FRAME_S = 0.02
 KEY_BYTES, UNIT_BYTES = 30_000, 6_000
 
@@ -66,7 +68,12 @@ class Car:
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
         drives = request.query.get("driver") == "1"
         return await serve_viewer(
-            request, self.stream, lambda: drives, self.lost.append, self.senders
+            request,
+            self.stream,
+            is_page=lambda client: client == "the-page",
+            is_driver=lambda: drives,
+            tell_lost=self.lost.append,
+            senders=self.senders,
         )
 
     @asynccontextmanager
@@ -149,6 +156,7 @@ async def test_starts_at_a_key_frame_and_misses_none(car: Car) -> None:
 async def test_text_key_asks_for_a_key_frame(car: Car) -> None:
     car.film()
     async with car.viewer("?driver=1") as viewer:
+        await viewer.send(HELLO)
         await take(viewer, 5)
         asked = car.asked
         await viewer.send("key")
@@ -161,6 +169,7 @@ async def test_stalled_viewers_delay_nobody_and_hold_two_units(car: Car) -> None
     car.film()
     viewers = list(car.stream.viewers)
     async with car.viewer("?driver=1") as good:
+        await good.send(HELLO)
         got: list[tuple[VideoHeader, float]] = []
         most = 0
         for _ in range(100):
@@ -180,6 +189,7 @@ async def test_stalled_viewers_delay_nobody_and_hold_two_units(car: Car) -> None
 async def test_current_again_after_a_stall(car: Car) -> None:
     car.film()
     async with car.viewer("?driver=1") as viewer:
+        await viewer.send(HELLO)
         await take(viewer, 10)
         viewer.transport.pause_reading()
         await asyncio.sleep(1.5)
@@ -208,9 +218,19 @@ async def test_a_viewer_without_progress_is_cut(
 @pytest.mark.parametrize(
     ("said", "code", "reason"),
     [
-        ("keys", 1008, '"keys" refused (expected "key")'),
-        ("", 1008, '"" refused (expected "key")'),
-        (b"key", 1003, 'binary frame refused (expected "key")'),
+        ("keys", 1008, '"keys" refused (expected "key" or the hello of /ws/drive)'),
+        ("", 1008, '"" refused (expected "key" or the hello of /ws/drive)'),
+        (
+            '{"kind":"take"}',
+            1008,
+            '"{"kind":"take"}" refused (expected "key" or the hello of /ws/drive)',
+        ),
+        (STRANGER, 1008, "hello refused: the id is another page's"),
+        (
+            b"key",
+            1003,
+            'binary frame refused (expected "key" or the hello of /ws/drive)',
+        ),
         ("k" * 5000, 1009, ""),
     ],
 )
@@ -284,6 +304,7 @@ async def test_over_tls(tmp_path: Path) -> None:
         car.film()
         address = f"wss://127.0.0.1:{car.port}/ws/video?driver=1"
         async with connect(address, compression=None, ssl=client) as viewer:
+            await viewer.send(HELLO)
             got = await take(viewer, 30)
             assert [one.sequence for one, _ in got] == list(
                 range(got[0][0].sequence, got[0][0].sequence + 30)
@@ -297,6 +318,48 @@ async def test_over_tls(tmp_path: Path) -> None:
             assert time.monotonic() - resumed_s < 1.0
 
 
+async def test_an_eavesdropper_with_the_drivers_id_sets_no_bitrate(
+    car: Car, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports: list[Viewer] = []
+    monkeypatch.setattr(car.stream, "report", lambda viewer, _: reports.append(viewer))
+    car.film()
+    sock = await stall(car, "?driver=1&id=ann")
+    await until(lambda: car.stream.viewers and car.stream.viewers[0].dropped > 20)
+    eve = car.stream.viewers[0]
+    assert not eve.is_driver() and not car.senders and not reports
+    async with car.viewer("?driver=1&id=ann") as driver:
+        await driver.send(HELLO)
+        await until(lambda: "ann" in car.senders)
+        late = await stall(car, "?driver=1&id=ann")
+        await until(lambda: len(car.stream.viewers) == 3)
+        own = car.stream.viewers[1]
+        assert [viewer.is_driver() for viewer in car.stream.viewers] == [
+            False, True, False,
+        ]  # fmt: skip
+        await take(driver, 50)
+        assert set(reports) == {own}
+        late.close()
+        await until(lambda: len(car.stream.viewers) == 2)
+        assert own.is_driver(), "only its own end takes the sender away"
+    await until(lambda: not car.senders)
+    sock.close()
+
+
+async def test_of_two_sockets_of_a_page_the_newest_sets_the_bitrate(car: Car) -> None:
+    car.film()
+    async with (
+        car.viewer("?driver=1&id=ann") as first,
+        car.viewer("?driver=1&id=ann") as second,
+    ):
+        await first.send(HELLO)
+        await until(lambda: "ann" in car.senders)
+        await take(second, 1)
+        await second.send(HELLO)
+        await until(lambda: car.stream.viewers[1].is_driver())
+        assert not car.stream.viewers[0].is_driver()
+
+
 async def test_the_drivers_link_is_reported(
     car: Car, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +370,7 @@ async def test_the_drivers_link_is_reported(
         await take(watcher, 20)
         assert reports == []
     async with car.viewer("?driver=1") as driver:
+        await driver.send(HELLO)
         await take(driver, 50)
         assert len(reports) >= 3
         sock = await stall(car)

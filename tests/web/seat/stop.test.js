@@ -142,6 +142,14 @@ test('pictures are asked for by the name that the car gave, never by our id', as
   assert.ok(!sockets.some(({url}) => url.includes('a-client')));
 });
 
+test('a picture socket says whose it is, as the car gave its name to anybody', () => {
+  const socket = newest('/ws/video');
+  assert.deepEqual(socket.sent, []);
+  socket.opens();
+  assert.deepEqual(socket.sent.map((text) => JSON.parse(text)),
+    [{kind: 'hello', v: 1, client: 'a-client'}]);
+});
+
 test('a wish returns the nonce of the message that the car made last, on this socket', async () => {
   /** @param {number} clockUs @param {number} nonce */
   const pong = (clockUs, nonce) => JSON.stringify(
