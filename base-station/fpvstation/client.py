@@ -215,7 +215,7 @@ class HttpCar:
                     return
 
     def _behind(self, answer: aiohttp.ClientResponse, nonce: str) -> bool:
-        """Was the request refused for a number that is too small? Then go on above."""
+        """Return True if the car has had greater numbers, after which we go on."""
         newest = answer.headers.get(wire.NEWEST, "")
         if answer.status != 403 or not NUMBER.fullmatch(newest):
             return False

@@ -32,10 +32,10 @@ class FakeLights:
     steer: float = 0.0
     stopped: bool = False
     recorder: status.Recording | None = None
-    codes_told: int = 0
+    codes_told: list[str] = field(default_factory=list)
 
     def tell_code(self, network: str) -> None:
-        self.codes_told += 1
+        self.codes_told.append(network)
 
     def set_head(self, on: bool) -> None:
         self.told.append(("head", on))

@@ -269,7 +269,7 @@ class Feed:
         self._recorder.note(decision.words, level, messages.GATE)
 
     def _note_parts(self, health: messages.Health) -> None:
-        """Notes each part that fails or works again; nobody need drive for that."""
+        """Notes each part that fails or works again, also while the car stands."""
         states = dict(camera=health.camera, wheels=health.wheels, pins=health.board)
         for part, state in states.items():
             before = self._parts.get(part, "ok")

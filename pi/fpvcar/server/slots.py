@@ -20,11 +20,11 @@ class Slot:
         self._since_s: float | None = None
 
     def blocked(self, since_s: float) -> None:
-        """The client's buffers are full, or may be."""
+        """Notes that a piece is being written."""
         self._since_s = since_s
 
     def written(self, now_s: float) -> None:
-        """A piece is through."""
+        """Notes that it is written."""
         self._blocked_s, self._since_s = self.blocked_s(now_s), None
 
     def blocked_s(self, now_s: float) -> float:

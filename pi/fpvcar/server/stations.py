@@ -26,8 +26,8 @@ WHERE = "base station"
 """What the list of people says of a station's place."""
 RECENT = 128
 """Requests of a station may overtake one another by so many."""
-RESERVED_US = 300_000_000
-"""How far ahead the bound on the card is: it is written every five minutes at most."""
+RESERVED_US = 3_600_000_000
+"""How far ahead the bound on the card is: it is written once an hour at most."""
 
 
 class Replays:

@@ -105,7 +105,7 @@ def test_without_the_code_one_only_watches_and_stops() -> None:
         "only the driver goes on",
     ]
     assert ("head", True) not in house.lights.told
-    assert house.lights.codes_told == 1, "the wheel was asked for, the lights were not"
+    assert house.lights.codes_told == ["10.0.0.1"], "for the wheel, not for the lights"
     assert bob.state.role == "watching" and not bob.state.may_drive
     bob.say(up.Estop())
     assert bob.state.stop == down.Stop("estop", "resume", "Bob")
