@@ -108,6 +108,7 @@ def by_rerun(path: Path, scratch: Path) -> Counter[str]:
     made = rerun(scratch, "rrd", "print", str(scratch / "its.rrd"))
     assert "VideoStream:sample" in made
     assert "/points/" not in said or "Points3D:positions" in made, "not drawn"
+    assert "/tf" not in said or "Transform3D:translation" in made, "no places"
     info = rerun(scratch, "mcap", "info", str(path))
     found = {topic: int(count) for topic, count in CHANNEL.findall(info)}
     return Counter({topic: count for topic, count in found.items() if count})

@@ -23,6 +23,7 @@ FramesPerS = Annotated[float, Meta(ge=1, le=120)]
 NIGHT_S = 0.1
 """Longest exposure at night. A picture may be no older than `gate.blind_s`."""
 Brightness = Annotated[float, Meta(ge=-1, le=1)]
+PlaceM = Annotated[float, Meta(ge=-2, le=2)]
 OffsetM = Annotated[float, Meta(ge=-0.5, le=0.5)]
 TURN_S = 0.032
 """Between two triggers, whichever the HC-SR04: 4 m and back take 23 ms."""
@@ -131,6 +132,12 @@ class Ultrasound(Section, frozen=True):
     """Where the sensor looks: 0 is ahead, 90 left, 180 back."""
     offset_m: OffsetM = 0.0
     """Added to what it measures: by how much it reads too short."""
+    x_m: PlaceM = 0.0
+    """Place on the car, as recordings draw it: ahead of the middle of the car."""
+    y_m: PlaceM = 0.0
+    """Place on the car: left of the middle."""
+    z_m: PlaceM = 0.0
+    """Place on the car: above the floor."""
 
 
 class Tof(Section, frozen=True):
@@ -151,6 +158,12 @@ class Tof(Section, frozen=True):
     """Where the sensor looks: 0 is ahead, 90 left, 180 back."""
     offset_m: OffsetM = 0.0
     """Added to what it measures: by how much it reads too short."""
+    x_m: PlaceM = 0.0
+    """Place on the car, as recordings draw it: ahead of the middle of the car."""
+    y_m: PlaceM = 0.0
+    """Place on the car: left of the middle."""
+    z_m: PlaceM = 0.0
+    """Place on the car: above the floor."""
 
 
 class Sensors(Section, frozen=True):
@@ -182,6 +195,12 @@ class Depth(Section, frozen=True):
     """Horizontal field of view: 87 of a D435, 65 of a D415."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
     """Where the camera looks: 0 is ahead, 90 left, 180 back."""
+    x_m: PlaceM = 0.0
+    """Place on the car, as recordings draw it: ahead of the middle of the car."""
+    y_m: PlaceM = 0.0
+    """Place on the car: left of the middle."""
+    z_m: PlaceM = 0.0
+    """Place on the car: above the floor."""
 
 
 class Camera(Section, frozen=True):
@@ -226,6 +245,12 @@ class Camera(Section, frozen=True):
     """-1 is the darkest, 1 the brightest; 0 as the camera comes."""
     night: bool = False
     """Exposes up to 0.1 s: bright in the dark, at 10 frames a second."""
+    x_m: PlaceM = 0.0
+    """Place on the car, as recordings draw it: ahead of the middle of the car."""
+    y_m: PlaceM = 0.0
+    """Place on the car: left of the middle."""
+    z_m: PlaceM = 0.0
+    """Place on the car: above the floor."""
 
 
 class Picture(Section, frozen=True, omit_defaults=True):

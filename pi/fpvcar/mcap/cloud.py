@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from fpvcar.mcap import protobuf
 from fpvcar.mcap.protobuf import ProtobufError, sized
 
-_VECTOR_FILE = (
+VECTOR_FILE = (
     b'\n\x16foxglove/Vector3.proto\x12\x08foxglove"*\n\x07Vector3'
     b"\x12\t\n\x01x\x18\x01 \x01(\x01\x12\t\n\x01y\x18\x02 \x01(\x01"
     b"\x12\t\n\x01z\x18\x03 \x01(\x01b\x06proto3"
 )
-_QUATERNION_FILE = (
+QUATERNION_FILE = (
     b'\n\x19foxglove/Quaternion.proto\x12\x08foxglove"8\n\nQuaternion'
     b"\x12\t\n\x01x\x18\x01 \x01(\x01\x12\t\n\x01y\x18\x02 \x01(\x01"
     b"\x12\t\n\x01z\x18\x03 \x01(\x01\x12\t\n\x01w\x18\x04 \x01(\x01b\x06proto3"
@@ -49,7 +49,7 @@ _CLOUD_FILE = (
     b"\x12\x0c\n\x04data\x18\x06 \x01(\x0cb\x06proto3"
 )
 FILES = (
-    protobuf.TIMESTAMP_FILE, _VECTOR_FILE, _QUATERNION_FILE, _POSE_FILE,
+    protobuf.TIMESTAMP_FILE, VECTOR_FILE, QUATERNION_FILE, _POSE_FILE,
     _ELEMENT_FILE, _CLOUD_FILE,
 )  # fmt: skip
 """FileDescriptorProto of each, as protoc makes them; each after what it imports."""

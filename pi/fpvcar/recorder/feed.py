@@ -8,16 +8,18 @@ is given here must not change afterwards: the recorder's thread encodes it.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Concatenate, NamedTuple, ParamSpec
 
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate
 from fpvcar.drive.control import Stepped
+from fpvcar.mcap.cloud import Point
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
-from fpvcar.recordings.points import points_of
+from fpvcar.recordings.points import ORIGIN, points_of
 from fpvcar.status import Battery, Measured, Range, Recording
 from fpvcar.timers import aligned_sleep
 from fpvcar.video.h264 import AccessUnit
@@ -93,9 +95,16 @@ def step_of(stepped: Stepped) -> messages.Step:
 class Feed:
     """The feed of one car; server.recorder.Recorder is how the server sees it."""
 
-    def __init__(self, recorder: Recorder, sources: Sources) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        sources: Sources,
+        positions: Mapping[str, Point] = MappingProxyType({}),
+    ) -> None:
+        """`positions`: of range sensors on the car, by name."""
         self.broken: set[str] = set()
         self._recorder, self._sources = recorder, sources
+        self._positions = positions
         self._last_event: gate.Decision | None = None
         self._parts: dict[str, str] = {}
         """Last state of camera, wheels and pins."""
@@ -301,7 +310,12 @@ class Feed:
     ) -> None:  # fmt: skip
         reading = messages.Reading(bearing_deg, range_m, state)
         self._recorder.put(messages.RANGE + name, reading, when_ns)
-        arc = partial(points_of, when_ns + self._recorder.offset_ns, reading)
+        arc = partial(
+            points_of,
+            when_ns + self._recorder.offset_ns,
+            reading,
+            self._positions.get(name, ORIGIN),
+        )
         self._recorder.put(messages.POINTS + name, arc, when_ns)
 
     def _read_battery(self, now_s: float) -> None:

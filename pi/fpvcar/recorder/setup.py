@@ -15,7 +15,7 @@ from fpvcar.recorder.recorder import Recorder
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.thread import SYSTEM_CLOCK, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
-from fpvcar.recordings import messages, topics
+from fpvcar.recordings import messages, mounts, topics
 from fpvcar.recordings.salvage import salvage
 
 
@@ -48,4 +48,5 @@ class CarRecorder:
         self.recorder = Recorder(
             settings, about(profile), topics, handover, self.thread, clock
         )
-        self.feed = Feed(self.recorder, sources)
+        positions = mounts.positions(msgspec.to_builtins(profile))
+        self.feed = Feed(self.recorder, sources, positions)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fpvcar.mcap import records
 from fpvcar.mcap.records import ChunkPlace, Counts
-from fpvcar.recordings import messages, stints
+from fpvcar.recordings import messages, mounts, stints
 from fpvcar.recordings.topics import Topic
 
 LIBRARY = "fpvcar"
@@ -61,6 +61,7 @@ class Writer:
         """Times of the first and the last message; 0 before there is one."""
         self._catalogue, self._about = catalogue, about
         self._about_bytes = messages.encode(about)
+        self._transforms = mounts.transforms(about.profile)
         self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
         self._places: list[ChunkPlace] = []
         self._tally = stints.Tally(stints.top_mps(about))
@@ -151,7 +152,8 @@ class Writer:
         return [Item(number, self.end_ns, record)]
 
     def _front(self, items: Sequence[Item]) -> tuple[bytes, Sequence[Item]]:
-        """Encodes what stands before a chunk's messages, and puts About among them."""
+        """Encode what stands before a chunk's messages; put About and the places of the
+        sensors among these."""
         if len(self._places) % COPIES_EVERY >= COPIES:
             return b"", items
         number, log_ns = self._catalogue.numbers[messages.ABOUT], items[0].log_ns
@@ -159,7 +161,18 @@ class Writer:
             number, self._counts[number], log_ns, log_ns, self._about_bytes
         )
         front = self._catalogue.schemas + self._catalogue.channels
-        return front, [Item(number, log_ns, about), *items]
+        first = [Item(number, log_ns, about), *self._places_at(log_ns)]
+        return front, [*first, *items]
+
+    def _places_at(self, log_ns: int) -> list[Item]:
+        """Encode the places of the sensors; a file of an older version, which is
+        salvaged, has no topic for them."""
+        number = self._catalogue.numbers.get(messages.TRANSFORMS)
+        if number is None:
+            return []
+        data = messages.encode(messages.Transforms(log_ns, self._transforms))
+        record = records.message(number, self._counts[number], log_ns, log_ns, data)
+        return [Item(number, log_ns, record)]
 
     def _appended(self, data: bytes) -> bytes:
         self.size += len(data)

@@ -5,6 +5,7 @@
     /camera        Picture (CompressedVideo)   every access unit, as the camera gave it
     /range/NAME    Reading                     every measurement; every change of state
     /points/NAME   Points (PointCloud)         the same, for viewers that draw
+    /tf            Transforms (FrameTransforms) with /recording: where parts are
     /battery       Battery                     every measurement
     /wish          WishIn                      every `drive` of a browser
     /step          Step                        every run of the gate
@@ -35,8 +36,9 @@ from msgspec import Struct
 from fpvcar import config, status
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import cloud, protobuf
+from fpvcar.mcap import cloud, frames, protobuf
 from fpvcar.mcap.cloud import Point
+from fpvcar.mcap.frames import Transform
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = (
     "/recording", "/camera", "/battery", "/wish", "/step"
@@ -45,6 +47,7 @@ DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = (
     "/driver", "/lights", "/buttons", "/health", "/latency"
 )  # fmt: skip
 EVENT, MARK, STINTS = "/event", "/mark", "/stints"
+TRANSFORMS = "/tf"
 RANGE, POINTS = "/range/", "/points/"
 """The sensor's name follows."""
 METADATA = "fpvcar"
@@ -115,6 +118,13 @@ class Points(NamedTuple):
     time_ns: int
     points: tuple[Point, ...]
     frame_id: str = CAR_FRAME
+
+
+class Transforms(NamedTuple):
+    """Where parts are on the car."""
+
+    time_ns: int
+    transforms: tuple[Transform, ...]
 
 
 class WishIn(Struct, frozen=True):
@@ -285,7 +295,7 @@ _encoder = msgspec.json.Encoder()
 
 Message = (
     About | Picture | Event | Reading | status.Battery | WishIn | Step | Turn | Lights
-    | Buttons | Health | Latency | Stints | Points
+    | Buttons | Health | Latency | Stints | Points | Transforms
 )  # fmt: skip
 
 
@@ -297,6 +307,8 @@ def encode(message: Message) -> bytes:
         )
     if isinstance(message, Event):
         return protobuf.log(message.time_ns, message.level, message.text, message.name)
+    if isinstance(message, Transforms):
+        return frames.transforms(message.time_ns, message.transforms)
     if isinstance(message, Points):
         return cloud.cloud(message.time_ns, message.frame_id, message.points)
     return _encoder.encode(message)
@@ -314,6 +326,8 @@ def decode(topic: str, data: bytes) -> Message:
             return _picture(data)
         if topic in (EVENT, MARK):
             return _event(data)
+        if topic == TRANSFORMS:
+            return Transforms(*frames.take_transforms(data))
         if topic.startswith(POINTS):
             return _points(data)
         decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)

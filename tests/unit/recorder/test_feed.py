@@ -39,6 +39,7 @@ class Car:
             self.rig.recorder,
             Sources(lambda _: self.ranges, self._take, lambda _: self.battery,
                     self._key, ("red", "green", "blue")),
+            {"front": (0.1, 0.0, 0.05)},
         )  # fmt: skip
 
     def second(self) -> None:
@@ -494,3 +495,12 @@ def test_nobody_writes_without_a_recorder() -> None:
                     up.Lights(True), up.Report("mse"), up.Release()):  # fmt: skip
         ann.say(message)
     assert ann.state.recording is None
+
+
+def test_points_begin_at_the_place_of_the_sensor() -> None:
+    car = Car()
+    car.measure(2.0, ago_s=0.0)
+    car.step(seconds=2 * RANGES_S)
+    (points,) = car.said(messages.POINTS + "front")
+    assert isinstance(points, messages.Points)
+    assert points.points[2] == pytest.approx((2.1, 0.0, 0.05))

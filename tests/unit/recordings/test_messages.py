@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from foxglove_schemas_protobuf.CompressedVideo_pb2 import CompressedVideo
+from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 from foxglove_schemas_protobuf.Log_pb2 import Log
 from foxglove_schemas_protobuf.PackedElementField_pb2 import PackedElementField
 from foxglove_schemas_protobuf.PointCloud_pb2 import PointCloud
@@ -20,7 +21,8 @@ from mcap_protobuf.schema import build_file_descriptor_set
 from fpvcar import status
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.mcap import protobuf
-from fpvcar.recordings import messages
+from fpvcar.mcap.frames import Transform
+from fpvcar.recordings import messages, mounts
 from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.points import BEAM_POINTS, points_of
 from tests.rigs.recording import KEY, PROFILE, TOPICS, about, file, step
@@ -117,11 +119,79 @@ def test_a_log_line_is_what_protobuf_makes_of_it(
     assert messages.encode(event) == theirs.SerializeToString(deterministic=True)
 
 
+def test_transforms_are_what_protobuf_makes_of_them() -> None:
+    theirs = FrameTransforms()
+    for child, x, w in (("camera", 0.0, 0.5), ("range_front", 0.1, 1.0)):
+        one = theirs.transforms.add(parent_frame_id="car", child_frame_id=child)
+        one.timestamp.seconds, one.timestamp.nanos = 5, 7
+        one.translation.x, one.translation.z = x, -0.25
+        one.rotation.w = w
+    ours = messages.Transforms(
+        5_000_000_007,
+        (
+            Transform("car", "camera", (0.0, 0.0, -0.25), (0.0, 0.0, 0.0, 0.5)),
+            Transform("car", "range_front", (0.1, 0.0, -0.25), (0.0, 0.0, 0.0, 1.0)),
+        ),
+    )
+    data = messages.encode(ours)
+    assert data == theirs.SerializeToString(deterministic=True)
+    assert messages.decode(messages.TRANSFORMS, data) == ours
+    assert (
+        FrameTransforms.FromString(
+            messages.encode(
+                messages.Transforms(0, (Transform("", "", (0, 0, 0), (0, 0, 0, 0)),))
+            )
+        )
+        .transforms[0]
+        .HasField("rotation")
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x08\x05",  # a number where a transform is expected
+        b"\x12\x00",  # field 2
+        b"\x0a\x02\x20\x01",  # a number for the translation
+        b"\x0a\x04\x22\x02\x08\x01",  # a number for x
+        b"\x0a\x07\x22\x05\x0d\0\0\0\0",  # a float for x
+        b"\x0a\x0b\x2a\x09\x29" + bytes(8),  # a fifth double
+    ],
+)
+def test_transforms_that_are_none_are_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match="/tf: "):
+        messages.decode(messages.TRANSFORMS, data)
+
+
+def test_mounts_are_the_profiles_places_and_bearings() -> None:
+    left = {"bearing_deg": 90.0, "x_m": 0.1, "y_m": 0.05, "z_m": 0.04}
+    profile = {
+        "camera": {"x_m": 0.08, "z_m": 0.12},
+        "sensors": {"tof": {"left": left}, "ultrasound": {"rear": {}}},
+        "depth": {"source": "bench", "y_m": -0.02},
+    }
+    places = {one.child: one for one in mounts.transforms(profile)}
+    assert list(places) == ["camera", "range_left", "range_rear", "range_depth"]
+    assert {one.parent for one in places.values()} == {"car"}
+    assert places["camera"][2:] == ((0.08, 0.0, 0.12), (-0.5, 0.5, -0.5, 0.5))
+    half = math.sqrt(0.5)
+    assert places["range_left"].translation == (0.1, 0.05, 0.04)
+    assert places["range_left"].rotation == pytest.approx((0.0, 0.0, half, half))
+    assert places["range_rear"][2:] == ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+    assert mounts.positions(profile) == {
+        "left": (0.1, 0.05, 0.04), "rear": (0.0, 0.0, 0.0), "depth": (0.0, -0.02, 0.0)
+    }  # fmt: skip
+    assert [one.child for one in mounts.transforms({})] == ["camera"]
+    arc = points_of(5, messages.Reading(90.0, 2.0), (0.1, 0.05, 0.04)).points
+    assert arc[2] == pytest.approx((0.1, 2.05, 0.04))
+
+
 def test_the_schemas_are_foxgloves_own() -> None:
     by_name = {one.name: one for one in TOPICS}
     for topic, kind in (
         (messages.CAMERA, CompressedVideo), (messages.EVENT, Log),
         (messages.POINTS + "front", PointCloud),
+        (messages.TRANSFORMS, FrameTransforms),
     ):  # fmt: skip
         theirs = build_file_descriptor_set(kind)
         ours = type(theirs).FromString(by_name[topic].schema_data)
@@ -235,7 +305,7 @@ def test_foreign_readers_open_it() -> None:
     assert video.format == "h264" and video.data.startswith(KEY)
     assert video.timestamp.ToNanoseconds() == message.log_time - 1000
     everything = list(reader.iter_messages(log_time_order=False))
-    assert len(everything) == summary.statistics.message_count == 12 * 7 + 4
+    assert len(everything) == summary.statistics.message_count == 12 * 7 + 4 + 4
     records = list(StreamReader(io.BytesIO(data), validate_crcs=True).records)
     assert sum(type(one).__name__ == "Message" for one in records) == len(everything)
     metadata = list(reader.iter_metadata())

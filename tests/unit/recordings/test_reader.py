@@ -45,13 +45,13 @@ def test_a_whole_file_is_read_whole() -> None:
     with recording(WHOLE) as made:
         assert made.whole and made.closed and not made.damage
         assert made.counts == {"/camera": 18, "/step": 18, "/range/front": 6,
-                               "/recording": 2}  # fmt: skip
+                               "/recording": 2, "/tf": 2}  # fmt: skip
         assert made.about is not None
         assert made.about.car == about().car and made.about.segment == 1
         assert made.start_ns == UTC_NS
         assert made.end_ns == max(one.log_ns for one in ALL)
-        assert len(made.chunks) == CHUNKS and sum(s.messages for s in made.chunks) == 44
-    assert len(ALL) == 44
+        assert len(made.chunks) == CHUNKS and sum(s.messages for s in made.chunks) == 46
+    assert len(ALL) == 46
 
 
 def test_topics_and_times_can_be_chosen() -> None:

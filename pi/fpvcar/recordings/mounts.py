@@ -1,0 +1,50 @@
+"""Places of camera and range sensors on the car, from its profile. Pure.
+
+car           x ahead, y left, z up; its origin is on the floor, below its middle
+camera        as cameras have it: z ahead, x right, y down
+range_NAME    x along the beam
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fpvcar.mcap.cloud import Point
+from fpvcar.mcap.frames import Quaternion, Transform
+from fpvcar.recordings import messages
+
+OPTICAL: Quaternion = (-0.5, 0.5, -0.5, 0.5)
+"""Turns x ahead, y left, z up into z ahead, x right, y down."""
+DEPTH = "depth"
+"""Name of the depth camera among the range sensors."""
+
+
+def positions(profile: Mapping[str, Any]) -> dict[str, Point]:
+    """Return the position of each range sensor on the car by name, m. `profile` is as
+    in messages.About."""
+    return {name: _position(one) for name, one in _ranges(profile)}
+
+
+def transforms(profile: Mapping[str, Any]) -> tuple[Transform, ...]:
+    """Return the place of the camera and of each range sensor on the car."""
+    camera = _position(profile.get("camera", {}))
+    found = [Transform(messages.CAR_FRAME, messages.FRAME_ID, camera, OPTICAL)]
+    for name, one in _ranges(profile):
+        half = math.radians(one.get("bearing_deg", 0.0)) / 2.0
+        turned = (0.0, 0.0, math.sin(half), math.cos(half))
+        frame = f"range_{name}"
+        found.append(Transform(messages.CAR_FRAME, frame, _position(one), turned))
+    return tuple(found)
+
+
+def _ranges(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    sensors, depth = profile.get("sensors", {}), profile.get("depth", {})
+    yield from sensors.get("tof", {}).items()
+    yield from sensors.get("ultrasound", {}).items()
+    if depth.get("source", "none") != "none":
+        yield DEPTH, depth
+
+
+def _position(section: Mapping[str, Any]) -> Point:
+    x, y, z = (float(section.get(f"{axis}_m", 0.0)) for axis in "xyz")
+    return x, y, z
