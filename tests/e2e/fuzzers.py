@@ -46,7 +46,7 @@ SAYS: dict[str, tuple[bytes, ...]] = {
         b'{"kind":"ping","seq":1,"t":1}', b'{"kind":"take"}', b'{"kind":"release"}',
         b'{"kind":"resume"}', b'{"kind":"unlock","code":"123456"}',
         b'{"kind":"limit","throttle":0.5}', b'{"kind":"guard","mode":"off"}',
-        b'{"kind":"lights","head":true}', b'{"kind":"horn","on":true}',
+        b'{"kind":"lights","head":true}',
         b'{"kind":"record","on":false}', b'{"kind":"keep"}',
         b'{"kind":"mark","text":"\\u00e9\\ud83d\\ude00"}',
         b'{"kind":"report","path":"mse","picture_ms":1.5,"link_ms":null,"fps":30}',

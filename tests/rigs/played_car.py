@@ -22,7 +22,7 @@ VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
 _WELCOME, _STATE = (
     one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2]
 )
-WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081, "has_horn": True}
+WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081}
 STATE: Mapping[str, Any] = {
     **_STATE,
     "throttle": 0.0, "steer": 0.0, "reason": "idle", "head_lights": False,

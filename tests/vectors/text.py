@@ -35,7 +35,6 @@ UP_GOOD: list[up.Upward] = [
     up.Resume(),
     up.Lights(),
     up.Lights(True),
-    up.Horn(True),
     up.Limit(0.5),
     up.Guard("warn"),
     up.Guard("limit"),
@@ -79,7 +78,6 @@ UP_REFUSED: list[dict[str, Any]] = [
     {"kind": "drive", "seq": 1, "t": 1.0, "throttle": 0.0, "steer": 0.0, "gas": 1},
     {"kind": "estop", "now": True},
     {"kind": "lights", "head": "on"},
-    {"kind": "horn"},
     {"kind": "limit", "throttle": 1.5},
     {"kind": "limit", "throttle": -0.1},
     {"kind": "picture"},
@@ -142,7 +140,7 @@ STOPPED = down.State(
 DOWN_GOOD: list[down.Downward] = [
     down.Welcome(
         1, "Plague", "0.1.0", 90_000_000_000, 250, 400, 40, 640, 480, 30.0, 8444,
-        True, True, False, "9f86d081884c7d659a2feaa0c55ad015",
+        True, True, "9f86d081884c7d659a2feaa0c55ad015",
     ),
     STATE,
     STOPPED,

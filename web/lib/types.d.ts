@@ -6,7 +6,6 @@ export type Upward =
   | { kind: 'drive'; seq: number; t: number; seen: number; throttle: number; steer: number }
   | { kind: 'take' } | { kind: 'release' } | { kind: 'estop' } | { kind: 'resume' }
   | { kind: 'lights'; head?: boolean | null }
-  | { kind: 'horn'; on: boolean }
   | { kind: 'limit'; throttle: number }
   | { kind: 'guard'; mode: string }
   | { kind: 'picture'; to: PictureChange }
@@ -26,7 +25,7 @@ export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number;
   silence_ms: number; late_ms: number; drive_every_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean;
-  has_horn: boolean; video: string;
+  video: string;
 }
 export interface Battery {
   volts: number | null; amps: number | null; share: number | null; low: boolean;

@@ -87,7 +87,6 @@ export const UP = {
   drive: {seq: count, t: millis, seen: count, throttle: unit, steer: unit},
   take: {}, release: {}, estop: {}, resume: {},
   lights: {head: maybe(orNull(flag))},
-  horn: {on: flag},
   ping: {seq: count, t: millis},
   report: {
     path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
@@ -112,7 +111,7 @@ export const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
     late_ms: count, drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
-    code_needed: flag, has_lights: flag, has_horn: flag, video: text(64),
+    code_needed: flag, has_lights: flag, video: text(64),
   },
   state: {
     seq: count, clock_us: count, nonce: count, role: words, may_drive: flag, grown_up: flag,

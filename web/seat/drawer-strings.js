@@ -72,15 +72,15 @@ export const DRAWER_STRINGS = {
 
 /**
  * Each key and what it does, of what this car has.
- * @param {Pick<Welcome, 'has_lights' | 'has_horn'>} car @returns {[string, string][]}
+ * @param {Pick<Welcome, 'has_lights'>} car @returns {[string, string][]}
  */
-export function keysOf({has_lights: lights, has_horn: horn}) {
+export function keysOf({has_lights: lights}) {
   const {keys} = W;
   const pad = [keys.padDrive, ...(lights ? [keys.padLights] : []), keys.padStop].join(', ');
   /** @type {[string, string, boolean][]} */
   const rows = [
     [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],
-    ['H', keys.horn, horn], ['F', keys.full, true], ['P', keys.snapshot, true],
+    ['F', keys.full, true], ['P', keys.snapshot, true],
     ['M', keys.mark, true], ['?', keys.keys, true], [keys.pad, pad, true],
   ];
   return rows.flatMap(([key, does, has]) =>

@@ -14,7 +14,6 @@ export class Hud {
     this.wheel = button('wheel');
     this.chip = button('link-chip');
     this.lights = button('lights');
-    this.horn = button('horn');
     this.battery = byId('battery');
     this.age = byId('age');
     this.noPicture = byId('no-picture');
@@ -28,7 +27,6 @@ export class Hud {
     document.title = STRINGS.title(welcome.car);
     setText(byId('heading'), document.title);
     show(this.lights, welcome.has_lights);
-    show(this.horn, welcome.has_horn);
     this.ratio(welcome.width, welcome.height);
   }
 

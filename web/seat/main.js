@@ -72,9 +72,6 @@ const escape = () => {
   if (!page.drawer?.panels.closeTop()) stop();
 };
 const lights = () => link.send({kind: 'lights'});
-const horn = (/** @type {boolean} */ on) => {
-  if (page.welcome?.has_horn) link.send({kind: 'horn', on});
-};
 const code = () => {
   link.send({kind: 'take'});  // an LED of the car tells the code to who stands beside it
   drawer.push(() => page.drawer?.unlock.open());
@@ -95,7 +92,7 @@ const command = (name) => {
 };
 const keyboard = new Keyboard({
   set: (wish) => controls.set('keys', wish),
-  stop, escape, horn, command,
+  stop, escape, command,
   used: () => used('keys'),
 });
 const gamepads = new Gamepads({
@@ -183,10 +180,6 @@ button('stop').addEventListener('pointerdown', stop);
 button('stop').addEventListener('click', (event) => (event.detail === 0 ? stop() : undefined));
 button('wheel').addEventListener('click', () => page.pushWheel());
 button('lights').addEventListener('click', lights);
-button('horn').addEventListener('pointerdown', () => horn(true));
-for (const end of ['pointerup', 'pointercancel', 'pointerleave']) {
-  button('horn').addEventListener(end, () => horn(false));
-}
 for (const [id, part] of [['gear', 'menu'], ['link-chip', 'menu-link']]) {
   button(id).addEventListener('click', () => drawer.push(() => page.drawer?.toggle(part)));
 }

@@ -65,10 +65,6 @@ class Settings:
         self._lights.set_head(on)
         self._changed()
 
-    def horn(self, session: Session, _: up.Horn, now_s: float) -> None:
-        """Answers that no car has a horn yet."""
-        session.deny(Error("this car has no horn", "horn", code="no_horn"), now_s)
-
     def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
         """A grown-up sets the speed limit, up to the profile's."""
         if not session.is_grown_up("limit", "sets the speed limit", now_s):
@@ -136,7 +132,7 @@ class Settings:
     def handlers(self) -> dict[type, Callable[..., None]]:
         """The method for each kind of message."""
         return {
-            up.Lights: self.lights, up.Horn: self.horn, up.Limit: self.limit,
+            up.Lights: self.lights, up.Limit: self.limit,
             up.Guard: self.guard, up.SetPicture: self.picture,
             up.SetRecording: self.record,
             up.Keep: self.record, up.Mark: self.record,

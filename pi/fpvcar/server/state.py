@@ -58,7 +58,6 @@ def welcome(
         https_port=https_port,
         code_needed=code_needed,
         has_lights=bool(profile.lights.head),
-        has_horn=False,
         video=video,
     )
 

@@ -28,7 +28,6 @@ class Welcome(Down, tag="welcome", frozen=True):
     https_port: int
     code_needed: bool
     has_lights: bool
-    has_horn: bool
     video: str
 
 
@@ -91,7 +90,7 @@ ErrorCode = Literal[
     "refused", "hello_first", "hello_twice", "too_many_messages",
     "watch_only", "grown_up_only", "wrong_code", "too_many_codes", "may_drive",
     "late", "no_seen", "not_driver", "wheel_taken", "grown_up_stop",
-    "no_horn", "no_picture", "limit", "too_often", "locked", "time_over", "ended",
+    "no_picture", "limit", "too_often", "locked", "time_over", "ended",
 ]  # fmt: skip
 
 

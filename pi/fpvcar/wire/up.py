@@ -68,12 +68,6 @@ class Lights(Up, tag="lights", frozen=True):
     head: bool | None = None
 
 
-class Horn(Up, tag="horn", frozen=True):
-    """Blows the horn as long as it is on (at most 2 s)."""
-
-    on: bool
-
-
 class Limit(Up, tag="limit", frozen=True):
     """A grown-up sets the speed limit: a share of full throttle, <= the profile's."""
 
@@ -141,7 +135,7 @@ class Report(Up, tag="report", frozen=True):
 
 Upward = (
     Hello | Unlock | Drive | Take | Release | Estop | Resume
-    | Lights | Horn | Limit | Guard | SetPicture | SetRecording | Keep | Mark
+    | Lights | Limit | Guard | SetPicture | SetRecording | Keep | Mark
     | Lock | Who | End | Ping | Report
 )  # fmt: skip
 

@@ -339,7 +339,7 @@ def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
 def messages() -> list[Any]:
     return [
         up.Take(), up.Release(), up.Resume(), up.Estop(), up.Lights(),
-        up.Horn(True), up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"),
+        up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"),
         up.Unlock("1"),
     ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Lights, horn, marks: who may switch what, and what follows the car."""
+"""Lights, marks: who may switch what, and what follows the car."""
 
 from fpvcar.server.recorder import NoRecorder
 from fpvcar.wire import up
@@ -50,13 +50,6 @@ def test_indicators_hear_of_steering_and_stops() -> None:
     ann.drive(0.0)
     house.hub.broadcast()
     assert not house.lights.stopped
-
-
-def test_a_car_without_a_horn_says_so() -> None:
-    house = House()
-    ann = house.visitor("Ann")
-    ann.say(up.Horn(on=True))
-    assert ann.errors()[-1].what == "this car has no horn"
 
 
 class Marks(NoRecorder):

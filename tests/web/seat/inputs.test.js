@@ -113,11 +113,11 @@ test('a gamepad let go rests once, in a window that has the focus, before it dri
 /** A keyboard with a clock, and what it did. */
 function keyboard() {
   const did = {set: /** @type {any[]} */ ([]), stops: 0, escapes: 0,
-    commands: /** @type {string[]} */ ([]), horn: /** @type {boolean[]} */ ([]), swallowed: 0};
+    commands: /** @type {string[]} */ ([]), swallowed: 0};
   const clock = {ms: 0};
   const keys = new Keyboard({
     set: (wish) => did.set.push(wish), stop: () => (did.stops += 1),
-    escape: () => (did.escapes += 1), command: (key) => did.commands.push(key), horn: (on) => did.horn.push(on),
+    escape: () => (did.escapes += 1), command: (key) => did.commands.push(key),
     used: () => {}, now: () => clock.ms,
   });
   /** @param {string} code @param {Record<string, unknown>} [more] */
@@ -179,7 +179,7 @@ test('a text field keeps what is typed in it: no stop, no shortcut, no wish', ()
     }
   }
   assert.deepEqual([did.stops, did.escapes, did.swallowed], [0, 0, 0]);
-  assert.deepEqual([did.set, did.commands, did.horn], [[], [], []]);
+  assert.deepEqual([did.set, did.commands], [[], []]);
 });
 
 test('Esc in a text field escapes, but never while it ends a composition', () => {
@@ -229,9 +229,6 @@ test('letters belong to fields and to shortcuts of the browser', () => {
   keys.down(event('KeyM'));
   keys.down(event('KeyL', {repeat: true}));
   assert.deepEqual(did.commands, ['lights', 'full', 'keys', 'snapshot', 'mark']);
-  keys.down(event('KeyH'));
-  keys.up(event('KeyH'));
-  assert.deepEqual(did.horn, [true, false]);
 });
 
 class FakePad extends EventTarget {

@@ -144,7 +144,7 @@ export default say({
 
   keys: {
     moves: '↑ ↓ ← → oder W S A D', space: 'Leertaste, Esc', pad: 'Gamepad',
-    drive: 'fahren und lenken', stop: 'anhalten', lights: 'Licht', horn: 'Hupe', full: 'Vollbild',
+    drive: 'fahren und lenken', stop: 'anhalten', lights: 'Licht', full: 'Vollbild',
     snapshot: 'Bild speichern', mark: 'Moment in der Aufnahme markieren', keys: 'diese Tasten',
     padDrive: 'rechter Trigger vor, linker Trigger zurück, linker Stick lenkt', padLights: 'A Licht',
     padStop: 'B hält an, X speichert das Bild, Y markiert',

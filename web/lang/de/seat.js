@@ -102,7 +102,6 @@ export default say({
   driveLabel: 'Fahren: nach oben schieben für vorwärts, nach unten für zurück',
   steerLabel: 'Lenken: nach links oder rechts schieben',
   lights: 'Licht',
-  horn: 'Hupe',
   fullScreen: 'Vollbild',
   pictureLabel: 'Was das Auto sieht',
   menu: 'Menü',

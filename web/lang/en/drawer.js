@@ -142,7 +142,7 @@ export default say({
 
   keys: {
     moves: '↑ ↓ ← → or W S A D', space: 'Space, Esc', pad: 'Gamepad',
-    drive: 'drive and steer', stop: 'stop', lights: 'lights', horn: 'horn', full: 'full screen',
+    drive: 'drive and steer', stop: 'stop', lights: 'lights', full: 'full screen',
     snapshot: 'save the picture', mark: 'mark this moment in the recording', keys: 'these keys',
     padDrive: 'right trigger forward, left trigger back, left stick steers', padLights: 'A lights',
     padStop: 'B stops, X saves the picture, Y marks',

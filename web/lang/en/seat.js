@@ -101,7 +101,6 @@ export default say({
   driveLabel: 'Drive: slide up for forward, down for back',
   steerLabel: 'Steer: slide left or right',
   lights: 'Lights',
-  horn: 'Horn',
   fullScreen: 'Full screen',
   pictureLabel: 'What the car sees',
   menu: 'Menu',

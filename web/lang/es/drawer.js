@@ -144,7 +144,7 @@ export default say({
 
   keys: {
     moves: '↑ ↓ ← → o W S A D', space: 'Espacio, Esc', pad: 'Mando',
-    drive: 'conducir y girar', stop: 'parar', lights: 'luces', horn: 'bocina',
+    drive: 'conducir y girar', stop: 'parar', lights: 'luces',
     full: 'pantalla completa', snapshot: 'guardar la imagen',
     mark: 'marcar este momento en la grabación', keys: 'estas teclas',
     padDrive: 'gatillo derecho adelante, gatillo izquierdo atrás, stick izquierdo gira',

@@ -102,7 +102,6 @@ export default say({
   driveLabel: 'Marcha: desliza arriba para avanzar, abajo para retroceder',
   steerLabel: 'Dirección: desliza a la izquierda o a la derecha',
   lights: 'Luces',
-  horn: 'Bocina',
   fullScreen: 'Pantalla completa',
   pictureLabel: 'Lo que ve el coche',
   menu: 'Menú',

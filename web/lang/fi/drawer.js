@@ -143,7 +143,7 @@ export default say({
 
   keys: {
     moves: '↑ ↓ ← → tai W S A D', space: 'Välilyönti, Esc', pad: 'Peliohjain',
-    drive: 'aja ja ohjaa', stop: 'pysäytä', lights: 'valot', horn: 'torvi', full: 'koko näyttö',
+    drive: 'aja ja ohjaa', stop: 'pysäytä', lights: 'valot', full: 'koko näyttö',
     snapshot: 'tallenna kuva', mark: 'merkitse tämä hetki tallenteeseen', keys: 'nämä näppäimet',
     padDrive: 'oikea liipaisin eteen, vasen liipaisin taakse, vasen sauva ohjaa',
     padLights: 'A valot', padStop: 'B pysäyttää, X tallentaa kuvan, Y merkitsee',

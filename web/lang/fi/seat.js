@@ -101,7 +101,6 @@ export default say({
   driveLabel: 'Aja: liu’uta ylös eteenpäin, alas taaksepäin',
   steerLabel: 'Ohjaa: liu’uta vasemmalle tai oikealle',
   lights: 'Valot',
-  horn: 'Torvi',
   fullScreen: 'Koko näyttö',
   pictureLabel: 'Mitä auto näkee',
   menu: 'Valikko',

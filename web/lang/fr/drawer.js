@@ -143,7 +143,7 @@ export default say({
 
   keys: {
     moves: '↑ ↓ ← → ou W S A D', space: 'Espace, Échap', pad: 'Manette',
-    drive: 'rouler et tourner', stop: 'arrêter', lights: 'phares', horn: 'klaxon',
+    drive: 'rouler et tourner', stop: 'arrêter', lights: 'phares',
     full: 'plein écran', snapshot: 'enregistrer l’image',
     mark: 'marquer ce moment dans l’enregistrement', keys: 'ces touches',
     padDrive: 'gâchette droite avant, gâchette gauche arrière, stick gauche tourne',

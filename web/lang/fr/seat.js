@@ -102,7 +102,6 @@ export default say({
   driveLabel: 'Rouler : glissez vers le haut pour avancer, vers le bas pour reculer',
   steerLabel: 'Tourner : glissez à gauche ou à droite',
   lights: 'Phares',
-  horn: 'Klaxon',
   fullScreen: 'Plein écran',
   pictureLabel: 'Ce que voit la voiture',
   menu: 'Menu',

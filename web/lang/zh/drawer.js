@@ -136,7 +136,7 @@ export default say({
 
   keys: {
     moves: '↑ ↓ ← → 或 W S A D', space: '空格、Esc', pad: '手柄',
-    drive: '行驶和转向', stop: '停车', lights: '车灯', horn: '喇叭', full: '全屏',
+    drive: '行驶和转向', stop: '停车', lights: '车灯', full: '全屏',
     snapshot: '保存画面', mark: '在录像里标记这一刻', keys: '这些按键',
     padDrive: '右扳机前进，左扳机后退，左摇杆转向', padLights: 'A 车灯',
     padStop: 'B 停车，X 保存画面，Y 标记',

@@ -99,7 +99,6 @@ export default say({
   driveLabel: '行驶：向上滑前进，向下滑后退',
   steerLabel: '转向：向左或向右滑',
   lights: '车灯',
-  horn: '喇叭',
   fullScreen: '全屏',
   pictureLabel: '小车看到的',
   menu: '菜单',

@@ -27,7 +27,7 @@ const isSpace = (event) => event.code === 'Space' || event.key === ' ';
 export class Keyboard {
   /**
    * @param {{set: (wish: Wish) => void, stop: () => void, escape: () => void,
-   *   command: (name: Command) => void, horn: (on: boolean) => void,
+   *   command: (name: Command) => void,
    *   used: () => void, now?: () => number}} parts
    */
   constructor(parts) {
@@ -35,7 +35,6 @@ export class Keyboard {
     this.now = parts.now ?? (() => performance.now());
     /** Since when each direction is held, by key. @type {Map<string, number>} */
     this.held = new Map();
-    this.honking = false;
   }
 
   /** @param {Window} window */
@@ -77,7 +76,6 @@ export class Keyboard {
   /** @param {KeyboardEvent} event */
   command(event) {
     if (event.key === '?') this.parts.command('keys');
-    else if (event.code === 'KeyH') this.honk(true);
     else if (COMMANDS[event.code]) this.parts.command(COMMANDS[event.code]);
   }
 
@@ -85,15 +83,7 @@ export class Keyboard {
   up(event) {
     // A button is pushed by the release of Space: that is swallowed as well.
     if (isSpace(event) && !isTextField(event.target)) swallow(event);
-    if (event.code === 'KeyH') this.honk(false);
     if (this.held.delete(event.code)) this.sendWish();
-  }
-
-  /** @param {boolean} on */
-  honk(on) {
-    if (this.honking === on) return;
-    this.honking = on;
-    this.parts.horn(on);
   }
 
   /** Forgets every key, and sends the wish if one drove. */
@@ -106,7 +96,6 @@ export class Keyboard {
   /** Forgets every key. */
   release() {
     this.held.clear();
-    this.honk(false);
   }
 
   /** Sends the wish; call it often, as keys ramp up. */
