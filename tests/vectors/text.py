@@ -139,7 +139,7 @@ STOPPED = down.State(
 )  # fmt: skip
 DOWN_GOOD: list[down.Downward] = [
     down.Welcome(
-        1, "Plague", "0.1.0", 90_000_000_000, 250, 400, 40, 640, 480, 30.0, 8444,
+        1, "Plague", "0.1.0", 90_000_000_000, 250, 400, 40, 200, 640, 480, 30.0, 8444,
         True, True, "9f86d081884c7d659a2feaa0c55ad015",
     ),
     STATE,

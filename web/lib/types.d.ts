@@ -23,7 +23,7 @@ export interface PictureChange {
 }
 export interface Welcome {
   kind: 'welcome'; v: number; car: string; version: string; clock_us: number;
-  silence_ms: number; late_ms: number; drive_every_ms: number; width: number; height: number;
+  silence_ms: number; late_ms: number; drive_every_ms: number; range_stale_ms: number; width: number; height: number;
   fps: number; https_port: number; code_needed: boolean; has_lights: boolean;
   video: string;
 }

@@ -110,7 +110,7 @@ const STOP = {cause: words, clears: words, by: maybe(words)};
 export const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
-    late_ms: count, drive_every_ms: count, width: count, height: count, fps: any, https_port: count,
+    late_ms: count, drive_every_ms: count, range_stale_ms: count, width: count, height: count, fps: any, https_port: count,
     code_needed: flag, has_lights: flag, video: text(64),
   },
   state: {

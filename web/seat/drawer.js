@@ -17,7 +17,7 @@ import {Moments} from './moments.js';
 import {Pace} from './pace.js';
 import {Panels} from './panels.js';
 import {PictureSettings} from './picture-settings.js';
-import {Ranges, rangeFaults} from './ranges.js';
+import {Ranges, rangeFaults, setStale} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
 import {STRINGS, stopSays} from './strings.js';
@@ -212,6 +212,7 @@ export class Drawer {
     this.unlock.welcomed();
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
+    setStale(welcome.range_stale_ms);
     this.moments.car = welcome.car;
   }
 

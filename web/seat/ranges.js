@@ -8,8 +8,15 @@ import {DRAWER_STRINGS} from './drawer-strings.js';
 /** The arcs from the car outwards: an arc is lit if something is nearer than `m` metres. */
 const RINGS = [{m: 0.3, r: 36}, {m: 0.7, r: 52}, {m: 1.5, r: 68}];
 const HALF_DEG = 24;
-/** The guard's stale_s, and a bit for the way to the page. */
-const STALE_S = 0.25;
+/** Time that a state may take from the car to the page. */
+const WAY_S = 0.05;
+/** Age from which a range counts as unseen; by the welcome of the car. */
+let staleS = 0.2 + WAY_S;
+
+/** Takes the age of a stale range from the car's profile. @param {number} ms */
+export function setStale(ms) {
+  staleS = ms / 1000 + WAY_S;
+}
 
 /** How many rings a distance lights, and their tone. Pure. @param {number | null} rangeM */
 export function nearness(rangeM) {
@@ -35,7 +42,7 @@ export function arc(radius, bearing) {
 
 /** Is this a measurement, and a fresh one? @param {Range} range */
 export function isFresh({age_s: age, state}) {
-  return state === 'ok' && age !== null && age < STALE_S;
+  return state === 'ok' && age !== null && age < staleS;
 }
 
 /** The direction of a sensor, in steps of 15 degrees. @param {Range} range */

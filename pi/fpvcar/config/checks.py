@@ -20,9 +20,6 @@ from fpvcar.config.motors import (
     ServoMotor,
 )
 from fpvcar.config.schema import (
-    CYCLE_S,
-    LONGEST_US,
-    TURN_S,
     Battery,
     Button,
     Camera,
@@ -345,9 +342,8 @@ def _refuse_slow_rounds(profile: Profile) -> None:
     """Refuses more ultrasounds than measure, in turn, before the guard finds them
     too old."""
     count, guard = len(profile.sensors.ultrasound), profile.guard
-    echo_s = LONGEST_US / 1e6
-    round_s = max(count * TURN_S, CYCLE_S) + echo_s
-    if count and guard.mode != "off" and round_s > guard.stale_s:
+    round_s = profile.sensors.round_s
+    if guard.mode != "off" and round_s > guard.stale_s:
         raise ConfigError(
             f"guard.stale_s = {guard.stale_s}: a round of {count} sensors.ultrasound "
             f"takes {round_s:.3f} s; expected at least that, or fewer of them"

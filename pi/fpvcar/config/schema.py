@@ -176,6 +176,12 @@ class Sensors(Section, frozen=True):
     celsius: Annotated[float, Meta(ge=-40, le=60)] = 20.0
     """Temperature of the air: 12 degrees more make sound 2 % faster."""
 
+    @property
+    def round_s(self) -> float:
+        """Time in which each HC-SR04 has measured once, in turn; 0 without one."""
+        count = len(self.ultrasound)
+        return max(count * TURN_S, CYCLE_S) + LONGEST_US / 1e6 if count else 0.0
+
 
 class Depth(Section, frozen=True):
     """A depth camera: "v4l2" is a RealSense D4xx or what else offers Z16, "bench" looks
@@ -410,6 +416,12 @@ class Profile(Section, frozen=True):
     server: Server = Server()
     network: Network = Network()
     rig: Rig = Rig()
+
+    def range_stale_s(self) -> float:
+        """Age from which a range is old news: the guard's `stale_s`, or, if the guard
+        is off and they take longer, a round of all HC-SR04 or two depth images."""
+        depth_s = 2.0 / self.depth.fps if self.depth.source != "none" else 0.0
+        return max(self.guard.stale_s, self.sensors.round_s, depth_s)
 
     def motor_pins(self) -> tuple[int, ...]:
         """Every GPIO that can move the car; drive first."""

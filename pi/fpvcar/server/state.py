@@ -52,6 +52,7 @@ def welcome(
         silence_ms=round(profile.gate.silence_s * 1000),
         late_ms=round(profile.gate.late_s * 1000),
         drive_every_ms=DRIVE_EVERY_MS,
+        range_stale_ms=round(profile.range_stale_s() * 1000),
         width=profile.camera.width,
         height=profile.camera.height,
         fps=profile.camera.fps,

@@ -11,6 +11,7 @@ from fpvcar.wire.json_text import Down
 class Welcome(Down, tag="welcome", frozen=True):
     """Answer to Hello. `https_port` is 0 where https is not served.
 
+    `range_stale_ms` is the age from which a range counts as unseen.
     `video` is what the page's pictures are asked for with: /ws/video?id=... It is no
     secret, and gives nobody the seat.
     """
@@ -22,6 +23,7 @@ class Welcome(Down, tag="welcome", frozen=True):
     silence_ms: int
     late_ms: int
     drive_every_ms: int
+    range_stale_ms: int
     width: int
     height: int
     fps: float

@@ -278,3 +278,28 @@ def test_a_hat_takes_its_bus_and_its_address() -> None:
         )
     with pytest.raises(ConfigError, match="already used by pca9685 .SDA of I2C bus 1"):
         profiles.parse(minimal(motors=motors, lights={"head": [2]}))
+
+
+SONARS = {
+    f"s{number}": {"trigger": number, "echo": echo}
+    for number, echo in zip(range(4, 12), (12, 13, 14, 15, 16, 18, 19, 20), strict=True)
+}
+"""Eight HC-SR04, which take 0.281 s for a round."""
+DEPTH = {"source": "v4l2", "fps": 10}
+
+
+@pytest.mark.parametrize(
+    ("more", "stale_s"),
+    [
+        ({}, 0.2), ({"guard": {"stale_s": 0.7}}, 0.7),
+        ({"depth": DEPTH, "guard": {"stale_s": 0.1}}, 0.2),
+        ({"guard": {"stale_s": 0.1}}, 0.1),
+        ({"sensors": {"ultrasound": SONARS}}, 8 * 0.032 + 0.025),
+        ({"sensors": {"ultrasound": SONARS}, "guard": {"stale_s": 0.5}}, 0.5),
+    ],
+)  # fmt: skip
+def test_range_stale_s_follows_the_guard_and_the_slowest_sensors(
+    more: dict[str, Any], stale_s: float
+) -> None:
+    profile = profiles.parse(minimal(**more))
+    assert profile.range_stale_s() == pytest.approx(stale_s)

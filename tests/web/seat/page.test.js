@@ -7,7 +7,7 @@ import {test} from 'node:test';
 import '../english.js';
 import {median} from '../../../web/lib/median.js';
 import {Page} from '../../../web/seat/page.js';
-import {arc, isFresh, nearness} from '../../../web/seat/ranges.js';
+import {arc, isFresh, nearness, setStale} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {STRINGS, sentence, stopSays} from '../../../web/seat/strings.js';
@@ -248,6 +248,12 @@ test('only a young good measurement is a distance', () => {
   assert.equal(isFresh(range), true);
   assert.equal(isFresh({...range, range_m: null}), true, 'nothing there is known, too');
   assert.equal(isFresh({...range, age_s: 1}), false);
+  setStale(500); // a profile whose sensors take longer
+  assert.equal(isFresh({...range, age_s: 0.54}), true);
+  assert.equal(isFresh({...range, age_s: 0.56}), false);
+  setStale(200);
+  assert.equal(isFresh({...range, age_s: 0.24}), true);
+  assert.equal(isFresh({...range, age_s: 0.26}), false);
   assert.equal(isFresh({...range, age_s: null}), false);
   assert.equal(isFresh({...range, state: 'does not answer'}), false);
 });
