@@ -28,7 +28,7 @@ help:
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the pictures of README and docs anew; ONLY='doctor-phone recordings'"
-	@echo "make docs       writes what pages have from the program: profile, findings, status, wiring"
+	@echo "make docs       writes what pages have from the program: profile, findings, status, wiring, wire"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -88,6 +88,7 @@ docs:
 	@$(BIN)/python -m tools.doctor_docs
 	@$(BIN)/python -m tools.build_docs
 	@$(BIN)/python -m tools.status_docs
+	@$(BIN)/python -m tools.wire_docs
 
 lock:
 	@tools/lock.sh

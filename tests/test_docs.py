@@ -15,24 +15,28 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 from PIL import Image, PngImagePlugin
 from tools import (
     build_docs,
     doctor_docs,
+    http_api,
+    http_calls,
     picture_file,
     pictures,
     profile_docs,
     status_docs,
+    wire_docs,
 )
 from tools.written import filled
 
 from fpvcar import paths
 from fpvcar.__main__ import main
 from fpvcar.command_line import parser
-from fpvcar.config import profiles
+from fpvcar.config import Picture, profiles
+from fpvcar.wire import buttons, down, up
 from tests.rigs import mcaps
 from tests.rigs.mcaps import Drive, McapFile
 from tests.rigs.video_source import encode
@@ -52,6 +56,8 @@ MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
     ".venv/bin/python -m tests.fuzz drive_up --seconds 10":
         "tests/fuzz/test_parsers.py::test_no_input_breaks_a_parser",
+    "python3 docs/examples/drive.py http://localhost:8080 123456":
+        "tests/e2e/test_example_client.py::test_the_example_drives_and_stops",
     "make -C base-station/rdma":
         "tests/rdma/test_install.py::test_what_is_built_otherwise_is_built_again",
     "make -C base-station/rdma install PREFIX=~/.local":
@@ -355,6 +361,27 @@ def test_what_is_shown_of_a_profile_is_a_part_of_one(page: Path) -> None:
 def test_the_page_of_profile_keys_is_up_to_date() -> None:
     written = profile_docs.PAGE.read_text(encoding="utf-8")
     assert written == profile_docs.page(), "stale: make docs"
+
+
+def test_the_page_of_messages_is_up_to_date() -> None:
+    written = wire_docs.PAGE.read_text(encoding="utf-8")
+    assert written == wire_docs.page(), "stale: make docs"
+    written = http_api.FILE.read_text(encoding="utf-8")
+    assert written == http_api.text(), "stale: make docs"
+
+
+def test_each_route_of_the_server_is_documented_and_no_other() -> None:
+    described = [(one.method, one.path) for one in http_calls.CALLS]
+    assert len(described) == len(set(described))
+    assert set(described) == http_api.routes(), "add it to tools/http_calls.py"
+
+
+def test_each_number_on_the_wire_has_a_unit_or_is_said_to_have_none() -> None:
+    sockets = (up.Upward, down.Downward, buttons.ButtonsUpward)
+    kinds = [one for socket in sockets for one in get_args(socket)]
+    kinds += [buttons.Glow, *wire_docs.VALUES, Picture]
+    names = {name for kind in kinds for name in wire_docs.numbers(kind)}
+    assert {one for one in names if not wire_docs.unit_of(one)} == wire_docs.NO_UNIT
 
 
 def test_the_page_of_what_doctor_finds_is_up_to_date() -> None:

@@ -1,5 +1,6 @@
 """Every message on every wire, against the golden vectors that JavaScript reads too."""
 
+import ast
 import json
 import math
 import re
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.config import PLAIN
+from fpvcar.server import drive_socket
 from fpvcar.wire import down, up
 from fpvcar.wire.buttons import ButtonsDownward, Glow, Panel, parse_buttons_upward
 from fpvcar.wire.camera import (
@@ -255,3 +257,15 @@ def test_a_name_with_a_control_character_is_refused_in_words() -> None:
 def test_what_is_refused_writes_no_line_of_a_log() -> None:
     fault = WireError("name", "a\nfpvcar.gate: driving\x1b[2J")
     assert str(fault).isprintable()
+
+
+def test_each_error_that_the_server_sends_names_its_code() -> None:
+    sent = set()
+    for path in Path(drive_socket.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            if ast.unparse(node.func) in ("Error", "down.Error"):
+                codes = [*node.args[4:], *(one.value for one in node.keywords)]
+                sent.add(ast.literal_eval(codes[0]) if codes else path.name)
+    assert sent == {*get_args(down.ErrorCode), "session.py"} - {"refused"}

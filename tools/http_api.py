@@ -1,0 +1,203 @@
+"""The car's HTTP API as OpenAPI 3.1: docs/openapi.json and a table of docs/wire.md.
+
+Summaries and parameters stand in http_calls.py; `routes()` reads the paths of a server.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from tools.http_calls import (
+    ANYBODY,
+    CALLS,
+    CHANGER,
+    DRIVER,
+    GROWN_UP,
+    SIGNED,
+    STATION,
+    TEXT,
+    Call,
+)
+
+from fpvcar.server.calibration_api import CalibrationApi
+from fpvcar.server.devices import COOKIE
+from fpvcar.server.doctor_api import DoctorApi
+from fpvcar.server.drives_api import Drives
+from fpvcar.server.exports import Exports
+from fpvcar.server.invitations_api import InvitationsApi
+from fpvcar.server.network_api import NetworkApi
+from fpvcar.server.recordings_api import Recordings
+from fpvcar.server.recordings_rights import DeviceRights
+from fpvcar.server.routes import Server
+from fpvcar.server.station_api import StationApi
+from fpvcar.server.trust_api import TrustApi
+
+FILE = Path(__file__).resolve().parent.parent / "docs" / "openapi.json"
+NO_API = ("/ws/", "/trust", "/{path}")
+"""Beginnings of paths that are sockets or pages."""
+ACCESS = {
+    ANYBODY: (),
+    DRIVER: (401, 403),
+    CHANGER: (401, 403),
+    GROWN_UP: (401, 403),
+    STATION: (401,),
+}
+"""Who may call -> the statuses that refuse others."""
+REFUSALS = {
+    400: "A parameter is out of bounds; the text names value and limit.",
+    401: "The caller has to say a code first; X-Opened-By says which kind.",
+    403: "Origin, Host, Sec-Fetch-Site or ticket refused.",
+    404: "Nothing of this name is here.",
+    409: "Not now: the car drives, or the file is being written.",
+    412: "The file is another one than If-Match says.",
+    416: "The range lies outside the file.",
+    422: "The file is damaged.",
+    429: "Too many tries or jobs; the text says how long to wait.",
+    503: "This part of the car does not answer, or all places are taken.",
+}
+
+
+def routes() -> set[tuple[str, str]]:
+    """(method, path) of each operation that the server of a car registers."""
+    shelf = type("Shelf", (), {"editable": True})()
+    drives, recordings = (
+        bare(Drives, _shelf=shelf),
+        {
+            "_rights": bare(DeviceRights),
+            "_exports": bare(Exports),
+        },
+    )
+    parts = (
+        bare(Recordings, _drives=drives, **recordings),
+        bare(StationApi),
+        bare(NetworkApi),
+        bare(DoctorApi),
+        bare(CalibrationApi),
+        bare(InvitationsApi),
+        bare(TrustApi),
+    )
+    app = bare(Server, _panel=object(), _picture=object(), _parts=parts).application()
+    return set(_registered(app))
+
+
+def _registered(app: web.Application) -> Iterator[tuple[str, str]]:
+    for route in app.router.routes():
+        path = route.resource.canonical if route.resource else ""
+        if route.method != "HEAD" and not path.startswith(NO_API):
+            yield route.method.lower(), path
+
+
+def bare(kind: type, **fields: object) -> Any:
+    """An object that only registers routes: no constructor ran."""
+    made: Any = object.__new__(kind)
+    vars(made).update(fields)
+    return made
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    structs = {
+        one
+        for call in CALLS
+        for one in (call.answer, call.body)
+        if isinstance(one, type)
+    }
+    ordered = sorted(structs, key=lambda one: one.__name__)
+    _, schemas = msgspec.json.schema_components(
+        ordered, ref_template="#/components/schemas/{name}"
+    )
+    paths: dict[str, Any] = {}
+    for call in CALLS:
+        paths.setdefault(call.path, {})[call.method] = operation(call)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "fpvcar",
+            "version": "1",
+            "description": "Written by `make docs` from tools/http_api.py. The "
+            "WebSockets, roles and Origin rules stand in docs/wire.md.",
+        },
+        "servers": [{"url": "http://car.local:8080"}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "cookie": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": COOKIE,
+                    "description": "Over https its name begins with __Host-. The "
+                    "car's own computer needs none to see recordings.",
+                },
+                "station": {"type": "apiKey", "in": "header", "name": "X-Mac"},
+            },
+        },
+    }
+
+
+def operation(call: Call) -> dict[str, Any]:
+    """One operation of a path."""
+    params = [
+        {"name": name, "in": "path", "required": True, "schema": TEXT}
+        for name in ("name", "id")
+        if "{" + name + "}" in call.path
+    ]
+    more = (*call.params, *(SIGNED if call.who == STATION else ()))
+    params += [
+        {
+            "name": one.name,
+            "in": one.place,
+            "required": one.required,
+            "description": one.meaning,
+            "schema": one.schema,
+        }
+        for one in more
+    ]
+    answer: dict[str, Any] = {"description": call.summary}
+    if call.answer is not None:
+        answer["content"] = content(call.answer)
+    refused = sorted({*call.refusals, *ACCESS[call.who]})
+    found: dict[str, Any] = {
+        "summary": call.summary,
+        "description": f"Who may: {call.who}.",
+        "parameters": params,
+        "responses": {
+            str(call.status): answer,
+            **{str(one): {"description": REFUSALS[one]} for one in refused},
+        },
+    }
+    if call.body is not None:
+        found["requestBody"] = {"required": True, "content": content(call.body)}
+    if call.who != ANYBODY:
+        scheme = "station" if call.who == STATION else "cookie"
+        found["security"] = [{scheme: []}]
+    return found
+
+
+def content(answer: Any) -> dict[str, Any]:
+    """A body: of a Struct, by a schema, or of a media type."""
+    if isinstance(answer, type):
+        ref = {"$ref": f"#/components/schemas/{answer.__name__}"}
+        return {"application/json": {"schema": ref}}
+    if isinstance(answer, dict):
+        return {"application/json": {"schema": answer}}
+    return {answer: {"schema": {"type": "string"}}}
+
+
+def table() -> str:
+    """All calls, for a page."""
+    rows = [
+        f"| `{one.method.upper()} {one.path}` | {one.who} | "
+        f"{', '.join(f'`{param.name}`' for param in one.params)} | {one.summary} |"
+        for one in CALLS
+    ]
+    head = "| call | who | parameters | what it does |\n|---|---|---|---|"
+    return "\n".join([head, *rows])
+
+
+def text() -> str:
+    """The file."""
+    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,198 @@
+"""Writes the tables of docs/wire.md and docs/openapi.json: `make docs`.
+
+pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults
+tools/http_api.py -> the HTTP API
+"""
+
+import enum
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec import inspect
+from tools import http_api
+from tools.written import filled
+
+from fpvcar import status
+from fpvcar.config import PLAIN, Picture
+from fpvcar.drive import gate
+from fpvcar.wire import buttons, down, up
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "wire.md"
+TABLE = "| field | type | bounds | unit | default |\n|---|---|---|---|---|"
+VALUES = (
+    down.Stop,
+    down.Person,
+    status.Battery,
+    status.Range,
+    status.Guarding,
+    status.Health,
+    status.Recording,
+)
+"""What a message of the car holds."""
+ENDS = {
+    "_us": "µs",
+    "_ms": "ms",
+    "_s": "s",
+    "_m": "m",
+    "_deg": "°",
+    "_dbm": "dBm",
+    "_mbps": "Mbit/s",
+    "_mb": "MB",
+}
+"""The end of a field's name -> its unit."""
+SHARES = ("limit", "throttle", "steer", "share", "lost", "ahead", "back", "brightness")
+NAMES = {
+    **dict.fromkeys(SHARES, "share"),
+    "volts": "V",
+    "amps": "A",
+    "celsius": "°C",
+    "fps": "1/s",
+    "width": "pixels",
+    "height": "pixels",
+    "t": "ms",
+    "seconds": "s",
+}
+"""A field's name -> its unit."""
+NO_UNIT = set(
+    "seq seen nonce v viewers https_port dropped kept held lit length done best "
+    "throttled load".split()
+)
+"""Numbers that are counts, masks, ports or ids."""
+WORDS: dict[type, str] = {
+    inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.StrType: "text",
+    inspect.BoolType: "true or false",
+}
+
+
+def unit_of(name: str) -> str:
+    """The unit of a number, by the name of its field."""
+    ends = [end for end in ENDS if name.endswith(end)]
+    return NAMES.get(name) or (ENDS[max(ends, key=len)] if ends else "")
+
+
+def numbers(kind: type) -> list[str]:
+    """The names of the fields that hold a number."""
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    number = inspect.IntType | inspect.FloatType
+    return [one.name for one in info.fields if isinstance(bare(one.type), number)]
+
+
+def type_cell(kind: inspect.Type) -> str:
+    """The word for a type."""
+    match kind:
+        case inspect.UnionType(types=types):
+            return " or ".join(type_cell(one) for one in types)
+        case inspect.NoneType():
+            return "null"
+        case inspect.StructType(cls=cls):
+            return f"[{cls.__name__}](#{cls.__name__.lower()}-value)"
+        case inspect.VarTupleType(item_type=item):
+            return f"list of {type_cell(item)}"
+        case inspect.LiteralType():
+            return "text"
+    return WORDS[type(kind)]
+
+
+def bare(kind: inspect.Type) -> inspect.Type:
+    """A type without null."""
+    if isinstance(kind, inspect.UnionType):
+        return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+    return kind
+
+
+def bounds_cell(kind: inspect.Type) -> str:
+    """From where to where."""
+    match bare(kind):
+        case inspect.LiteralType(values=values):
+            return ", ".join(f"`{value}`" for value in values)
+        case inspect.StrType(min_length=least, max_length=most, pattern=pattern):
+            length = f"{least or 0} to {most} characters" if most else ""
+            plain = {PLAIN: "no control or format characters"}
+            form = "" if pattern is None else plain.get(pattern, f"`{pattern}`")
+            return "; ".join(filter(None, (length, form.replace(r"\Z", "$"))))
+        case inspect.IntType() | inspect.FloatType() as number if number.ge is not None:
+            high = number.le if number.lt is None else number.lt - 1
+            step = f", a multiple of {number.multiple_of}" if number.multiple_of else ""
+            return f"{number.ge:g} to {power(high)}{step}"
+    return ""
+
+
+def power(value: float | None) -> str:
+    """A bound as people write it."""
+    return "2^53 - 1" if value == 2**53 - 1 else f"{value:g}"
+
+
+def default_cell(field: inspect.Field) -> str:
+    """What holds if the field is left out."""
+    if field.required:
+        return "required"
+    return f"`{msgspec.json.encode(field.default).decode()}`"
+
+
+def table(kind: type) -> str:
+    """The fields of a message; "" if it has none."""
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    rows = [
+        f"| `{field.encode_name}` | {type_cell(field.type)} | "
+        f"{bounds_cell(field.type)} | {unit_of(field.name)} | {default_cell(field)} |"
+        for field in info.fields
+    ]
+    return "\n".join([TABLE, *rows]) if rows else ""
+
+
+def meaning(kind: type) -> str:
+    """The docstring, a line a paragraph."""
+    paragraphs = (kind.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+def section(kind: type, title: str) -> str:
+    """A message: its name, what it means, its fields."""
+    parts = (f"### {title}", meaning(kind), table(kind))
+    return "\n\n".join(filter(None, parts))
+
+
+def messages(union: Any) -> str:
+    """All messages of a direction of a socket."""
+    return "\n\n".join(section(one, f"`{tag_of(one)}`") for one in get_args(union))
+
+
+def tag_of(kind: Any) -> str:
+    """The `kind` of a message."""
+    return str(kind.__struct_config__.tag)
+
+
+def listed(values: type[enum.StrEnum] | tuple[str, ...]) -> str:
+    """The values of an enumeration."""
+    return ", ".join(f"`{one}`" for one in values)
+
+
+def parts() -> dict[str, str]:
+    """Each part of the page."""
+    values = [section(one, f"{one.__name__} value") for one in (*VALUES, Picture)]
+    look = section(buttons.Button, "Button value")
+    return {
+        "drive up": messages(up.Upward),
+        "drive down": messages(down.Downward),
+        "values": "\n\n".join(values),
+        "causes": f"- `stop.cause`: {listed(gate.Cause)}\n"
+        f"- `reason`: {listed(get_args(gate.Reason))}",
+        "buttons up": messages(buttons.ButtonsUpward),
+        "buttons down": f"{messages(buttons.Panel | buttons.Glow)}\n\n{look}",
+        "http": http_api.table(),
+    }
+
+
+def page() -> str:
+    """The whole page, as it should be."""
+    return filled(PAGE.read_text(encoding="utf-8"), parts())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    http_api.FILE.write_text(http_api.text(), encoding="utf-8")
