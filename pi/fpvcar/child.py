@@ -32,6 +32,18 @@ TERM_S, KILL_S = 0.5, 0.4
 THAW_S = 0.05
 
 
+def _pipes(count: int) -> list[tuple[int, int]]:
+    """So many pipes, or none: raises OSError."""
+    with contextlib.ExitStack() as opened:
+        pipes = []
+        for _ in range(count):
+            pipes.append(os.pipe())
+            for fd in pipes[-1]:
+                opened.callback(os.close, fd)
+        opened.pop_all()
+    return pipes
+
+
 class ChildProcess:
     """One life of a program. Make it on the event loop; `end` it always.
 
@@ -54,8 +66,8 @@ class ChildProcess:
         self._resting: asyncio.TimerHandle | None = None
         self._errors = b""
         self._fds: set[int] = set()
-        out, err = os.pipe(), os.pipe()
-        stdin = os.pipe() if talks else None
+        out, err, *more = _pipes(3 if talks else 2)
+        stdin = more[0] if talks else None
         theirs = [out[1], err[1], *(stdin[:1] if stdin else ())]
         self._out, self._err = self._own(out[0]), self._own(err[0])
         self._in = self._own(stdin[1]) if stdin else -1
@@ -75,7 +87,13 @@ class ChildProcess:
         finally:
             for fd in theirs:
                 os.close(fd)
-        self._pidfd = self._own(os.pidfd_open(self._popen.pid))
+        try:
+            self._pidfd = self._own(os.pidfd_open(self._popen.pid))
+        except OSError:  # without it its end would not be noticed
+            self._kill(signal.SIGKILL)
+            self._popen.wait()
+            self._close()
+            raise
         self._loop.add_reader(self._out, self._read_out)
         self._loop.add_reader(self._err, self._read_err)
         self._loop.add_reader(self._pidfd, self._on_exit)

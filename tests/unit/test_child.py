@@ -1,6 +1,12 @@
 """What a child's last words are, however they come."""
 
 import asyncio
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -28,3 +34,61 @@ def test_a_long_line_in_pieces_keeps_its_beginning(
             await process.end()
 
     assert asyncio.run(said()) == line[: child.LINE_MAX]
+
+
+def _descriptors() -> list[str]:
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def _started(talks: bool) -> None:
+    async def start() -> None:
+        child.ChildProcess(["sleep", "60"], talks, lambda data: None)
+
+    asyncio.run(start())
+
+
+def _no_descriptor(*_: Any) -> int:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def test_child_process_without_pidfd_leaves_no_program_and_no_descriptor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    born: list[subprocess.Popen[bytes]] = []
+    real: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+
+    def noted(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+        born.append(real(*args, **options))
+        return born[-1]
+
+    monkeypatch.setattr("fpvcar.child.subprocess.Popen", noted)
+    monkeypatch.setattr("fpvcar.child.os.pidfd_open", _no_descriptor)
+    before = _descriptors()
+    with pytest.raises(OSError, match="Too many open files"):
+        _started(talks=True)
+    assert [one.returncode for one in born] == [-signal.SIGKILL]
+    assert _descriptors() == before
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2])
+def test_child_process_without_a_pipe_leaves_no_descriptor(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[int, int]] = []
+    real = os.pipe
+
+    def pipe() -> tuple[int, int]:
+        if len(made) == allowed:
+            _no_descriptor()
+        made.append(real())
+        return made[-1]
+
+    before = _descriptors()
+
+    async def start() -> None:  # the loop has its own by now
+        monkeypatch.setattr("fpvcar.child.os.pipe", pipe)
+        with pytest.raises(OSError, match="Too many open files"):
+            child.ChildProcess(["sleep", "60"], True, lambda data: None)
+
+    asyncio.run(start())
+    assert len(made) == allowed and _descriptors() == before

@@ -14,7 +14,7 @@ from fpvcar import clock as wall
 from fpvcar import status
 from fpvcar.devices.computer import Computer, Found
 from fpvcar.sensors import card
-from fpvcar.threads import Worker
+from fpvcar.threads import Lost, Worker
 from fpvcar.units import MB
 
 EVERY_S = 2.0
@@ -162,10 +162,18 @@ class HealthThread(Worker):
         bits = self._last[0].throttled if self._last is not None else None
         return bool((bits or 0) & UNDER_VOLTAGE)
 
+    def lost(self) -> None:
+        """Drops the figures: they are unknown now."""
+        if not self.ending:
+            self._last = None
+
     def live(self) -> None:
         """Looks, logs new faults and waits, until `ending`."""
         while not self.ending:
-            raw = self._machine.read()
+            try:
+                raw = self._machine.read()
+            except OSError as fault:
+                raise Lost(f"cannot look at this computer: {fault.strerror}") from None
             found, now_s = judge(raw), self._clock_s()
             self.card = card.card_of(raw)
             self._last = found, now_s

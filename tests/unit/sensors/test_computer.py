@@ -1,6 +1,7 @@
 """What a computer says of itself: any machine's files, and none of them."""
 
 import os
+import resource
 import stat
 import time
 from pathlib import Path
@@ -252,3 +253,38 @@ def test_where_nothing_measures_the_supply_it_is_not_weak(tmp_path: Path) -> Non
     thread.pause = lambda seconds: setattr(thread, "ending", True)  # type: ignore[method-assign]
     thread.live()
     assert not thread.weak()
+
+
+def test_machine_without_a_free_descriptor_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "sys/block/mmcblk0/device").mkdir(parents=True)
+    machine = Machine(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        found = machine.read()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (found.milli_c, found.life_times) == (None, ())
+
+
+def test_health_thread_outlives_a_look_that_fails() -> None:
+    class Odd:
+        def __init__(self) -> None:
+            self.looks = 0
+
+        def read(self) -> Found:
+            self.looks += 1
+            if self.looks == 2:
+                raise OSError(24, "Too many open files")
+            return WELL
+
+    odd = Odd()
+    thread = HealthThread(odd, every_s=0.01)
+    thread.start()
+    try:
+        until(lambda: "Too many open files" in thread.state, 5.0, "no fault")
+        assert thread.status(0.0) == status.Health()
+        until(lambda: thread.state == "ok", 5.0, "it does not look again")
+        assert not thread.dead
+    finally:
+        thread.stop()

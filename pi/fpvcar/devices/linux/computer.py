@@ -60,7 +60,10 @@ class Machine:
     def _cards(self, name: str) -> tuple[str, ...]:
         """Return the wear reported by eMMC 5 (JESD84-B51, 7.4.40 f.); few SD cards
         report it."""
-        found = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
+        try:
+            found = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
+        except OSError:  # no descriptor is left, say
+            return ()
         return tuple(text for path in found if (text := _read(path)))
 
     def _firmware(self) -> Path | None:
