@@ -54,6 +54,9 @@ PICTURES_BYTES = 1_000_000
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
+    ".venv/bin/python -m fpvcar.bench.pigpiod --port 8888":
+        "tests/unit/bench/test_pigpiod_contract.py::"
+        "test_emulator_alone_makes_its_own_chip_and_removes_it",
     ".venv/bin/python -m tests.fuzz drive_up --seconds 10":
         "tests/fuzz/test_parsers.py::test_no_input_breaks_a_parser",
     "python3 docs/examples/drive.py http://localhost:8080 123456":

@@ -214,6 +214,19 @@ def refuse_busy_port(host: str, port: int, words: str) -> None:
         ) from None
 
 
+def refuse_shared_port(host: str, port: int, pins_port: int) -> None:
+    """Raises ConfigError if the emulated pins would listen where `run` does."""
+    uses = {port: "http"}
+    if not access.is_loopback(host):
+        uses[port + 1] = "https"
+    if pins_port in uses:
+        free = next(one for one in range(8888, 8891) if one not in uses)
+        raise ConfigError(
+            f"pins.port = {pins_port}: the page has this port, for {uses[pins_port]}; "
+            f"try make run PIGPIO_PORT={free}"
+        )
+
+
 @contextmanager
 def _runtime() -> Iterator[Path]:
     given = os.environ.get("RUNTIME_DIRECTORY")
@@ -264,6 +277,7 @@ async def run(options: Options) -> int:
         except ValueError:
             expected = "expected two GPIO, as in --wire 22,27"
             raise ConfigError(f"--wire {pair}: {expected}") from None
+    refuse_shared_port(options.host, options.port, profile.pins.port)
     refuse_busy_port(options.host, options.port, f"make run PORT={options.port + 10}")
     if not access.is_loopback(options.host):
         refuse_busy_port(options.host, options.port + 1, "another PORT: https is +1")

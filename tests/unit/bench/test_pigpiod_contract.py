@@ -1,5 +1,6 @@
 """The unmodified `pigpio` client drives the emulator, for real."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ import pigpio
 import pytest
 
 from fpvcar.bench.outside import drive
+from fpvcar.bench.pigpiod.__main__ import main
 from tests.rigs.pigpio_clients import ECHO, TRIGGER, settled, stop, until
 from tests.rigs.pigpiod import Emulator, start_emulator
 
@@ -172,9 +174,48 @@ def test_a_port_in_use_is_one_line(running: Emulator, tmp_path: Path) -> None:
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.count("\n") == 1 and "in use" in ended.stderr
-    argv[4] = str(tmp_path / "absent")
+    argv[4] = str(tmp_path / "absent" / "soc")
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+
+
+def test_emulator_alone_makes_its_own_chip_and_removes_it(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fpvcar.bench.pigpiod", "--port=0"],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        port = process.stdout.readline().rsplit(":", 1)[-1]
+        client = pigpio.pi("127.0.0.1", int(port))
+        assert client.connected
+        client.write(17, 1)
+        assert client.read(17) == 1
+        stop(client)
+        process.terminate()
+        assert process.wait(10.0) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--spi=9:mcp3008", "SELECT_GPIO 8, 7 (main bus) or 18, 17, 16 (auxiliary)"),
+        ("--spi=8:mcp3004", "'8:mcp3004': expected SELECT_GPIO:mcp3008"),
+        ("--i2c=1:0x29:vl6180", "BUS:RANGE:vl53l0x"),
+        ("--hcsr04=5,6", "'5,6': expected TRIGGER,ECHO,RANGE"),
+        ("--wire=22,22", "'22,22': expected two different pins, GPIO 0 to 31"),
+    ],
+)
+def test_emulator_option_that_is_refused_names_the_choices(
+    option: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([option])
+    assert words in capsys.readouterr().err
 
 
 def test_waves_over_a_wire(pi: Any) -> None:

@@ -76,3 +76,40 @@ def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
     plain = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
     argv = supervisor.Bench(profile, plain, tmp_path)._pigpiod_options()
     assert argv[4:6] == ["--pipe-dir", str(tmp_path / "dev")]
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "pins_port", "words"),
+    [
+        ("127.0.0.1", 9000, 9000, "for http; try make run PIGPIO_PORT=8888"),
+        ("0.0.0.0", 9000, 9001, "for https; try make run PIGPIO_PORT=8888"),
+        ("0.0.0.0", 8888, 8889, "for https; try make run PIGPIO_PORT=8890"),
+    ],
+)
+def test_pins_port_that_the_page_has_is_refused(
+    host: str, port: int, pins_port: int, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"pins.port = {pins_port}: .*{words}"):
+        supervisor.refuse_shared_port(host, port, pins_port)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "pins_port"),
+    [("127.0.0.1", 8887, 8888), ("0.0.0.0", 8080, 8888), ("0.0.0.0", 8889, 8888)],
+)
+def test_pins_port_that_is_free_is_taken(host: str, port: int, pins_port: int) -> None:
+    supervisor.refuse_shared_port(host, port, pins_port)
+
+
+def test_bench_with_the_page_s_port_for_pins_ends_before_it_starts() -> None:
+    options = supervisor.Options(
+        paths.HARDWARE / "bench.toml",
+        ("pins.port = 9001",),
+        "0.0.0.0",
+        9000,
+        1,
+        False,
+        True,
+    )
+    with pytest.raises(ConfigError, match="pins.port = 9001"):
+        asyncio.run(supervisor.run(options))

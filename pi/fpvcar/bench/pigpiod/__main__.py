@@ -1,13 +1,19 @@
-"""python -m fpvcar.bench.pigpiod: the pin daemon of the bench, as one process."""
+"""python -m fpvcar.bench.pigpiod: the pin daemon of the bench, as one process.
+
+Alone it makes a chip of its own; the bench gives it --soc.
+"""
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from fpvcar.bench import soc as chip
 from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
@@ -21,8 +27,30 @@ from fpvcar.bench.pigpiod.pipes import FifoDirectory
 from fpvcar.bench.pigpiod.server import Server, clock_us
 from fpvcar.bench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
 
+T = TypeVar("T")
+HCSR04 = "TRIGGER,ECHO,RANGE[,OFF_M]"
+I2C = (
+    "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or "
+    "BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]"
+)
+SPI = "SELECT_GPIO:mcp3008[:SHARE,SHARE...]"
+PINS = "GPIO 0 to 31"
+INDEX = f"RANGE 0 to {chip.RANGES_MAX - 1}"
 BUSES = (1,)
 """Those that a Pi 3 has without further options: /dev/i2c-1."""
+
+
+def _or(read: Callable[[str], T], expected: str) -> Callable[[str], T]:
+    """An option's parser whose error gives the value and what is expected."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(text)
+        except ValueError:
+            words = f"{text!r}: expected {expected}"
+            raise argparse.ArgumentTypeError(words) from None
+
+    return parse
 
 
 def _ultrasonic(text: str) -> Ultrasonic:
@@ -65,9 +93,20 @@ def _spi_device(text: str) -> tuple[int, SpiDevice]:
     return gpio, Mcp3008(fixed_inputs(shares))
 
 
+def _spi_choices() -> str:
+    main, auxiliary = (", ".join(map(str, bus.selects)) for bus in (MAIN, AUXILIARY))
+    return (
+        f"{SPI}, SELECT_GPIO {main} (main bus) or {auxiliary} (auxiliary), up to "
+        f"{CHANNELS} shares of 0 to 1"
+    )
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("fpvcar.bench.pigpiod", description=__doc__)
-    parser.add_argument("--soc", type=Path, required=True, help="the chip's file")
+    parser.add_argument(
+        "--soc", type=Path, metavar="FILE",
+        help="the chip's file; made if it is absent (default: a temporary one)",
+    )  # fmt: skip
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8888, help="0: any that is free")
     parser.add_argument(
@@ -75,23 +114,23 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="stands for /dev: the command pipe pigpio, pigout, and what NO makes",
     )  # fmt: skip
     parser.add_argument(
-        "--hcsr04", type=_ultrasonic, action="append", default=[],
-        metavar="TRIGGER,ECHO,RANGE[,OFF_M]",
+        "--hcsr04", type=_or(_ultrasonic, f"{HCSR04}, {PINS}, {INDEX}"),
+        action="append", default=[], metavar=HCSR04,
         help="an ultrasonic range sensor; OFF_M: each range is off by up to so much",
     )  # fmt: skip
     parser.add_argument(
-        "--i2c", type=_device, action="append", default=[],
-        metavar="BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or "
-        "BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]",
+        "--i2c", type=_or(_device, f"{I2C}, {INDEX}"), action="append", default=[],
+        metavar=I2C,
         help="a device on an I2C bus",
     )  # fmt: skip
     parser.add_argument(
-        "--wire", type=wire, action="append", default=[], metavar="GPIO,GPIO",
+        "--wire", type=_or(wire, f"two different pins, {PINS}, as in 22,27"),
+        action="append", default=[], metavar="GPIO,GPIO",
         help="two pins that are wired together",
     )  # fmt: skip
     parser.add_argument(
-        "--spi", type=_spi_device, action="append", default=[],
-        metavar="SELECT_GPIO:mcp3008[:SHARE,SHARE...]",
+        "--spi", type=_or(_spi_device, _spi_choices()), action="append", default=[],
+        metavar=SPI,
         help="a device on an SPI bus; SHARE: an input's voltage, 0 to 1",
     )  # fmt: skip
     return parser.parse_args(argv)
@@ -108,9 +147,21 @@ def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
     return Attached(buses, options.hcsr04, pipes, options.wire, dict(options.spi))
 
 
-async def _serve(options: argparse.Namespace) -> None:
+@contextlib.contextmanager
+def _soc(path: Path | None) -> Iterator[chip.Soc]:
+    """The chip in a file, or a new one that goes with this process. Raises OSError,
+    ValueError."""
+    with contextlib.ExitStack() as made:
+        if path is None:
+            folder = tempfile.TemporaryDirectory(prefix="fpvcar-chip-")
+            path = Path(made.enter_context(folder)) / "soc"
+        if not path.exists():
+            chip.create(path)
+        yield chip.attach(path)
+
+
+async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
     """Runs until SIGTERM or SIGINT. Raises OSError, ValueError."""
-    soc = chip.attach(options.soc)
     server = Server(Daemon(soc, _attached(options, soc), clock_us()))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -136,7 +187,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="pigpiod emulator: %(message)s")
     options = _arguments(argv)
     try:
-        asyncio.run(_serve(options))
+        with _soc(options.soc) as soc:
+            asyncio.run(_serve(options, soc))
     except OSError as fault:
         number = fault.errno or 0
         reason = os.strerror(number) if number > 0 else str(fault)
