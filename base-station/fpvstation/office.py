@@ -9,11 +9,11 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import shutil
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -27,12 +27,34 @@ from fpvstation.sums_file import SUMS_FILE, Stored, text_of
 OUTGOING = ".outgoing"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
 """Nobody is there to type a password."""
+Line = TypeVar("Line")
 LONGEST_S = 24 * 3600.0
 LINES_MOST = 2000
 """A session has fewer files."""
-ABSENT = "No such file or directory"
-NOT_LISTED = "is not in the manifest"
-WORD = re.compile(r"rdcp: (.*): ([^:]*)")
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """An error of rdcp, as it prints it with --json; see rdcp(1)."""
+
+    path: str
+    code: Literal["missing", "differs", "unlisted", "failed"]
+    error: str
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """The last line of `rdcp --check --json`."""
+
+    checked: int
+    errors: int
+
+
+class Ended(NamedTuple):
+    """What rdcp printed until it ended: faults, other lines, and the end of a check."""
+
+    status: int
+    faults: list[Fault]
+    lines: list[str]
+    checked: Checked | None = None
 
 
 class Rdcp:
@@ -57,8 +79,8 @@ class Rdcp:
         came.parent.mkdir(exist_ok=True)
         came.unlink(missing_ok=True)
         theirs = f"{self.place.rstrip('/')}/{MARKER}"
-        status, words = await self._run(theirs, str(came))
-        if not status:
+        ended = await self._run(theirs, str(came))
+        if not ended.status:
             found = came.read_bytes()
             came.unlink()
             if found != (self._root / MARKER).read_bytes():
@@ -67,15 +89,15 @@ class Rdcp:
                     "give each a folder of its own"
                 )
             return
-        if not any(line.endswith(ABSENT) for line in words):
-            raise self._fault(status, words)
+        if not any(fault.code == "missing" for fault in ended.faults):
+            raise self._fault(ended)
         if known:
             raise OfficeFault(
                 f"{self.place}: no {MARKER} there any more: mount its disk"
             )
-        status, words = await self._run(str(self._root / MARKER), theirs)
-        if status:
-            raise self._fault(status, words)
+        ended = await self._run(str(self._root / MARKER), theirs)
+        if ended.status:
+            raise self._fault(ended)
 
     async def send(
         self, session: str, listed: list[Stored], anew: bool, tell: Tell = quiet
@@ -85,13 +107,11 @@ class Rdcp:
         await asyncio.to_thread(self._link, outgoing / session, listed)
         try:
             more = ["--checksum"] if anew else []
-            status, words = await self._run(
-                "-r", *more, f"{outgoing}/.", self.place, tell=tell
-            )
+            ended = await self._run("-r", *more, f"{outgoing}/.", self.place, tell=tell)
         finally:
             await asyncio.to_thread(shutil.rmtree, outgoing, ignore_errors=True)
-        if status:
-            raise self._fault(status, words)
+        if ended.status:
+            raise self._fault(ended)
 
     def _link(self, folder: Path, listed: list[Stored]) -> None:
         shutil.rmtree(self._root / OUTGOING / self._key, ignore_errors=True)
@@ -108,20 +128,20 @@ class Rdcp:
         await asyncio.to_thread(files.write_whole, manifest, [text_of(listed)])
         try:
             tree = f"{self.place.rstrip('/')}/{session}"
-            status, words = await self._run("--check", str(manifest), tree)
+            ended = await self._run("--check", str(manifest), tree)
         finally:
             manifest.unlink(missing_ok=True)
-        if not status:
+        if not ended.status:
             return []
-        found = [WORD.fullmatch(line) for line in words]
-        said = [(one[1], one[2]) for one in found if one]
-        if [(name.endswith(session), word) for name, word in said] == [(True, ABSENT)]:
+        faults = [fault for fault in ended.faults if fault.code != "unlisted"]
+        if [(one.path.endswith(session), one.code) for one in faults] == [
+            (True, "missing")
+        ]:
             return sorted(wanted)  # the whole folder, at an office that is there
-        strange = [name for name, word in said if name not in wanted
-                   and word != NOT_LISTED]  # fmt: skip
-        if status != 1 or strange or len(said) != len(words):
-            raise self._fault(status, words)
-        return [name for name, word in said if word != NOT_LISTED]
+        whole = ended.checked and ended.checked.errors == len(ended.faults)
+        if not whole or any(fault.path not in wanted for fault in faults):
+            raise self._fault(ended)
+        return [fault.path for fault in faults]
 
     async def fetch(self, session: str, tell: Tell = quiet) -> Mapping[str, str]:
         """Raises OfficeFault, OSError."""
@@ -129,16 +149,16 @@ class Rdcp:
         folder = self._root / into
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         tree = f"{self.place.rstrip('/')}/{session}/."
-        status, words = await self._run("-r", tree, str(folder), tell=tell)
-        if status:  # what came goes on from there
-            raise self._fault(status, words)
+        ended = await self._run("-r", tree, str(folder), tell=tell)
+        if ended.status:  # what came goes on from there
+            raise self._fault(ended)
         return {
             one.name: f"{into}/{one.name}" for one in sorted(folder.iterdir())
             if one.is_file() and not one.is_symlink() and one.name[0] != "."
         }  # fmt: skip
 
-    async def _run(self, *words: str, tell: Tell = quiet) -> tuple[int, list[str]]:
-        """Its exit status, and its lines on stderr but for how far it is."""
+    async def _run(self, *words: str, tell: Tell = quiet) -> Ended:
+        """Run rdcp; `tell` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
             raise OfficeFault("rdcp is missing: install rdpipe")
         process = await asyncio.create_subprocess_exec(
@@ -149,7 +169,7 @@ class Rdcp:
         assert process.stderr
         try:
             async with asyncio.timeout(LONGEST_S):
-                said = await _heard(process.stderr, tell)
+                said = await _read(process.stderr, tell)
                 await process.wait()
         except TimeoutError:
             raise OfficeFault(f"{self.place}: rdcp took over a day") from None
@@ -158,28 +178,35 @@ class Rdcp:
                 with contextlib.suppress(ProcessLookupError):
                     process.terminate()  # it ends what it began on other machines
                 await process.wait()
-        return process.returncode or 0, said
+        return said._replace(status=process.returncode or 0)
 
-    def _fault(self, status: int, words: list[str]) -> OfficeFault:
-        last = words[-1][:300] if words else "it said nothing"
-        return OfficeFault(f"{self.place}: exit status {status}: {last}")
+    def _fault(self, ended: Ended) -> OfficeFault:
+        told = [*(f"{one.path}: {one.error}" for one in ended.faults), *ended.lines]
+        last = told[-1][:300] if told else "it said nothing"
+        return OfficeFault(f"{self.place}: exit status {ended.status}: {last}")
 
 
-async def _heard(stream: asyncio.StreamReader, tell: Tell) -> list[str]:
-    """What people should read of rdcp's lines; the others tell how far it is."""
-    said = deque[str](maxlen=LINES_MOST)
+async def _read(stream: asyncio.StreamReader, tell: Tell) -> Ended:
+    """Read the lines of rdcp to their end; `tell` gets its progress."""
+    faults = deque[Fault](maxlen=LINES_MOST)
+    lines = deque[str](maxlen=LINES_MOST)
+    checked: Checked | None = None
     async for line in stream:
-        moved = _moved(line)
-        if moved is not None:
+        if not line.startswith(b"{"):
+            lines.append(line.decode(errors="replace").rstrip("\n"))
+            continue
+        if moved := _decoded(line, Moved):
             tell(moved)
-        elif not line.startswith(b"{"):  # its last line, in figures
-            said.append(line.decode(errors="replace").rstrip("\n"))
-    return list(said)
+        elif fault := _decoded(line, Fault):
+            faults.append(fault)
+        else:
+            checked = _decoded(line, Checked) or checked
+    return Ended(0, list(faults), list(lines), checked)
 
 
-def _moved(line: bytes) -> Moved | None:
+def _decoded(line: bytes, kind: type[Line]) -> Line | None:
     try:
-        return msgspec.json.decode(line, type=Moved)
+        return msgspec.json.decode(line, type=kind)
     except (ValueError, msgspec.DecodeError, RecursionError):
         return None
 

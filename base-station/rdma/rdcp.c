@@ -322,13 +322,15 @@ static int check(struct rdcp *rdcp, const char *text)
     else if (fd < 0 || dup2(fd, STDIN_FILENO) < 0)
         refuse(list, NULL, strerror(errno));
     else if (!place.host)
-        status = tree_check(place.path);
+        status = tree_check(place.path, rdcp->options.json);
     else {
         struct pipe_segment segment = {.host = place.host, .label = text,
                                        .middle = LEASH_RDCP};
         rdcp->settings.own_stdin = true;
         rdcp->settings.back = false;
         words_add(&segment.words, "--serve-check");
+        if (rdcp->options.json)
+            words_add(&segment.words, "--json");
         words_add(&segment.words, "--");
         add_path(&segment.words, place.path, place.host);
         status = pipe_run(&rdcp->settings, &segment, 1, &caught);
@@ -407,6 +409,7 @@ static int act(struct rdcp *rdcp, char **rest, size_t count)
 {
     if (judge(rdcp) < 0)
         return 2;
+    tree_errors_json(rdcp->options.json);
     if (count < (rdcp->mode || rdcp->check ? 1 : 2)) {
         fputs(usage, stderr);
         return 2;
@@ -414,7 +417,7 @@ static int act(struct rdcp *rdcp, char **rest, size_t count)
     switch (rdcp->mode) {
     case SERVE_SOURCE: return tree_source(&rdcp->options, rest, count);
     case SERVE_SINK: return tree_sink(&rdcp->options, rest[0], rest + 1, count - 1);
-    case SERVE_CHECK: return tree_check(rest[0]);
+    case SERVE_CHECK: return tree_check(rest[0], rdcp->options.json);
     default: return rdcp->check ? check(rdcp, rest[0]) : run(rdcp, rest, count);
     }
 }

@@ -269,6 +269,42 @@ def test_json(tools: Tools, tree: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("far", ["", "host1:"])
+def test_json_check_prints_a_code_for_each_fault(
+    tools: Tools, tree: Path, far: str
+) -> None:
+    names = ["same", 'bent "\\', "gone\n"]
+    (tools.place / "kept").mkdir()
+    for name in names:
+        (tools.place / "kept" / name).write_bytes(name.encode())
+    copied(tools.run("rdcp", "-r", "--manifest", "sums", "kept/.", "copy"))
+    (tools.place / "copy" / names[1]).write_bytes(b"another")
+    (tools.place / "copy" / names[2]).unlink()
+    (tools.place / "copy" / "more").touch()
+    place = f"{far}{tools.place}" if far else str(tools.place)
+    ended = tools.run("rdcp", "--json", "--check", "sums", f"{place}/copy")
+    assert ended.returncode == 1
+    *rows, last = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert {row["path"]: row["code"] for row in rows} == {
+        names[1]: "differs", names[2]: "missing", "more": "unlisted"
+    }  # fmt: skip
+    assert last == {"checked": 3, "errors": 3}
+    ended = tools.run("rdcp", "--json", "--check", "sums", f"{place}/absent")
+    (row, last) = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert row["code"] == "missing" and row["path"].endswith("/absent")
+    assert last == {"checked": 0, "errors": 1}
+
+
+def test_json_copy_of_a_missing_source_prints_its_code(tools: Tools) -> None:
+    (tools.place / "to").mkdir()
+    ended = tools.run("rdcp", "--json", "host1:absent", "to")
+    assert ended.returncode == 1
+    rows = [json.loads(line) for line in ended.stderr.splitlines() if b"path" in line]
+    assert rows == [
+        {"path": "absent", "code": "missing", "error": "No such file or directory"}
+    ]
+
+
 @pytest.mark.parametrize("algorithm", ["xxh3", "sha256"])
 def test_hashes(tools: Tools, tree: Path, algorithm: str) -> None:
     copied(tools.run("rdcp", "-r", "--hash", algorithm, "--verify", "tree", "copy"))

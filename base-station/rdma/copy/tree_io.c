@@ -131,9 +131,56 @@ void tree_say(const char *what, const char *of)
     bytes_close(&line);
 }
 
+static bool errors_json;
+
+void tree_errors_json(bool json)
+{
+    errors_json = json;
+}
+
+static const char *code_of(const char *what)
+{
+    if (strcmp(what, TREE_DIFFERS) == 0)
+        return "differs";
+    if (strcmp(what, TREE_UNLISTED) == 0)
+        return "unlisted";
+    return strcmp(what, strerror(ENOENT)) == 0 ? "missing" : "failed";
+}
+
+/* Adds a JSON string. A byte outside ASCII stays: names are UTF-8, or the line is not. */
+static void json_add(struct bytes *into, const char *text)
+{
+    bytes_text(into, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 32 || c == 127)
+            bytes_format(into, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            bytes_format(into, "\\%c", c);
+        else
+            bytes_add(into, text, 1);
+    }
+    bytes_text(into, "\"");
+}
+
+static void print_json(const char *path, const char *what)
+{
+    struct bytes line = {0};
+    bytes_text(&line, "{\"path\": ");
+    json_add(&line, path);
+    bytes_format(&line, ", \"code\": \"%s\", \"error\": ", code_of(what));
+    json_add(&line, what);
+    bytes_text(&line, "}\n");
+    fputs(line.data, stderr);
+    bytes_close(&line);
+}
+
 void tree_error(uint64_t *errors, const char *path, const char *what)
 {
-    tree_say(path, what);
+    if (errors_json)
+        print_json(path, what);
+    else
+        tree_say(path, what);
     (*errors)++;
 }
 

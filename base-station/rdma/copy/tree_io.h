@@ -38,8 +38,15 @@ int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
 /* One line on stderr: rdcp: WHAT: OF, in which names may do no harm. */
 void tree_say(const char *what, const char *of);
 
-/* rdcp: PATH: what. Counts it. */
+/* Two texts of tree_error() that have a code of their own. */
+#define TREE_DIFFERS "its content is not what the manifest says"
+#define TREE_UNLISTED "is not in the manifest"
+
+/* Counts an error and prints it: rdcp: PATH: what. After tree_errors_json(true) as JSON:
+ * {"path": PATH, "code": CODE, "error": what}; CODE is "missing", "differs", "unlisted"
+ * or "failed". */
 void tree_error(uint64_t *errors, const char *path, const char *what);
+void tree_errors_json(bool json);
 
 /* What no other machine has, nor this one after its next start; to free, or NULL. */
 char *boot_id(void);

@@ -129,7 +129,7 @@ static void find_more(const struct words *rows, char *top, uint64_t *errors)
         if (entry->fts_info == FTS_F && !part_is(entry->fts_name) &&
             !(rows->count &&
               bsearch(&path, rows->word, rows->count, sizeof path, words_by_text)))
-            tree_error(errors, path, "is not in the manifest");
+            tree_error(errors, path, TREE_UNLISTED);
     }
     if (walk)
         fts_close(walk);
@@ -144,7 +144,7 @@ static void compare(const struct words *rows, int base, uint64_t *errors)
         const char *row = rows->word[i];
         const char *why = sum_path(&hash, base, row, &digits);
         if (!why && memcmp(digits.data, row + strlen(row) + 1, DIGITS) != 0)
-            why = "its content is not what the manifest says";
+            why = TREE_DIFFERS;
         if (why)
             tree_error(errors, row, why);
     }
@@ -152,7 +152,7 @@ static void compare(const struct words *rows, int base, uint64_t *errors)
     tree_hash_close(&hash);
 }
 
-int tree_check(const char *target)
+int tree_check(const char *target, bool json)
 {
     struct words rows = {0};
     uint64_t errors = 0;
@@ -166,6 +166,9 @@ int tree_check(const char *target)
         compare(&rows, base, &errors);
         find_more(&rows, path, &errors);
     }
+    if (json)
+        fprintf(stderr, "{\"checked\": %zu, \"errors\": %llu}\n", rows.count,
+                (unsigned long long)errors);
     shut(&base);
     free(path);
     words_close(&rows);

@@ -28,5 +28,6 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count);
 int tree_sink(const struct rdcp_options *options, const char *target, char **names,
               size_t count);
 
-/* Compares the tree at `target` with a list of sums on stdin, both ways. */
-int tree_check(const char *target);
+/* Compares the tree at `target` with a list of sums on stdin, both ways. `json`: ends with
+ * a line that counts the files checked and the errors. */
+int tree_check(const char *target, bool json);
