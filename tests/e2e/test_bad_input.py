@@ -7,6 +7,7 @@ import time
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from fpvcar.server.session import UNKNOWN_ANSWERED
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
@@ -66,13 +67,17 @@ def test_good_messages_between_keep_the_socket(
         assert not eve.closed.is_set()
 
 
-def test_unknown_kinds_are_ignored(bench: RunningBench, driver: Driver) -> None:
+def test_unknown_kinds_are_named_and_end_nothing(
+    bench: RunningBench, driver: Driver
+) -> None:
     with Driver(bench.port, name="Eve") as eve:
         eve.sending = False
         for _ in range(10):
             eve.say(kind="fly", height=3)
         wait_for(lambda: any(one["kind"] == "pong" for one in eve.heard), "no answer")
-        assert eve.errors() == [] and not eve.closed.is_set()
+        assert len(eve.errors()) == UNKNOWN_ANSWERED and not eve.closed.is_set()
+        assert eve.errors()[0]["what"] == "unknown kind"
+        assert eve.errors()[0]["value"] == "fly"
 
 
 def test_a_wrong_version_is_said(bench: RunningBench) -> None:

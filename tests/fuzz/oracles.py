@@ -59,8 +59,6 @@ def drive_up(data: bytes) -> None:
     except WireError as fault:
         assert fault.what and len(fault.value) <= 80 and fault.limit
         return
-    if message is None:
-        return
     again = up.parse_upward(msgspec.json.encode(message))
     assert again == message
     for name, value in msgspec.structs.asdict(message).items():
@@ -81,9 +79,8 @@ def hub(data: bytes) -> None:
         before = house.duties
         try:
             message = up.parse_upward(line)
-            if message is not None:
-                knows |= visitor is eve and getattr(message, "code", "") in SECRETS
-                visitor.say(message)
+            knows |= visitor is eve and getattr(message, "code", "") in SECRETS
+            visitor.say(message)
         except (WireError, Closing):
             continue
         house.control.step()

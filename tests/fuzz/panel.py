@@ -97,8 +97,6 @@ def _said(room: Room, page: Page, line: bytes) -> None:
     except WireError as fault:
         assert fault.what and len(fault.value) <= 80 and fault.limit
         return
-    if message is None:
-        return
     assert parse_buttons_upward(msgspec.json.encode(message)) == message
     if isinstance(message, Hold | Choose):
         room.panel.receive(page, message)

@@ -34,8 +34,8 @@ class Session(TextSession[ButtonsUpward]):
         self.source = f"page {next(_numbers)}"
         self.joined = False
 
-    def parse(self, text: str | bytes) -> ButtonsUpward | None:
-        """One frame; None for an unknown kind. Raises WireError."""
+    def parse(self, text: str | bytes) -> ButtonsUpward:
+        """The message of one frame. Raises WireError."""
         heard = parse_buttons_upward(text)
         if not self.joined and isinstance(heard, Hold | Choose):
             raise WireError("hello first", None, "hello")

@@ -1,7 +1,8 @@
 """One text socket: what it hears, what it is sent, when it is closed.
 
     frame -> parse -> malformed: an error; the third in a row closes
-                   -> unknown: counted      -> good: for the session's owner
+                   -> unknown: counted, the first few are answered
+                   -> good: for the session's owner
     send, send_newest -> at once, where nothing waits before it
                       -> else outbox, or one slot -> send_all (a task of its own)
 
@@ -18,10 +19,12 @@ from aiohttp import WSMsgType, web
 
 from fpvcar.video.stream import TEXT, framed
 from fpvcar.wire.down import Error
-from fpvcar.wire.errors import WireError
+from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import Down, encode_downward, encoded
 
 STRIKES = 3
+UNKNOWN_ANSWERED = 5
+"""Messages of an unknown kind that are answered, for each socket."""
 OUTBOX_MAX = 32
 CLOSE_S = 1.0
 """How long a peer has to read what waits and why it is closed."""
@@ -55,7 +58,7 @@ class TextSession(Generic[Message]):
 
     def read(
         self, kind: WSMsgType, data: str | bytes,
-        parse: Callable[[str | bytes], Message | None],
+        parse: Callable[[str | bytes], Message],
     ) -> Message | None:  # fmt: skip
         """The message of a frame; None if it is refused or unknown.
 
@@ -65,11 +68,17 @@ class TextSession(Generic[Message]):
             if kind is not WSMsgType.TEXT:
                 raise WireError("binary frame refused", None, "JSON text frames")
             message = parse(data)
+        except UnknownKind as fault:
+            self._strikes = 0
+            self.unknown += 1
+            if self.unknown <= UNKNOWN_ANSWERED:
+                next_step = "ignored: reload the page, or update the program"
+                self.send(Error(fault.what, fault.value, fault.limit, next_step))
+            return None
         except WireError as fault:
             self.refuse(Error(fault.what, fault.value, fault.limit))
             return None
         self._strikes = 0
-        self.unknown += message is None
         return message
 
     def refuse(self, error: Error) -> None:

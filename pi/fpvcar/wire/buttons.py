@@ -34,12 +34,9 @@ ButtonsUpward = ButtonsHello | Hold | Choose
 _decoders = decoders(ButtonsUpward)
 
 
-def parse_buttons_upward(text: str | bytes) -> ButtonsUpward | None:
-    """The message of one frame of /ws/buttons; None for an unknown kind.
-
-    Raises WireError as up.parse_upward does.
-    """
-    message: ButtonsUpward | None = parse(text, _decoders)
+def parse_buttons_upward(text: str | bytes) -> ButtonsUpward:
+    """The message of one frame of /ws/buttons. Raises as json_text.parse."""
+    message: ButtonsUpward = parse(text, _decoders)
     return message
 
 

@@ -14,6 +14,10 @@ class WireError(ValueError):
         super().__init__(f"{what}{shown}{wanted}")
 
 
+class UnknownKind(WireError):
+    """A message of a kind that this version does not know. It ends no connection."""
+
+
 def _short(value: object, most: int = 80) -> str:
     text = value if isinstance(value, str) else repr(value)
     if not text.isprintable():  # nobody's value writes a line of its own into a log

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from fpvcar.config import PLAIN
-from fpvcar.wire.errors import VERSION, WireError
+from fpvcar.wire.errors import VERSION, UnknownKind, WireError
 
 DRIVE_MAX_BYTES = 4096
 """The longest text frame that /ws/drive and /ws/buttons take."""
@@ -48,9 +48,10 @@ def decoders(union: Any) -> Decoders:
 
 
 def parse(text: str | bytes, known: Decoders) -> Any:
-    """The message of one text frame; None for an unknown kind.
+    """The message of one text frame.
 
-    Raises WireError for what is malformed, mistyped, out of range or too long.
+    Raises UnknownKind, and WireError for other messages that are malformed, mistyped,
+    out of range or too long.
     """
     size = len(text)
     if size > DRIVE_MAX_BYTES:
@@ -58,24 +59,25 @@ def parse(text: str | bytes, known: Decoders) -> Any:
     try:
         message = known.kinds.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
-        return _refused(text, known, fault)
+        raise _refusal(text, known, fault) from None
     if isinstance(message, Greeting) and message.v != VERSION:
         raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
     return message
 
 
-def _refused(text: str | bytes, known: Decoders, fault: Exception) -> None:
-    """None for an unknown kind. Raises WireError."""
+def _refusal(text: str | bytes, known: Decoders, fault: Exception) -> WireError:
+    """The error for a message that could not be decoded."""
     try:
-        if _head_decoder.decode(text).kind not in known.tags:
-            return
+        kind = _head_decoder.decode(text).kind
+        if kind not in known.tags:
+            return UnknownKind("unknown kind", kind, ", ".join(sorted(known.tags)))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as head_fault:
         fault = head_fault  # no JSON at all, say
     if isinstance(fault, RecursionError):  # as deep as a frame allows: 4096 brackets
-        raise WireError("malformed JSON", _text_of(text), "nested less") from None
+        return WireError("malformed JSON", _text_of(text), "nested less")
     mistyped = isinstance(fault, msgspec.ValidationError)
     what = "message refused" if mistyped else "malformed JSON"
-    raise WireError(what, _text_of(text), _limit_of(fault)) from None
+    return WireError(what, _text_of(text), _limit_of(fault))
 
 
 def _limit_of(fault: Exception) -> str:

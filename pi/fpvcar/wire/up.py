@@ -142,10 +142,7 @@ Upward = (
 _decoders = decoders(Upward)
 
 
-def parse_upward(text: str | bytes) -> Upward | None:
-    """The message of one frame of /ws/drive; None for an unknown kind.
-
-    Raises WireError for what is malformed, mistyped, out of range or too long.
-    """
-    message: Upward | None = parse(text, _decoders)
+def parse_upward(text: str | bytes) -> Upward:
+    """The message of one frame of /ws/drive. Raises as json_text.parse."""
+    message: Upward = parse(text, _decoders)
     return message

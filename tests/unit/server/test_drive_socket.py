@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from aiohttp import web
+from aiohttp import WSMsgType, web
 from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from fpvcar.server import drive_socket
 from fpvcar.server.access import Rights
 from fpvcar.server.drive_socket import Session
 from fpvcar.server.hub import new_nonce
-from fpvcar.server.session import ELSEWHERE
+from fpvcar.server.session import ELSEWHERE, UNKNOWN_ANSWERED
 from fpvcar.wire import down, up
 from tests.rigs.hub import House
 from tests.vectors import text
@@ -172,3 +172,16 @@ def test_a_replaced_socket_is_closed_with_the_code_for_it() -> None:
 
     asyncio.run(connect())
     assert closes == [4001]
+
+
+def test_an_unknown_kind_is_named_a_few_times_and_is_no_strike() -> None:
+    session = Session("10.0.0.1", Rights(), config.Gate())
+    frame = '{"kind":"%s","height":3}'
+    for kind in ["fly"] + ["f" * 90] * 20:
+        assert session.read(WSMsgType.TEXT, frame % kind, up.parse_upward) is None
+    errors = [one for one in session._outbox if isinstance(one, down.Error)]
+    assert session.unknown == 21 and len(errors) == UNKNOWN_ANSWERED
+    first = errors[0]
+    assert (first.what, first.value) == ("unknown kind", "fly")
+    assert first.limit.startswith("drive, end, estop, ") and first.next
+    assert len(errors[1].value) == 80

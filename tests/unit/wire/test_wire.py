@@ -23,7 +23,7 @@ from fpvcar.wire.camera import (
     parse_depth_header,
     parse_record_header,
 )
-from fpvcar.wire.errors import WireError
+from fpvcar.wire.errors import UnknownKind, WireError
 from fpvcar.wire.json_text import encode_downward
 from fpvcar.wire.video import UNIT_MAX_BYTES, pack_video, parse_video
 from fpvcar.wire.wheels import (
@@ -67,9 +67,12 @@ def test_refused_messages_of_a_browser(one: dict[str, Any]) -> None:
     assert len(fault.value.value) <= 80
 
 
-def test_unknown_kinds_are_none() -> None:
+def test_an_unknown_kind_is_named_with_those_that_are_known() -> None:
     for one in vectors("drive_up")["unknown"]:
-        assert up.parse_upward(one["text"]) is None
+        with pytest.raises(UnknownKind) as fault:
+            up.parse_upward(one["text"])
+        assert f'"{fault.value.value}"' in one["text"]
+        assert "drive, end, estop, guard, hello" in fault.value.limit
 
 
 @pytest.mark.parametrize("one", vectors("drive_down")["good"])
@@ -95,7 +98,8 @@ def test_refused_and_unknown_messages_of_a_page_of_buttons() -> None:
             parse_buttons_upward(one["text"])
         assert fault.value.what and fault.value.limit
     for one in vectors("buttons_up")["unknown"]:
-        assert parse_buttons_upward(one["text"]) is None
+        with pytest.raises(UnknownKind, match="expected choose, hello, hold"):
+            parse_buttons_upward(one["text"])
 
 
 def test_what_a_page_of_buttons_is_told() -> None:
