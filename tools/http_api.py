@@ -43,13 +43,13 @@ ACCESS = {
     DRIVER: (401, 403),
     CHANGER: (401, 403),
     GROWN_UP: (401, 403),
-    STATION: (401,),
+    STATION: (401, 403),
 }
 """Who may call -> the statuses that refuse others."""
 REFUSALS = {
     400: "A parameter is out of bounds; the text names value and limit.",
     401: "The caller has to say a code first; X-Opened-By says which kind.",
-    403: "Origin, Host, Sec-Fetch-Site or ticket refused.",
+    403: "Origin, Host, Sec-Fetch-Site, ticket or nonce refused.",
     404: "Nothing of this name is here.",
     409: "Not now: the car drives, or the file is being written.",
     412: "The file is another one than If-Match says.",

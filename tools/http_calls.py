@@ -54,7 +54,7 @@ SIGNED = tuple(
     Param(name, meaning, TEXT, "header", True)
     for name, meaning in (
         ("X-Station", "Id of the station from its Pairing."),
-        ("X-Nonce", "32 hexadecimal digits, new for each request."),
+        ("X-Nonce", "32 hexadecimal digits that grow with each request."),
         ("X-Mac", "HMAC-SHA256 by the pairing's key; pi/fpvcar/wire/station.py."),
     )
 )

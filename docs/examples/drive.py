@@ -27,9 +27,10 @@ async def listen(socket, car):
             print(message["code"], message["what"], file=sys.stderr)
 
 
-async def watch(session, url, car):
+async def watch(session, url, car, hello):
     """Count pictures; each frame is a header and one H.264 access unit."""
     async with session.ws_connect(url, max_msg_size=0) as socket:
+        await socket.send_json(hello)  # the bitrate follows this socket from here on
         async for frame in socket:
             length = HEADER.unpack_from(frame.data)[-1]
             car["pictures"] += len(frame.data) == HEADER.size + length
@@ -56,7 +57,7 @@ async def main(url, code):
         # Neutral wishes arm the car; a STOP waits for `resume` as well.
         await drive(socket, car, 0.0, lambda: car["state"]["role"] == "driver")
         video = f"{url}/ws/video?id={car['welcome']['video']}"
-        tasks.append(asyncio.create_task(watch(session, video, car)))
+        tasks.append(asyncio.create_task(watch(session, video, car, hello)))
         await socket.send_json({"kind": "resume"})
         await drive(socket, car, 0.0, lambda: car["pictures"])
         await drive(socket, car, 0.0, lambda: car["state"]["stop"] is None)
