@@ -48,13 +48,13 @@ export const text = (most, pattern) => ({
 /** @type {Field} */
 export const flag = {check: (value) => (typeof value === 'boolean' ? null : 'true or false')};
 /** @param {Field} field @returns {Field} */
-const orNull = (field) => ({
+export const orNull = (field) => ({
   check: (value) => (value === null ? null : field.check(value)),
 });
 /** @param {Field} field @returns {Field} */
 export const maybe = (field) => ({check: field.check, optional: true});
 /** @param {Shape} shape @returns {Field} */
-const object = (shape) => ({check: (value) => misfit(value, shape)});
+export const object = (shape) => ({check: (value) => misfit(value, shape)});
 /** @param {Shape} shape @returns {Field} */
 export const list = (shape) => ({
   check: (value) => {
@@ -94,15 +94,9 @@ export const UP = {
   },
 };
 
-const known = orNull(any);
+export const known = orNull(any);
 const BATTERY = {
   volts: known, amps: known, share: known, low: flag, age_s: maybe(known), state: maybe(words),
-};
-const RANGE = {
-  name: words, bearing_deg: any, range_m: known, age_s: known, state: words,
-};
-const GUARD = {
-  mode: words, stop_m: any, ahead: any, back: any, ahead_by: words, back_by: words,
 };
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
@@ -117,8 +111,7 @@ export const DOWN = {
     seq: count, clock_us: count, nonce: count, role: words, may_drive: flag, grown_up: flag,
     driver: orNull(words), seat_free: flag, throttle: any, steer: any, reason: words,
     stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
-    battery: maybe(orNull(object(BATTERY))), ranges: maybe(list(RANGE)),
-    wheels: maybe(words), camera: maybe(words), guard: maybe(orNull(object(GUARD))),
+    battery: maybe(orNull(object(BATTERY))), wheels: maybe(words), camera: maybe(words),
     health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
     lost: maybe(orNull(any)),
   },

@@ -1,8 +1,16 @@
 /** The messages of the menu; part of the wire once the drawer is loaded. */
 
-import {DOWN, PLAIN, UP, any, flag, list, maybe, number, text, words} from '../lib/wire.js';
+import {
+  DOWN, PLAIN, UP, any, flag, known, list, maybe, number, object, orNull, text, words,
+} from '../lib/wire.js';
 
 const CODE_MOST = 32;
+const RANGE = {
+  name: words, bearing_deg: any, range_m: known, age_s: known, state: words,
+};
+const GUARD = {
+  mode: words, stop_m: any, ahead: any, back: any, ahead_by: words, back_by: words,
+};
 const PERSON = {
   id: words, name: words, where: words, grown_up: flag, drives: flag, you: flag,
   away_s: maybe(any), left_s: maybe(any), watches: maybe(flag),
@@ -14,6 +22,7 @@ Object.assign(UP, {
   record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
   lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
 });
+Object.assign(DOWN.state, {ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD)))});
 Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(words)}});
 
 /**

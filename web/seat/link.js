@@ -8,7 +8,7 @@ import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
 import {PushedStop} from './wish.js';
 
-/** @import {Downward, Upward} from '../lib/types.js' */
+/** @import {Upward} from '../lib/types.js' */
 
 const TICK_MS = 50;
 const PING_MS = 100;
@@ -22,20 +22,9 @@ const STUCK_BYTES = 2048;
 /** Close code of a socket whose page was opened a second time. */
 const ELSEWHERE = 4001;
 
-/**
- * @typedef {{
- *   message: (message: Downward) => void,
- *   frame: (frame: ArrayBuffer) => void,
- *   welcomed: () => void,
- *   filming: () => boolean,
- *   changed: () => void,
- *   closed: (reason: string) => void,
- * }} Listener
- */
-
 export class Link {
   /**
-   * @param {{client: string, hello: () => {name: string}, on: Listener}} parts
+   * @param {{client: string, hello: () => {name: string}, on: import('./types.js').Listener}} parts
    */
   constructor({client, hello, on}) {
     this.client = client;

@@ -1,6 +1,6 @@
 // The shapes that pass between the seat's modules; for the type checker only.
 
-import type { State, Stop, Welcome } from '../lib/types.js';
+import type { Downward, State, Stop, Welcome } from '../lib/types.js';
 
 /** What reconnect.js asks the owner of the sockets to do. */
 export type Act = { do: 'open' } | { do: 'close' } | { do: 'probe'; id: number }
@@ -12,6 +12,16 @@ export type LinkState =
   | { kind: 'opening'; deadlineMs: number; opened: boolean }
   | { kind: 'parked'; why: string };
 export type LinkGrade = 'good' | 'slow' | 'none';
+
+/** What is called when the link hears something, or changes. */
+export interface Listener {
+  message: (message: Downward) => void;
+  frame: (frame: ArrayBuffer) => void;
+  welcomed: () => void;
+  filming: () => boolean;
+  changed: () => void;
+  closed: (reason: string) => void;
+}
 
 /** The page's situation: one of these, never a mix of flags. */
 export type Situation =

@@ -73,7 +73,10 @@ class TextSession(Generic[Message]):
             self.unknown += 1
             if self.unknown <= UNKNOWN_ANSWERED:
                 next_step = "ignored: reload the page, or update the program"
-                self.send(Error(fault.what, fault.value, fault.limit, next_step))
+                error = Error(
+                    fault.what, fault.value, fault.limit, next_step, "unknown_kind"
+                )
+                self.send(error)
             return None
         except WireError as fault:
             self.refuse(Error(fault.what, fault.value, fault.limit))

@@ -89,7 +89,7 @@ class Pong(Down, tag="pong", frozen=True):
 
 
 ErrorCode = Literal[
-    "refused", "hello_first", "hello_twice", "too_many_messages",
+    "refused", "unknown_kind", "hello_first", "hello_twice", "too_many_messages",
     "watch_only", "grown_up_only", "wrong_code", "too_many_codes", "may_drive",
     "late", "no_seen", "not_driver", "wheel_taken", "grown_up_stop",
     "no_picture", "limit", "too_often", "locked", "time_over", "ended",
