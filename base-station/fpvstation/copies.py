@@ -28,6 +28,8 @@ DAY_S = 86400.0
 DAMAGED = ValueError, msgspec.DecodeError, RecursionError
 REJUDGED_S, RECENT_S = 7 * DAY_S, 30 * DAY_S
 """Age at which an office's copy is judged again, and up to which it counts."""
+AHEAD_S = 3600.0
+"""Clock difference up to which a judgement in the future counts."""
 
 
 class Copy(msgspec.Struct):
@@ -164,7 +166,7 @@ class Copies:
 def is_recent(verified_s: float, now_s: float, most_s: float = RECENT_S) -> bool:
     """Return True if a judgement is at most so old. One in the future, by a clock that
     was wrong or a damaged record, is not recent."""
-    return now_s - most_s <= verified_s <= now_s + DAY_S
+    return now_s - most_s <= verified_s <= now_s + AHEAD_S
 
 
 def segments_of(stored: Iterable[Stored]) -> dict[str, str]:

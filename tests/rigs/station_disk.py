@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from random import Random
@@ -35,6 +36,7 @@ class Inode:
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
     lost: bool = False
+    changed_s: float = 0.0
 
 
 class FakeDisk:
@@ -50,6 +52,7 @@ class FakeDisk:
         """So many syncs fail. What they lost is not written by the next one: Linux
         takes it for written."""
         self._random = random
+        self.utc_s: Callable[[], float] = lambda: 0.0
 
     def _fault(self) -> None:
         if self._random.random() < self.kill:
@@ -98,6 +101,25 @@ class FakeDisk:
             if published(path) and now.get(path) is inode
         )
 
+    def holds(self, sha256: str) -> bool:
+        """Would a published file of these bytes survive a power cut? Its line may be
+        damaged."""
+        now = self.names_now if self._unmounted is None else self._unmounted
+        return any(
+            hash_of(inode.synced) == sha256
+            for path, inode in self.names_synced.items()
+            if published(path) and now.get(path) is inode
+        )
+
+    def damage(self, path: str, data: bytes | None) -> None:
+        """The medium changes a file, or loses it."""
+        if data is None:
+            del self.names_now[path]
+            self.names_synced.pop(path, None)
+        else:
+            inode = Inode(bytearray(data), data, changed_s=self.changed_s(path))
+            self.names_now[path] = self.names_synced[path] = inode
+
     def _sums_beside(self, path: str) -> bytes:
         beside = f"{path.rpartition('/')[0]}/{SUMS_FILE}"
         return self.names_synced.get(beside, Inode()).synced
@@ -112,7 +134,8 @@ class FakeDisk:
         return None if inode is None else len(inode.data)
 
     def changed_s(self, path: str) -> float:
-        return 0.0
+        inode = self.names_now.get(path)
+        return inode.changed_s if inode else 0.0
 
     def sums(self, path: str) -> Sums:
         self._fault()
@@ -120,6 +143,7 @@ class FakeDisk:
 
     def write_at(self, path: str, at: int, data: bytes) -> None:
         inode = self.names_now.setdefault(path, Inode())
+        inode.changed_s = self.utc_s()
         inode.data.extend(bytes(max(0, at - len(inode.data))))
         half = self._random.randint(0, len(data))
         inode.data[at : at + half] = data[:half]

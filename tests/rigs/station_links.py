@@ -26,6 +26,7 @@ class FakeCar:
     """A car with a ring that lets go of what has a receipt, and nothing else."""
 
     random: Random
+    name: str = "Plague"
     faults: float = 0.0
     files: dict[str, bytes] = field(default_factory=dict)
     fetched: set[str] = field(default_factory=set)
@@ -36,10 +37,12 @@ class FakeCar:
     """What is recorded; None: any bytes."""
 
     def record(self) -> None:
-        """Another minute; a clock that jumps may give it a name that was used."""
-        day = self.random.randint(1, 3)
+        """Record another minute. The clock stands in 1970 now and then, and may give a
+        name that was used."""
+        month = self.random.choice(["197001", "202611"])
+        day = self.random.randint(1, 2)
         number = self.random.randint(1, 9)
-        name = f"Plague-197001{day:02d}T000010Z-{number:04d}.mcap"
+        name = f"{self.name}-{month}{day:02d}T000010Z-{number:04d}.mcap"
         if name not in self.files:
             size = self.random.choice([0, 1, 63, 64, 65, 400])
             data = (self.make or (lambda dice: dice.randbytes(size)))(self.random)
@@ -64,9 +67,22 @@ class FakeOffice:
     faults: float = 0.0
     files: dict[str, bytes] = field(default_factory=dict)
 
+    rotted: set[str] = field(default_factory=set)
+    """Checksums of what lost a bit there."""
+
     def has(self, sha256: str) -> bool:
         """Are these bytes there?"""
         return any(hash_of(data) == sha256 for data in self.files.values())
+
+    def rot(self, path: str) -> None:
+        """A file there loses a bit, or is gone."""
+        data = bytearray(self.files[path])
+        self.rotted.add(hash_of(data))
+        if data and self.random.random() < 0.7:
+            data[self.random.randrange(len(data))] ^= 1
+            self.files[path] = bytes(data)
+        else:
+            del self.files[path]
 
 
 class Link:
@@ -93,7 +109,7 @@ class Link:
         ]
         await self._way()  # it is old by the time it comes
         most = self._random.randint(1, 4)
-        return Listing("Plague", found[:most], len(found) > most)
+        return Listing(car.name, found[:most], len(found) > most)
 
     async def sums(self, name: str) -> Sums:
         await self._way()
@@ -108,7 +124,8 @@ class Link:
             raise Gone
         assert self._disk.durable(sha256), f"a receipt for {name} without its bytes"
         if self._car.copies_required > 1:
-            assert self._office.has(sha256), f"a receipt for {name} without a copy"
+            there = self._office.has(sha256) or sha256 in self._office.rotted
+            assert there, f"a receipt for {name} without a copy"
         self._car.fetched.add(name)
         await self._way()  # it was taken, and the answer is lost
 
@@ -184,7 +201,7 @@ class OfficeLink:
         await self._way()
         there = self._office.files
         return [
-            one.path for one in listed
+            one.path.rpartition("/")[2] for one in listed
             if hash_of(there.get(self._home + one.path, b"?")) != one.sha256
         ]  # fmt: skip
 

@@ -1,28 +1,34 @@
-"""A car, two stations, an office and all that fails between them, from a seed.
+"""Two cars, two stations, an office and all that fails between them, from a seed.
 
 Nothing runs by itself: `World.run` lets one station after the other take one step, and
-between steps kills it, cuts its power, fills its disk, or lets the car's ring work.
+between steps kills it, cuts its power, fills its disk, damages a list, lets a car's
+ring work, or lets the office lose a bit of what another copy still has.
 """
 
-import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
 
-from fpvstation.copies import COPIES, SUFFIX, Copies
+from fpvstation.audit import KEPT, UNLISTED
+from fpvstation.bound import Bound
+from fpvstation.copies import COPIES, DAY_S, SUFFIX, Copies
 from fpvstation.due import SETTLED_S
 from fpvstation.identity import StoreError
 from fpvstation.offices import Offices
 from fpvstation.pull import CarFault, Pull
 from fpvstation.relay import OfficeFault, Relay
 from fpvstation.store import Store
-from fpvstation.sums_file import SUMS_FILE, listing_of
+from fpvstation.sums_file import SUMS_FILE, Stored, listing_of
 from fpvstation.turns import Turns
+from fpvstation.verify import Verdict, verify
 from tests.rigs.station_disk import FakeDisk, Killed, hash_of, published, sums_of
 from tests.rigs.station_links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
 
-STEPS_CHAOS, STEPS_MOST = 600, 30_000
+STEPS_CHAOS, STEPS_CALM, STEPS_MOST, LOOK_EACH = 600, 60, 30_000, 3
+ROTS, LOOK_HOME_EACH = 3, 25
+NOW_S = 1.8e9
+"""UTC of a clock that is right."""
 
 
 async def act(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -63,42 +69,63 @@ class Side:
 class Station:
     """A station that is started again whatever ends it."""
 
-    def __init__(self, car: FakeCar, office: FakeOffice, random: Random) -> None:
+    def __init__(
+        self, cars: Sequence[FakeCar], office: FakeOffice, random: Random
+    ) -> None:
         self.disk, self._random = FakeDisk(random), random
-        self._car, self._office, self._id = car, office, ""
+        self._cars, self._office, self._id = cars, office, ""
         self._running: Side | None = None
         self._sides: list[Side] = []
         self.rounds_well = 0
         """How many rounds in a row nothing failed."""
         self.rotten = set[str]()
-        """Checksums of what its disk lost after the office had it."""
+        """Checksums of segments that its disk lost after the office had them."""
         self.bent = set[str]()
-        """What they became: a power cut may bring it back, without its line."""
+        """Their new checksums: a power cut may bring them back, without a line."""
+        self.thorough = 0.3
+        """How many rounds look through the whole store."""
+        self.damaged = False
+        """Was a list damaged since the last `verify`?"""
+        self.utc_s = random.choice([0.0, NOW_S])
+        self._most = random.choice([0, 300, 1000])
+        """Bytes that its bound allows; 0 for no bound."""
         self._now_s = 0.0
+        self.disk.utc_s = lambda: self.utc_s
 
     def _clock_s(self) -> float:
         self._now_s += SETTLED_S / 2
         return self._now_s
 
+    def _utc_s(self) -> float:
+        return self.utc_s
+
     async def _work(self) -> None:
         way, copies = OfficeLink(self._office, self.disk), Copies(self.disk)
-        offices = Offices([way], self._car.copies_required, copies)
-        store = Store(self.disk, lambda session: relay.tell(session))
-        relay = Relay(way, store, copies, act, self._clock_s)
+        offices = Offices(
+            [way], self._cars[0].copies_required, copies, utc_s=self._utc_s
+        )
+        store = Store(self.disk, lambda session: relay.tell(session), self._utc_s)
+        relay = Relay(way, store, copies, act, self._clock_s, self._utc_s)
+        bound = Bound(
+            store, self.disk, copies, self._most, [OFFICE], relay.judge_soon,
+            self._utc_s,
+        )  # fmt: skip
         self._id = store.open(self._id)
-        link = Link(self._car, self.disk, self._office)
+        links = [Link(car, self.disk, self._office) for car in self._cars]
         while True:
-            pull = Pull(
-                link, store, "Plague", act, Turns(), offices.safe, self._begin
-            )  # fmt: skip
-            everything = self._random.random() < 0.3
+            everything, well = self._random.random() < self.thorough, True
             try:
-                done = await pull.once(everything)
+                for link, car in zip(links, self._cars, strict=True):
+                    pull = Pull(
+                        link, store, car.name, act, Turns(), offices.safe, self._begin
+                    )  # fmt: skip
+                    done = await pull.once(everything)
+                    well = well and not (done.bad or done.held)
                 await relay.once(everything)
-                well = everything and not (done.bad or done.held or relay.state.waiting)
-                self.rounds_well += well
-                if done.bad or relay.state.bad:
-                    self.rounds_well = 0
+                if self._most and self._random.random() < 0.3:
+                    await act(lambda: list(bound.run()))
+                well = well and not (relay.state.waiting or relay.state.bad)
+                self.rounds_well = self.rounds_well + everything if well else 0
             except (CarFault, OfficeFault, StoreError, OSError):
                 self.rounds_well = 0
             await Step()
@@ -110,9 +137,12 @@ class Station:
         for one in store.segments():
             record = f"{COPIES}/{one.path.rpartition('/')[0]}{SUFFIX}"
             kept = self.disk.names_synced.get(record)
-            inode = self.disk.names_now[one.path]
+            inode = self.disk.names_now.get(one.path)
+            path = f"{self._id}/{one.path}"
             if (
-                copies.places(one, [OFFICE], time.time()) and inode.data
+                inode and inode.data and copies.places(one, [OFFICE], self.utc_s)
+                and hash_of(self._office.files.get(path, b"")) == one.sha256
+                and hash_of(inode.data) == one.sha256
                 and kept is self.disk.names_now[record]
             ):  # fmt: skip
                 inode.data[0] ^= 1
@@ -122,6 +152,46 @@ class Station:
                 self.rotten.add(one.sha256)
                 self.rounds_well = 0
                 return
+
+    def damage_list(self) -> bool:
+        """The medium flips a bit of a list, cuts it, or loses it. Returns False if no
+        line changes."""
+        lists = [path for path, inode in self.disk.names_now.items()
+                 if path.endswith(f"/{SUMS_FILE}") and inode.data
+                 and not path.startswith(".")]  # fmt: skip
+        if not lists:
+            return False
+        path = self._random.choice(sorted(lists))
+        before = bytes(self.disk.names_now[path].data)
+        data = bytearray(before)
+        what = self._random.random()
+        if what < 0.6:
+            data[self._random.randrange(len(data))] ^= 1 << self._random.randrange(8)
+        elif what < 0.8:
+            del data[self._random.randrange(len(data)) :]
+        kept = bytes(data) if what < 0.8 else b""
+        self.disk.damage(path, kept or None)
+        self.damaged = True
+        return kept.rstrip(b"\n") != before.rstrip(b"\n")
+
+    def verify(self) -> list[Verdict]:
+        """Return the faults that `fpvstation verify` names."""
+        store = Store(self.disk, utc_s=self._utc_s)
+        store.open(self._id)
+        found = verify(store, self.disk, sorted(store.known()), 1e9, utc_s=self._utc_s)
+        faults = [one for one in found if one.fault]
+        self.damaged = False
+        self.check_named(store, faults)
+        return faults
+
+    def check_named(self, store: Store, faults: Sequence[Verdict]) -> None:
+        """Every published file has its line, or is named."""
+        listed = set(store.segments())
+        named = {one.path for one in faults}
+        for path, inode in self.disk.names_now.items():
+            if published(path):
+                line = Stored(path, hash_of(inode.data))
+                assert line in listed or path in named, f"{path} is named nowhere"
 
     @property
     def store_id(self) -> str:
@@ -164,11 +234,14 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.car = FakeCar(self.random)
-        self.car.copies_required = self.random.choice([1, 2])
+        self.cars = [FakeCar(self.random, name) for name in ("Plague", "Arrow")]
+        required = self.random.choice([1, 2])
+        for car in self.cars:
+            car.copies_required = required
         self.office = FakeOffice(self.random)
+        self._steps, self._calm = 0, False
         self.stations = [
-            Station(self.car, self.office, self.random) for _ in range(2)
+            Station(self.cars, self.office, self.random) for _ in range(2)
         ]  # fmt: skip
 
     def run(self) -> None:
@@ -180,24 +253,34 @@ class World:
                 one.kill()
 
     def _run(self) -> None:
-        for _ in range(STEPS_CHAOS):
+        for number in range(STEPS_CHAOS):
             self._happens()
             self.random.choice(self.stations).step()
-            self.check_nothing_lost()
+            if number % LOOK_EACH == 0:
+                self.check_nothing_lost()
         self._until_home()
         for station in self.stations:
             station.kill()
             station.rot()
+            station.verify()
+        for _ in range(ROTS):
+            self._rot_office()
+        self._time(8.0)
         self._until_home()
         for station in self.stations:
+            station.kill()
+            faults = station.verify()
+            assert {one.done for one in faults} <= {KEPT, UNLISTED}, faults
             self.check(station)
             self.check_office(station)
 
     def _until_home(self) -> None:
         self._peace()
-        for _ in range(STEPS_MOST):
-            if self._home():
-                return
+        for number in range(STEPS_MOST):
+            if number % LOOK_HOME_EACH == 0:
+                self.check_nothing_lost()
+                if self._home():
+                    return
             self.random.choice(self.stations).step()
         raise AssertionError("it does not end")
 
@@ -206,59 +289,136 @@ class World:
         for one in Store(station.disk).segments():
             path = f"{station.store_id}/{one.path}"
             assert hash_of(self.office.files[path]) == one.sha256, path
-        for sha256 in station.rotten:
-            assert station.disk.durable(sha256), f"{sha256[:8]} did not come back"
+        for car in self.cars:
+            for sha256 in car.recorded & station.rotten:
+                there = station.disk.durable(sha256) or self.office.has(sha256)
+                assert there, f"{sha256[:8]} did not come back"
 
     def _happens(self) -> None:
-        """Something that nobody asked for."""
+        """Let something happen that nothing in the program causes."""
         random, station = self.random, self.random.choice(self.stations)
-        for one in self.stations:
-            one.disk.kill, one.disk.full = 0.004, random.choice([0.0, 0.0, 0.02])
-        self.car.faults = random.choice([0.0, 0.02, 0.2])
-        self.office.faults = random.choice([0.0, 0.02, 1.0])
+        self._weather()
+        car = random.choice(self.cars)
         what = random.random()
         if what < 0.06:
-            self.car.record()
+            car.record()
         elif what < 0.10:
-            self.car.let_go()
+            car.let_go()
         elif what < 0.12:
+            self._time(random.uniform(0.0, 3.0))
+        elif what < 0.13:
+            station.utc_s = max(station.utc_s, NOW_S)  # its clock is set
+        elif what < 0.15:
+            self._rot_office()
+        elif what < 0.16 and station.opened and station.disk.mounted:
+            self._damage(station)
+        elif what < 0.20:
+            station.disk.mount()
+        elif not self._calm and what < 0.32:
+            self._fails(station, what - 0.20)
+
+    def _weather(self) -> None:
+        """Choose how much fails in the next steps; in calm times, nothing by itself."""
+        random, self._steps = self.random, self._steps + 1
+        if self._steps % STEPS_CALM == 1:
+            self._calm = random.random() < 0.5
+        for one in self.stations:
+            one.disk.kill, one.disk.full = 0.004, random.choice([0.0, 0.0, 0.02])
+        for car in self.cars:
+            car.faults = random.choice([0.0, 0.02, 0.2])
+        self.office.faults = random.choice([0.0, 0.02, 1.0])
+        if self._calm:
+            self._faultless()
+
+    def _faultless(self) -> None:
+        self.office.faults = 0.0
+        for car in self.cars:
+            car.faults = 0.0
+        for one in self.stations:
+            one.disk.kill = one.disk.full = 0.0
+
+    def _fails(self, station: Station, what: float) -> None:
+        """Fail a station or its disk; `what` is 0 to 0.12."""
+        if what < 0.03:
             station.kill()
             self.check(station)
-        elif what < 0.14:
+        elif what < 0.05:
             station.kill()
             station.disk.cut_power()
             self.check(station)
-        elif what < 0.15 and station.opened:
+        elif what < 0.06 and station.opened:
             station.disk.unmount()
-        elif what < 0.20:
-            station.disk.mount()
-        elif what < 0.21 and station.opened:
+        elif what < 0.08 and station.opened:
             station.disk.lost_by_sync = 1
-        elif what < 0.25 and station.opened and station.disk.mounted:
+        elif station.opened and station.disk.mounted:
             station.kill()
             station.disk.kill = station.disk.full = 0.0
             station.disk.lost_by_sync = 0
             station.rot()
 
-    def _peace(self) -> None:
-        self.car.faults = self.office.faults = 0.0
+    def _time(self, days: float) -> None:
         for one in self.stations:
-            one.disk.kill = one.disk.full = 0.0
+            one.utc_s += days * DAY_S
+
+    def _damage(self, station: Station) -> None:
+        """A list is damaged; a scrub may come before the station goes on."""
+        station.kill()
+        station.disk.kill = station.disk.full = 0.0
+        station.disk.lost_by_sync = 0
+        changed = station.damage_list()
+        if self.random.random() < 0.5:
+            assert station.verify() or not changed, "a damaged list is not named"
+            self.check_nothing_lost()
+
+    def _rot_office(self) -> None:
+        """The office loses a bit of a file that the store itself has, too. No copy rots
+        within a day after it was judged."""
+        for station in self.stations:
+            head = f"{station.store_id}/"
+            for path, data in self.office.files.items():
+                here = path.removeprefix(head)
+                inode = station.disk.names_synced.get(here)
+                if (
+                    here != path and station.disk.mounted and not station.damaged
+                    and inode is station.disk.names_now.get(here) and inode
+                    and inode.synced == data == bytes(inode.data)
+                    and station.disk.durable(hash_of(data))
+                ):  # fmt: skip
+                    self.office.rot(path)
+                    self._time(2.0)
+                    return
+
+    def _peace(self) -> None:
+        self._faultless()
+        for one in self.stations:
+            one.utc_s = max(one.utc_s, NOW_S)
             one.disk.lost_by_sync = one.rounds_well = 0
+            one.thorough = 0.8
             one.disk.mount()
 
     def _home(self) -> bool:
-        waits = self.car.files.keys() - self.car.fetched
-        return not waits and all(one.rounds_well >= 2 for one in self.stations)
+        waits = any(car.files.keys() - car.fetched for car in self.cars)
+        return not waits and all(
+            one.rounds_well >= 2 and self._at_office(one) for one in self.stations
+        )
+
+    def _at_office(self, station: Station) -> bool:
+        """Has the office all of a store, and is that right?"""
+        return all(
+            hash_of(self.office.files.get(f"{station.store_id}/{path}", b"?")) == sha256
+            for path, sha256 in Store(station.disk).segments()
+        )
 
     # --- what has to hold at every moment ---
 
     def check_nothing_lost(self) -> None:
-        """Every segment is on the car, or in a store that survives a power cut."""
-        there = {hash_of(one) for one in self.car.files.values()}
-        for sha256 in self.car.recorded - there:
-            stored = any(one.disk.durable(sha256) for one in self.stations)
-            assert stored or self.office.has(sha256), "lost"
+        """Every segment is on its car, at the office, or in a store that survives a
+        power cut, where a damaged list is named."""
+        office = {hash_of(data) for data in self.office.files.values()}
+        for car in self.cars:
+            there = {hash_of(data) for data in car.files.values()}
+            for sha256 in car.recorded - there - office:
+                assert any(one.disk.holds(sha256) for one in self.stations), "lost"
 
     def check(self, station: Station) -> None:
         """What is published is right, once, and listed with its own checksum."""
@@ -268,11 +428,11 @@ class World:
                 name, sha256 = path.rpartition("/")[2], hash_of(inode.data)
                 seen.append((name, sha256))
                 if sha256 not in station.bent:
-                    assert sha256 in self.car.recorded, f"{path} is wrong"
+                    recorded = any(sha256 in car.recorded for car in self.cars)
+                    assert recorded, f"{path} is wrong"
         assert len(seen) == len(set(seen)), "a segment is in the store twice"
         for path, inode in disk.names_now.items():
-            if path.endswith(f"/{SUMS_FILE}"):
+            if path.endswith(f"/{SUMS_FILE}") and not station.damaged:
                 listing = listing_of(path.rpartition("/")[0], bytes(inode.data))
-                assert not listing.damaged
                 for listed, sha256 in listing.lines:
                     assert sums_of(disk.read(listed)).sha256 == sha256

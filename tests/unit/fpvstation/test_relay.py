@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fpvstation.copies import (
-    DAY_S,
+    AHEAD_S,
     HERE,
     RECENT_S,
     REJUDGED_S,
@@ -325,7 +325,7 @@ async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(
     two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
     for utc_s, counts in (
         (judged_s + RECENT_S, True), (judged_s + RECENT_S + 1.0, False),
-        (judged_s - DAY_S, True), (judged_s - DAY_S - 1.0, False),
+        (judged_s - AHEAD_S, True), (judged_s - AHEAD_S - 1.0, False),
     ):  # fmt: skip
         rig.utc_s = utc_s
         assert two.safe(stored) == counts, utc_s
