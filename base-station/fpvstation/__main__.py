@@ -200,7 +200,8 @@ def _station_verbs(each: _Verbs) -> None:
     _config(run)
     run.add_argument("--most-gb", type=within(float, 0.0, 1e5), default=0.0,
                      metavar="GB",
-                     help="deletes the oldest sessions above that")  # fmt: skip
+                     help="above that, evicts the oldest sessions that all "
+                     "offices have; without an office they are gone")  # fmt: skip
     run.add_argument("--store-changed", action="store_true",
                      help="it is another store than last time, on purpose")  # fmt: skip
     each.add("passwd", _passwd, "sets the password of the page for other machines")
