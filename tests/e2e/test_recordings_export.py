@@ -73,7 +73,9 @@ def test_a_film_comes_from_the_page(page: Page, tmp_path: Path) -> None:
     with page.expect_download() as waiting:
         page.locator("#export-film").click()
     download = waiting.value
-    assert download.suggested_filename == "Plague-20251121T200000Z.mp4"
+    assert download.suggested_filename == (
+        "Plague-20251121T200000Z-incomplete.mp4"  # it lacks pictures
+    )
     film = tmp_path / "film.mp4"
     download.save_as(film)
     with av.open(str(film)) as found:
