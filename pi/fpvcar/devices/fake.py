@@ -174,7 +174,9 @@ class FakeBoard:
         """Switches all off and removes the dead man, unless the pins do not answer."""
         self.closed = True
         with suppress(PinsFault):
-            steady = [one for one in self._gpios if not self._pins.levels[one].pwm]
+            levels = self._pins.levels  # empty after the daemon was lost
+            steady = [one for one in self._gpios if one in levels]
+            steady = [one for one in steady if not levels[one].pwm]
             self._pins.write_together(steady, 0)
             for gpio in self._gpios:
                 self._pins.write(gpio, 0)
