@@ -96,8 +96,10 @@ test('a push that asks at once replaces the retry that waits', async () => {
   push();
   await settled();
   assert.deepEqual(did, ['load 0', 'load 1', 'late']);
-  timers.splice(0).forEach((act) => act());
-  await settled();
+  for (const act of timers.splice(0)) {
+    act();
+    await settled();
+  }
   assert.deepEqual(did, ['load 0', 'load 1', 'late', 'load 2', 'late'], 'one retry, not two');
 });
 
