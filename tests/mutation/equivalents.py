@@ -15,6 +15,7 @@ EQUIVALENTS: dict[str, str] = {
     "gate.Freshness.__init__: constant 1 -> 2": "the wire refuses numbers below 0",
     "gate.Freshness._age_s: self._fastest[-1][1] >= transit_s: >= -> >": "of two that "
     "are equally fast the older may stay: the newer follows it",
+    "gate.Freshness._age_s: age_s <= most_s: <= -> <": "of equal ages either counts",
     "core.Wheels.__init__: removed: self._fed_ns = -FED_NS": "declared here, and set "
     "again when the pins come",
     "core.Wheels.__init__: constant 0 -> -1": "no clock is below 0",
