@@ -25,6 +25,7 @@ AFTER_RESET = 0x399F
 BUS_32_V = 1 << 13  # BRNG
 SHUNT_320_MV = 3 << 11  # PG: one eighth
 AVERAGE_64 = 0b1110  # BADC, SADC: 64 samples, 34 ms; evens out the motors' PWM
+# Both averages take 75 ms at most: 586 us per sample (electrical characteristics).
 CONTINUOUS = 0b111  # MODE: shunt and bus
 SETTING = BUS_32_V | SHUNT_320_MV | AVERAGE_64 << 7 | AVERAGE_64 << 3 | CONTINUOUS
 SHUNT_V_PER_BIT = 10e-6
@@ -32,8 +33,6 @@ BUS_V_PER_BIT = 4e-3
 BUS_SHIFT = 3
 READY = 1 << 1
 """CNVR of BUS: a conversion has ended since CONFIG was written (8.6.3.2)."""
-AVERAGE_S = 0.075
-"""Longest duration of both averages: 586 us per sample (electrical characteristics)."""
 AVERAGE = (
     Read(Register.BUS, 2), Read(Register.SHUNT, 2),
     Write(Register.CONFIG, SETTING.to_bytes(2, "big")),
@@ -65,7 +64,7 @@ class Ina219:
         one.
 
         The chip is then configured again. This clears READY, starts the next average
-        and repairs a chip reset by a supply dip. Reading again within AVERAGE_S always
+        and repairs a chip reset by a supply dip. Reading again within 75 ms always
         gives None.
         """
         bus, shunt = self._average(after_s)
