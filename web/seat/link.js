@@ -6,6 +6,7 @@
 import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
 import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
+import {StaleQueue, captureUs} from './stale.js';
 import {PushedStop} from './wish.js';
 
 /** @import {Upward} from '../lib/types.js' */
@@ -33,6 +34,7 @@ export class Link {
     this.clock = new CarClock();
     this.trips = new RoundTrips();
     this.pushedStop = new PushedStop();
+    this.queue = new StaleQueue();
     this.policy = new Reconnect(performance.now(), navigationRttMs());
     /** @type {WebSocket | null} */
     this.drive = null;
@@ -224,6 +226,12 @@ export class Link {
   arrived(frame, way) {
     this.frameMs = this.pictureMs = performance.now();
     this.policy.pictured(this.frameMs);
+    const us = captureUs(frame);
+    const ageMs = us === null ? null : this.clock.ageMs(us, this.frameMs);
+    if (this.up && this.queue.arrived(ageMs, this.policy.rttMs, this.frameMs)) {
+      this.openVideo();
+      return;
+    }
     if (!this.copies) this.on.frame(frame);
     else for (const next of this.copies.merge.take(frame, way)) this.on.frame(next);
   }

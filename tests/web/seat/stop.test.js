@@ -194,6 +194,23 @@ test('link: a video socket without pictures is closed with /ws/drive', async () 
   assert.notEqual(newest('/ws/video'), silent);
 });
 
+test('link: pictures that waited for 2 s are left behind with their connection', () => {
+  nowMs = 10_000;
+  link.clock.reset();
+  link.clock.add(nowMs, nowMs, nowMs * 1000);
+  const queued = newest('/ws/video');
+  queued.opens();
+  const frame = new ArrayBuffer(20);
+  const view = new DataView(frame);
+  view.setBigUint64(8, BigInt((nowMs - 1900) * 1000), true);
+  queued.onmessage({data: frame});
+  assert.equal(newest('/ws/video'), queued);
+  view.setBigUint64(8, BigInt((nowMs - 2100) * 1000), true);
+  queued.onmessage({data: frame});
+  assert.notEqual(newest('/ws/video'), queued);
+  assert.equal(queued.readyState, 3);
+});
+
 test('link: a page opened elsewhere closes its pictures, too', () => {
   newest('/ws/video').opens();
   picture();
