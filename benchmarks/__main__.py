@@ -47,9 +47,7 @@ PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "firefox": firefox.rows,
     "control": control.rows,
     "buttons": buttons.rows,
-    "links": lambda given: chain(
-        links.rows(given), links_loss.rows(given), links_edge.rows(given)
-    ),
+    "links": lambda given: chain(links.rows(given), links_loss.rows(given), links_edge.rows(given)),
     "load": load.rows,
     "memory": memory.rows,
     "start": start.rows,
@@ -78,9 +76,7 @@ def machine() -> str:
     return f"{os.cpu_count()} cores of {cpu}, Linux {platform.release()}"
 
 
-def measure(
-    wanted: list[str], given: Given, interrupted: Sequence[int] = ()
-) -> list[Result]:
+def measure(wanted: list[str], given: Given, interrupted: Sequence[int] = ()) -> list[Result]:
     """Each part in turn; a row is printed as soon as there is one. A part that breaks
     is a note, with its trace: the others' figures are not lost with it."""
     results: list[Result] = []
@@ -110,13 +106,20 @@ def written(results: list[Result]) -> dict[str, Any]:
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
         "rows": [
-            {**asdict(one), "median": one.median, "p95": one.p95, "p99": one.p99,
-             "worst": one.worst, "met": one.met}
-            for one in results if isinstance(one, Row)
+            {
+                **asdict(one),
+                "median": one.median,
+                "p95": one.p95,
+                "p99": one.p99,
+                "worst": one.worst,
+                "met": one.met,
+            }
+            for one in results
+            if isinstance(one, Row)
         ],
         "curves": [asdict(one) for one in results if isinstance(one, Curve)],
         "notes": [asdict(one) for one in results if isinstance(one, Note)],
-    }  # fmt: skip
+    }
 
 
 def _interruptible() -> list[int]:
@@ -137,9 +140,7 @@ def main() -> int:
     """Measures; 0 even where an aim is missed: a busy machine is no defect. 1 where a
     part could not be measured to its end."""
     parser = argparse.ArgumentParser(prog="make benchmark", description=__doc__)
-    parser.add_argument(
-        "--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}"
-    )
+    parser.add_argument("--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}")
     parser.add_argument("--seconds", type=float, default=31.0, help="per video row")
     parser.add_argument("--runs", type=int, default=int(os.environ.get("RUNS", "30")))
     parser.add_argument("--json", type=Path, default=Path("benchmark.json"))

@@ -17,9 +17,7 @@ def _answers(url: str) -> bool:
 
 
 @contextmanager
-def serving(
-    module: str, page: str, fps: float, host: str = "localhost"
-) -> Iterator[str]:
+def serving(module: str, page: str, fps: float, host: str = "localhost") -> Iterator[str]:
     """The URL of a page of benchmarks.MODULE, while it is served."""
     port = free_port()
     words = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]

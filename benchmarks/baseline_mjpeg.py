@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import av
 from av.video.codeccontext import VideoCodecContext
 
-from fpvcar.bench.camera.picture import Strip
+from fpvbench.camera.picture import Strip
 
 QUALITY = 2
 """ffmpeg's quantiser: 60 to 75 kB a picture, picamera's 17 Mbit/s."""

@@ -20,7 +20,7 @@ from aiortc import (
 )
 from av import VideoFrame
 
-from fpvcar.bench.camera.picture import Strip
+from fpvbench.camera.picture import Strip
 
 CLOCK_HZ = 90_000
 PAGE = """<!doctype html><title>WebRTC</title>

@@ -55,9 +55,7 @@ class Keys:
     def _act(self, kind: str, key: str) -> None:
         actions = [{"type": kind, "value": KEYS.get(key, key)}]
         source = {"type": "key", "id": "keys", "actions": actions}
-        self._tab.command(
-            "input.performActions", context=self._tab.context, actions=[source]
-        )
+        self._tab.command("input.performActions", context=self._tab.context, actions=[source])
 
 
 class Locator:
@@ -68,9 +66,7 @@ class Locator:
 
     def click(self) -> None:
         """Clicks as a script does: no pointer goes there."""
-        self._tab.evaluate(
-            "(selector) => document.querySelector(selector).click()", self._selector
-        )
+        self._tab.evaluate("(selector) => document.querySelector(selector).click()", self._selector)
 
 
 class Tab:
@@ -98,18 +94,15 @@ class Tab:
 
     def goto(self, url: str) -> None:
         """Opens a page; it is loaded and has the focus afterwards."""
-        self.command(
-            "browsingContext.navigate", context=self.context, url=url, wait="complete"
-        )
+        self.command("browsingContext.navigate", context=self.context, url=url, wait="complete")
         self.command("browsingContext.activate", context=self.context)
 
     def add_init_script(self, script: str) -> None:
         """Runs in every page before its own scripts."""
         wrapped = f"() => {{{script}}}"
         self.command(
-            "script.addPreloadScript",
-            functionDeclaration=wrapped, contexts=[self.context],
-        )  # fmt: skip
+            "script.addPreloadScript", functionDeclaration=wrapped, contexts=[self.context]
+        )
 
     def evaluate(self, expression: str, *arguments: Any) -> Any:
         """The value of an expression, or of a function with arguments, by JSON."""
@@ -117,9 +110,11 @@ class Tab:
             words = ", ".join(json.dumps(one) for one in arguments)
             expression = f"({expression})({words})"
         result = self.command(
-            "script.evaluate", awaitPromise=True, target={"context": self.context},
+            "script.evaluate",
+            awaitPromise=True,
+            target={"context": self.context},
             expression=f"(async () => JSON.stringify(await ({expression})))()",
-        )  # fmt: skip
+        )
         if result["type"] == "exception":
             raise RuntimeError(result["exceptionDetails"]["text"])
         return json.loads(result["result"].get("value", "null"))
@@ -163,11 +158,20 @@ def firefox(program: str) -> Iterator[Tab]:
         )
         port = free_port()
         process = subprocess.Popen(
-            [program, "--headless", "--no-remote", "--width=1280", "--height=720",
-             f"--profile={profile}", f"--remote-debugging-port={port}"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "HOME": home}, start_new_session=True,
-        )  # fmt: skip
+            [
+                program,
+                "--headless",
+                "--no-remote",
+                "--width=1280",
+                "--height=720",
+                f"--profile={profile}",
+                f"--remote-debugging-port={port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": home},
+            start_new_session=True,
+        )
         try:
             with _connected(port, process) as socket:
                 yield Tab(socket)

@@ -17,9 +17,9 @@ from tests.e2e.seat import until
 from benchmarks.leds import LedWatch
 from benchmarks.rig import Given, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Result, row
-from fpvcar import paths
-from fpvcar.bench import soc as chips
+from fpvbench import soc as chips
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 
 PUSHES = 200
 """At least: of fewer the p99 is the worst."""
@@ -79,9 +79,10 @@ def lit_at_ms(page: Page, number: int, since_ms: float) -> float:
     def lit() -> bool:
         changes = page.evaluate("window.fpvcar.changes")
         found[:] = [
-            at_ms - ahead_ms for at_ms, mask in changes
+            at_ms - ahead_ms
+            for at_ms, mask in changes
             if int(mask) & bit and at_ms - ahead_ms >= since_ms - 1.0
-        ]  # fmt: skip
+        ]
         return bool(found)
 
     wait_for(lit, "the page stays dark", 5.0, 0.005)
@@ -95,9 +96,7 @@ def on_the_car(rig: Rig, pushes: int) -> tuple[list[float], list[float]]:
         before = len(rig.watch.lit_ms[rig.leds[number]])
         pressed_ms = rig.press(number)
         to_led.append(rig.led_ms(number, before) - pressed_ms)
-        to_pages += [
-            lit_at_ms(page, number, pressed_ms) - pressed_ms for page in rig.pages
-        ]
+        to_pages += [lit_at_ms(page, number, pressed_ms) - pressed_ms for page in rig.pages]
         rig.let_go(number)
     return to_led, to_pages
 

@@ -21,10 +21,7 @@ def press_ms(page: Any, watch: PinWatch) -> float:
         before = len(watch.samples)
         page.keyboard.down("ArrowUp")
 
-    drives(
-        page, lambda: watch.now.driving, press,
-        lambda: page.keyboard.up("ArrowUp"), "ArrowUp",
-    )  # fmt: skip
+    drives(page, lambda: watch.now.driving, press, lambda: page.keyboard.up("ArrowUp"), "ArrowUp")
     pin_ns = next(one.time_ns for one in watch.samples[before:] if one.driving)
     page.keyboard.up("ArrowUp")
     stands(watch)
@@ -41,12 +38,7 @@ def press_to_pin(page: Any, bench: RunningBench, runs: int) -> list[float]:
 
 def rows(given: Given) -> Iterator[Result]:
     """Key press to pin with nothing else going on."""
-    with (
-        given.chromium() as browser,
-        running() as bench,
-        opened(browser, bench.url) as page,
-    ):
+    with given.chromium() as browser, running() as bench, opened(browser, bench.url) as page:
         say(f"control: {given.runs} presses")
         values = press_to_pin(page, bench, given.runs)
-        yield row("control", "key press to pin", "ms", values, Aim(median=8, p99=20),
-                  "guard off")  # fmt: skip
+        yield row("control", "key press to pin", "ms", values, Aim(median=8, p99=20), "guard off")

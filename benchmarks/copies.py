@@ -60,11 +60,10 @@ class Host:
         return {
             OURS: [*rdcp, *paths],
             ENCRYPTED: [*rdcp, "--encrypt", *paths],
-            SSH: ["rsync", "-a", "-e", self.sshd.command, f"{source}/",
-                  f"host:{target}/"],
+            SSH: ["rsync", "-a", "-e", self.sshd.command, f"{source}/", f"host:{target}/"],
             DAEMON: ["rsync", "-a", f"{source}/", daemon],
             RCLONE: ["rclone", "--config", "", "copy", str(source), sftp],
-        }[way]  # fmt: skip
+        }[way]
 
     def took_s(self, way: str, source: Path, target: Path) -> float:
         """One copy; what the one before left to write is written first."""
@@ -97,9 +96,18 @@ def hosted(home: Path, closing: ExitStack) -> Host:
         f"uid = {os.getuid()}\ngid = {os.getgid()}\n"
     )
     daemon = subprocess.Popen(
-        ["rsync", "--daemon", "--no-detach", "--config", str(home / "rsyncd.conf"),
-         "--address", "127.0.0.1", "--port", str(port)],
-    )  # fmt: skip
+        [
+            "rsync",
+            "--daemon",
+            "--no-detach",
+            "--config",
+            str(home / "rsyncd.conf"),
+            "--address",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
+    )
     closing.callback(daemon.wait, 10.0)
     closing.callback(daemon.terminate)
     until_s = time.monotonic() + 10.0
@@ -132,9 +140,7 @@ def trees(host: Host, files: int, repeats: int) -> Iterator[Result]:
             target = host.home / "copied"
             for which in ("first", "again"):
                 say(f"{PART}: {way}, {which}, {number}")
-                took.setdefault((way, which), []).append(
-                    host.took_s(way, source, target)
-                )
+                took.setdefault((way, which), []).append(host.took_s(way, source, target))
             if len(list(target.rglob("*"))) != len(list(source.rglob("*"))):
                 raise RuntimeError(f"{way} has not copied all")
             target.rename(host.home / f"copied-{number}-{ways.index(way)}")
@@ -238,9 +244,8 @@ def missing(programs: Sequence[str]) -> list[str]:
 
 
 def rows(
-    given: Given, files: int = FILES, cut_bytes: int = CUT_BYTES,
-    cold_bytes: int = COLD_BYTES,
-) -> Iterator[Result]:  # fmt: skip
+    given: Given, files: int = FILES, cut_bytes: int = CUT_BYTES, cold_bytes: int = COLD_BYTES
+) -> Iterator[Result]:
     """Trees, a cut, and a file that is not in memory."""
     if without := missing(["rsync", "rclone", "ssh"]):
         yield Note(PART, f"not installed: {', '.join(without)}")

@@ -31,11 +31,16 @@ OURS = ("#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#6a3d9a", "#1b1b1b")
 THEIRS = ("#d55e00", "#e69f00", "#8c510a", "#7f7f7f")
 LIMIT = "#c00000"
 STYLE: Any = {
-    "svg.hashsalt": "fpvcar", "font.size": 10, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
+    "svg.hashsalt": "fpvcar",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#e4e4e4",
-    "figure.facecolor": "white", "font.family": "DejaVu Sans",
-}  # fmt: skip
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",
+}
 STEPS = 200
 BESIDE = "beside: "
 LATENCY_MOST_MS = 100.0
@@ -71,9 +76,12 @@ def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]
 def is_age(one: Figures) -> bool:
     """Is this row a distribution of pictures' ages?"""
     named = one["name"].startswith(("path ", "whole ", BESIDE))
-    return one["part"] == "video" and one["unit"] == "ms" and named and (
-        len(one["values"]) > 1 and "between pictures" not in one["name"]
-    )  # fmt: skip
+    return (
+        one["part"] == "video"
+        and one["unit"] == "ms"
+        and named
+        and (len(one["values"]) > 1 and "between pictures" not in one["name"])
+    )
 
 
 def latency(figure: Figure, figures: Figures) -> bool:
@@ -86,25 +94,35 @@ def latency(figure: Figure, figures: Figures) -> bool:
     for one in sorted(rows, key=lambda one: float(one["median"])):
         beside = one["name"].startswith(BESIDE)
         axes.plot(
-            quantiles(one["values"]), [part * 100 / STEPS for part in range(STEPS + 1)],
-            color=next(colours[beside]), linestyle="--" if beside else "-", linewidth=2,
+            quantiles(one["values"]),
+            [part * 100 / STEPS for part in range(STEPS + 1)],
+            color=next(colours[beside]),
+            linestyle="--" if beside else "-",
+            linewidth=2,
             label=f"{one['median']:5.1f} ms  {one['name'].removeprefix(BESIDE)}",
-        )  # fmt: skip
+        )
     axes.set_xlim(0, LATENCY_MOST_MS)
     axes.set_ylim(0, 100)
     axes.set_xlabel("capture to glass, ms (dashed: other ways, the same camera)")
     axes.set_ylabel("% of pictures at most so old")
-    axes.legend(title="median", loc="upper center", bbox_to_anchor=(0.5, -0.16),
-                frameon=False, fontsize=9, ncols=2)  # fmt: skip
+    axes.legend(
+        title="median",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.16),
+        frameon=False,
+        fontsize=9,
+        ncols=2,
+    )
     return True
 
 
 def stops(figure: Figure, figures: Figures) -> bool:
     """A tick for each stop, and the limit. False if there is nothing to draw."""
     rows = [
-        one for one in figures["rows"]
+        one
+        for one in figures["rows"]
         if one["part"] == "stop" and one["unit"] == "ms" and one["aim"]["worst"]
-    ]  # fmt: skip
+    ]
     if not rows:
         return False
     figure.set_size_inches(WIDE_IN, 1.7 + 0.36 * len(rows))
@@ -137,12 +155,10 @@ def recovery(figure: Figure, figures: Figures) -> bool:
     grid: Any = figure.subplots(len(panels), squeeze=False)
     for axes, (key, curves) in zip(grid[:, 0], panels.items(), strict=True):
         for colour, one in zip(itertools.cycle(OURS + THEIRS), curves, strict=False):
-            axes.plot(one["x_s"], one["y"], color=colour, linewidth=1.5,
-                      label=one["name"])  # fmt: skip
+            axes.plot(one["x_s"], one["y"], color=colour, linewidth=1.5, label=one["name"])
         axes.set_ylim(bottom=0)
         axes.set_ylabel(key[1])
-        axes.legend(frameon=False, fontsize=9, loc="lower left", ncols=2,
-                    bbox_to_anchor=(0, 1))  # fmt: skip
+        axes.legend(frameon=False, fontsize=9, loc="lower left", ncols=2, bbox_to_anchor=(0, 1))
     grid[-1, 0].set_xlabel("seconds since the link went bad")
     return True
 

@@ -22,8 +22,10 @@ def shown(tab: Tab, url: str) -> str:
     try:
         wait_for(
             lambda: bool(tab.evaluate("window.fpvcar?.video.shown > 10")),
-            "no picture", TAKES_S, 0.1,
-        )  # fmt: skip
+            "no picture",
+            TAKES_S,
+            0.1,
+        )
     except AssertionError:
         fault = tab.evaluate("window.fpvcar?.video.fault")
         raise RuntimeError(f"shows no picture: {fault}") from None
@@ -57,6 +59,5 @@ def rows(given: Given) -> Iterator[Result]:
             yield Note("firefox", f"{PROGRAM} {tab.version} {fault}")
             return
         values = press_to_pin(tab, bench, given.runs)
-        yield row("firefox", "key press to pin", "ms", values,
-                  note=f"Firefox {tab.version}")  # fmt: skip
+        yield row("firefox", "key press to pin", "ms", values, note=f"Firefox {tab.version}")
         yield from path(tab, bench, "?path=mse", given.seconds / 2)

@@ -1,4 +1,4 @@
-// Reads the clock strip (fpvcar.bench.camera.strip) off a picture, before every paint.
+// Reads the clock strip (fpvbench.camera.strip) off a picture, before every paint.
 // Runs in the page that is measured: ours, and the baselines' alike.
 //
 // window.glass.painted: [clock, wall ms] of each new picture at the paint that shows it

@@ -1,7 +1,7 @@
 """Capture to glass: the age of each picture, read off the page by glass.js.
 
 The source paints the car's clock into each picture just before its encoder
-(fpvcar.bench.camera.strip); a script in the page reads it back before every paint.
+(fpvbench.camera.strip); a script in the page reads it back before every paint.
 """
 
 import statistics
@@ -46,10 +46,13 @@ def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
     """
     zeros_ms = [clock - media_s * 1000.0 for clock, _, media_s in samples]
     pairs = [
-        (statistics.median(zeros_ms[max(0, at - NEAR) : at + NEAR + 1])
-         + samples[at][2] * 1000.0, samples[at][1])
+        (
+            statistics.median(zeros_ms[max(0, at - NEAR) : at + NEAR + 1])
+            + samples[at][2] * 1000.0,
+            samples[at][1],
+        )
         for at in range(SETTLED, len(samples))
-    ]  # fmt: skip
+    ]
     return _seen(pairs, ahead_ms)
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fpvcar.bench import soc as chips
+from fpvbench import soc as chips
 
 LOOK_S = 0.0005
 IN_FRONT = -15
@@ -28,9 +28,12 @@ class LedWatch:
         self.lit = dict.fromkeys(gpios, False)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.leds", str(soc), *map(str, gpios)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            start_new_session=True, cwd=Path(__file__).resolve().parents[1],
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=Path(__file__).resolve().parents[1],
+        )
         self._thread = threading.Thread(target=self._hear, daemon=True)
 
     def __enter__(self) -> "LedWatch":

@@ -20,7 +20,7 @@ from playwright.sync_api import Page
 from tests.e2e.harness import RunningBench
 from tests.e2e.phone import on_the_lan, take_wheel
 from tests.e2e.proxy import Link
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 from benchmarks import glass
 from benchmarks.links_control import under_load
@@ -91,9 +91,12 @@ def course(name: str, pictures: list[Shown], begin_ms: float) -> Curve:
         if after.at_ms - before.at_ms > CURRENT_MS:
             points.append((after.at_ms, before.age_ms + after.at_ms - before.at_ms))
     return Curve(
-        "links", name, "ms", tuple((at - begin_ms) / 1000.0 for at, _ in points),
+        "links",
+        name,
+        "ms",
+        tuple((at - begin_ms) / 1000.0 for at, _ in points),
         tuple(age for _, age in points),
-    )  # fmt: skip
+    )
 
 
 def now_ms() -> float:
@@ -132,9 +135,12 @@ def stalls(
 
 @contextmanager
 def far_away(
-    given: Given, path: str = "", over: Lan | None = None, options: Sequence[str] = (),
+    given: Given,
+    path: str = "",
+    over: Lan | None = None,
+    options: Sequence[str] = (),
     camera: Sequence[str] = FRAMED,
-) -> Iterator[tuple[Lan, RunningBench, Page]]:  # fmt: skip
+) -> Iterator[tuple[Lan, RunningBench, Page]]:
     """A page at the wheel on another host, with the reader in it; `over` is the
     caller's own Lan, `options` are more of the bench's, `camera` those of its
     camera."""
@@ -168,9 +174,7 @@ def outages(given: Given, name: str, count: int, path: str = "") -> Iterator[Res
             pictures, took_ms = recovered(page, end_ms, AFTER_OUTAGE_MS)
             values.append(took_ms)
     note = f"{len(values)} of {OUTAGES_S[0]:g} to {OUTAGES_S[1]:g} s, all packets lost"
-    yield row(
-        "links", f"current after {name}", "ms", values, Aim(median=230, worst=420), note
-    )
+    yield row("links", f"current after {name}", "ms", values, Aim(median=230, worst=420), note)
     yield course(f"{name}: age", before[-15:] + pictures, begin_ms)
 
 
@@ -198,14 +202,10 @@ class Status(threading.Thread):
 
     def wanted(self) -> list[tuple[float, float]]:
         """(wall ms, bit/s asked of the camera)."""
-        return [
-            (at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.statuses
-        ]
+        return [(at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.statuses]
 
 
-def narrow(
-    given: Given, name: str, queue_bytes: int, path: str = ""
-) -> Iterator[Result]:
+def narrow(given: Given, name: str, queue_bytes: int, path: str = "") -> Iterator[Result]:
     """A third of the video's bitrate for 10 s, and then all of it again."""
     say(f"links: {name}")
     with far_away(given, path) as (lan, bench, page), Status(bench) as status:
@@ -219,9 +219,7 @@ def narrow(
         page.wait_for_timeout(FULL_WITHIN_S * 1000)
         pictures = shown(page)
     late = [one for one in pictures if begin_ms + 1000 <= one.at_ms <= end_ms]
-    yield row(
-        "links", f"{name}: age", "ms", [one.age_ms for one in late], Aim(worst=300)
-    )
+    yield row("links", f"{name}: age", "ms", [one.age_ms for one in late], Aim(worst=300))
     seconds = [int((one.at_ms - begin_ms) // 1000) for one in late]
     rates = [seconds.count(second) for second in range(1, int(NARROW_S))]
     yield row("links", f"{name}: least rate", "fps", [min(rates)], Aim(least=10))
@@ -231,10 +229,12 @@ def narrow(
     yield row("links", f"{name}: full quality after", "s", [full_s], Aim(worst=3))
     yield course(f"{name}: age", before[-15:] + pictures, begin_ms)
     yield Curve(
-        "links", f"{name}: bitrate", "kbit/s",
+        "links",
+        f"{name}: bitrate",
+        "kbit/s",
         tuple((at_ms - begin_ms) / 1000.0 for at_ms, _ in wanted),
         tuple(rate / 1000.0 for _, rate in wanted),
-    )  # fmt: skip
+    )
 
 
 def rows(given: Given) -> Iterator[Result]:
@@ -243,9 +243,7 @@ def rows(given: Given) -> Iterator[Result]:
     name = "current after a 1.5 s stall"
     yield from stalls(given, name, "", SMALL_BYTES, STALLS, aim)
     yield from stalls(given, f"{name}, MSE", "?path=mse", SMALL_BYTES, STALLS, aim)
-    yield from stalls(
-        given, f"{name}, bloated link", "", BLOATED_BYTES, STALLS_BLOATED, None
-    )
+    yield from stalls(given, f"{name}, bloated link", "", BLOATED_BYTES, STALLS_BLOATED, None)
     yield from outages(given, "an outage", OUTAGES)
     yield from outages(given, "an outage, MSE", OUTAGES_MSE, "?path=mse")
     yield from narrow(given, "a third of the bitrate", NARROW_SANE_BYTES)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 from tests.e2e.driver import open_socket
 from tests.e2e.harness import RunningBench
 from tests.e2e.phone import on_the_lan, take_wheel
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 from benchmarks.control import press_ms
 from benchmarks.rig import Given, opened, running, say

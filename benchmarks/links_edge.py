@@ -1,7 +1,7 @@
 """The bench's car drives to the edge of the Wi-Fi and back, and is replayed.
 
 Its room stands for a field: how far the car is from where it started sets rate and loss
-of the link, by tests/rigs/wifi.py.
+of the link, by tests/support/wifi.py.
 """
 
 import subprocess
@@ -12,14 +12,14 @@ from dataclasses import replace
 from playwright.sync_api import Page
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
 from tests.e2e.seat import go_on, holds
-from tests.rigs import wifi
-from tests.rigs.air import Air, Weather
+from tests.support import wifi
+from tests.support.air import Air, Weather
 
 from benchmarks.links import course, far_away, now_ms, shown
 from benchmarks.links_loss import SETTLES_MS, ages_ms
 from benchmarks.rig import Given, say
 from benchmarks.rows import Curve, Result, row
-from fpvcar.bench.world.scene import START_X_M
+from fpvbench.world.scene import START_X_M
 from fpvcar.recordings import messages, reader
 
 FROM_M, EDGE_M = 100.0, 128.0

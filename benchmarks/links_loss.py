@@ -12,21 +12,12 @@ from pathlib import Path
 from playwright.sync_api import Page
 from tests.e2e.phone import on_the_lan
 from tests.e2e.seat import holds
-from tests.rigs.air import Air, Weather
-from tests.rigs.lan import Lan
+from tests.support.air import Air, Weather
+from tests.support.lan import Lan
 
 from benchmarks import glass
 from benchmarks.baseline import serving
-from benchmarks.links import (
-    FRAMED,
-    Shown,
-    course,
-    far_away,
-    now_ms,
-    recovered,
-    recovery_ms,
-    shown,
-)
+from benchmarks.links import FRAMED, Shown, course, far_away, now_ms, recovered, recovery_ms, shown
 from benchmarks.links_control import presses
 from benchmarks.reference import cpu_s
 from benchmarks.rig import Given, say
@@ -50,9 +41,11 @@ KERNELS = {"": None, ", cubic, Linux before 6.15": ("cubic", 200)}
 CPU_MORE = 0.3
 """Percent of a core that `run` may take more where packets are lost than where not."""
 AIMS = {
-    0.0: (Aim(p99=28, worst=120), 0), 0.01: (Aim(p99=28, worst=120), 0),
-    0.03: (Aim(p99=32, worst=120), 0), 0.10: (Aim(p99=80), 3),
-}  # fmt: skip
+    0.0: (Aim(p99=28, worst=120), 0),
+    0.01: (Aim(p99=28, worst=120), 0),
+    0.03: (Aim(p99=32, worst=120), 0),
+    0.10: (Aim(p99=80), 3),
+}
 """Share lost: age of each picture at its paint, and how many freezes may be."""
 
 
@@ -98,8 +91,7 @@ def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
         pictures, begin_ms = watched(page, lan, share)
         took_s = time.monotonic() - begin_s
         cpus.append(100 * (cpu_s(run) - before_s) / took_s)
-    yield row("links", f"{name}: CPU of run", "%", [cpus[-1]],
-              Aim(worst=cpus[0] + CPU_MORE))  # fmt: skip
+    yield row("links", f"{name}: CPU of run", "%", [cpus[-1]], Aim(worst=cpus[0] + CPU_MORE))
     aim, freezes_most = AIMS[share]
     yield from judged(name, pictures, (aim, Aim(p95=120), Aim(least=27), freezes_most))
     yield course(f"{name}: age", pictures, begin_ms)
@@ -119,10 +111,10 @@ def standstills(given: Given) -> Iterator[Result]:
                 pictures, _ = watched(page, lan, ROUND_SHARE, ROUND_MS)
             longest.append(max(gaps_ms(pictures)))
             ages.append(row("links", name, "ms", ages_ms(pictures)).p95)
-        yield row("links", f"{name}: longest standstill of each round", "ms", longest,
-                  Aim(worst=500))  # fmt: skip
-        yield row("links", f"{name}: p95 of the age of each round", "ms", ages,
-                  Aim(worst=120))  # fmt: skip
+        yield row(
+            "links", f"{name}: longest standstill of each round", "ms", longest, Aim(worst=500)
+        )
+        yield row("links", f"{name}: p95 of the age of each round", "ms", ages, Aim(worst=120))
 
 
 def beside(share: float) -> Iterator[Result]:
@@ -141,21 +133,22 @@ def beside(share: float) -> Iterator[Result]:
 
 
 def judged(
-    name: str, pictures: Sequence[Shown],
+    name: str,
+    pictures: Sequence[Shown],
     aims: tuple[Aim | None, Aim | None, Aim | None, int | None],
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[Row]:
     """Ages at the paint and on the glass, rate, freezes."""
     glass_aim, age_aim, rate_aim, freezes_most = aims
     gaps = gaps_ms(pictures)
     fps = len(gaps) / sum(gaps) * 1000.0
     freezes = sum(gap > FREEZE_MS for gap in gaps)
     freezes_aim = None if freezes_most is None else Aim(worst=freezes_most)
-    yield row("links", f"{name}: capture to glass", "ms",
-              [one.age_ms for one in pictures], glass_aim)  # fmt: skip
+    yield row(
+        "links", f"{name}: capture to glass", "ms", [one.age_ms for one in pictures], glass_aim
+    )
     yield row("links", f"{name}: age on the glass", "ms", ages_ms(pictures), age_aim)
     yield row("links", f"{name}: rate", "fps", [fps], rate_aim)
-    yield row("links", f"{name}: freezes over {FREEZE_MS:g} ms", "", [float(freezes)],
-              freezes_aim)  # fmt: skip
+    yield row("links", f"{name}: freezes over {FREEZE_MS:g} ms", "", [float(freezes)], freezes_aim)
 
 
 def bursts(given: Given) -> Iterator[Result]:
@@ -171,8 +164,7 @@ def bursts(given: Given) -> Iterator[Result]:
         page.wait_for_timeout(times * weather.every_s * 1000)
         pictures = shown(page)
     ends_ms = [
-        begin_ms + (number * weather.every_s + weather.burst_s) * 1000
-        for number in range(times)
+        begin_ms + (number * weather.every_s + weather.burst_s) * 1000 for number in range(times)
     ]
     values = [recovery_ms(pictures, end_ms) for end_ms in ends_ms]
     yield row("links", f"current after {name}", "ms", values, Aim(p99=250))

@@ -35,9 +35,11 @@ SHIPPED = "all sensors, recorder, guard on"
 NO_SENSORS = "no range sensors, guard off"
 ZERO_W = "15 fps, no sensors, recorder on"
 AS_ZERO_W = (
-    "--set=camera.fps = 15", "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
+    "--set=camera.fps = 15",
+    "--set=sensors.tof = {}",
+    "--set=sensors.ultrasound = {}",
     "--set=battery = {}",
-)  # fmt: skip
+)
 NO_CAMERA = ('--set=camera.source = "none"', '--set=gate.blind = "ignore"')
 COMMANDS_PER_S = 25.0
 COMMAND = "what a driver costs more than nobody, by 25 a second; sensors as above"
@@ -73,11 +75,19 @@ class Crowd:
         """The first one is the driver's own, if there is a driver."""
         self.count = count
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.load_viewers", str(port), str(count),
-             *([driver.video, driver.client] if driver else [])],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.load_viewers",
+                str(port),
+                str(count),
+                *([driver.video, driver.client] if driver else []),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             cwd=Path(__file__).resolve().parents[1],
-        )  # fmt: skip
+        )
         if self._hear() != "ready":
             raise RuntimeError(f"the viewers ended ({self._process.wait()})")
 
@@ -108,11 +118,7 @@ class Crowd:
 
 
 def measure(
-    bench: RunningBench,
-    count: int,
-    seconds: float,
-    fps: float,
-    driver: Driver | None = None,
+    bench: RunningBench, count: int, seconds: float, fps: float, driver: Driver | None = None
 ) -> Load:
     """One number of viewers, for so long."""
     load = Load(count)
@@ -144,9 +150,7 @@ def cpu_rows(
     """CPU of `run` or `wheels`, and its ratio to the reference."""
     note = f"{where}; {load.note}" if load.note else where
     name = f"CPU of {unit}{what}"
-    return reference.rows(
-        "load", name, load.cpu[unit], load.cpu[reference.NAME], aim, note
-    )
+    return reference.rows("load", name, load.cpu[unit], load.cpu[reference.NAME], aim, note)
 
 
 def rows(given: Given) -> Iterator[Result]:
@@ -164,9 +168,11 @@ def rows(given: Given) -> Iterator[Result]:
         load = measure(bench, 1, seconds, 15.0, driver)
         yield from cpu_rows(load, " as zero-w.toml, a driver", ZERO_W, aimed(1.2))
     source = (
-        STRIP, f"--set=camera.fps = {fps}",
-        "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}",
-    )  # fmt: skip
+        STRIP,
+        f"--set=camera.fps = {fps}",
+        "--set=sensors.tof = {}",
+        "--set=sensors.ultrasound = {}",
+    )
     loads = []
     with running(*source, "--set=server.max_viewers = 100") as bench:
         with driving(bench) as driver:
@@ -186,17 +192,13 @@ def rows(given: Given) -> Iterator[Result]:
             if count == 1:
                 one = found[1]
             if load.ages_ms:
-                yield row("load", f"age on arrival, {count} viewers", "ms",
-                          load.ages_ms)  # fmt: skip
+                yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
     first, last = SLOPE_OVER
-    yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)],
-              Aim(worst=0.5))  # fmt: skip
+    yield row("load", f"CPU per viewer, {first} to {last}", "%", [slope(loads)], Aim(worst=0.5))
     with running(*NO_CAMERA, *source[2:]) as bench:
         _, dark = cpu_rows(measure(bench, 0, seconds, fps), "", NO_SENSORS)
-    yield row("load", "a command, nobody watches", "us", [command_us], Aim(median=250),
-              COMMAND)  # fmt: skip
-    yield row("load", "a frame, one viewer", "us", [micros(one, dark, fps)],
-              Aim(median=90), FRAME)  # fmt: skip
+    yield row("load", "a command, nobody watches", "us", [command_us], Aim(median=250), COMMAND)
+    yield row("load", "a frame, one viewer", "us", [micros(one, dark, fps)], Aim(median=90), FRAME)
     yield from crowds(seconds, fps, source)
 
 
@@ -204,8 +206,9 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
     """More and more viewers, far beyond the profile's limit, until not all is there."""
     limits = (
         f"--set=server.max_viewers = {CROWDS[-1]}",
-        "--set=server.max_connections = 4096", "--set=server.max_per_address = 4096",
-    )  # fmt: skip
+        "--set=server.max_connections = 4096",
+        "--set=server.max_per_address = 4096",
+    )
     most, why = VIEWERS[-1], f"server.max_viewers is at most {CROWDS[-1]}"
     with running(*source, *limits) as bench:
         for count in CROWDS:

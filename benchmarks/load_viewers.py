@@ -98,9 +98,11 @@ def main(port: int, count: int, video: str = "", client: str = "") -> None:
                     viewer.units.clear()
             else:
                 units = [unit for viewer in viewers for unit in viewer.units]
-                report = {"ages_ms": [round(age_ms, 3) for age_ms, _ in units],
-                          "bytes": sum(size for _, size in units),
-                          "cpu_s": time.process_time() - cpu_s}  # fmt: skip
+                report = {
+                    "ages_ms": [round(age_ms, 3) for age_ms, _ in units],
+                    "bytes": sum(size for _, size in units),
+                    "cpu_s": time.process_time() - cpu_s,
+                }
                 print(json.dumps(report), flush=True)
                 return
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.e2e.harness import GUARD
-from tests.rigs.camera import Camera
+from tests.support.camera import Camera
 
 from benchmarks.rig import Given, opened, running
 from benchmarks.rows import Aim, Result, Row, row
@@ -41,10 +41,10 @@ def heavy(pid: int) -> list[str]:
 GUARDED = """
 import sys
 import fpvcar.wheels.__main__
-from fpvcar import memory
+from fpvcar.runtime import mlock
 from fpvcar.devices.guardian import Guardian
 from fpvcar.devices.linux import gpio
-memory.lock()
+mlock.lock()
 guardian = Guardian(lambda: lambda: None)
 print(guardian.pid, flush=True)
 sys.stdin.read()
@@ -58,9 +58,8 @@ UNITS = 90
 def guardian() -> Row:
     """Forked from a process as large as `wheels`, and the two alone."""
     with subprocess.Popen(
-        [sys.executable, "-c", GUARDED],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as wheels:  # fmt: skip
+        [sys.executable, "-c", GUARDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as wheels:
         assert wheels.stdin is not None and wheels.stdout is not None
         share = [share_mb(int(wheels.stdout.readline()))]
         wheels.stdin.close()
@@ -70,9 +69,8 @@ def guardian() -> Row:
 def camera(board: str, name: str) -> Row:
     """The real picamera2 over a stand-in of libcamera."""
     source = Camera(
-        "--width=640", "--height=480", program="tests.rigs.fake_picamera",
-        PICAMERA_BOARD=board,
-    )  # fmt: skip
+        "--width=640", "--height=480", program="tests.support.fake_picamera", PICAMERA_BOARD=board
+    )
     try:
         for _ in range(UNITS):
             source.record()
@@ -86,14 +84,16 @@ def rows(given: Given) -> Iterator[Result]:
     """`run` and `wheels` with one driver who watches; then their helpers alone."""
     yield guardian()
     yield camera("pi5", "libx264")
-    with (
-        given.chromium() as browser,
-        running(GUARD) as bench,
-        opened(browser, bench.url),
-    ):
+    with given.chromium() as browser, running(GUARD) as bench, opened(browser, bench.url):
         time.sleep(5.0)
         for unit, limit in (("run", 45.0), ("wheels", 20.0)):
             pid = bench.pid(unit)
             resident, mapped = [resident_mb(pid)], ", ".join(heavy(pid))
-            yield row("memory", f"{unit}, resident", "MB", resident, Aim(worst=limit),
-                      f"has {mapped} mapped" if mapped else "")  # fmt: skip
+            yield row(
+                "memory",
+                f"{unit}, resident",
+                "MB",
+                resident,
+                Aim(worst=limit),
+                f"has {mapped} mapped" if mapped else "",
+            )

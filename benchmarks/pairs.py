@@ -28,9 +28,14 @@ def no_note(_: Sequence[Run]) -> str:
 
 
 def compare(
-    name: str, ours: Callable[[], Run], theirs: Callable[[], Run], least: float | None,
-    beside: str, pairs: int = PAIRS, note: Callable[[Sequence[Run]], str] = no_note,
-) -> Iterator[Row]:  # fmt: skip
+    name: str,
+    ours: Callable[[], Run],
+    theirs: Callable[[], Run],
+    least: float | None,
+    beside: str,
+    pairs: int = PAIRS,
+    note: Callable[[Sequence[Run]], str] = no_note,
+) -> Iterator[Row]:
     """Both in turn, ABBA: a row for each of them, and one of the pairs' ratios."""
     say(f"{PART}: {name}")
     ours(), theirs()  # caches, and the CPU's clock
@@ -46,6 +51,10 @@ def compare(
     yield row(PART, f"{name}: {beside}", "MB/s", [two.mb_per_s for _, two in runs])
     ratios = [one.mb_per_s / two.mb_per_s for one, two in runs]
     yield row(
-        PART, f"{name} / {beside}", RATIO, ratios, Aim(least=least),
+        PART,
+        f"{name} / {beside}",
+        RATIO,
+        ratios,
+        Aim(least=least),
         f"{min(ratios):.2f} to {max(ratios):.2f}",
-    )  # fmt: skip
+    )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.rdma.sshd import Sshd
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 from benchmarks import pipes_verbs
 from benchmarks.pairs import PAIRS, PART, Run, compare
@@ -63,10 +63,18 @@ class Bench:
         """An rdrecv and its port."""
         shown, announce_fd = os.pipe()
         receiver = subprocess.Popen(
-            [*self.enter, str(self.tools / "rdrecv"), "--announce-fd", str(announce_fd),
-             *self.options, "0", *target],
-            pass_fds=[announce_fd], env=ENVIRONMENT,
-        )  # fmt: skip
+            [
+                *self.enter,
+                str(self.tools / "rdrecv"),
+                "--announce-fd",
+                str(announce_fd),
+                *self.options,
+                "0",
+                *target,
+            ],
+            pass_fds=[announce_fd],
+            env=ENVIRONMENT,
+        )
         os.close(announce_fd)
         with open(shown) as lines:
             line = lines.readline()
@@ -84,16 +92,19 @@ class Bench:
             with self.data.open("rb") as file:
                 producer = subprocess.Popen(
                     [*PYTHON, PRODUCE, str(file.fileno())],
-                    stdout=subprocess.PIPE, pass_fds=[file.fileno()],
-                )  # fmt: skip
+                    stdout=subprocess.PIPE,
+                    pass_fds=[file.fileno()],
+                )
             assert producer.stdout
             select.select([producer.stdout], [], [], LIMIT_S)  # it has begun
         else:
             words.append(str(self.data))
         sender = subprocess.Popen(
-            words, env=ENVIRONMENT, stderr=subprocess.PIPE,
+            words,
+            env=ENVIRONMENT,
+            stderr=subprocess.PIPE,
             stdin=producer.stdout if producer else subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         if producer and producer.stdout:
             producer.stdout.close()
         assert sender.stderr
@@ -113,8 +124,7 @@ class Bench:
         with socket.create_server(("", 0)) as free:
             port = str(free.getsockname()[1])
         server = subprocess.Popen(
-            [*self.enter, "iperf3", "-s", "-1", "-p", port, "--forceflush"],
-            stdout=subprocess.PIPE,
+            [*self.enter, "iperf3", "-s", "-1", "-p", port, "--forceflush"], stdout=subprocess.PIPE
         )
         try:
             assert server.stdout
@@ -123,8 +133,10 @@ class Bench:
                     raise RuntimeError("iperf3 -s ended")
             ended = subprocess.run(
                 ["iperf3", "-J", "-c", self.host, "-p", port, "-n", str(self.size)],
-                capture_output=True, check=True, timeout=LIMIT_S,
-            )  # fmt: skip
+                capture_output=True,
+                check=True,
+                timeout=LIMIT_S,
+            )
             server.communicate(timeout=LIMIT_S)
         finally:
             if server.poll() is None:
@@ -134,14 +146,17 @@ class Bench:
         return Run(result["sum_received"]["bits_per_second"] / 8e6)
 
     def compare(
-        self, name: str, ours: Callable[[], Run], theirs: Callable[[], Run],
-        least: float | None, beside: str,
-    ) -> Iterator[Row]:  # fmt: skip
+        self,
+        name: str,
+        ours: Callable[[], Run],
+        theirs: Callable[[], Run],
+        least: float | None,
+        beside: str,
+    ) -> Iterator[Row]:
         """See pairs.py; with what both ends of ours cost."""
         return compare(
-            name, ours, theirs, least, beside, self.pairs,
-            lambda runs: cost(runs, self.size),
-        )  # fmt: skip
+            name, ours, theirs, least, beside, self.pairs, lambda runs: cost(runs, self.size)
+        )
 
 
 def reaped(process: "subprocess.Popen[bytes]") -> float:
@@ -174,9 +189,11 @@ def prepared(size: int, pairs: int) -> Iterator[Bench]:
 def loopback(bench: Bench) -> Iterator[Result]:
     """Against iperf3; pipes against the file."""
     for options, name, least in (
-        ((), "loopback, XXH3", 0.7), (NONE, "loopback, no checksum", 0.75),
-        (SIGN, "loopback, signed", 0.5), (ENCRYPT, "loopback, encrypted", 0.5),
-    ):  # fmt: skip
+        ((), "loopback, XXH3", 0.7),
+        (NONE, "loopback, no checksum", 0.75),
+        (SIGN, "loopback, signed", 0.5),
+        (ENCRYPT, "loopback, encrypted", 0.5),
+    ):
         bench.options = options
         yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
     yield cipher()
@@ -216,14 +233,10 @@ def cable(bench: Bench) -> Iterator[Result]:
         bench.enter, bench.host, bench.options = lan.enter, lan.far, ()
         for algorithm in sorted({host, CUBIC}, key=lambda one: one == CUBIC):
             lan.congestion(algorithm)
-            for options, what, least in (
-                (PLAIN, "XXH3", 0.98), (ENCRYPT, "encrypted", 0.95),
-            ):  # fmt: skip
+            for options, what, least in ((PLAIN, "XXH3", 0.98), (ENCRYPT, "encrypted", 0.95)):
                 bench.options = options
                 name = f"10 Gbit/s, {what}, {algorithm}"
-                yield from bench.compare(
-                    name, bench.send, bench.iperf3, least, "iperf3"
-                )
+                yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
         # Over loopback a producer takes its time from the ends; here it need not.
         yield from at_pipes(bench, "10 Gbit/s")
 
@@ -264,9 +277,8 @@ def echo(bench: Bench, count: int) -> Iterator[Result]:
                 for name in sorted(commands, reverse=bool(number % 2)):
                     since_s = time.monotonic()
                     ended = subprocess.run(
-                        commands[name], input=b"hello\n", capture_output=True,
-                        timeout=LIMIT_S,
-                    )  # fmt: skip
+                        commands[name], input=b"hello\n", capture_output=True, timeout=LIMIT_S
+                    )
                     took[name].append((time.monotonic() - since_s) * 1000)
                     if ended.returncode or (name == "rdpipe") != bool(ended.stdout):
                         raise RuntimeError(f"{name}: {ended.stderr!r}")

@@ -56,10 +56,7 @@ def one_guest(share: Path, pairs: int) -> Iterator[Result]:
             yield from compare(name, ours, perftest, least, PERFTEST, pairs)
         for name, ours in (
             ("verbs, from a pipe", run(partial(speed.rdsend, ends, *NONE, piped=True))),
-            (
-                "verbs, into a pipe",
-                run(partial(speed.rdsend, ends, *NONE, into=speed.INTO_PIPE)),
-            ),
+            ("verbs, into a pipe", run(partial(speed.rdsend, ends, *NONE, into=speed.INTO_PIPE))),
         ):
             yield from compare(name, ours, plain, 0.95, "file", pairs)
 
@@ -80,9 +77,13 @@ def two_guests(share: Path, pairs: int) -> Iterator[Result]:
         at_most = SMALL / (2 * ONE_WAY_MS / 1000)
         ratios = [rate / at_most for rate in rates]
         yield row(
-            PART, f"{way}, 64 KiB / stop-and-wait", RATIO, ratios, Aim(least=4.0),
+            PART,
+            f"{way}, 64 KiB / stop-and-wait",
+            RATIO,
+            ratios,
+            Aim(least=4.0),
             f"{min(ratios):.2f} to {max(ratios):.2f}",
-        )  # fmt: skip
+        )
 
 
 def rows(tools: Path, pairs: int) -> Iterator[Result]:

@@ -2,7 +2,7 @@
 
     python benchmarks/plain_camera.py --fps=29.9 --gop-s=1
 
-The picture is the strip with the clock (fpvcar.bench.camera.picture.Strip), encoded as
+The picture is the strip with the clock (fpvbench.camera.picture.Strip), encoded as
 the bench's camera encodes it. The program waits for a slow reader, as most do.
 """
 
@@ -10,7 +10,7 @@ import argparse
 import sys
 import time
 
-from fpvcar.bench.camera.picture import Strip
+from fpvbench.camera.picture import Strip
 from fpvcar.video.encoder import Encoder
 
 SIZE = (640, 480)

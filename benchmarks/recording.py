@@ -36,9 +36,11 @@ def costs_ms(seconds: int) -> list[float]:
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as folder:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.recording_load", folder, str(seconds)],
-            capture_output=True, text=True, check=True,
+            capture_output=True,
+            text=True,
+            check=True,
             cwd=Path(__file__).resolve().parents[1],
-        )  # fmt: skip
+        )
         found: list[float] = json.loads(done.stdout)
     return found
 
@@ -70,10 +72,7 @@ class Felt:
 
 def feel(browser: Browser, options: tuple[str, ...], into: Felt) -> None:
     """One bench of its own."""
-    with (
-        running(*source("strip", FPS), *options) as bench,
-        opened(browser, bench.url) as page,
-    ):
+    with running(*source("strip", FPS), *options) as bench, opened(browser, bench.url) as page:
         seen, _ = glass.watch(page, CANVAS, SIGHT_S)
         into.ages += seen.ages_ms
         into.presses += press_to_pin(page, bench, PRESSES)
@@ -81,8 +80,9 @@ def feel(browser: Browser, options: tuple[str, ...], into: Felt) -> None:
 
 def same(name: str, on: Row, off: Row) -> Row:
     """Is one p99 the other?"""
-    return row("recording", f"{name}: p99, recording / off", RATIO, [on.p99 / off.p99],
-               Aim(worst=SAME))  # fmt: skip
+    return row(
+        "recording", f"{name}: p99, recording / off", RATIO, [on.p99 / off.p99], Aim(worst=SAME)
+    )
 
 
 def felt(given: Given) -> Iterator[Row]:
@@ -97,16 +97,16 @@ def felt(given: Given) -> Iterator[Row]:
         ("key press to pin", on.presses, off.presses, Aim(8, p99=20)),
     ):
         with_it = row("recording", f"{name}, recording", "ms", mine, aim, "guard off")
-        without = row("recording", f"{name}, recording off", "ms", theirs,
-                      note="guard off")  # fmt: skip
+        without = row("recording", f"{name}, recording off", "ms", theirs, note="guard off")
         yield from (with_it, without, same(name, with_it, without))
 
 
 def rows(given: Given) -> Iterator[Result]:
     """The recorder alone, a replay, then all of `run` with a driver."""
     say("recording: CPU a recorded second")
-    yield row("recording", "CPU a recorded second, 2 Mbit/s", "ms", costs_ms(SECONDS),
-              Aim(median=2.0))  # fmt: skip
+    yield row(
+        "recording", "CPU a recorded second, 2 Mbit/s", "ms", costs_ms(SECONDS), Aim(median=2.0)
+    )
     say("recording: replay of 10 minutes")
     took_s, said = recording_replay.seconds()
     yield row("recording", "replay of 10 minutes", "s", took_s, Aim(worst=10.0), said)
@@ -114,7 +114,11 @@ def rows(given: Given) -> Iterator[Result]:
         say(f"recording: CPU of run, {words}")
         with running(GUARD, *options) as bench:
             found = windows(bench)
-        yield from reference.rows("recording", f"CPU of run, 1 driver, {words}",
-                                  found["run"], found[reference.NAME],
-                                  note="guard on")  # fmt: skip
+        yield from reference.rows(
+            "recording",
+            f"CPU of run, 1 driver, {words}",
+            found["run"],
+            found[reference.NAME],
+            note="guard on",
+        )
     yield from felt(given)

@@ -12,9 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.rigs.recording import DELTA, KEY, PROFILE
+from tests.support.recording import DELTA, KEY, PROFILE
 
-from fpvcar import status
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.control import Stepped
@@ -23,9 +22,9 @@ from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recorder.thread import Clock
 from fpvcar.recordings import messages
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.wire import up
+from fpvcar.wire import telemetry, up
 
 TICKS = 50
 UNIT = 2_000_000 // 8 // 30
@@ -40,26 +39,26 @@ class Drive:
         ahead_ns = time.time_ns() - self.now_ns
         sources = Sources(self._ranges, self._measured, self._battery, lambda: True)
         self.car = CarRecorder(
-            PROFILE, folder, sources,
-            Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns),
-        )  # fmt: skip
+            PROFILE, folder, sources, Clock(lambda: self.now_ns, lambda: self.now_ns + ahead_ns)
+        )
         self.feed = self.car.feed
         noise = random.Random(1).randbytes(UNIT)
         self.key, self.delta = KEY + noise, DELTA + noise
 
-    def _ranges(self, now_s: float) -> tuple[status.Range, ...]:
+    def _ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         front, rear = 1 / 30, 1 / 15
-        return (status.Range("front", 0.0, 1.234, now_s % front),
-                status.Range("rear", 180.0, 0.567, now_s % rear))  # fmt: skip
+        return (
+            telemetry.Range("front", 0.0, 1.234, now_s % front),
+            telemetry.Range("rear", 180.0, 0.567, now_s % rear),
+        )
 
-    def _measured(self) -> list[status.Measured]:
+    def _measured(self) -> list[telemetry.Measured]:
         """A VL53L0X at 30 Hz and an HC-SR04 at 15, by steps of 50."""
-        names = [name for name, every in (("front", 2), ("rear", 3))
-                 if self.ticks % every == 0]  # fmt: skip
-        return [status.Measured(one, 0.0, 1.234, self.now_ns / 1e9) for one in names]
+        names = [name for name, every in (("front", 2), ("rear", 3)) if self.ticks % every == 0]
+        return [telemetry.Measured(one, 0.0, 1.234, self.now_ns / 1e9) for one in names]
 
-    def _battery(self, now_s: float) -> status.Battery:
-        return status.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)
+    def _battery(self, now_s: float) -> telemetry.Battery:
+        return telemetry.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)
 
     def second(self) -> None:
         """One second of it."""
@@ -88,14 +87,18 @@ class Drive:
             self.feed.picture(AccessUnit(key, self.now_ns // 1000 - 9000, unit))
         self.feed.step(
             Stepped(
-                self.now_ns, wish, latches,
+                self.now_ns,
+                wish,
+                latches,
                 gate.World(0.0123456, None, 1.0, Free(0.4321 + tick / 1000, 0.9)),
-                "limit", self._ranges(now_s), 7.4321,
+                "limit",
+                self._ranges(now_s),
+                7.4321,
                 mixing.Slew(0.12, -0.25, now_s - 0.0133),
                 gate.Decision(wish.throttle, wish.steer, "driving", latches),
                 (0.23456789, -0.3456789),
             )
-        )  # fmt: skip
+        )
 
 
 def main() -> int:

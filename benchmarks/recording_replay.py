@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, Drive, McapFile
-from tests.rigs.recording import DELTA, KEY
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, Drive, McapFile
+from tests.support.recording import DELTA, KEY
 
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 
 MINUTES, RUNS = 10, 3
 FPS, UNIT = 30, 2_000_000 // 8 // 30
@@ -37,22 +37,12 @@ def drive(folder: Path) -> int:
     film = list(mcaps.filmed(made.captures, units()))
     for number in range(MINUTES):
         start_ns, first = BEGAN_NS + number * FILE_NS, at
-        while at < len(steps) and (
-            steps[at].now_ns + mcaps.OFFSET_NS < start_ns + FILE_NS
-        ):
+        while at < len(steps) and (steps[at].now_ns + mcaps.OFFSET_NS < start_ns + FILE_NS):
             at += 1
         shown = [one for one in film if start_ns <= one.log_ns < start_ns + FILE_NS]
-        said = [
-            *shown,
-            *mcaps.step_messages(steps[first:at]),
-            *mcaps.measured(60.0, number * 60.0),
-        ]
+        said = [*shown, *mcaps.step_messages(steps[first:at]), *mcaps.measured(60.0, number * 60.0)]
         mcap_file = McapFile(said, number + 1, made.profile)
-        size += (
-            mcap_file.to(folder / f"{mcaps.RECORDING}-{number + 1:04d}.mcap")
-            .stat()
-            .st_size
-        )
+        size += mcap_file.to(folder / f"{mcaps.RECORDING}-{number + 1:04d}.mcap").stat().st_size
     return size
 
 
@@ -63,9 +53,8 @@ def seconds() -> tuple[list[float], str]:
         for _ in range(RUNS):
             began_s = time.monotonic()
             done = subprocess.run(
-                [sys.executable, "-m", "fpvcar", "replay", place],
-                capture_output=True, text=True,
-            )  # fmt: skip
+                [sys.executable, "-m", "fpvcar", "replay", place], capture_output=True, text=True
+            )
             found.append(time.monotonic() - began_s)
             if done.returncode:
                 raise RuntimeError(done.stdout + done.stderr)

@@ -43,8 +43,7 @@ def main() -> None:
 def beside() -> Iterator[int]:
     """The loop as long as this lasts; its process id."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.reference"],
-        cwd=Path(__file__).resolve().parents[1],
+        [sys.executable, "-m", "benchmarks.reference"], cwd=Path(__file__).resolve().parents[1]
     )
     try:
         time.sleep(0.3)  # its start is no work
@@ -54,9 +53,7 @@ def beside() -> Iterator[int]:
         process.wait()
 
 
-def shares(
-    pids: Mapping[str, int], windows: int, seconds: float
-) -> dict[str, list[float]]:
+def shares(pids: Mapping[str, int], windows: int, seconds: float) -> dict[str, list[float]]:
     """CPU of each process and of the reference, in % of a core, window by window."""
     found: dict[str, list[float]] = {}
     with beside() as loop:
@@ -78,9 +75,13 @@ def aimed(percent: float) -> Aim:
 
 
 def rows(
-    part: str, name: str, cpu: Sequence[float], loop: Sequence[float],
-    aim: Aim | None = None, note: str = "",
-) -> Iterator[Row]:  # fmt: skip
+    part: str,
+    name: str,
+    cpu: Sequence[float],
+    loop: Sequence[float],
+    aim: Aim | None = None,
+    note: str = "",
+) -> Iterator[Row]:
     """CPU in % of a core, and as a ratio to the reference; the aim is the ratio's."""
     ratios = [one / other for one, other in zip(cpu, loop, strict=True)]
     yield row(part, name, "%", cpu, note=note)

@@ -77,9 +77,8 @@ class Row:
 
 
 def row(
-    part: str, name: str, unit: str, values: Sequence[float], aim: Aim | None = None,
-    note: str = "",
-) -> Row:  # fmt: skip
+    part: str, name: str, unit: str, values: Sequence[float], aim: Aim | None = None, note: str = ""
+) -> Row:
     """A row of at least one sample; an empty series is an error, not a zero."""
     if not values:
         raise ValueError(f"{part}, {name}: nothing was measured")

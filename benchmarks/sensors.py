@@ -18,13 +18,8 @@ SECONDS_MOST, COST_S = 21.0, 10.0
 """Pages are told 10 times a second: more than 200 ages of each."""
 WINDOWS = 5
 NO_CAMERA = ('--set=camera.source = "none"', '--set=gate.blind = "ignore"')
-BARE = (
-    "--set=sensors.tof = {}", "--set=sensors.ultrasound = {}", "--set=battery = {}",
-    *NO_CAMERA,
-)  # fmt: skip
-TWO_BEHIND = (
-    "--set=sensors.ultrasound.left = {trigger = 10, echo = 11, bearing_deg = 150}"
-)
+BARE = ("--set=sensors.tof = {}", "--set=sensors.ultrasound = {}", "--set=battery = {}", *NO_CAMERA)
+TWO_BEHIND = "--set=sensors.ultrasound.left = {trigger = 10, echo = 11, bearing_deg = 150}"
 RATES = {"front": 30.0, "rear": 15.0, "left": 15.0, "battery": 10.0}
 
 
@@ -67,13 +62,14 @@ def rows(given: Given) -> Iterator[Result]:
         time.sleep(SETTLE_S)
         bare = cost(bench)
     loops = whole[reference.NAME]
-    yield from reference.rows("sensors", "CPU of run, no sensor, somebody here",
-                              bare["run"], bare[reference.NAME])  # fmt: skip
-    yield from reference.rows("sensors", "CPU of run, all sensors, somebody here",
-                              whole["run"], loops, note="guard on")  # fmt: skip
+    yield from reference.rows(
+        "sensors", "CPU of run, no sensor, somebody here", bare["run"], bare[reference.NAME]
+    )
+    yield from reference.rows(
+        "sensors", "CPU of run, all sensors, somebody here", whole["run"], loops, note="guard on"
+    )
     theirs = [one - other for one, other in zip(whole["run"], bare["run"], strict=True)]
-    yield from reference.rows("sensors", "CPU of all sensors", theirs, loops,
-                              aimed(3.0))  # fmt: skip
+    yield from reference.rows("sensors", "CPU of all sensors", theirs, loops, aimed(3.0))
 
 
 def age_s(state: dict[str, object], name: str) -> float | None:

@@ -25,7 +25,7 @@ KILLS, IMPORTS = 5, 9
 SOON_S = 20.0
 NOTHING = "pass"
 RUN = (
-    "from fpvcar.verbs import without_authorities\n"
+    "from fpvcar.cli.verbs import without_authorities\n"
     "with without_authorities(): import fpvcar.app"
 )
 
@@ -64,10 +64,7 @@ def first_picture_s(bench: RunningBench, dead: int, into: list[float]) -> None:
 def drives_again(bench: RunningBench, watch: PinWatch, client: str) -> None:
     """Sits down as soon as there is a `run`, and drives."""
     while True:
-        with (
-            suppress(OSError, WebSocketException),
-            Driver(bench.port, client=client) as driver,
-        ):
+        with suppress(OSError, WebSocketException), Driver(bench.port, client=client) as driver:
             sit_down(driver)
             free(driver)
             driver.drive(0.3, 0.0)
@@ -104,11 +101,13 @@ def rows(given: Given) -> Iterator[Result]:
     imports = [import_cpu_s(RUN) - nothing_s for _ in range(IMPORTS)]
     yield row("start", "import of run, CPU", "s", imports, Aim(median=0.35))
     with running(STRIP) as bench:
-        stood, again, pictures = zip(
-            *(killed(bench) for _ in range(KILLS)), strict=True
-        )
-    yield row("start", "run is killed: the wheels stand", "ms",
-              [1000.0 * one for one in stood], Aim(worst=50.0))  # fmt: skip
+        stood, again, pictures = zip(*(killed(bench) for _ in range(KILLS)), strict=True)
+    yield row(
+        "start",
+        "run is killed: the wheels stand",
+        "ms",
+        [1000.0 * one for one in stood],
+        Aim(worst=50.0),
+    )
     yield row("start", "run is killed: it drives again", "s", again, Aim(worst=2.0))
-    yield row("start", "start of run to its first picture", "s", pictures,
-              Aim(worst=2.5))  # fmt: skip
+    yield row("start", "start of run to its first picture", "s", pictures, Aim(worst=2.5))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.e2e.harness import RunningBench, free_port_from, wait_for
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 from benchmarks import glass
 from benchmarks.control import press_to_pin
@@ -27,8 +27,8 @@ from benchmarks.recording import Felt
 from benchmarks.rig import Given, opened, running, say
 from benchmarks.rows import RATIO, Aim, Note, Result, Row, ratio, row
 from benchmarks.video import CANVAS, FPS, source
-from fpvcar.server import credentials
-from fpvcar.units import MB, MIB
+from fpvcar.runtime.units import MB, MIB
+from fpvcar.server.auth import credentials
 
 PART = "station"
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,15 +56,20 @@ def fill(folder: Path, car: str, count: int) -> int:
 
 
 @contextmanager
-def cars(
-    home: Path, host: str, count: int, each: int
-) -> Iterator[list[dict[str, str]]]:
+def cars(home: Path, host: str, count: int, each: int) -> Iterator[list[dict[str, str]]]:
     """So many cars with so many segments each; the station's list of them is saved in
     `home`/state."""
     for number in range(count):
         fill(home / "cars" / f"Car{number}", f"Car{number}", each)
-    argv = [sys.executable, "-m", "benchmarks.station_ends", "cars",
-            str(home / "cars"), host, str(count)]  # fmt: skip
+    argv = [
+        sys.executable,
+        "-m",
+        "benchmarks.station_ends",
+        "cars",
+        str(home / "cars"),
+        host,
+        str(count),
+    ]
     process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
@@ -81,8 +86,16 @@ def pulled_s(home: Path, count: int, enter: Sequence[str] = ()) -> float:
     """How long a new store takes to have so many."""
     shutil.rmtree(home / "store", ignore_errors=True)
     os.sync()
-    argv = [*enter, sys.executable, "-m", "benchmarks.station_ends", "pull",
-            str(home / "state"), str(home / "store"), str(count)]  # fmt: skip
+    argv = [
+        *enter,
+        sys.executable,
+        "-m",
+        "benchmarks.station_ends",
+        "pull",
+        str(home / "state"),
+        str(home / "store"),
+        str(count),
+    ]
     done = subprocess.run(
         argv, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=True
     )
@@ -96,9 +109,8 @@ def curled_s(home: Path, url: str, names: Sequence[str]) -> float:
     out.mkdir()
     os.sync()
     words = [
-        word for one in names
-        for word in ("-o", str(out / one), f"{url}/api/recordings/{one}")
-    ]  # fmt: skip
+        word for one in names for word in ("-o", str(out / one), f"{url}/api/recordings/{one}")
+    ]
     began_s = time.monotonic()
     subprocess.run(["curl", "-sS", "--fail", *words], check=True, timeout=LIMIT_S)
     return time.monotonic() - began_s
@@ -159,15 +171,20 @@ def over_a_bad_link() -> Iterator[Result]:
                 cutting.join()
     through = (took_s - sum(outages)) * LINK_BITS_S / 8
     note = f"{len(outages)} outages of {OUTAGE_S:.0f} s in {took_s:.0f} s"
-    yield row(PART, "pull, 50 Mbit/s with outages / what passes", RATIO,
-              [SEGMENTS * SEGMENT_BYTES / through], Aim(least=0.9), note)  # fmt: skip
+    yield row(
+        PART,
+        "pull, 50 Mbit/s with outages / what passes",
+        RATIO,
+        [SEGMENTS * SEGMENT_BYTES / through],
+        Aim(least=0.9),
+        note,
+    )
 
 
 def paired(bench: RunningBench, home: Path) -> None:
     """A station in `home` knows the bench's car."""
     code = credentials.load_codes(bench.state).grown_up
-    env = {**os.environ, "FPVSTATION_CODE": code,
-           "STATE_DIRECTORY": str(home / "state")}  # fmt: skip
+    env = {**os.environ, "FPVSTATION_CODE": code, "STATE_DIRECTORY": str(home / "state")}
     argv = [sys.executable, "-m", "fpvstation", "pair", f"127.0.0.1:{bench.port}"]
     subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL)
 
@@ -175,8 +192,7 @@ def paired(bench: RunningBench, home: Path) -> None:
 def recorded(home: Path) -> list[str]:
     """Options of a bench that has recorded a lot."""
     fill(home / "recordings", "Plague", SEGMENTS)
-    return [f"--set=recording.directory = '{home}/recordings'",
-            "--set=recording.station = true"]  # fmt: skip
+    return [f"--set=recording.directory = '{home}/recordings'", "--set=recording.station = true"]
 
 
 def cpu_s(pid: int) -> float:
@@ -201,10 +217,15 @@ def what_the_car_pays() -> Iterator[Row]:
             spent_s = cpu_s(pid) - before_s - idle * took_s
             grown_mb = resident_mb(pid) - before_mb
     share = 100.0 * spent_s / (SEGMENTS * SEGMENT_BYTES) * TWENTY_MBIT_S
-    yield row(PART, "CPU of run for being pulled at 20 Mbit/s", "%", [share],
-              Aim(worst=4.0), "by its bytes; sums are reckoned, too")  # fmt: skip
-    yield row(PART, "memory of run, more after being pulled", "MB", [grown_mb],
-              Aim(worst=8.0))  # fmt: skip
+    yield row(
+        PART,
+        "CPU of run for being pulled at 20 Mbit/s",
+        "%",
+        [share],
+        Aim(worst=4.0),
+        "by its bytes; sums are reckoned, too",
+    )
+    yield row(PART, "memory of run, more after being pulled", "MB", [grown_mb], Aim(worst=8.0))
 
 
 def what_the_driver_feels(given: Given) -> Iterator[Row]:
@@ -231,8 +252,9 @@ def what_the_driver_feels(given: Given) -> Iterator[Row]:
         with_it = row(PART, f"{name}, pulled", "ms", mine, note="guard off")
         without = row(PART, f"{name}, not pulled", "ms", theirs, note="guard off")
         yield from (with_it, without)
-        yield row(PART, f"{name}: p99, pulled / not", RATIO,
-                  [with_it.p99 / without.p99], Aim(worst=SAME))  # fmt: skip
+        yield row(
+            PART, f"{name}: p99, pulled / not", RATIO, [with_it.p99 / without.p99], Aim(worst=SAME)
+        )
 
 
 @contextmanager
@@ -242,11 +264,16 @@ def pulling(home: Path) -> Iterator[None]:
     for one in (home / "recordings").glob("*.ack"):
         one.unlink()
     shutil.rmtree(home / "store", ignore_errors=True)
-    argv = [sys.executable, "-m", "benchmarks.station_ends", "pull",
-            str(home / "state"), str(home / "store"), str(10**9)]  # fmt: skip
-    process = subprocess.Popen(
-        argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    argv = [
+        sys.executable,
+        "-m",
+        "benchmarks.station_ends",
+        "pull",
+        str(home / "state"),
+        str(home / "store"),
+        str(10**9),
+    ]
+    process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: bool(list(home.glob("store/.incoming/*/*"))), "no pull", 60.0)
         yield
@@ -269,26 +296,43 @@ def memory_of_many() -> Iterator[Row]:
         home = Path(folder)
         with cars(home, "127.0.0.1", CARS, OF_EACH):
             port = free_port_from(8700)
-            argv = [sys.executable, "-m", "fpvstation", "run", f"--port={port}",
-                    f"--store={home}/store", f"--config={home}/none"]  # fmt: skip
+            argv = [
+                sys.executable,
+                "-m",
+                "fpvstation",
+                "run",
+                f"--port={port}",
+                f"--store={home}/store",
+                f"--config={home}/none",
+            ]
             env = {**os.environ, "STATE_DIRECTORY": str(home / "state")}
             process = subprocess.Popen(
                 argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             try:
                 wanted = CARS * OF_EACH
-                wait_for(lambda: len(list(home.glob("store/*/*/*/*.mcap"))) == wanted,
-                         "they did not come", LIMIT_S)  # fmt: skip
+                wait_for(
+                    lambda: len(list(home.glob("store/*/*/*/*.mcap"))) == wanted,
+                    "they did not come",
+                    LIMIT_S,
+                )
                 status = Path(f"/proc/{process.pid}/status").read_text()
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait()
     (peak,) = (
-        int(line.split()[1]) * 1024 / MIB for line in status.splitlines()
+        int(line.split()[1]) * 1024 / MIB
+        for line in status.splitlines()
         if line.startswith("VmHWM")
-    )  # fmt: skip
-    yield row(PART, f"memory of the station, {CARS} cars pulled", "MB", [peak],
-              Aim(worst=150.0), "its peak")  # fmt: skip
+    )
+    yield row(
+        PART,
+        f"memory of the station, {CARS} cars pulled",
+        "MB",
+        [peak],
+        Aim(worst=150.0),
+        "its peak",
+    )
 
 
 def rows(given: Given) -> Iterator[Result]:

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import msgspec
 from aiohttp import web
-from tests.rigs.recordings import CODES
-from tests.rigs.station import car_application
+from tests.support.recordings import CODES
+from tests.support.station import car_application
 
-from fpvcar.server.stations import FILE, Stations
-from fpvstation.cars import Car, Cars
-from fpvstation.disk import Folder
-from fpvstation.keep import Keeper
-from fpvstation.store import Store
+from fpvcar.server.auth.stations import FILE, Stations
+from fpvstation.fetch.cars import Car, Cars
+from fpvstation.fetch.scheduler import Keeper
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
 
 LOOK_S = 0.02
 
@@ -38,8 +38,9 @@ async def cars(folder: Path, host: str, count: int) -> None:
         await site.start()
         port = runner.addresses[0][1]
         key = stations.key_of(station.id).hex()
-        made.append(Car(home.name, stations.car, f"http://{host}:{port}", "",
-                        station.id, key, home.name))  # fmt: skip
+        made.append(
+            Car(home.name, stations.car, f"http://{host}:{port}", "", station.id, key, home.name)
+        )
     print(msgspec.json.encode(made).decode(), flush=True)
     await asyncio.Event().wait()
 

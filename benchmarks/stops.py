@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.e2e import browser_causes, causes, doctor_causes, double_faults, stopping
-from tests.rigs.wheels import Chip
+from tests.support.wheels import Chip
 
 from benchmarks.rig import Given
 from benchmarks.rows import Aim, Result, Row, row
@@ -46,9 +46,7 @@ def _doctors(home: Path, count: int) -> Iterator[Row]:
     runtime.mkdir()
     with Chip(runtime) as chip:
         for cause in doctor_causes.CAUSES:
-            taken_s = [
-                doctor_causes.run_one(chip, runtime, cause) for _ in range(count)
-            ]
+            taken_s = [doctor_causes.run_one(chip, runtime, cause) for _ in range(count)]
             runs = [stopping.Run(one, ()) for one in taken_s]
             yield _row(cause.name, runs, cause.limit_s, "off")
 

@@ -24,14 +24,14 @@ CANVAS, VIDEO = "#picture", "#picture-mse"
 def source(kind: str, fps: float, width: int = 640, height: int = 480) -> list[str]:
     """Options of a bench with that camera."""
     return [
-        f'--set=camera.source = "{kind}"', f"--set=camera.fps = {fps}",
-        f"--set=camera.width = {width}", f"--set=camera.height = {height}",
-    ]  # fmt: skip
+        f'--set=camera.source = "{kind}"',
+        f"--set=camera.fps = {fps}",
+        f"--set=camera.width = {width}",
+        f"--set=camera.height = {height}",
+    ]
 
 
-def through(
-    given: Given, browser: Browser, name: str, aim: Aim, camera: list[str]
-) -> Row:
+def through(given: Given, browser: Browser, name: str, aim: Aim, camera: list[str]) -> Row:
     """One row by WebCodecs."""
     say(f"video: {name}, {given.seconds:.0f} s")
     with running(*camera) as bench, opened(browser, bench.url) as page:
@@ -43,10 +43,7 @@ def fallback(given: Given, browser: Browser) -> Iterator[Row]:
     """Media Source Extensions: by their own word, and by the paints."""
     name = f"path 640x480@{FPS}, MSE"
     say(f"video: {name}, {given.seconds:.0f} s")
-    with (
-        running(*source("strip", FPS)) as bench,
-        opened(browser, f"{bench.url}?path=mse") as page,
-    ):
+    with running(*source("strip", FPS)) as bench, opened(browser, f"{bench.url}?path=mse") as page:
         painted, shown = glass.watch(page, VIDEO, given.seconds)
     if shown is None:
         raise RuntimeError("the browser does not say when a <video> shows a picture")
@@ -71,9 +68,8 @@ def visited(browser: Browser, url: str) -> Iterator[Page]:
 
 
 def beside(
-    given: Given, browser: Browser, name: str, module: str, path: str,
-    share: float = 1.0,
-) -> Row:  # fmt: skip
+    given: Given, browser: Browser, name: str, module: str, path: str, share: float = 1.0
+) -> Row:
     """One row of a baseline, with the same camera, browser and reader."""
     seconds = given.seconds * share
     say(f"video: {name}, {seconds:.0f} s")
@@ -86,22 +82,18 @@ def beside(
 def compared(given: Given, browser: Browser) -> Iterator[Row]:
     """Ours and the baselines, in turn; what has no aim is there to be fair."""
     ours = through(
-        given, browser, f"path 640x480@{FPS}, WebCodecs", Aim(13, p99=24),
-        source("strip", FPS),
-    )  # fmt: skip
+        given, browser, f"path 640x480@{FPS}, WebCodecs", Aim(13, p99=24), source("strip", FPS)
+    )
     yield ours
     aiortc = beside(given, browser, "beside: aiortc, H.264", "baseline_webrtc", "h264")
     yield aiortc
     vp8 = beside(given, browser, "beside: aiortc, VP8", "baseline_webrtc", "vp8", 1 / 3)
     yield vp8
-    recipe = beside(
-        given, browser, "beside: MJPEG, picamera's recipe", "baseline_mjpeg", "recipe"
-    )
+    recipe = beside(given, browser, "beside: MJPEG, picamera's recipe", "baseline_mjpeg", "recipe")
     yield recipe
     example = beside(
-        given, browser, "beside: MJPEG, picamera2's example", "baseline_mjpeg",
-        "example", 1 / 3,
-    )  # fmt: skip
+        given, browser, "beside: MJPEG, picamera2's example", "baseline_mjpeg", "example", 1 / 3
+    )
     yield example
     yield ratio("video", "ours / aiortc, H.264", ours, aiortc, Aim(0.45))
     yield ratio("video", "ours / aiortc, VP8", ours, vp8)
@@ -114,15 +106,24 @@ def rows(given: Given) -> Iterator[Result]:
     with given.chromium() as browser:
         yield from compared(given, browser)
         yield through(
-            given, browser, f"path 1280x720@{FPS}, WebCodecs", Aim(17, p99=30),
+            given,
+            browser,
+            f"path 1280x720@{FPS}, WebCodecs",
+            Aim(17, p99=30),
             source("strip", FPS, 1280, 720),
-        )  # fmt: skip
+        )
         yield through(
-            given, browser, f"path 640x480@{QUICK_FPS}, WebCodecs", Aim(13, p99=22),
+            given,
+            browser,
+            f"path 640x480@{QUICK_FPS}, WebCodecs",
+            Aim(13, p99=22),
             source("strip", QUICK_FPS),
-        )  # fmt: skip
+        )
         yield from fallback(given, browser)
         yield through(
-            given, browser, f"whole 640x480@{FPS}, rendering included",
-            Aim(25, p99=40), source("stamped", FPS),
-        )  # fmt: skip
+            given,
+            browser,
+            f"whole 640x480@{FPS}, rendering included",
+            Aim(25, p99=40),
+            source("stamped", FPS),
+        )

@@ -19,9 +19,7 @@ settings.register_profile("soak", untimed)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--soak", action="store_true", help="the long form of the tests marked soak"
-    )
+    parser.addoption("--soak", action="store_true", help="the long form of the tests marked soak")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,9 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("soak" if config.getoption("--soak") else "steady")
 
 
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--soak"):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)

@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.commands.setup import boards
+from fpvcar.cli.setup import boards
 from fpvcar.config import profiles
+from fpvcar.config.raspberry_pi_os import UNITS
 from fpvcar.doctor.checks import board
-from fpvcar.system import UNITS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 ROOT = Path(__file__).resolve().parent.parent
-TRIXIE = {"aiohttp": "3.11.16", "msgspec": "0.19.0", "segno": "1.6.6",
-          "smbus2": "0.4.3", "pigpio": "1.78"}  # fmt: skip
+TRIXIE = {
+    "aiohttp": "3.11.16",
+    "msgspec": "0.19.0",
+    "segno": "1.6.6",
+    "smbus2": "0.4.3",
+    "pigpio": "1.78",
+}
 """What Debian Trixie has."""
 
 
@@ -24,9 +29,12 @@ TRIXIE = {"aiohttp": "3.11.16", "msgspec": "0.19.0", "segno": "1.6.6",
 def debs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("deb")
     done = subprocess.run(
-        [ROOT / "tools" / "deb.sh", out], capture_output=True, text=True, timeout=600,
+        [ROOT / "tools" / "deb.sh", out],
+        capture_output=True,
+        text=True,
+        timeout=600,
         env={**os.environ, "BUILD": "all"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return out
 
@@ -38,9 +46,8 @@ def deb(debs: Path, package: str) -> Path:
 
 def output(*words: str | Path, env: dict[str, str] | None = None) -> str:
     return subprocess.run(
-        words, check=True, capture_output=True, text=True,
-        env={**os.environ, **(env or {})},
-    ).stdout  # fmt: skip
+        words, check=True, capture_output=True, text=True, env={**os.environ, **(env or {})}
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +61,7 @@ def unpacked(debs: Path) -> Path:
 def test_the_program_runs_from_what_is_unpacked(unpacked: Path) -> None:
     modules = unpacked / "usr/lib/python3/dist-packages"
     code = (
-        "import fpvcar.__main__, fpvcar.paths as p; from fpvcar.commands import setup;"
+        "import fpvcar.__main__, fpvcar.runtime.paths as p; from fpvcar.cli import setup;"
         "print(p.WEB, p.HARDWARE, *setup.boards())"
     )
     web, hardware, *boards = output(
@@ -81,9 +88,7 @@ def test_units_users_and_the_helper_are_in_it(unpacked: Path) -> None:
 def test_it_depends_on_what_trixie_has(debs: Path) -> None:
     depends = output("dpkg-deb", "--field", deb(debs, "fpvcar"), "Depends")
     for library, version in TRIXIE.items():
-        (wanted,) = (
-            one for one in depends.split(", ") if one.startswith(f"python3-{library} ")
-        )
+        (wanted,) = (one for one in depends.split(", ") if one.startswith(f"python3-{library} "))
         least = wanted.split(">= ")[1].rstrip(")")
         output("dpkg", "--compare-versions", version, "ge", least)
 
@@ -92,8 +97,9 @@ def test_apt_brings_what_the_cars_that_are_shipped_need() -> None:
     """By itself, not as one of several: Raspberry Pi OS Lite has rpicam-apps-lite."""
     (recommended,) = re.findall(
         r"^Package: fpvcar\n(?:.+\n)*?Recommends: ((?:.+\n )*.+)\n",
-        (ROOT / "debian" / "control").read_text(), re.M,
-    )  # fmt: skip
+        (ROOT / "debian" / "control").read_text(),
+        re.M,
+    )
     sources = {profiles.load(path).camera.source for path in boards().values()}
     cameras = {board.CAMERA_PACKAGES[one][0] for one in sources}
     wanted = {*cameras, *board.NETWORK_PACKAGES}
@@ -112,7 +118,7 @@ def test_no_file_is_in_two_packages(debs: Path) -> None:
         listed = output("dpkg-deb", "--contents", deb(debs, package)).splitlines()
         files += [line.split()[5] for line in listed if not line.startswith("d")]
     assert len(files) == len(set(files)) and len(files) > 200
-    assert sum("/fpvcar/bench/" in name for name in files) > 40
+    assert sum("/fpvbench/" in name for name in files) > 40
 
 
 def test_the_station_brings_its_program_units_and_user(
@@ -120,8 +126,7 @@ def test_the_station_brings_its_program_units_and_user(
 ) -> None:
     root = tmp_path / "root"
     output("dpkg-deb", "--extract", deb(debs, "fpvstation"), root)
-    for name in ("fpvstation.service", "fpvstation-verify.service",
-                 "fpvstation-verify.timer"):  # fmt: skip
+    for name in ("fpvstation.service", "fpvstation-verify.service", "fpvstation-verify.timer"):
         assert (root / "lib/systemd/system" / name).is_file(), name
         assert not (unpacked / "lib/systemd/system" / name).exists()
     assert (root / "usr/lib/sysusers.d/fpvstation.conf").is_file()

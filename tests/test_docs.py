@@ -32,14 +32,14 @@ from tools import (
 )
 from tools.written import filled
 
-from fpvcar import paths
 from fpvcar.__main__ import main
-from fpvcar.command_line import parser
+from fpvcar.cli.command_line import parser
 from fpvcar.config import Picture, profiles
+from fpvcar.runtime import paths
 from fpvcar.wire import buttons, down, up
-from tests.rigs import mcaps
-from tests.rigs.mcaps import Drive, McapFile
-from tests.rigs.video_source import encode
+from tests.support import mcaps
+from tests.support.mcaps import Drive, McapFile
+from tests.support.video_source import encode
 from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,20 +54,14 @@ PICTURES_BYTES = 1_000_000
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
-    ".venv/bin/python -m fpvcar.bench.pigpiod --port 8888":
-        "tests/unit/bench/test_pigpiod_contract.py::"
-        "test_emulator_alone_makes_its_own_chip_and_removes_it",
-    ".venv/bin/python -m tests.fuzz drive_up --seconds 10":
-        "tests/fuzz/test_parsers.py::test_no_input_breaks_a_parser",
-    "python3 docs/examples/drive.py http://localhost:8080 123456":
-        "tests/e2e/test_example_client.py::test_the_example_drives_and_stops",
-    "make -C base-station/rdma":
-        "tests/rdma/test_install.py::test_what_is_built_otherwise_is_built_again",
-    "make -C base-station/rdma install PREFIX=~/.local":
-        "tests/rdma/test_install.py::test_install",
-    "man -l base-station/rdma/rdpipe.1":
-        "tests/rdma/test_install.py::test_the_manual_has_no_fault",
-}  # fmt: skip
+    ".venv/bin/python -m fpvbench.pigpiod --port 8888": "tests/unit/fpvbench/test_pigpiod_contract.py::"  # noqa: E501
+    "test_emulator_alone_makes_its_own_chip_and_removes_it",
+    ".venv/bin/python -m tests.fuzz drive_up --seconds 10": "tests/fuzz/test_parsers.py::test_no_input_breaks_a_parser",  # noqa: E501
+    "python3 docs/examples/drive.py http://localhost:8080 123456": "tests/e2e/test_example_client.py::test_the_example_drives_and_stops",  # noqa: E501
+    "make -C base-station/rdma": "tests/rdma/test_install.py::test_what_is_built_otherwise_is_built_again",  # noqa: E501
+    "make -C base-station/rdma install PREFIX=~/.local": "tests/rdma/test_install.py::test_install",
+    "man -l base-station/rdma/rdpipe.1": "tests/rdma/test_install.py::test_the_manual_has_no_fault",
+}
 """A command that is not run here, and the test that runs it."""
 
 
@@ -148,9 +142,11 @@ def sandbox(tmp_path: Path) -> Path:
         (tree / "tools" / name).write_text("#!/bin/sh\n")
     (tree / "base-station/rdma").mkdir(parents=True)
     (tree / "base-station/rdma/Makefile").write_text("check-static clean:\n")
-    for name in ("tools/setup.sh", "tools/lock.sh", *(
-        f".venv/bin/{name}" for name in ("python", "ruff", "mypy")
-    )):  # fmt: skip
+    for name in (
+        "tools/setup.sh",
+        "tools/lock.sh",
+        *(f".venv/bin/{name}" for name in ("python", "ruff", "mypy")),
+    ):
         (tree / name).chmod(0o755)
     return tree
 
@@ -170,9 +166,7 @@ def test_make_has_the_target_and_reads_each_variable(words: str, sandbox: Path) 
         variable, given, _ = word.partition("=")
         assert not given or known(variable), variable
     dry = [] if asked[1] == "run" or words.startswith("make test ARGS=") else ["-n"]
-    done = subprocess.run(
-        [*asked, *dry], cwd=sandbox, capture_output=True, text=True, timeout=30
-    )
+    done = subprocess.run([*asked, *dry], cwd=sandbox, capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     if dry:
         return
@@ -208,9 +202,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ON_FILES = [
-    one.words for one in COMMANDS
-    if re.search(r"\b(FILE|DIR)\b", one.words) and one.words in FPVCAR
-]  # fmt: skip
+    one.words for one in COMMANDS if re.search(r"\b(FILE|DIR)\b", one.words) and one.words in FPVCAR
+]
 
 
 @pytest.mark.parametrize("words", [one for one in ON_FILES if "--page" not in one])
@@ -221,10 +214,7 @@ def test_what_is_done_with_recordings(
     if " release " in words:
         Path(f"{file}.keep").touch()
     monkeypatch.chdir(tmp_path)
-    asked = [
-        {"FILE...": file, "DIR": str(tmp_path)}.get(word, word)
-        for word in arguments(words)
-    ]
+    asked = [{"FILE...": file, "DIR": str(tmp_path)}.get(word, word) for word in arguments(words)]
     before = os.umask(0)
     try:
         assert main(asked) == 0
@@ -297,9 +287,7 @@ def test_each_picture_is_shown_by_a_page_and_small() -> None:
             shown.add((page.parent / "".join(found)).resolve())
     there = set(pictures.TARGET.iterdir())
     assert there <= shown
-    taken = {
-        pictures.TARGET / f"{name}.png" for names in pictures.ALBUM for name in names
-    }
+    taken = {pictures.TARGET / f"{name}.png" for names in pictures.ALBUM for name in names}
     assert {one for one in there if one.suffix == ".png"} == taken, "make pictures"
     assert sum(one.stat().st_size for one in taken) <= PICTURES_BYTES
 
@@ -331,24 +319,21 @@ def literals() -> str:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 said.append(node.value)
     for folder, kind in (("web", "*.js"), ("tools", "*.sh")):
-        said += [
-            path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob(kind)
-        ]
+        said += [path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob(kind)]
     return "\n".join(said)
 
 
 def test_the_program_says_what_troubleshooting_quotes() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     cells = re.findall(r"^\| (.*?) \| ", text, re.M)
-    quoted = [
-        one.strip() for cell in cells for _, one in re.findall(r"(`+)(.+?)\1", cell)
-    ]
+    quoted = [one.strip() for cell in cells for _, one in re.findall(r"(`+)(.+?)\1", cell)]
     assert len(quoted) > 40
     said = literals()
     unsaid = [
-        sentence for sentence in quoted
+        sentence
+        for sentence in quoted
         if any(part.strip() not in said for part in sentence.split("..."))
-    ]  # fmt: skip
+    ]
     assert unsaid == []
 
 

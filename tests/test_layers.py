@@ -16,20 +16,16 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "pi" / "fpvcar"
 FLOORS = (
     ("__main__",),
-    ("command_line",),
-    ("verbs",),
-    ("hil",),
-    ("commands", "bench", "app"),
+    ("cli",),
+    ("app", "hil"),
     ("server", "recorder"),
     ("doctor",),
-    ("recordings", "calibration", "wheels", "net"),
+    ("recordings", "calibration", "wheels", "wifi"),
     ("drive", "video", "sensors", "buttons"),
     ("devices", "wire", "wiring"),
-    ("config", "garbage", "mcap", "status", "threads", "child", "noise", "memory",
-     "parts", "paths", "watchdog", "system"),
-    ("arguments", "clock", "units", "files", "leash", "sd_notify",
-     "timers"),
-)  # fmt: skip
+    ("config", "mcap"),
+    ("runtime",),
+)
 """From the roof down; `verbs` imports lazily what a verb needs."""
 SEAM = "devices.backends"
 BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")
@@ -115,21 +111,29 @@ def test_mcap_imports_the_standard_library_only() -> None:
                 names = [node.module or ""]
             for name in names:
                 own = name.startswith("fpvcar.mcap")
-                assert own or name.split(".")[0] in sys.stdlib_module_names, (
-                    path,
-                    name,
-                )
+                assert own or name.split(".")[0] in sys.stdlib_module_names, (path, name)
 
 
 STATION = PACKAGE.parents[1] / "base-station" / "fpvstation"
 STATION_MAY = (
-    "arguments",
-    "recordings", "mcap", "config", "wire.station", "wire.video", "files", "leash",
-    "units", "paths", "sd_notify", "server.access", "server.answers",
-    "server.credentials", "server.devices", "server.downloads", "server.exposition",
-    "server.limits", "server.pages", "server.recordings_api",
-    "server.recordings_rights", "server.site",
-)  # fmt: skip
+    "runtime",
+    "config",
+    "wire.station",
+    "wire.video",
+    "mcap",
+    "recordings",
+    "server.api.downloads",
+    "server.api.prometheus_text",
+    "server.api.recordings_api",
+    "server.api.recordings_rights",
+    "server.auth.access",
+    "server.auth.credentials",
+    "server.auth.remembered_browsers",
+    "server.http.endpoints",
+    "server.http.limits",
+    "server.http.pages",
+    "server.http.responses",
+)
 """What a base station may import of the car: what reads and serves recordings."""
 
 
@@ -170,20 +174,14 @@ def back_ends_named(module: str, source: str) -> list[str]:
 
 
 def test_only_the_seam_names_a_back_end() -> None:
-    found = [
-        one
-        for name, path in modules()
-        for one in back_ends_named(name, path.read_text())
-    ]
+    found = [one for name, path in modules() for one in back_ends_named(name, path.read_text())]
     assert found == []
 
 
 @pytest.mark.parametrize("module", ["drive.gate", "devices.chips.hcsr04"])
 def test_a_back_end_that_is_named_elsewhere_is_seen(module: str) -> None:
     source = "from fpvcar.devices.pigpio import edges\n"
-    assert back_ends_named(module, source) == [
-        f"{module}:1 imports devices.pigpio.edges"
-    ]
+    assert back_ends_named(module, source) == [f"{module}:1 imports devices.pigpio.edges"]
     assert back_ends_named("devices.pigpio.pins", source) == []
     assert back_ends_named(SEAM, source) == []
 
@@ -233,16 +231,18 @@ sys.meta_path.insert(0, Wall())
 def without(blocked: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a process in which some packages cannot be imported."""
     source = BLOCKED.format(blocked=set(blocked), code=code)
-    return subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
 
 
 HARDWARE_AND_HTTP = ("pigpio", "lgpio", "smbus2", "aiohttp")
 LOADABLE = [
-    "config", "config.profiles", "drive.gate", "drive.control", "drive.saved",
+    "config",
+    "config.profiles",
+    "drive.gate",
+    "drive.control",
+    "drive.saved",
     *(name for name, path in modules() if name.split(".")[0] in ("mcap", "recordings")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", LOADABLE)

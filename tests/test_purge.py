@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.commands import setup
+from fpvcar.cli import setup
 
 POSTRM = Path(__file__).resolve().parent.parent / "debian" / "fpvcar.postrm"
 DEBCONF = """\
@@ -36,10 +36,17 @@ def purge(
     root: Path, answer: str = "false", verb: str = "purge"
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["sh", POSTRM, verb], check=True, capture_output=True, text=True,
-        env={**os.environ, "DPKG_ROOT": str(root), "ANSWER": answer,
-             "PATH": f"{root / 'fakes'}:/usr/bin:/bin"},
-    )  # fmt: skip
+        ["sh", POSTRM, verb],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "DPKG_ROOT": str(root),
+            "ANSWER": answer,
+            "PATH": f"{root / 'fakes'}:/usr/bin:/bin",
+        },
+    )
 
 
 def record(root: Path, folder: str, name: str = MINUTE) -> Path:
@@ -51,9 +58,7 @@ def record(root: Path, folder: str, name: str = MINUTE) -> Path:
 
 @pytest.mark.parametrize("folder", ["recordings", "drives", "my drives/2026", ".r", ""])
 @pytest.mark.parametrize("suffix", ["", ".part", ".roll", ".keep"])
-def test_what_is_recorded_stays_in_any_folder(
-    root: Path, folder: str, suffix: str
-) -> None:
+def test_what_is_recorded_stays_in_any_folder(root: Path, folder: str, suffix: str) -> None:
     path = record(root, folder, MINUTE + suffix)
     done = purge(root)
     state = root / "var/lib/fpvcar"

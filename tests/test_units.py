@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from fpvcar.devices.linux import pins_off
-from fpvcar.wheels.helper import MOTOR_PINS
+from fpvcar.wheels.pins_off_client import MOTOR_PINS
 from fpvstation.__main__ import command_line
 
 UNITS = Path(__file__).resolve().parent.parent / "systemd"
 OURS = (
-    "fpvcar.service", "fpvcar-wheels.service", "fpvcar-pins-off@.service",
+    "fpvcar.service",
+    "fpvcar-wheels.service",
+    "fpvcar-pins-off@.service",
     "fpvcar-network.service",
-)  # fmt: skip
+)
 STATION = ("fpvstation.service", "fpvstation-verify.service")
 KINDS = ("service", "socket", "timer")
 NEWER = ("RestartSteps=", "RestartMaxDelaySec=")
@@ -47,9 +49,7 @@ def tree(tmp_path: Path) -> Path:
 
 def _known(text: str) -> str:
     lines = [line for line in text.splitlines() if not line.startswith(NEWER)]
-    for program in (
-        "/usr/bin/fpvcar", "/usr/bin/fpvstation", "/usr/bin/pigpiod", "pigpiod",
-    ):  # fmt: skip
+    for program in ("/usr/bin/fpvcar", "/usr/bin/fpvstation", "/usr/bin/pigpiod", "pigpiod"):
         lines = [line.replace(f"={program} ", "=/bin/true ") for line in lines]
     return "\n".join(lines) + "\n"
 
@@ -59,9 +59,7 @@ def _text(path: Path) -> str:
 
 
 def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["systemd-analyze", *words], capture_output=True, text=True, timeout=60
-    )
+    return subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60)
 
 
 def test_systemd_understands_every_line(tree: Path) -> None:
@@ -82,9 +80,8 @@ def test_a_line_that_it_does_not_understand_would_be_seen(tree: Path) -> None:
 def test_no_unit_is_more_exposed_than_it_must_be(tree: Path, name: str) -> None:
     most = EXPOSED_MOST[name]
     done = analyze(
-        "security", "--offline=true", "--no-pager", f"--threshold={most * 10:.0f}",
-        tree / name,
-    )  # fmt: skip
+        "security", "--offline=true", "--no-pager", f"--threshold={most * 10:.0f}", tree / name
+    )
     assert "Overall exposure level" in done.stdout and done.returncode == 0, done.stdout
 
 
@@ -132,9 +129,7 @@ def test_whoever_lets_go_may_read_which_pins() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root drops root's rights")
-def test_the_pin_daemons_last_program_may_read_which_pins(
-    tree: Path, tmp_path: Path
-) -> None:
+def test_the_pin_daemons_last_program_may_read_which_pins(tree: Path, tmp_path: Path) -> None:
     """Without CAP_DAC_OVERRIDE root reads no file of wheels but by its group."""
     wheels_uid, group_gid = 64_001, 64_002
     runtime = tmp_path / "run"
@@ -150,11 +145,19 @@ def test_the_pin_daemons_last_program_may_read_which_pins(
     (joins,) = re.findall("^SupplementaryGroups=(.*)$", unit, re.M) or [""]
     groups = str(group_gid) if "fpvcar" in joins.split() else "0"
     done = subprocess.run(
-        ["setpriv", f"--bounding-set={','.join(['-all', *kept])}", "--inh-caps=-all",
-         f"--groups={groups}", "python3", "-IS", pins_off.__file__],
+        [
+            "setpriv",
+            f"--bounding-set={','.join(['-all', *kept])}",
+            "--inh-caps=-all",
+            f"--groups={groups}",
+            "python3",
+            "-IS",
+            pins_off.__file__,
+        ],
         env={"RUNTIME_DIRECTORY": str(runtime), "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0 and "inputs now" in done.stderr, done.stderr
 
 
@@ -208,9 +211,11 @@ def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
 
 def test_the_helper_program_loads_next_to_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
-        ["python3", "-vIS", pins_off.__file__], capture_output=True, text=True,
+        ["python3", "-vIS", pins_off.__file__],
+        capture_output=True,
+        text=True,
         env={"RUNTIME_DIRECTORY": str(tmp_path), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0 and "no pin was taken" in done.stderr, done.stderr
     loaded = set(re.findall(r"^import '?([\w.]+)", done.stderr, re.M))
     assert "mmap" in loaded and not loaded & {"typing", "re", "enum", "collections"}
@@ -220,13 +225,17 @@ def test_systemd_makes_the_users(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     done = subprocess.run(
         ["systemd-sysusers", f"--root={tmp_path}", UNITS / "fpvcar.sysusers"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     users = (tmp_path / "etc" / "passwd").read_text()
     assert {line.split(":")[0] for line in users.splitlines()} == {
-        "fpvcar", "fpvcar-wheels", "fpvcar-pins-off", "fpvcar-network",
-    }  # fmt: skip
+        "fpvcar",
+        "fpvcar-wheels",
+        "fpvcar-pins-off",
+        "fpvcar-network",
+    }
 
 
 def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
@@ -251,9 +260,12 @@ def test_bookworm_gets_each_file_that_the_package_has() -> None:
     script = (UNITS.parent / "tools" / "install.sh").read_text()
     (files,) = re.findall(r"^files\(\) \{\n.*?^\}\n", script, re.M | re.S)
     listed = subprocess.run(
-        ["bash", "-euc", f"units=/u\n{files}files"], cwd=UNITS.parent, check=True,
-        capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        ["bash", "-euc", f"units=/u\n{files}files"],
+        cwd=UNITS.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     installed = {line.split()[0] for line in listed.splitlines()}
     ours = {
         str(path.relative_to(UNITS.parent))
@@ -263,15 +275,14 @@ def test_bookworm_gets_each_file_that_the_package_has() -> None:
     assert installed == ours - {"systemd/upgrade"}
 
 
-def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(
-    tmp_path: Path,
-) -> None:
+def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(tmp_path: Path) -> None:
     """So that `sudo -Hu fpvstation fpvstation pair` works on the same files."""
     (tmp_path / "etc").mkdir()
     subprocess.run(
         ["systemd-sysusers", f"--root={tmp_path}", UNITS / "fpvstation.sysusers"],
-        capture_output=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+    )
     (user,) = (tmp_path / "etc" / "passwd").read_text().splitlines()
     name, _, _, _, _, home, _ = user.split(":")
     for unit in STATION:
@@ -284,8 +295,6 @@ def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(
 def test_what_the_stations_units_start_is_a_command_line_of_it() -> None:
     for unit in STATION:
         (line,) = re.findall("^ExecStart=(.*)$", (UNITS / unit).read_text(), re.M)
-        program, *words = (
-            line.replace("${STORE}", "/srv").replace("$OPTIONS", "").split()
-        )
+        program, *words = line.replace("${STORE}", "/srv").replace("$OPTIONS", "").split()
         assert program == "/usr/bin/fpvstation"
         assert command_line().parse_args(words).store == Path("/srv")

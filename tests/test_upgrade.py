@@ -30,9 +30,12 @@ class Car:
             (root / name).mkdir(parents=True)
         (root / "etc/fpvcar/car.toml").touch()
         for name, text in {
-            "systemctl": SYSTEMCTL, "dpkg": DPKG, "sleep": "#!/bin/sh\n",
-            "dpkg-query": "#!/bin/sh\n", "dpkg-deb": '#!/bin/sh\necho >"$5"\n',
-        }.items():  # fmt: skip
+            "systemctl": SYSTEMCTL,
+            "dpkg": DPKG,
+            "sleep": "#!/bin/sh\n",
+            "dpkg-query": "#!/bin/sh\n",
+            "dpkg-deb": '#!/bin/sh\necho >"$5"\n',
+        }.items():
             (root / "fakes" / name).write_text(text)
             (root / "fakes" / name).chmod(0o755)
         self.active(BOTH)
@@ -43,13 +46,20 @@ class Car:
     def upgrade(self, verb: str, within_s: int = 60, port: int = 0) -> str:
         fakes = self.root / "fakes"
         return subprocess.run(
-            [UPGRADE, verb], check=True, capture_output=True, text=True, timeout=60,
+            [UPGRADE, verb],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
             env={
-                **os.environ, "FAKES": str(fakes), "DPKG_ROOT": str(self.root),
-                "PATH": f"{fakes}:/usr/bin:/bin", "FPVCAR_HEALTHY_S": str(within_s),
+                **os.environ,
+                "FAKES": str(fakes),
+                "DPKG_ROOT": str(self.root),
+                "PATH": f"{fakes}:/usr/bin:/bin",
+                "FPVCAR_HEALTHY_S": str(within_s),
                 "FPVCAR_PORT": str(port or self._page.server_port),
             },
-        ).stdout  # fmt: skip
+        ).stdout
 
     def went_back(self) -> bool:
         log = self.root / "fakes/dpkg.log"
@@ -92,9 +102,7 @@ def test_one_of_whose_units_does_not_run_goes_back(car: Car, left: str) -> None:
         assert (f" {unit}" in said) == (unit != left)
 
 
-@pytest.mark.parametrize(
-    ("status", "lacks"), [(500, "page faultless"), (503, "faultless")]
-)
+@pytest.mark.parametrize(("status", "lacks"), [(500, "page faultless"), (503, "faultless")])
 def test_one_whose_page_is_worse_goes_back(car: Car, status: int, lacks: str) -> None:
     car.upgrade("save")
     car.status = status
@@ -133,9 +141,7 @@ def test_nor_is_a_page_at_another_port(car: Car) -> None:
 
 
 @pytest.mark.parametrize("lacks", ["etc/fpvcar/car.toml", "var/cache/fpvcar/was-well"])
-def test_without_a_profile_or_a_look_before_there_is_nothing_to_judge(
-    car: Car, lacks: str
-) -> None:
+def test_without_a_profile_or_a_look_before_there_is_nothing_to_judge(car: Car, lacks: str) -> None:
     car.upgrade("save")
     (car.root / lacks).unlink()
     car.active("")

@@ -1,6 +1,6 @@
 """Writes what a terminal shows into docs/build.md: `make docs`.
 
-Setup and doctor run on a card that is played (tests/rigs/doctor.py).
+Setup and doctor run on a card that is played (tests/support/doctor.py).
 """
 
 import io
@@ -11,21 +11,13 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from unittest.mock import Mock, patch
 
-from tests.rigs.doctor import (
-    BOOT,
-    PI_3,
-    THROTTLED,
-    PlayedMachine,
-    examined,
-    healthy,
-    put,
-)
+from tests.support.doctor import BOOT, PI_3, THROTTLED, PlayedMachine, examined, healthy, put
 from tools.written import filled
 
 from fpvcar.__main__ import main as fpvcar
+from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.doctor import report
 from fpvcar.doctor.report import Report
-from fpvcar.system import MODEL
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "build.md"
 WIDTH = 88
@@ -41,9 +33,10 @@ def printed(*words: str, typed: Sequence[str] = ()) -> str:
 
     terminal = Mock(isatty=Mock(return_value=True))
     with (
-        redirect_stdout(out), patch("builtins.input", answered),
+        redirect_stdout(out),
+        patch("builtins.input", answered),
         patch.object(sys, "stdin", terminal),
-    ):  # fmt: skip
+    ):
         fpvcar(words)
     return out.getvalue()
 

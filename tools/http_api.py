@@ -10,30 +10,20 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from tools.http_calls import (
-    ANYBODY,
-    CALLS,
-    CHANGER,
-    DRIVER,
-    GROWN_UP,
-    SIGNED,
-    STATION,
-    TEXT,
-    Call,
-)
+from tools.http_calls import ANYBODY, CALLS, CHANGER, DRIVER, GROWN_UP, SIGNED, STATION, TEXT, Call
 
-from fpvcar.server.calibration_api import CalibrationApi
-from fpvcar.server.devices import COOKIE
-from fpvcar.server.doctor_api import DoctorApi
-from fpvcar.server.drives_api import Drives
-from fpvcar.server.exports import Exports
-from fpvcar.server.invitations_api import InvitationsApi
-from fpvcar.server.network_api import NetworkApi
-from fpvcar.server.recordings_api import Recordings
-from fpvcar.server.recordings_rights import DeviceRights
+from fpvcar.server.api.calibration_api import CalibrationApi
+from fpvcar.server.api.doctor_api import DoctorApi
+from fpvcar.server.api.drives_api import Drives
+from fpvcar.server.api.exports import Exports
+from fpvcar.server.api.invitations_api import InvitationsApi
+from fpvcar.server.api.network_api import NetworkApi
+from fpvcar.server.api.recordings_api import Recordings
+from fpvcar.server.api.recordings_rights import DeviceRights
+from fpvcar.server.api.station_api import StationApi
+from fpvcar.server.api.trust_api import TrustApi
+from fpvcar.server.auth.remembered_browsers import COOKIE
 from fpvcar.server.routes import Server
-from fpvcar.server.station_api import StationApi
-from fpvcar.server.trust_api import TrustApi
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "openapi.json"
 NO_API = ("/ws/", "/trust", "/{path}")
@@ -65,10 +55,7 @@ def routes() -> set[tuple[str, str]]:
     shelf = type("Shelf", (), {"editable": True})()
     drives, recordings = (
         bare(Drives, _shelf=shelf),
-        {
-            "_rights": bare(DeviceRights),
-            "_exports": bare(Exports),
-        },
+        {"_rights": bare(DeviceRights), "_exports": bare(Exports)},
     )
     parts = (
         bare(Recordings, _drives=drives, **recordings),
@@ -99,16 +86,9 @@ def bare(kind: type, **fields: object) -> Any:
 
 def document() -> dict[str, Any]:
     """The OpenAPI document."""
-    structs = {
-        one
-        for call in CALLS
-        for one in (call.answer, call.body)
-        if isinstance(one, type)
-    }
+    structs = {one for call in CALLS for one in (call.answer, call.body) if isinstance(one, type)}
     ordered = sorted(structs, key=lambda one: one.__name__)
-    _, schemas = msgspec.json.schema_components(
-        ordered, ref_template="#/components/schemas/{name}"
-    )
+    _, schemas = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     paths: dict[str, Any] = {}
     for call in CALLS:
         paths.setdefault(call.path, {})[call.method] = operation(call)

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from fpvcar.server.export_jobs import Export, Wanted
+from fpvcar.server.api.export_jobs import Export, Wanted
 from fpvcar.wire.network import NetworkState
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 
@@ -101,11 +101,7 @@ CALLS = (
         "Takes a code, and gives a cookie for 30 days.",
         ANYBODY,
         None,
-        (
-            Param(
-                "X-Drive-Code", "Drive code or grown-ups' code.", TEXT, "header", True
-            ),
-        ),
+        (Param("X-Drive-Code", "Drive code or grown-ups' code.", TEXT, "header", True),),
         (401, 403, 429),
         204,
     ),
@@ -212,12 +208,8 @@ CALLS = (
         (400, 404, 429),
         body=Wanted,
     ),
-    Call(
-        "get", R + "/exports/{id}", "Progress of an export.", DRIVER, Export, (), (404,)
-    ),
-    Call(
-        "delete", R + "/exports/{id}", "Ends an export.", DRIVER, None, (), (404,), 204
-    ),
+    Call("get", R + "/exports/{id}", "Progress of an export.", DRIVER, Export, (), (404,)),
+    Call("delete", R + "/exports/{id}", "Ends an export.", DRIVER, None, (), (404,), 204),
     Call(
         "get",
         R + "/exports/{id}/file",
@@ -292,10 +284,7 @@ CALLS = (
         "Begins a step.",
         GROWN_UP,
         OBJECT,
-        (
-            Param("step", "Its kind.", TEXT, "query", True),
-            Param("of", "A motor or sensor."),
-        ),
+        (Param("step", "Its kind.", TEXT, "query", True), Param("of", "A motor or sensor.")),
         (400, 409),
     ),
     Call(
@@ -310,15 +299,7 @@ CALLS = (
         ),
         (400, 409),
     ),
-    Call(
-        "post",
-        C + "/keep",
-        "Keeps what the step found.",
-        GROWN_UP,
-        OBJECT,
-        (),
-        (400, 409),
-    ),
+    Call("post", C + "/keep", "Keeps what the step found.", GROWN_UP, OBJECT, (), (400, 409)),
     Call("post", C + "/end", "Ends the step.", GROWN_UP, OBJECT, (), (409,)),
     Call("post", C + "/undo", "Goes back a change.", GROWN_UP, OBJECT, (), (400, 409)),
     Call(
@@ -330,11 +311,7 @@ CALLS = (
         (
             Param("key", "Key of the profile.", TEXT, "query", True),
             Param(
-                "value",
-                "JSON: a number, true, false, or a list of numbers.",
-                TEXT,
-                "query",
-                True,
+                "value", "JSON: a number, true, false, or a list of numbers.", TEXT, "query", True
             ),
         ),
         (400, 409),
@@ -384,21 +361,9 @@ CALLS = (
         (404, 412, 416),
     ),
     Call(
-        "get",
-        S + "/sums/{name}",
-        "SHA-256 of a file and of each MiB.",
-        STATION,
-        Sums,
-        (),
-        (404,),
+        "get", S + "/sums/{name}", "SHA-256 of a file and of each MiB.", STATION, Sums, (), (404,)
     ),
-    Call(
-        "get",
-        S + "/certificate",
-        "Fingerprint of the car's certificate.",
-        STATION,
-        Certificate,
-    ),
+    Call("get", S + "/certificate", "Fingerprint of the car's certificate.", STATION, Certificate),
     Call(
         "post",
         S + "/receipts/{name}",

@@ -20,22 +20,14 @@ from playwright.sync_api import Browser, FloatRect, Page
 from tests.e2e.conftest import chromium
 from tests.e2e.harness import GUARD, RunningBench
 from tests.e2e.phone import take_wheel
-from tests.e2e.seat import (
-    Thumbs,
-    at_the_wheel,
-    go_on,
-    grown_up,
-    opened,
-    touching,
-    until,
-)
+from tests.e2e.seat import Thumbs, at_the_wheel, go_on, grown_up, opened, touching, until
 from tests.e2e.test_calibration_page import begun, held, one, phase
 from tests.e2e.test_doctor_page import ROUTE, looked
 from tools import picture_file
 from tools.build_docs import fresh_car
 
 from fpvcar.doctor.report import as_json
-from fpvcar.server.access import lan_address
+from fpvcar.server.auth.access import lan_address
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 PLOTS: FloatRect = {"x": 0, "y": 0, "width": 1280, "height": 1300}
@@ -68,22 +60,20 @@ def started(home: Path, *options: str, make: bool = False) -> Iterator[RunningBe
 
 
 @contextmanager
-def screen(
-    browser: Browser, size: tuple[int, int] = PHONE, fingers: bool = True
-) -> Iterator[Page]:
+def screen(browser: Browser, size: tuple[int, int] = PHONE, fingers: bool = True) -> Iterator[Page]:
     """A browser of somebody's own, that takes the car's certificate."""
     context = browser.new_context(
-        viewport={"width": size[0], "height": size[1]}, has_touch=fingers,
-        is_mobile=fingers, ignore_https_errors=True,
+        viewport={"width": size[0], "height": size[1]},
+        has_touch=fingers,
+        is_mobile=fingers,
+        ignore_https_errors=True,
         user_agent=ANDROID if fingers else None,
-    )  # fmt: skip
+    )
     yield context.new_page()
     context.close()
 
 
-def seat(
-    name: str, size: tuple[int, int], fingers: bool, browser: Browser, home: Path
-) -> None:
+def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home: Path) -> None:
     """A little way into the room."""
     with started(home, GUARD) as bench, screen(browser, size, fingers) as page:
         at_the_wheel(page, bench.url)
@@ -136,9 +126,10 @@ def access(browser: Browser, home: Path) -> None:
     if lan_address() == "127.0.0.1":
         raise OSError("a phone is played beside this computer, which has no network")
     with (
-        started(home, GUARD, "--host=0.0.0.0") as bench, screen(browser) as phone,
+        started(home, GUARD, "--host=0.0.0.0") as bench,
+        screen(browser) as phone,
         screen(browser) as grown,
-    ):  # fmt: skip
+    ):
         lan = f"http://{lan_address()}:{bench.port}/"
         opened(phone, lan)
         read(phone, "intro-ok")
@@ -245,10 +236,7 @@ def recordings(browser: Browser, home: Path) -> None:
 
 def station(browser: Browser, home: Path) -> None:
     """What `make run` has beside the car, when the drive has come home."""
-    with (
-        started(home, make=True) as bench,
-        screen(browser, fingers=False) as page,
-    ):
+    with started(home, make=True) as bench, screen(browser, fingers=False) as page:
         driven(page, bench.url)
         said = re.search(r"http://localhost:\d+/(?= .*station)", bench.log())
         assert said is not None, bench.log()
@@ -262,15 +250,13 @@ Take = Callable[[Browser, Path], None]
 ALBUM: dict[tuple[str, ...], Take] = {
     ("seat-desktop",): partial(seat, "seat-desktop", DESKTOP, False),
     ("seat-phone-landscape",): partial(seat, "seat-phone-landscape", (844, 390), True),
-    ("seat-phone-portrait", "stopped-phone"):
-        partial(seat, "seat-phone-portrait", PHONE, True),
+    ("seat-phone-portrait", "stopped-phone"): partial(seat, "seat-phone-portrait", PHONE, True),
     ("buttons-phone",): buttons,
     ("watching-phone", "who-phone", "trust-phone"): access,
-    ("calibration-phone", "calibration-step-phone", "doctor-phone", "network-phone"):
-        menu,
+    ("calibration-phone", "calibration-step-phone", "doctor-phone", "network-phone"): menu,
     ("recordings",): recordings,
     ("station-phone",): station,
-}  # fmt: skip
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

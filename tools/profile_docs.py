@@ -52,11 +52,25 @@ GPIOs are BCM numbers, 0 to 27. A *share* is 0 to 1 of what its meaning names. M
 """
 TABLE = "| key | type | bounds | unit | default | meaning |\n|---|---|---|---|---|---|"
 UNITS = {
-    "_hz": "Hz", "_per_s": "1/s", "_s": "s", "_v": "V", "_volts": "V", "_ohm": "Ω",
-    "_deg": "°", "_mps": "m/s", "_mps2": "m/s²", "_m": "m", "_mb": "MB",
-    "celsius": "°C", "fps": "1/s", "bitrate": "bit/s", "width": "pixels",
-    "height": "pixels", "trim": "share", "balance": "share",
-}  # fmt: skip
+    "_hz": "Hz",
+    "_per_s": "1/s",
+    "_s": "s",
+    "_v": "V",
+    "_volts": "V",
+    "_ohm": "Ω",
+    "_deg": "°",
+    "_mps": "m/s",
+    "_mps2": "m/s²",
+    "_m": "m",
+    "_mb": "MB",
+    "celsius": "°C",
+    "fps": "1/s",
+    "bitrate": "bit/s",
+    "width": "pixels",
+    "height": "pixels",
+    "trim": "share",
+    "balance": "share",
+}
 """The end of a key -> its unit."""
 TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 
@@ -123,9 +137,7 @@ def type_cell(kind: Any) -> str:
     """The word for a type."""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
-        return {Gpio: "list of GPIO", Share: "list of numbers"}.get(
-            item, "list of text"
-        )
+        return {Gpio: "list of GPIO", Share: "list of numbers"}.get(item, "list of text")
     return "text" if get_origin(kind) is Literal else TYPES[kind]
 
 
@@ -223,9 +235,7 @@ def tag_row(kinds: list[type[Section]]) -> str:
 
 def union(kinds: list[type[Section]]) -> Iterator[str]:
     """The common keys of some kinds, then a table for each kind's own keys."""
-    base = next(
-        one for one in kinds[0].__mro__ if all(issubclass(kind, one) for kind in kinds)
-    )
+    base = next(one for one in kinds[0].__mro__ if all(issubclass(kind, one) for kind in kinds))
     yield MEANINGS[base.__name__][""] + "\n"
     common = own_keys(base)
     yield table(base, common) + tag_row(kinds)

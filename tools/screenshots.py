@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page
 from tests.e2e.conftest import chromium
 from tests.e2e.layout import faults
 from tests.e2e.seat_states import KEYS, LOOKS, TOUCH, show
-from tests.rigs.played_car import play
+from tests.support.played_car import play
 
 from fpvcar.video.encoder import Encoder
 
@@ -30,7 +30,7 @@ def room() -> list[bytes]:
     os.environ["MUJOCO_GL"] = "egl"
     import mujoco
 
-    from fpvcar.bench.world import looks
+    from fpvbench.world import looks
 
     model = looks.build(1, 640, 480)
     data = mujoco.MjData(model)
@@ -42,9 +42,7 @@ def room() -> list[bytes]:
     encoder = Encoder(640, 480, 30.0, 4_000_000)
     return [
         encoder.encode(
-            av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(
-                format="yuv420p"
-            ),
+            av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(format="yuv420p"),
             key=number == 0,
         )[0]
         for number in range(30)
@@ -52,14 +50,14 @@ def room() -> list[bytes]:
 
 
 @contextmanager
-def seat(
-    browser: Browser, film: list[bytes], touch: bool, scheme: str
-) -> Iterator[Page]:
+def seat(browser: Browser, film: list[bytes], touch: bool, scheme: str) -> Iterator[Page]:
     """A page with fingers or with keys."""
     context = browser.new_context(
-        viewport={"width": 800, "height": 600}, has_touch=touch, is_mobile=touch,
+        viewport={"width": 800, "height": 600},
+        has_touch=touch,
+        is_mobile=touch,
         color_scheme="light" if scheme == "light" else "dark",
-    )  # fmt: skip
+    )
     yield play(context, film)
     context.close()
 

@@ -24,8 +24,8 @@ fi
 make -s -j2 -C base-station/rdma all storm # two lanes use them
 
 covering=(
-    tests/unit/{drive,recorder,recordings,wire} tests/unit/test_files.py
-    tests/unit/server/test_{access,limits}.py tests/unit/wheels/test_lease.py
+    tests/unit/{drive,recorder,recordings,wire} tests/unit/runtime/test_files.py
+    tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
     tests/unit/video/test_{bitrate,h264,stream}.py
 )
 suite() { # NAME ARG..: pytest over a part of the tests, in place of this shell
@@ -34,7 +34,7 @@ suite() { # NAME ARG..: pytest over a part of the tests, in place of this shell
     set -- pytest -q -o "cache_dir=$said/$name.cache" "$@"
     case $name in
     covered) # traced code takes twice as long: these cover what has to be covered
-        run+=(coverage run --append --omit='pi/fpvcar/bench/*' -m)
+        run+=(coverage run --append --omit='pi/fpvbench/*' -m)
         set -- "$@" -m 'not e2e' "${covering[@]}" ;;
     units) set -- "$@" -m 'not e2e' "${covering[@]/#/--ignore=}" ;;
     pipes)
@@ -92,10 +92,10 @@ done
 
 # What decides about motion, pictures and recordings is covered to the last branch.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
-    printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{access,limits} \
+    printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{auth/access,http/limits} \
         video/{h264,keys,stream,bitrate} wheels/lease 'mcap/*' \
-        recordings/{messages,reader,recover,names,salvage} \
-        recorder/{handover,writer,rotation,retention} files
+        recordings/{messages,reader,names,repair/{recover,salvage}} \
+        recorder/{handover,writer,rotation,retention} runtime/files
 )"
 # Now the machine is theirs alone.
 (suite timed) || again timed

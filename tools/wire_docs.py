@@ -13,21 +13,20 @@ from msgspec import inspect
 from tools import http_api
 from tools.written import filled
 
-from fpvcar import status
 from fpvcar.config import PLAIN, Picture
 from fpvcar.drive import gate
-from fpvcar.wire import buttons, down, up
+from fpvcar.wire import buttons, down, telemetry, up
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "wire.md"
 TABLE = "| field | type | bounds | unit | default |\n|---|---|---|---|---|"
 VALUES = (
     down.Stop,
     down.Person,
-    status.Battery,
-    status.Range,
-    status.Guarding,
-    status.Health,
-    status.Recording,
+    telemetry.Battery,
+    telemetry.Range,
+    telemetry.Guarding,
+    telemetry.Health,
+    telemetry.Recording,
 )
 """What a message of the car holds."""
 ENDS = {

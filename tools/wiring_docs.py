@@ -2,9 +2,9 @@
 
 import sys
 
-from fpvcar import paths
-from fpvcar.commands.profile import shipped
+from fpvcar.cli.profile import shipped
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from fpvcar.wiring import drawing, parts
 
 PICTURES = paths.HARDWARE / "pictures"

@@ -18,6 +18,4 @@ def filled(text: str, parts: Mapping[str, str]) -> str:
     there = sorted(key for _, key, _ in PART.findall(text))
     if there != sorted(parts):
         raise ValueError(f"the page has the parts {there}, not {sorted(parts)}")
-    return PART.sub(
-        lambda part: f"{part[1]}\n{parts[part[2]].rstrip()}\n\n{part[3]}", text
-    )
+    return PART.sub(lambda part: f"{part[1]}\n{parts[part[2]].rstrip()}\n\n{part[3]}", text)

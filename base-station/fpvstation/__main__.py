@@ -13,19 +13,22 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fpvcar import __version__
-from fpvcar.arguments import within
 from fpvcar.config import ConfigError
-from fpvcar.recordings.film import ExportError
+from fpvcar.recordings.export.mp4_export import ExportError
 from fpvcar.recordings.reader import ReadError
-from fpvcar.units import MB
-from fpvstation import client, discover, password, raw, service, settings, status, verbs
-from fpvstation.cars import Car, Cars, CarsError, url_of
-from fpvstation.client import PairingRefused
-from fpvstation.identity import StoreError
-from fpvstation.password import PasswordRefused
-from fpvstation.pull import CarFault
-from fpvstation.relay import OfficeFault
+from fpvcar.runtime.arguments import within
+from fpvcar.runtime.units import MB
+from fpvstation import service, settings
+from fpvstation.cli import decode, verbs
+from fpvstation.fetch import client, discover
+from fpvstation.fetch.cars import Car, Cars, CarsError, url_of
+from fpvstation.fetch.client import PairingRefused
+from fpvstation.fetch.pull import CarFault
+from fpvstation.mirror.replicate import OfficeFault
 from fpvstation.service import Options, Refused, state_directory
+from fpvstation.store.identity import StoreError
+from fpvstation.web import password, status
+from fpvstation.web.password import PasswordRefused
 
 ABOUT = """\
 Brings home what the cars record, and keeps it:
@@ -49,9 +52,17 @@ A car lets a recording go only after this station has it, verified and synced
 STORE = Path.home() / "fpvstation"
 PORT_MOST = 65534
 KNOWN = (
-    CarsError, CarFault, ConfigError, ExportError, OfficeFault, PairingRefused,
-    PasswordRefused, ReadError, Refused, StoreError,
-)  # fmt: skip
+    CarsError,
+    CarFault,
+    ConfigError,
+    ExportError,
+    OfficeFault,
+    PairingRefused,
+    PasswordRefused,
+    ReadError,
+    Refused,
+    StoreError,
+)
 """Faults that say what was refused, and what to do."""
 
 
@@ -61,8 +72,7 @@ def _pair(arguments: argparse.Namespace) -> int:
     if pin:
         print(f"{url} shows the certificate\n  SHA-256 {_grouped(pin)}")
     if arguments.fingerprint and arguments.fingerprint.replace(":", "").lower() != pin:
-        print("fpvstation: it is not the one of --fingerprint: not paired",
-              file=sys.stderr)  # fmt: skip
+        print("fpvstation: it is not the one of --fingerprint: not paired", file=sys.stderr)
         return 1
     code = _said("FPVSTATION_CODE", input, "Grown-ups' code of the car: ")
     made = asyncio.run(client.pair(url, pin, code.strip(), socket.gethostname()[:40]))
@@ -120,8 +130,11 @@ def _forget(arguments: argparse.Namespace) -> int:
     try:
         asyncio.run(_end(car))
     except CarFault as fault:
-        print(f"{fault}\n{car.name} still lists this station: end it on its page, "
-              "under who may drive", file=sys.stderr)  # fmt: skip
+        print(
+            f"{fault}\n{car.name} still lists this station: end it on its page, "
+            "under who may drive",
+            file=sys.stderr,
+        )
     print(f"{car.name} is forgotten; what came from it stays")
     return 0
 
@@ -133,10 +146,14 @@ async def _end(car: Car) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     options = Options(
-        arguments.store, arguments.host, arguments.port, arguments.beside,
-        arguments.store_changed, settings.load(arguments.config),
+        arguments.store,
+        arguments.host,
+        arguments.port,
+        arguments.beside,
+        arguments.store_changed,
+        settings.load(arguments.config),
         int(arguments.most_gb * 1000 * MB),
-    )  # fmt: skip
+    )
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(service.run(options))
     return 0
@@ -145,8 +162,10 @@ def _run(arguments: argparse.Namespace) -> int:
 def _passwd(arguments: argparse.Namespace) -> int:
     given = _said("FPVSTATION_PASSWORD", getpass, "Password of the page: ")
     password.save(state_directory(), given)
-    print("The password is set. A station that runs takes it at its next start; then "
-          "`fpvstation run --host 0.0.0.0` serves the LAN")  # fmt: skip
+    print(
+        "The password is set. A station that runs takes it at its next start; then "
+        "`fpvstation run --host 0.0.0.0` serves the LAN"
+    )
     return 0
 
 
@@ -160,57 +179,75 @@ class _Verbs:
         self._each = parser.add_subparsers(metavar="VERB", required=True)
 
     def add(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = self._each.add_parser(
-            name, help=words, description=words
-        )
+        made: argparse.ArgumentParser = self._each.add_parser(name, help=words, description=words)
         made.set_defaults(act=act)
         return made
 
     def of_store(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
         made = self.add(name, act, words)
-        made.add_argument("--store", type=Path, default=STORE, metavar="DIR",
-                          help=f"folder of the store (default: {STORE})")  # fmt: skip
+        made.add_argument(
+            "--store",
+            type=Path,
+            default=STORE,
+            metavar="DIR",
+            help=f"folder of the store (default: {STORE})",
+        )
         return made
 
     def of_session(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
         made = self.of_store(name, act, words)
-        made.add_argument(
-            "session", help="its name, as the page and the folder have it"
-        )
+        made.add_argument("session", help="its name, as the page and the folder have it")
         return made
 
 
 def _config(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--config", type=Path, default=settings.usual_path(),
-                      metavar="FILE", help="its offices; see the documentation "
-                      "(default: %(default)s)")  # fmt: skip
+    made.add_argument(
+        "--config",
+        type=Path,
+        default=settings.usual_path(),
+        metavar="FILE",
+        help="its offices; see the documentation (default: %(default)s)",
+    )
 
 
 def _port(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--port", type=within(int, 1, PORT_MOST), default=8100,
-                      help="of the page; https has the next one")  # fmt: skip
+    made.add_argument(
+        "--port",
+        type=within(int, 1, PORT_MOST),
+        default=8100,
+        help="of the page; https has the next one",
+    )
 
 
 def _station_verbs(each: _Verbs) -> None:
     run = each.of_store("run", _run, "fetches from all cars, and serves the page")
     _port(run)
     run.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    run.add_argument("--beside", metavar="URL", default="",
-                     help="pair with the car on this machine by itself")  # fmt: skip
+    run.add_argument(
+        "--beside", metavar="URL", default="", help="pair with the car on this machine by itself"
+    )
     _config(run)
-    run.add_argument("--most-gb", type=within(float, 0.0, 1e5), default=0.0,
-                     metavar="GB",
-                     help="above that, evicts the oldest sessions that all "
-                     "offices have; without an office they are gone")  # fmt: skip
-    run.add_argument("--store-changed", action="store_true",
-                     help="it is another store than last time, on purpose")  # fmt: skip
+    run.add_argument(
+        "--most-gb",
+        type=within(float, 0.0, 1e5),
+        default=0.0,
+        metavar="GB",
+        help="above that, evicts the oldest sessions that all "
+        "offices have; without an office they are gone",
+    )
+    run.add_argument(
+        "--store-changed",
+        action="store_true",
+        help="it is another store than last time, on purpose",
+    )
     each.add("passwd", _passwd, "sets the password of the page for other machines")
     words = "says what each car is at, and each office"
     said = each.add("status", status.run, words)
     _port(said)
     said.add_argument("--json", action="store_true", help="for programs")
-    said.add_argument("--follow", action="store_true",
-                      help="shows how far it is until nothing waits")  # fmt: skip
+    said.add_argument(
+        "--follow", action="store_true", help="shows how far it is until nothing waits"
+    )
 
 
 def _car_verbs(each: _Verbs) -> None:
@@ -219,11 +256,20 @@ def _car_verbs(each: _Verbs) -> None:
     pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
     words = "lists the cars of this station, and who else is there"
     cars = each.add("cars", _cars, words)
-    cars.add_argument("--seconds", type=within(float, 0.0, 3600.0), default=2.0,
-                      metavar="S",
-                      help="listens so long for others (default: 2)")  # fmt: skip
-    cars.add_argument("--interface", action="append", default=[], metavar="ADDRESS",
-                      help="listens at this address of ours only")  # fmt: skip
+    cars.add_argument(
+        "--seconds",
+        type=within(float, 0.0, 3600.0),
+        default=2.0,
+        metavar="S",
+        help="listens so long for others (default: 2)",
+    )
+    cars.add_argument(
+        "--interface",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="listens at this address of ours only",
+    )
     forget = each.add("forget", _forget, "ends a pairing, here and on the car")
     forget.add_argument("car", help="its name or folder")
 
@@ -234,25 +280,28 @@ def _store_verbs(each: _Verbs) -> None:
     what = check.add_mutually_exclusive_group()
     what.add_argument("session", nargs="?", default="", help="only this one")
     what.add_argument("--all", action="store_true", help="every session (the default)")
-    check.add_argument("--office", action="store_true",
-                       help="the copies at the offices instead, where they are: "
-                       "nothing is moved")  # fmt: skip
+    check.add_argument(
+        "--office",
+        action="store_true",
+        help="the copies at the offices instead, where they are: nothing is moved",
+    )
     _config(check)
-    check.add_argument("--rate", type=within(float, 0.1, 1e5), default=50.0,
-                       metavar="MB/S",
-                       help="reads no faster (default: 50)")  # fmt: skip
+    check.add_argument(
+        "--rate",
+        type=within(float, 0.1, 1e5),
+        default=50.0,
+        metavar="MB/S",
+        help="reads no faster (default: 50)",
+    )
     words = "makes the page's list anew from the store"
     each.of_store("rebuild", verbs.rebuild, words)
     words = "moves a session to the trash; it is not fetched again"
     each.of_session("rm", verbs.rm, words)
     words = "writes a session's pictures, decoded, to stdout"
-    pictures = each.of_session("raw", raw.run, words)
-    pictures.add_argument("--fast", action="store_true",
-                          help="as fast as the pipe takes them")  # fmt: skip
+    pictures = each.of_session("raw", decode.run, words)
+    pictures.add_argument("--fast", action="store_true", help="as fast as the pipe takes them")
     pictures.add_argument(
-        "--partial",
-        action="store_true",
-        help="exit with 0, not 3, where recorded data is missing",
+        "--partial", action="store_true", help="exit with 0, not 3, where recorded data is missing"
     )
     words = "brings a session back: trash, then offices"
     _config(each.of_session("restore", verbs.restore, words))
@@ -261,9 +310,8 @@ def _store_verbs(each: _Verbs) -> None:
 def command_line() -> argparse.ArgumentParser:
     """What it understands."""
     parser = argparse.ArgumentParser(
-        "fpvstation", description=ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+        "fpvstation", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--version", action="version", version=__version__)
     each = _Verbs(parser)
     _station_verbs(each)

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
-from fpvstation.bound import Bound
-from fpvstation.catalogue import Catalogue
-from fpvstation.identity import StoreError
-from fpvstation.store import INCOMING, TRASH, Store
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.store.bound import Bound
+from fpvstation.store.identity import StoreError
+from fpvstation.store.store import INCOMING, TRASH, Store
 
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
@@ -80,9 +80,7 @@ class Chores:
     """All chores of one station."""
 
     def __init__(
-        self,
-        chores: Sequence[Chore],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        self, chores: Sequence[Chore], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
         self._chores, self._sleep = chores, sleep
 
@@ -102,9 +100,7 @@ class Chores:
             await self._sleep(chore.pause_s(time.monotonic() - began_s))
 
 
-def chores_of(
-    store: Store, root: Path, bound: Bound | None, catalogue: Catalogue
-) -> list[Chore]:
+def chores_of(store: Store, root: Path, bound: Bound | None, catalogue: Catalogue) -> list[Chore]:
     """Return the chores of a station."""
 
     def now() -> datetime.datetime:
@@ -163,9 +159,7 @@ def _remove_tree(path: Path) -> Iterator[str]:
         yield str(fault)
 
 
-def expire_unfinished(
-    store: Store, root: Path, now: datetime.datetime
-) -> Iterator[str]:
+def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
     """Delete segments that stayed incomplete for KEPT, and temporary files that a kill
     left anywhere in the store; yield those that could not be deleted. Raises OSError,
     StoreError."""

@@ -13,30 +13,31 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fpvcar import files, paths, sd_notify
-from fpvcar.server import credentials
-from fpvcar.server.access import is_loopback, lan_address
-from fpvcar.server.devices import FILE as DEVICES
-from fpvcar.server.devices import Devices
-from fpvcar.server.limits import Places
-from fpvcar.server.recordings_rights import RecordingRights
-from fpvcar.server.site import Address, Site, address
-from fpvstation import client, password
-from fpvstation.bound import Bound
-from fpvstation.cars import Cars
-from fpvstation.catalogue import FILE, Catalogue, Tell
-from fpvstation.chores import Chores, chores_of
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.identity import StoreError
-from fpvstation.keep import Keeper
-from fpvstation.office import Rdcp
-from fpvstation.offices import Offices
-from fpvstation.page import Page
-from fpvstation.password import PasswordCheck, PasswordRights
-from fpvstation.pull import CarFault
+from fpvcar.runtime import files, paths, sd_notify
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.auth import credentials
+from fpvcar.server.auth.access import is_loopback, lan_address
+from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
+from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.server.http.endpoints import Address, Site, address
+from fpvcar.server.http.limits import Places
+from fpvstation.catalogue.catalogue import FILE, Catalogue, Tell
+from fpvstation.fetch import client
+from fpvstation.fetch.cars import Cars
+from fpvstation.fetch.pull import CarFault
+from fpvstation.fetch.scheduler import Keeper
+from fpvstation.housekeeping import Chores, chores_of
+from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.mirrors import Offices
 from fpvstation.settings import Settings
-from fpvstation.store import Store
+from fpvstation.store.bound import Bound
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from fpvstation.web import password
+from fpvstation.web.page import Page
+from fpvstation.web.password import PasswordCheck, PasswordRights
 
 AGAIN_S, REFUSED_S = 2.0, 60.0
 CONNECTIONS = 64
@@ -89,20 +90,14 @@ async def run(options: Options) -> None:
         keeper = Keeper(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
         await asyncio.to_thread(catalogue.open)
-        bound = Bound(
-            store, disk, copies, options.most, offices.places, offices.judge_soon
-        )
-        chores = Chores(
-            chores_of(store, root, bound if options.most else None, catalogue)
-        )
+        bound = Bound(store, disk, copies, options.most, offices.places, offices.judge_soon)
+        chores = Chores(chores_of(store, root, bound if options.most else None, catalogue))
         page = Page(catalogue, keeper, offices, chores, rights)
         served = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)
         greet = partial(_greet, served, root)
         site = Site(page.application, connections, served, greet)
-        endless = {
-            "fetching": keeper.run(), "page": site.run(), "chores": chores.run()
-        }  # fmt: skip
+        endless = {"fetching": keeper.run(), "page": site.run(), "chores": chores.run()}
         if places:
             endless["offices"] = offices.run()
         ending = {"watchdog": _feed_watchdog()}
@@ -148,9 +143,7 @@ def _rights(host: str, state: Path) -> RecordingRights:
             f"--host {host} refused: other machines would see all recordings; set a "
             "password first: fpvstation passwd"
         )
-    known = Devices(
-        credentials.load_key(state), password.codes_of(saved), state / DEVICES
-    )
+    known = Devices(credentials.load_key(state), password.codes_of(saved), state / DEVICES)
     return PasswordRights(PasswordCheck(saved), known)
 
 
@@ -182,9 +175,7 @@ def rebuild(root: Path, tell: Tell) -> int:
     state = state_directory()
     with alone(root):
         store = Store(Folder(root))
-        catalogue = Catalogue(
-            state / FILE, root, store, _open(store, root, state, False)
-        )
+        catalogue = Catalogue(state / FILE, root, store, _open(store, root, state, False))
         catalogue.anew("")
         count = catalogue.sync(tell)
         catalogue.close()

@@ -41,9 +41,7 @@ class Settings(Section, frozen=True):
 
 def usual_path() -> Path:
     """$CONFIGURATION_DIRECTORY (set by systemd), else ~/.config/fpvstation."""
-    given, base = (
-        os.environ.get("CONFIGURATION_DIRECTORY"), os.environ.get("XDG_CONFIG_HOME"),
-    )  # fmt: skip
+    given, base = (os.environ.get("CONFIGURATION_DIRECTORY"), os.environ.get("XDG_CONFIG_HOME"))
     usual = (Path(base) if base else Path.home() / ".config") / "fpvstation"
     return (Path(given) if given else usual) / FILE
 

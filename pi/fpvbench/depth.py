@@ -17,8 +17,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from fpvcar.bench.soc import Soc, World, attach, peek_world
-from fpvcar.bench.world import scene
+from fpvbench.soc import Soc, World, attach, peek_world
+from fpvbench.world import scene
 from fpvcar.sensors import depth_image
 from fpvcar.sensors.depth_process import PREVIEW_EVERY_S, stdin_ended, to_stdout
 from fpvcar.wire.camera import pack_depth
@@ -37,9 +37,7 @@ class DepthRenderer:
         across = depth_image.D435
         u = np.linspace(across, -across, WIDTH)
         v = np.linspace(across * HEIGHT / WIDTH, -across * HEIGHT / WIDTH, HEIGHT)
-        rays = np.stack(
-            [np.ones((HEIGHT, WIDTH)), *np.meshgrid(u, v)], axis=-1
-        ).reshape(-1, 3)
+        rays = np.stack([np.ones((HEIGHT, WIDTH)), *np.meshgrid(u, v)], axis=-1).reshape(-1, 3)
         self._slant = np.linalg.norm(rays, axis=1)
         self._rays = rays / self._slant[:, None]
         self._geom = np.zeros(len(rays), dtype=np.int32)
@@ -63,9 +61,19 @@ class DepthRenderer:
         start = self._data.xpos[body] + turn @ np.array((0.12, 0.0, 0.05))
         rays = np.ascontiguousarray(self._rays @ turn.T)
         mujoco.mj_multiRay(
-            self._model, self._data, start, rays.reshape(-1), None, 1, body,
-            self._geom, self._far, None, len(rays), FAR_M,
-        )  # fmt: skip
+            self._model,
+            self._data,
+            start,
+            rays.reshape(-1),
+            None,
+            1,
+            body,
+            self._geom,
+            self._far,
+            None,
+            len(rays),
+            FAR_M,
+        )
         metres = self._far / self._slant
         metres *= self._random.normal(1.0, NOISE, len(metres))
         seen = (self._far >= NEAR_M) & (self._far < FAR_M)
@@ -94,7 +102,7 @@ def run(soc: Soc, ended: list[int]) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process until a signal, or until its stdin ends."""
-    parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.depth")
+    parser = argparse.ArgumentParser(prog="python -m fpvbench.depth")
     parser.add_argument("--soc", type=Path, required=True)
     options = parser.parse_args(argv)
     ended: list[int] = []

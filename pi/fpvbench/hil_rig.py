@@ -16,16 +16,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.outside import drive
+from fpvbench import soc as chip
+from fpvbench.outside import drive
 from fpvcar.config import Profile, profiles
 from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
+from fpvcar.hil.gpio_rig import Wired
+from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Where
 from fpvcar.hil.rig import NotHere
-from fpvcar.hil.scope import Scope
-from fpvcar.hil.wired import Wired
-from fpvcar.leash import leashed
+from fpvcar.runtime.pdeathsig import leashed
 
 READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
 TARGET_M, SLOWLY, STANDS_MPS = 0.9, 0.5, 0.001
@@ -96,10 +96,9 @@ def waits_s(root: int) -> Callable[[], float]:
 
     def since() -> float:
         return sum(
-            max((one - before_s.get(task, 0.0) for task, one in delays.items()),
-                default=0.0)
+            max((one - before_s.get(task, 0.0) for task, one in delays.items()), default=0.0)
             for delays in map(delays_s, below(root))
-        )  # fmt: skip
+        )
 
     return since
 
@@ -110,9 +109,8 @@ class BenchRig(Wired):
     where: Where = "bench"
 
     def __init__(
-        self, profile: Path, overrides: Overrides, runtime: Path, port: int,
-        person: bool = False,
-    ) -> None:  # fmt: skip
+        self, profile: Path, overrides: Overrides, runtime: Path, port: int, person: bool = False
+    ) -> None:
         super().__init__(profiles.load(profile, overrides), port, person)
         self._runtime = runtime
         self._soc = chip.attach(runtime / "soc")
@@ -157,7 +155,7 @@ class BenchRig(Wired):
         found = []
         for pid in map(int, children):
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"fpvcar.bench.camera" in command or b"camera\0bench" in command:
+            if b"camera\0bench\0" in command:
                 found.append(pid)
         if not found:
             raise NotHere("no camera's process below `run`")
@@ -206,7 +204,7 @@ class BenchRig(Wired):
 @contextlib.contextmanager
 def bench(
     profile: Path, overrides: Overrides, home: Path, person: bool = False
-) -> Iterator[BenchRig]:  # fmt: skip
+) -> Iterator[BenchRig]:
     """Start a bench and yield it when it is ready; stop it afterwards. Raises
     OSError with the last lines of its log."""
     port, _, pigpio_port = free_ports(3)
@@ -214,21 +212,32 @@ def bench(
     given = (STRIP, f"pins.port = {pigpio_port}", *overrides)
     wired = [f"--wire={one},{other}" for one, other in wires(profiles.load(profile))]
     argv = [
-        sys.executable, "-m", "fpvcar", "bench", f"--port={port}",
-        f"--profile={profile}", *(f"--set={one}" for one in given), *wired,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "fpvcar",
+        "bench",
+        f"--port={port}",
+        f"--profile={profile}",
+        *(f"--set={one}" for one in given),
+        *wired,
+    ]
     env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
     env["STATE_DIRECTORY"] = str(home / "state")
     with log.open("wb") as words:
         process = subprocess.Popen(
-            leashed(argv), stdout=words, stderr=subprocess.STDOUT, env=env,
-            stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            leashed(argv),
+            stdout=words,
+            stderr=subprocess.STDOUT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     try:
         wait_for(
             lambda: b"is ready" in log.read_bytes() or process.poll() is not None,
-            "the bench did not start", READY_S,
-        )  # fmt: skip
+            "the bench did not start",
+            READY_S,
+        )
         if process.poll() is not None:
             raise OSError(f"the bench ended: {log.read_text(errors='replace')[-500:]}")
         pigpio = 'pins.backend = "pigpio"'

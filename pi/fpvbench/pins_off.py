@@ -1,4 +1,4 @@
-"""python -m fpvcar.bench.pins_off: the bench's root helper, one process per request.
+"""python -m fpvbench.pins_off: the bench's root helper, one process per request.
 
 It emulates devices/linux/pins_off.py on a Pi, and exits.
 """
@@ -6,13 +6,13 @@ It emulates devices/linux/pins_off.py on a Pi, and exits.
 import argparse
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.units import let_go
+from fpvbench import soc as chip
+from fpvbench.units import let_go
 
 
 def main() -> None:
     """Release the pins; the supervisor then restarts pigpiod."""
-    parser = argparse.ArgumentParser("python -m fpvcar.bench.pins_off")
+    parser = argparse.ArgumentParser("python -m fpvbench.pins_off")
     parser.add_argument("--soc", type=Path, required=True)
     parser.add_argument("pins", nargs="+", type=int, metavar="GPIO")
     given = parser.parse_args()

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fpvcar.bench.outside import Outside
+from fpvbench.outside import Outside
 
 MAGIC = 0x46505643  # "FPVC"
 VERSION = 5
@@ -39,12 +39,14 @@ RESET_OFF = frozenset((28, 29, 44, 45))
 """GPIO with a pull-up, or without a pull, after a reset; the others have a pull-down
 (BCM2835 ARM Peripherals, table 6-31)."""
 RANGE_SENSORS: tuple[tuple[str, float], ...] = (
-    ("front", 0.0), ("front_left", 35.0), ("front_right", -35.0), ("rear", 180.0),
-)  # fmt: skip
+    ("front", 0.0),
+    ("front_left", 35.0),
+    ("front_right", -35.0),
+    ("rear", 180.0),
+)
 """Entries of `World.range_m`, in order: name, bearing in degrees (positive is left)."""
 HAT_OUTPUTS, HAT_STEPS, HAT_FULL = 16, 4096, 0x10
-HAT_RESET = {0x00: 0x11, 0x01: 0x04, 0x02: 0xE2, 0x03: 0xE4, 0x04: 0xE8, 0x05: 0xE0,
-             0xFE: 0x1E}  # fmt: skip
+HAT_RESET = {0x00: 0x11, 0x01: 0x04, 0x02: 0xE2, 0x03: 0xE4, 0x04: 0xE8, 0x05: 0xE0, 0xFE: 0x1E}
 """Registers of a PCA9685 that are not 0 after its reset."""
 FLOATING = 2
 """Value of `external` while nothing outside drives the pin: its pull decides."""
@@ -143,9 +145,7 @@ class Hat(ctypes.Structure):
     def show(self) -> None:
         """Update all outputs from the registers at once."""
         awake = not self.registers[0] & 0x10
-        self.steps[:] = [
-            self._steps(output) if awake else 0 for output in range(HAT_OUTPUTS)
-        ]
+        self.steps[:] = [self._steps(output) if awake else 0 for output in range(HAT_OUTPUTS)]
 
     def duty(self, output: int) -> float:
         """Return the share of the time for which an output is high."""

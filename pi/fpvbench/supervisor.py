@@ -24,17 +24,17 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import paths
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.nets import wire
-from fpvcar.bench.units import Unit, UnitFailed, leash, let_go
+from fpvbench import soc as chip
+from fpvbench.pigpiod.nets import wire
+from fpvbench.units import Unit, UnitFailed, leash, let_go
 from fpvcar.config import ConfigError, Profile, profiles
-from fpvcar.net.core import Machine
-from fpvcar.net.fake import FakeRadio, Station
-from fpvcar.net.service import Service, load_key, own_network, serve
-from fpvcar.server import access
-from fpvcar.server.greeting import greeting, in_url, reachable
-from fpvcar.wheels.helper import SOCKET
+from fpvcar.runtime import paths
+from fpvcar.server.auth import access
+from fpvcar.server.http.banner import greeting, in_url, reachable
+from fpvcar.wheels.pins_off_client import SOCKET
+from fpvcar.wifi.core import Machine
+from fpvcar.wifi.fake import FakeRadio, Station
+from fpvcar.wifi.service import Service, load_key, own_network, serve
 from fpvcar.wire.network import SOCKET as NETWORK
 
 READY_S = 20.0
@@ -51,7 +51,7 @@ STREET = {
 RADIO_S = 2.0
 PLAYED_PINS = "FPVCAR_BENCH_PLAYED_PINS"
 """Set by tests that also emulate the kernel's pins."""
-log = logging.getLogger("fpvcar.bench")
+log = logging.getLogger("fpvbench")
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,25 @@ class Bench:
             return Unit(name, argv, env, self._note_pids, nice=nice)
 
         self.pigpiod = Unit(
-            "pigpiod", ["fpvcar.bench.pigpiod", *soc, *self._pigpiod_options()], env,
-            self._note_pids, ended=self._exec_stop_post, nice=NEAR_PINS,
-        )  # fmt: skip
-        self.world = unit(
-            "world", "fpvcar.bench.world.process", *soc, *same,
-            *(f"--set={line}" for line in options.really), f"--seed={options.seed}",
-        )  # fmt: skip
-        self.wheels = unit(
-            "wheels", "fpvcar", "wheels", *same, "--emulated", nice=NEAR_PINS
+            "pigpiod",
+            ["fpvbench.pigpiod", *soc, *self._pigpiod_options()],
+            env,
+            self._note_pids,
+            ended=self._exec_stop_post,
+            nice=NEAR_PINS,
         )
+        self.world = unit(
+            "world",
+            "fpvbench.world.process",
+            *soc,
+            *same,
+            *(f"--set={line}" for line in options.really),
+            f"--seed={options.seed}",
+        )
+        self.wheels = unit("wheels", "fpvcar", "wheels", *same, "--emulated", nice=NEAR_PINS)
         self.run = unit(
-            "run", "fpvcar", "run", *same, *soc,
-            f"--host={options.host}", f"--port={options.port}",
-        )  # fmt: skip
+            "run", "fpvcar", "run", *same, *soc, f"--host={options.host}", f"--port={options.port}"
+        )
         self.units = [self.pigpiod, self.world, self.wheels, self.run]
 
     def _pigpiod_options(self) -> list[str]:
@@ -146,10 +151,16 @@ class Bench:
             return
         pins = map(str, self.profile.stop_pins())
         helper = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "fpvcar.bench.pins_off", f"--soc={self.soc_path}",
-            *pins, env=self._env, preexec_fn=lambda: leash(NEAR_PINS),
-            stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            sys.executable,
+            "-m",
+            "fpvbench.pins_off",
+            f"--soc={self.soc_path}",
+            *pins,
+            env=self._env,
+            preexec_fn=lambda: leash(NEAR_PINS),
+            stdin=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self._helpers.add(helper)
         try:
             if await helper.wait() == 0:
@@ -256,9 +267,7 @@ def _emulated(profile: Profile) -> Iterator[str]:
     camera. Never the kernel's pins: on a Pi they belong to a real car."""
     if profile.pins.backend != "pigpio" and PLAYED_PINS not in os.environ:
         yield 'pins.backend = "pigpio"'
-    if profile.i2c.backend == "auto" or (
-        profile.motors.on_hat and profile.i2c.backend == "linux"
-    ):
+    if profile.i2c.backend == "auto" or (profile.motors.on_hat and profile.i2c.backend == "linux"):
         yield 'i2c.backend = "pigpio"'
     if profile.camera.source in ("picamera2", "rpicam"):
         yield 'camera.source = "bench"'

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 
 RESTART_S = 0.2
 STOP_S = 3.0
@@ -22,7 +22,7 @@ SHORT_S, SHORT_LIVES = 1.0, 5
 """Number of consecutive lives shorter than this after which a unit gives up."""
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 GROUP = Path("/proc/self/autogroup")
-log = logging.getLogger("fpvcar.bench")
+log = logging.getLogger("fpvbench")
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
@@ -48,10 +48,14 @@ class Unit:
     """
 
     def __init__(
-        self, name: str, module: Sequence[str], env: dict[str, str],
-        changed: Callable[[], None], ended: Callable[[], None] = lambda: None,
+        self,
+        name: str,
+        module: Sequence[str],
+        env: dict[str, str],
+        changed: Callable[[], None],
+        ended: Callable[[], None] = lambda: None,
         nice: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name = name
         self.process: asyncio.subprocess.Process | None = None
         self._argv = (sys.executable, "-m", *module)
@@ -64,9 +68,12 @@ class Unit:
         while not self._stopping:
             born_s = loop.time()
             self.process = await asyncio.create_subprocess_exec(
-                *self._argv, env=self._env, preexec_fn=lambda: leash(self._nice),
-                stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                *self._argv,
+                env=self._env,
+                preexec_fn=lambda: leash(self._nice),
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
             self._changed()
             status = await self.process.wait()
             self._ended()

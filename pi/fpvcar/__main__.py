@@ -7,16 +7,17 @@ import sys
 from collections.abc import Sequence
 
 from fpvcar import config
-from fpvcar.command_line import parser
+from fpvcar.cli.command_line import parser
 
 ROOM = (
     "make room (sudo journalctl --vacuum-size=50M; sudo apt clean; recordings), then "
     "again; sudo fpvcar doctor says where it is full"
 )
 NEXT_STEP = {
-    errno.ENOSPC: ROOM, errno.EDQUOT: ROOM,
+    errno.ENOSPC: ROOM,
+    errno.EDQUOT: ROOM,
     errno.EROFS: "nothing can be kept there: dmesg says why; sudo fpvcar doctor",
-}  # fmt: skip
+}
 """What to do about a fault of the card that ended a verb."""
 
 

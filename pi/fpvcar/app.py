@@ -11,51 +11,52 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpvcar import garbage, parts, paths, watchdog
 from fpvcar.buttons.panel import Panel, buttons_of
-from fpvcar.calibration import kept
-from fpvcar.calibration.servo import OwnServo
-from fpvcar.calibration.tuner import Tuner
+from fpvcar.calibration import store
+from fpvcar.calibration.calibrator import Tuner
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saver
-from fpvcar.net.client import NetworkClient
-from fpvcar.parts import Part, threaded
+from fpvcar.drive.servo_correction import OwnServo
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
-from fpvcar.recordings.library import files_in
+from fpvcar.recordings.library.recording_index import files_in
+from fpvcar.runtime import gc_policy, paths, service, watchdog
+from fpvcar.runtime.service import Part, threaded
 from fpvcar.sensors import depth_camera
 from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
 from fpvcar.sensors.depth_camera import DepthCamera
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.suite import SensorSuite
-from fpvcar.server import credentials, site
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.calibration_api import CalibrationApi, apply_to
-from fpvcar.server.devices import FILE, Devices
-from fpvcar.server.doctor_api import DoctorApi
-from fpvcar.server.greeting import greeting
+from fpvcar.server.api.calibration_api import CalibrationApi, apply_to
+from fpvcar.server.api.doctor_api import DoctorApi
+from fpvcar.server.api.invitations_api import InvitationsApi
+from fpvcar.server.api.metrics import Metrics
+from fpvcar.server.api.network_api import NetworkApi
+from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_rights import DeviceRights
+from fpvcar.server.api.station_api import StationApi
+from fpvcar.server.api.trust_api import TrustApi
+from fpvcar.server.auth import credentials
+from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.remembered_browsers import FILE, Devices
+from fpvcar.server.auth.stations import FILE as STATIONS
+from fpvcar.server.auth.stations import Stations
+from fpvcar.server.http import endpoints
+from fpvcar.server.http.banner import greeting
+from fpvcar.server.http.endpoints import Site
+from fpvcar.server.http.limits import connection_places
 from fpvcar.server.hub import Hub
-from fpvcar.server.invitations_api import InvitationsApi
-from fpvcar.server.limits import connection_places
-from fpvcar.server.metrics import Metrics
-from fpvcar.server.network_api import NetworkApi
-from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.recordings_rights import DeviceRights
 from fpvcar.server.routes import Server
-from fpvcar.server.site import Site
-from fpvcar.server.station_api import StationApi
-from fpvcar.server.stations import FILE as STATIONS
-from fpvcar.server.stations import Stations
-from fpvcar.server.trust_api import TrustApi
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
 from fpvcar.wheels.client import WheelsClient
-from fpvcar.wheels.helper import SOCKET, ask_helper
+from fpvcar.wheels.pins_off_client import SOCKET, ask_helper
 from fpvcar.wheels.rescue import Rescue
+from fpvcar.wifi.client import NetworkClient
 from fpvcar.wire.network import SOCKET as NETWORK
 
 SWITCH_S = 0.001
@@ -89,105 +90,146 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     saver, changed = Saver(state), asyncio.Event()
     own, profile = profile, with_picture(profile, saver.before.picture)
-    tuner = Tuner(profile, kept.load(state / kept.FILE, profile.motors.names))
+    tuner = Tuner(profile, store.load(state / store.FILE, profile.motors.names))
     profile = tuner.profile
     camera = Camera(*argv_of(profile, options.soc))
-    picture = PictureSettings(
-        own, saver.before.picture, options.soc, camera, saver.put_picture
-    )
+    picture = PictureSettings(own, saver.before.picture, options.soc, camera, saver.put_picture)
     stream = Stream(camera, profile.camera.bitrate)
     ranges, battery = Ranges(profile), BatterySensor(profile)
     computer = HealthThread(backends.open_computer(directory))
     depth = DepthCamera(depth_camera.argv_of(profile.depth, options.soc), ranges.depth)
     senses = SensorSuite(ranges, battery, computer, lambda: tuner.faults)
     car_recorder = CarRecorder(
-        profile, directory,
-        Sources(ranges.status, ranges.measured, senses.battery, camera.request_key,
-                tuple(buttons_of(profile))),
-    )  # fmt: skip
+        profile,
+        directory,
+        Sources(
+            ranges.status,
+            ranges.measured,
+            senses.battery,
+            camera.request_key,
+            tuple(buttons_of(profile)),
+        ),
+    )
     recorder, feed = car_recorder.recorder, car_recorder.feed
     codes, key = credentials.load_codes(state), credentials.load_key(state)
     panel = Panel(profile, feed.panel, code=codes.drive)
 
     rescue = Rescue(
-        backends.proof_of_rest(profile),
-        ask=functools.partial(ask_helper, options.runtime / SOCKET),
+        backends.proof_of_rest(profile), ask=functools.partial(ask_helper, options.runtime / SOCKET)
     )
     wheels = WheelsClient(options.runtime / "wheels.sock", rescue)
     servo = OwnServo(own, profile, wheels.send)
     control = Control(
-        profile, servo.send,
-        Inputs(camera.age_s, battery.volts, ranges.status, senses.weak,
-               lambda: tuner.in_doubt),
-        changed.set, saved=saver.before, save=saver.put, watcher=feed.step,
+        profile,
+        servo.send,
+        Inputs(camera.age_s, battery.volts, ranges.status, senses.weak, lambda: tuner.in_doubt),
+        changed.set,
+        saved=saver.before,
+        save=saver.put,
+        watcher=feed.step,
         hear=wheels.hear,
-    )  # fmt: skip
+    )
 
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     stations = Stations(key, codes, state / STATIONS)
-    address = site.address(options.host, options.port, state, profile.car.name)
+    address = endpoints.address(options.host, options.port, state, profile.car.name)
     certificate = state / credentials.CERTIFICATE
     hub = Hub(
-        profile, control, check, devices, panel, camera, senses, changed,
-        address.https_port, recorder=feed, key=key, picture=picture,
+        profile,
+        control,
+        check,
+        devices,
+        panel,
+        camera,
+        senses,
+        changed,
+        address.https_port,
+        recorder=feed,
+        key=key,
+        picture=picture,
         stations=stations,
-    )  # fmt: skip
-    metrics = Metrics(
-        profile.car.name, control, senses, stream, camera, hub, feed, panel
     )
+    metrics = Metrics(profile.car.name, control, senses, stream, camera, hub, feed, panel)
     rights = DeviceRights(check, devices)
     recordings = Recordings(
-        functools.partial(files_in, directory), Shown(profile.car.name, seat=True),
-        rights, control.driven, folder=directory,
-    )  # fmt: skip
+        functools.partial(files_in, directory),
+        Shown(profile.car.name, seat=True),
+        rights,
+        control.driven,
+        folder=directory,
+    )
     station = StationApi(
-        profile.car.name, directory, stations, check, recordings.downloads,
+        profile.car.name,
+        directory,
+        stations,
+        check,
+        recordings.downloads,
         control.driven,
         credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
-    )  # fmt: skip
-    tuner.apply = apply_to(
-        control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune
     )
+    tuner.apply = apply_to(control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune)
     calibration = CalibrationApi(
-        tuner, control, senses, rights, state / kept.FILE, options.profile
+        tuner, control, senses, rights, state / store.FILE, options.profile
     )
     network = NetworkClient(options.runtime / NETWORK, lambda: bool(hub.sessions))
     greet = functools.partial(_greet, profile, options)
-    connections = connection_places(
-        profile.server.max_connections, profile.server.max_per_address
-    )
+    connections = connection_places(profile.server.max_connections, profile.server.max_per_address)
     server = Server(
-        profile, hub, devices, stream, paths.WEB, metrics, connections, panel,
-        recordings, depth, picture, station,
+        profile,
+        hub,
+        devices,
+        stream,
+        paths.WEB,
+        metrics,
+        connections,
+        panel,
+        recordings,
+        depth,
+        picture,
+        station,
         NetworkApi(network, rights, control.driven),
-        DoctorApi(options.doctor, rights, lambda: any(control.duties)), calibration,
+        DoctorApi(options.doctor, rights, lambda: any(control.duties)),
+        calibration,
         InvitationsApi(devices, rights, address),
         TrustApi(paths.WEB, state, address, profile.car.name),
-    )  # fmt: skip
+    )
     return (
-        Part("recorder", (functools.partial(feed.run, metrics.health),),
-             recorder.start, feed.stop),
+        Part("recorder", (functools.partial(feed.run, metrics.health),), recorder.start, feed.stop),
         threaded("saved settings", saver),
         threaded("panel", panel, panel.run),
         threaded("ranges", ranges),
         threaded("battery", battery),
         threaded("computer", computer),
-        Part("control", (functools.partial(
-            parts.by_timer, control.tick, control.timed),)),
-        Part("wheels", (functools.partial(
-            wheels.run, control.wheels_answer, control.wheels_state,
-            control.wheels_why),)),
-        Part("camera", (functools.partial(
-            camera.film, stream.publish, feed.picture,  # first: nobody waits for it
-            seen=lambda: bool(stream.viewers) or control.driven()),)),
+        Part("control", (functools.partial(service.by_timer, control.tick, control.timed),)),
+        Part(
+            "wheels",
+            (
+                functools.partial(
+                    wheels.run, control.wheels_answer, control.wheels_state, control.wheels_why
+                ),
+            ),
+        ),
+        Part(
+            "camera",
+            (
+                functools.partial(
+                    camera.film,
+                    stream.publish,
+                    feed.picture,  # first: nobody waits for it
+                    seen=lambda: bool(stream.viewers) or control.driven(),
+                ),
+            ),
+        ),
         Part("depth camera", (depth.run,)),
         Part("hub", (hub.run, devices.run, stations.run)),
         Part("network", (network.run,)),
         Part("site", (Site(server.application, connections, address, greet).run,)),
-        Part("garbage", (functools.partial(
-            garbage.collect_while, lambda: not any(control.duties)),)),
+        Part(
+            "garbage",
+            (functools.partial(gc_policy.collect_while, lambda: not any(control.duties)),),
+        ),
         Part("watchdog", (functools.partial(watchdog.run, watchdog.Watchdog()),)),
-    )  # fmt: skip
+    )
 
 
 def _greet(profile: Profile, options: Options) -> None:
@@ -201,5 +243,5 @@ async def run(profile: Profile, options: Options) -> int:
     """Runs the car until SIGTERM or SIGINT, or until a part of it ends."""
     built = build(profile, options)
     sys.setswitchinterval(SWITCH_S)
-    garbage.hold_back()
-    return await parts.run(built)
+    gc_policy.hold_back()
+    return await service.run(built)

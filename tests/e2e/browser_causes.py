@@ -33,9 +33,11 @@ class Seat(AbstractContextManager["Seat"]):
         self.group = 0
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if self._browser is not None:
             with suppress(Error):
                 self._browser.close()
@@ -141,17 +143,38 @@ CAUSES: tuple[Cause[Seat], ...] = (
     Cause("key up", ONE_FRAME_S, None, _done(lambda s: s.page.keyboard.up("ArrowUp"))),
     Cause("another tab in front", ONE_FRAME_S, None, _told(_hide), way="tab"),
     Cause("tab hidden", ONE_FRAME_S, None, _told(_seem_hidden), way="tab"),
-    Cause("window loses focus", ONE_FRAME_S, None,
-          _told(lambda s: s.page.evaluate("dispatchEvent(new Event('blur'))"))),
+    Cause(
+        "window loses focus",
+        ONE_FRAME_S,
+        None,
+        _told(lambda s: s.page.evaluate("dispatchEvent(new Event('blur'))")),
+    ),
     Cause("gamepad unplugged", ONE_FRAME_S, None, _told(_unplug), way="gamepad"),
-    Cause("full screen left", ONE_FRAME_S, "estop", _told(_leave_full_screen),
-          way="full screen", logged="fpvcar.gate: stopped: estop"),
-    Cause("browser frozen", 0.30, "silence", _done(lambda s: s.send(signal.SIGSTOP)),
-          lambda s: s.send(signal.SIGCONT), logged="fpvcar.gate: stopped: silence"),
+    Cause(
+        "full screen left",
+        ONE_FRAME_S,
+        "estop",
+        _told(_leave_full_screen),
+        way="full screen",
+        logged="fpvcar.gate: stopped: estop",
+    ),
+    Cause(
+        "browser frozen",
+        0.30,
+        "silence",
+        _done(lambda s: s.send(signal.SIGSTOP)),
+        lambda s: s.send(signal.SIGCONT),
+        logged="fpvcar.gate: stopped: silence",
+    ),
     Cause("tab closed", 0.30, "handover", _done(lambda s: s.page.close())),
-    Cause("browser killed", 0.30, "silence", _done(lambda s: s.send(signal.SIGKILL)),
-          logged="fpvcar.gate: stopped: silence"),
-)  # fmt: skip
+    Cause(
+        "browser killed",
+        0.30,
+        "silence",
+        _done(lambda s: s.send(signal.SIGKILL)),
+        logged="fpvcar.gate: stopped: silence",
+    ),
+)
 
 
 def run_one(seat: Seat, cause: Cause[Seat]) -> Run:
@@ -172,10 +195,13 @@ def _run_one(seat: Seat, cause: Cause[Seat]) -> float:
 
     def drive(watch: PinWatch) -> None:
         if cause.way == "gamepad":
-            drives(page, lambda: watch.now.driving,
-                   lambda: page.evaluate("pad.buttons[7].value = 1"),
-                   lambda: page.evaluate("pad.buttons[7].value = 0"), "gamepad",
-            )  # fmt: skip
+            drives(
+                page,
+                lambda: watch.now.driving,
+                lambda: page.evaluate("pad.buttons[7].value = 1"),
+                lambda: page.evaluate("pad.buttons[7].value = 0"),
+                "gamepad",
+            )
         else:
             holds(page, watch, "ArrowUp")
 

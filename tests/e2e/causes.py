@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fpvcar import paths
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 from fpvcar.config import profiles
-from fpvcar.server.limits import BYTES_BURST, BYTES_PER_S
+from fpvcar.runtime import paths
+from fpvcar.server.http.limits import BYTES_BURST, BYTES_PER_S
 from tests.e2e.driver import Driver, free, make_whole, sit_down
 from tests.e2e.guarded import guarding
 from tests.e2e.harness import PinWatch, RunningBench, wait_for
@@ -36,7 +36,7 @@ from tests.e2e.stopping import (
     reason,
     stop,
 )
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 LATE_S = 0.7
 """No wish made on a state older than 0.4 s counts, and then there is silence."""
@@ -66,16 +66,13 @@ class Ground:
             assert self.lan is not None
             made = self.lan.connect(self.bench.port)
             return Driver(
-                self.bench.port, client=CLIENT, code=self.drive_code,
-                host=self.lan.near, link=made,
-            )  # fmt: skip
+                self.bench.port, client=CLIENT, code=self.drive_code, host=self.lan.near, link=made
+            )
         return Driver(self.bench.port, client=CLIENT)
 
 
 @contextmanager
-def ground(
-    home: Path, *options: str, kind: type[RunningBench] = RunningBench
-) -> Iterator[Ground]:
+def ground(home: Path, *options: str, kind: type[RunningBench] = RunningBench) -> Iterator[Ground]:
     """A bench that is open to the LAN and whose processes can be blocked."""
     env = {"PYTHONPATH": str(BLOCKABLE)}
     bench = kind(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
@@ -218,63 +215,166 @@ def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
 
 CONT = signal.SIGCONT
 CAUSES: tuple[Cause[Scene], ...] = (
-    Cause("finger lifts", ONE_FRAME_S, None, _done(lambda s: s.driver.drive(0.0, 0.0)),
-          logged="fpvcar.gate: neutral"),
-    Cause("Wi-Fi loses every packet", 0.30, "silence", _done(lambda s: _lan(s).lose()),
-          lambda s: _lan(s).find(), way="lan"),
-    Cause("half-open socket", 0.30, "silence", _done(lambda s: s.ground.link.stall()),
-          lambda s: s.ground.link.mend(), way="link"),
-    Cause("link late by 1.5 s, upwards", LATE_S, "silence", _late(up_s=1.5), _in_time,
-          way="link"),
-    Cause("link late by 1.5 s, downwards", LATE_S, "silence", _late(down_s=1.5),
-          _in_time, way="link"),
-    Cause("link late by 0.5 s, both ways", LATE_S, "silence", _late(0.5, 0.5),
-          _in_time, way="link"),
+    Cause(
+        "finger lifts",
+        ONE_FRAME_S,
+        None,
+        _done(lambda s: s.driver.drive(0.0, 0.0)),
+        logged="fpvcar.gate: neutral",
+    ),
+    Cause(
+        "Wi-Fi loses every packet",
+        0.30,
+        "silence",
+        _done(lambda s: _lan(s).lose()),
+        lambda s: _lan(s).find(),
+        way="lan",
+    ),
+    Cause(
+        "half-open socket",
+        0.30,
+        "silence",
+        _done(lambda s: s.ground.link.stall()),
+        lambda s: s.ground.link.mend(),
+        way="link",
+    ),
+    Cause("link late by 1.5 s, upwards", LATE_S, "silence", _late(up_s=1.5), _in_time, way="link"),
+    Cause(
+        "link late by 1.5 s, downwards", LATE_S, "silence", _late(down_s=1.5), _in_time, way="link"
+    ),
+    Cause(
+        "link late by 0.5 s, both ways", LATE_S, "silence", _late(0.5, 0.5), _in_time, way="link"
+    ),
     Cause("page lies about what it saw", LATE_S, "silence", _done(_lying), _honest),
     Cause("page frozen behind its own flood", LATE_S, "silence", _done(_frozen)),
     Cause("only heartbeats", 0.30, "silence", _done(_only_pings), _speak),
-    Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()),
-          way="link"),
+    Cause("connection reset", 0.30, "silence", _done(lambda s: s.ground.link.cut()), way="link"),
     Cause("socket closed", 0.30, "silence", _done(lambda s: s.driver.abandon())),
-    Cause("run killed", 0.05, "handover", signalled("run", signal.SIGKILL),
-          logged="fpvcar.wheels: stopped: closed"),
-    Cause("run ended", 0.05, "handover", signalled("run", signal.SIGTERM), _live,
-          logged="fpvcar.wheels: stopped: closed"),
-    Cause("run stopped", 0.15, "wheels_stopped", signalled("run", signal.SIGSTOP),
-          signalled("run", CONT), logged="fpvcar.wheels: deadline of", deaf=True),
-    Cause("run's loop blocked", 0.15, "wheels_stopped",
-          signalled("run", signal.SIGUSR2), logged="fpvcar.wheels: deadline of"),
-    Cause("wheels killed", 0.30, "wheels_lost", signalled("wheels", signal.SIGKILL),
-          logged="the wheels process is absent"),
-    Cause("wheels ended", 0.30, "wheels_stopped", signalled("wheels", signal.SIGTERM),
-          _live, logged="fpvcar.wheels: stopped: exit"),
-    Cause("wheels stopped", 0.30, "wheels_lost", signalled("wheels", signal.SIGSTOP),
-          signalled("wheels", CONT), logged="the wheels process is hung"),
-    Cause("wheels' loop blocked", 0.30, "wheels_lost",
-          signalled("wheels", signal.SIGUSR2), logged="the wheels process is hung"),
-    Cause("pigpiod killed", 0.50, "pins", signalled("pigpiod", signal.SIGKILL),
-          logged="fpvcar.wheels: lost the pins"),
-    Cause("pigpiod hangs", 0.50, "pins", signalled("pigpiod", signal.SIGSTOP),
-          logged="asked the helper"),
-    Cause("camera hangs", 0.30, "blind", _cameras(signal.SIGSTOP),
-          _cameras(CONT), logged="fpvcar.gate: stopped: blind"),
-    Cause("camera killed", 0.30, "blind", _cameras(signal.SIGKILL),
-          logged="fpvcar.gate: stopped: blind"),
-    Cause("range sensor without power", 0.30, None, _done(_without_power), _let_go,
-          guard="limit"),
-    Cause("range sensor's wire off", 0.30, None, _done(_echo_wire(0)), _echo_wire_on,
-          throttle=-1.0, guard="limit"),
-    Cause("only heartbeats, guard on", 0.30, "silence", _done(_only_pings), _speak,
-          guard="limit"),
-    Cause("e-stop by a watcher", ONE_FRAME_S, "estop", _by("Bob", False, "estop"),
-          logged="fpvcar.gate: stopped: estop Bob"),
-    Cause("e-stop by a grown-up", ONE_FRAME_S, "estop_grown_up",
-          _by("Mum", True, "estop"), _by("Mum", True, "resume"),
-          logged="fpvcar.gate: stopped: estop_grown_up Mum"),
-    Cause("a grown-up takes the wheel", ONE_FRAME_S, "handover",
-          _by("Mum", True, "take"), lambda s: make_whole(s.bench),
-          logged="Mum (127.0.0.1) took the wheel"),
-)  # fmt: skip
+    Cause(
+        "run killed",
+        0.05,
+        "handover",
+        signalled("run", signal.SIGKILL),
+        logged="fpvcar.wheels: stopped: closed",
+    ),
+    Cause(
+        "run ended",
+        0.05,
+        "handover",
+        signalled("run", signal.SIGTERM),
+        _live,
+        logged="fpvcar.wheels: stopped: closed",
+    ),
+    Cause(
+        "run stopped",
+        0.15,
+        "wheels_stopped",
+        signalled("run", signal.SIGSTOP),
+        signalled("run", CONT),
+        logged="fpvcar.wheels: deadline of",
+        deaf=True,
+    ),
+    Cause(
+        "run's loop blocked",
+        0.15,
+        "wheels_stopped",
+        signalled("run", signal.SIGUSR2),
+        logged="fpvcar.wheels: deadline of",
+    ),
+    Cause(
+        "wheels killed",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGKILL),
+        logged="the wheels process is absent",
+    ),
+    Cause(
+        "wheels ended",
+        0.30,
+        "wheels_stopped",
+        signalled("wheels", signal.SIGTERM),
+        _live,
+        logged="fpvcar.wheels: stopped: exit",
+    ),
+    Cause(
+        "wheels stopped",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGSTOP),
+        signalled("wheels", CONT),
+        logged="the wheels process is hung",
+    ),
+    Cause(
+        "wheels' loop blocked",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGUSR2),
+        logged="the wheels process is hung",
+    ),
+    Cause(
+        "pigpiod killed",
+        0.50,
+        "pins",
+        signalled("pigpiod", signal.SIGKILL),
+        logged="fpvcar.wheels: lost the pins",
+    ),
+    Cause(
+        "pigpiod hangs",
+        0.50,
+        "pins",
+        signalled("pigpiod", signal.SIGSTOP),
+        logged="asked the helper",
+    ),
+    Cause(
+        "camera hangs",
+        0.30,
+        "blind",
+        _cameras(signal.SIGSTOP),
+        _cameras(CONT),
+        logged="fpvcar.gate: stopped: blind",
+    ),
+    Cause(
+        "camera killed",
+        0.30,
+        "blind",
+        _cameras(signal.SIGKILL),
+        logged="fpvcar.gate: stopped: blind",
+    ),
+    Cause("range sensor without power", 0.30, None, _done(_without_power), _let_go, guard="limit"),
+    Cause(
+        "range sensor's wire off",
+        0.30,
+        None,
+        _done(_echo_wire(0)),
+        _echo_wire_on,
+        throttle=-1.0,
+        guard="limit",
+    ),
+    Cause("only heartbeats, guard on", 0.30, "silence", _done(_only_pings), _speak, guard="limit"),
+    Cause(
+        "e-stop by a watcher",
+        ONE_FRAME_S,
+        "estop",
+        _by("Bob", False, "estop"),
+        logged="fpvcar.gate: stopped: estop Bob",
+    ),
+    Cause(
+        "e-stop by a grown-up",
+        ONE_FRAME_S,
+        "estop_grown_up",
+        _by("Mum", True, "estop"),
+        _by("Mum", True, "resume"),
+        logged="fpvcar.gate: stopped: estop_grown_up Mum",
+    ),
+    Cause(
+        "a grown-up takes the wheel",
+        ONE_FRAME_S,
+        "handover",
+        _by("Mum", True, "take"),
+        lambda s: make_whole(s.bench),
+        logged="Mum (127.0.0.1) took the wheel",
+    ),
+)
 
 
 def possible(cause: Cause[Any]) -> bool:

@@ -13,10 +13,15 @@ from tests.e2e.proxy import Link
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run", "--disable-dev-shm-usage",
-]  # fmt: skip
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-dev-shm-usage",
+]
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +35,7 @@ def bench(
 
 
 @contextmanager
-def chromium(
-    program: str = CHROMIUM, running: Playwright | None = None
-) -> Iterator[Browser]:
+def chromium(program: str = CHROMIUM, running: Playwright | None = None) -> Iterator[Browser]:
     """Debian's Chromium, headless, or a program that starts it somewhere else.
 
     `running` is the Playwright that this thread has already: it cannot have two.
@@ -40,9 +43,7 @@ def chromium(
     if not os.path.exists(program):
         raise FileNotFoundError(f"no {program}: apt install chromium, or set CHROMIUM")
     with nullcontext(running) if running else sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=program, args=FLAGS, headless=True
-        )
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
         yield browser
         browser.close()
 

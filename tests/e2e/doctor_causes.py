@@ -1,6 +1,6 @@
 """The rows of "Who stops the car" for `fpvcar doctor --move`, at the emulator's pins.
 
-Where no `wheels` runs doctor turns them by a process of its own, wheels/trip.py.
+Where no `wheels` runs doctor turns them by a process of its own, wheels/dead_man_selftest.py.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.e2e.harness import PinWatch, wait_for
 from tests.e2e.stopping import Cause
-from tests.rigs.wheels import BENCH, START_S, Chip
+from tests.support.wheels import BENCH, START_S, Chip
 
 ENDS_S = 5.0
 """How long doctor may take to end on a loaded machine; it hung for 20 s once."""
@@ -43,7 +43,7 @@ def _children(pid: int) -> list[int]:
 
 def _trip_of(doctor: "subprocess.Popen[bytes]") -> int:
     for pid in _children(doctor.pid):
-        if b"fpvcar.wheels.trip" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"fpvcar.wheels.dead_man_selftest" in Path(f"/proc/{pid}/cmdline").read_bytes():
             return pid
     raise AssertionError("doctor has no process at the motors")
 
@@ -51,9 +51,7 @@ def _trip_of(doctor: "subprocess.Popen[bytes]") -> int:
 def _lives(pid: int) -> bool:
     """False for a zombie, too, which its new parent has yet to reap."""
     try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        )
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
@@ -73,11 +71,11 @@ def _trip(number: signal.Signals) -> Callable[[Move], int]:
     return lambda move: _timed(lambda: os.kill(move.trip, number))
 
 
-def _rows(name: str, act: Callable[[signal.Signals], Callable[[Move], int]],
-          *numbers: signal.Signals) -> tuple[Cause[Move], ...]:  # fmt: skip
+def _rows(
+    name: str, act: Callable[[signal.Signals], Callable[[Move], int]], *numbers: signal.Signals
+) -> tuple[Cause[Move], ...]:
     return tuple(
-        Cause(f"doctor --move: {name} {number.name}", 0.30, None, act(number))
-        for number in numbers
+        Cause(f"doctor --move: {name} {number.name}", 0.30, None, act(number)) for number in numbers
     )
 
 
@@ -85,13 +83,7 @@ INT, TERM, HUP, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGK
 CAUSES = (
     *_rows("terminal sends", _terminal, INT, TERM, HUP, KILL),
     *_rows("motor process gets", _trip, INT, TERM, HUP, KILL),
-    Cause(
-        "doctor --move: motor process hangs",
-        0.30,
-        None,
-        _trip(signal.SIGSTOP),
-        _trip(KILL),
-    ),
+    Cause("doctor --move: motor process hangs", 0.30, None, _trip(signal.SIGSTOP), _trip(KILL)),
 )
 
 
@@ -106,11 +98,20 @@ def run_one(chip: Chip, home: Path, cause: Cause[Move]) -> float:
     }
     doctor = subprocess.Popen(
         [
-            sys.executable, "-c", MOVE, str(HELD_S), "doctor", "--move",
-            f"--profile={BENCH}", f"--set=pins.port = {chip.port}", "--json",
+            sys.executable,
+            "-c",
+            MOVE,
+            str(HELD_S),
+            "doctor",
+            "--move",
+            f"--profile={BENCH}",
+            f"--set=pins.port = {chip.port}",
+            "--json",
         ],
-        env=env, stdout=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        env=env,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     trip: int | None = None
     try:
         with PinWatch(chip.soc, (17, 27, 24, 23)) as watch:

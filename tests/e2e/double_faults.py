@@ -42,9 +42,7 @@ class Fault:
 Pair = tuple[Fault, Fault]
 FAULTS = tuple(Fault(part, kind) for part in PARTS for kind in KINDS)
 PAIRS: tuple[Pair, ...] = tuple(
-    (one, other)
-    for one, other in itertools.permutations(FAULTS, 2)
-    if one.part != other.part
+    (one, other) for one, other in itertools.permutations(FAULTS, 2) if one.part != other.part
 )
 
 GRAVEST = tuple(
@@ -78,7 +76,7 @@ class HelperFault(threading.Thread):
             for pid in map(int, children.read_text().split()):
                 with contextlib.suppress(OSError):
                     words = Path(f"/proc/{pid}/cmdline").read_bytes()
-                    if b"fpvcar.bench.pins_off" in words:
+                    if b"fpvbench.pins_off" in words:
                         os.kill(pid, self._number)
                         return
             time.sleep(0.002)

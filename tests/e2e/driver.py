@@ -21,31 +21,47 @@ from tests.e2e.hostile import frame
 
 
 def open_socket(
-    port: int, path: str, *, own_origin: bool = True, max_queue: int = 16,
-    host: str = "localhost", link: socket.socket | None = None,
+    port: int,
+    path: str,
+    *,
+    own_origin: bool = True,
+    max_queue: int = 16,
+    host: str = "localhost",
+    link: socket.socket | None = None,
     headers: Mapping[str, str] | None = None,
-) -> ClientConnection:  # fmt: skip
+) -> ClientConnection:
     """A WebSocket to the bench, with the Origin that its own page has, or none.
 
     `link` is a connection that is there already: from another network, say.
     """
     base = f"{host}:{port}"
     return connect(
-        f"ws://{base}{path}", compression=None, max_queue=max_queue, legacy=True,
-        origin=Origin(f"http://{base}") if own_origin else None, sock=link,
+        f"ws://{base}{path}",
+        compression=None,
+        max_queue=max_queue,
+        legacy=True,
+        origin=Origin(f"http://{base}") if own_origin else None,
+        sock=link,
         additional_headers=headers,
         close_timeout=1.0,  # a dead link says no good-bye
-    )  # fmt: skip
+    )
 
 
 class Driver(AbstractContextManager["Driver"]):
     """One socket. While `sending`, the wish goes out every 40 ms, and pings do too."""
 
     def __init__(
-        self, port: int, *, client: str | None = None, name: str = "Ann",
-        code: str = "", own_origin: bool = True, host: str = "localhost",
-        link: socket.socket | None = None, headers: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        port: int,
+        *,
+        client: str | None = None,
+        name: str = "Ann",
+        code: str = "",
+        own_origin: bool = True,
+        host: str = "localhost",
+        link: socket.socket | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.client = client or uuid.uuid4().hex
         self.wish = (0.0, 0.0)
         self.sending = True
@@ -57,12 +73,7 @@ class Driver(AbstractContextManager["Driver"]):
         self._seq = self._seen = 0
         self._lock = threading.Lock()
         self._socket = open_socket(
-            port,
-            "/ws/drive",
-            own_origin=own_origin,
-            host=host,
-            link=link,
-            headers=headers,
+            port, "/ws/drive", own_origin=own_origin, host=host, link=link, headers=headers
         )
         self.say(kind="hello", v=VERSION, client=self.client, name=name, code=code)
         self._threads = [
@@ -73,9 +84,11 @@ class Driver(AbstractContextManager["Driver"]):
             thread.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.closed.set()
         self._socket.close()
         for thread in self._threads:
@@ -105,10 +118,13 @@ class Driver(AbstractContextManager["Driver"]):
         with self._lock:
             self._seq += 1
             self.say(
-                kind="drive", seq=self._seq, t=time.monotonic() * 1000.0,
-                throttle=self.wish[0], steer=self.wish[1],
+                kind="drive",
+                seq=self._seq,
+                t=time.monotonic() * 1000.0,
+                throttle=self.wish[0],
+                steer=self.wish[1],
                 seen=self.claim() if self.claim else self._seen,
-            )  # fmt: skip
+            )
 
     def prepare(self, at_s: Iterable[float], size: int) -> bytes:
         """Frames of full throttle, padded to `size` bytes and dated so many seconds
@@ -117,9 +133,13 @@ class Driver(AbstractContextManager["Driver"]):
         for seq, after_s in enumerate(at_s, self._seq + 1):
             then_s = now_s + after_s
             wish = {
-                "kind": "drive", "seq": seq, "t": then_s * 1000.0, "throttle": 1.0,
-                "steer": 0.0, "seen": int(then_s * 1e6),
-            }  # fmt: skip
+                "kind": "drive",
+                "seq": seq,
+                "t": then_s * 1000.0,
+                "throttle": 1.0,
+                "steer": 0.0,
+                "seen": int(then_s * 1e6),
+            }
             frames.append(frame(json.dumps(wish).encode().ljust(size)))
         return b"".join(frames)
 

@@ -31,41 +31,60 @@ REQUESTS = (
     *(request(path) for path in ("/", DRIVE, VIDEO, BUTTONS)),
     *(
         request(path, "")
-        for path in ("/api/status", "/api/ping", "/api/recordings", "/seat/link.js",
-                     "/api/recordings/a.mcap/units?from=0&seconds=1", "/metrics",
-                     "/api/recordings/a.mcap/table?points=9", "/healthz")
+        for path in (
+            "/api/status",
+            "/api/ping",
+            "/api/recordings",
+            "/seat/link.js",
+            "/api/recordings/a.mcap/units?from=0&seconds=1",
+            "/metrics",
+            "/api/recordings/a.mcap/table?points=9",
+            "/healthz",
+        )
     ),
     request("/..%2f..%2fetc/passwd", "Origin: x\r\n"),
     request("/api/recordings/a.mcap", "Range: bytes=0-9,20-\r\n"),
     b"POST /api/recordings/unlock HTTP/1.1\r\nHost: localhost\r\n"
     b"X-Drive-Code: 123456\r\nContent-Length: 2\r\n\r\n{}",
-)  # fmt: skip
+)
 SAYS: dict[str, tuple[bytes, ...]] = {
     DRIVE: (
         b'{"kind":"drive","seq":1,"t":1.5,"throttle":1,"steer":-0.5}',
-        b'{"kind":"ping","seq":1,"t":1}', b'{"kind":"take"}', b'{"kind":"release"}',
-        b'{"kind":"resume"}', b'{"kind":"unlock","code":"123456"}',
-        b'{"kind":"limit","throttle":0.5}', b'{"kind":"guard","mode":"off"}',
+        b'{"kind":"ping","seq":1,"t":1}',
+        b'{"kind":"take"}',
+        b'{"kind":"release"}',
+        b'{"kind":"resume"}',
+        b'{"kind":"unlock","code":"123456"}',
+        b'{"kind":"limit","throttle":0.5}',
+        b'{"kind":"guard","mode":"off"}',
         b'{"kind":"lights","head":true}',
-        b'{"kind":"record","on":false}', b'{"kind":"keep"}',
+        b'{"kind":"record","on":false}',
+        b'{"kind":"keep"}',
         b'{"kind":"mark","text":"\\u00e9\\ud83d\\ude00"}',
         b'{"kind":"report","path":"mse","picture_ms":1.5,"link_ms":null,"fps":30}',
     ),
     VIDEO: (b"key", b"key", b"keys", b""),
     BUTTONS: (
-        b'{"kind":"hello","v":1}', b'{"kind":"hold","held":5}',
-        b'{"kind":"hold","held":0}', b'{"kind":"choose","mode":"game"}',
+        b'{"kind":"hello","v":1}',
+        b'{"kind":"hold","held":5}',
+        b'{"kind":"hold","held":0}',
+        b'{"kind":"choose","mode":"game"}',
         b'{"kind":"choose","mode":"free"}',
     ),
-}  # fmt: skip
+}
 TAILS = (b" ", b"\t", b",x", b"\x00", b"\xff", b"\r", b"x" * 9000)
 PASS = b"fpvcar-pass=%032x.%d.%064x" % (1, 9_999_999_999, 2)
 HEADERS = (
-    b"Cookie: " + PASS, b"Cookie: __Host-" + PASS, b"Origin: http://localhost",
+    b"Cookie: " + PASS,
+    b"Cookie: __Host-" + PASS,
+    b"Origin: http://localhost",
     b"Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=9",
-    b"Sec-WebSocket-Protocol: fpvcar, mqtt", b"Content-Length: 9",
-    b"Expect: 100-continue", b"Transfer-Encoding: chunked", b"Upgrade: h2c",
-)  # fmt: skip
+    b"Sec-WebSocket-Protocol: fpvcar, mqtt",
+    b"Content-Length: 9",
+    b"Expect: 100-continue",
+    b"Transfer-Encoding: chunked",
+    b"Upgrade: h2c",
+)
 
 
 def tls_client(newest: ssl.TLSVersion) -> ssl.SSLContext:
@@ -76,9 +95,7 @@ def tls_client(newest: ssl.TLSVersion) -> ssl.SSLContext:
     return context
 
 
-TLS_CLIENTS = [
-    tls_client(one) for one in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
-]
+TLS_CLIENTS = [tls_client(one) for one in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
 TLS_STEPS = 6
 """One more than a request takes over TLS 1.2, whose answers come in pieces at times."""
 
@@ -129,10 +146,16 @@ def handshake(made: socket.socket, dice: random.Random) -> str:
     for _ in range(dice.randrange(4)):
         at = dice.randrange(len(lines))
         one = lines[at]
-        lines[at : at + 1] = dice.choice((
-            [], [one, one], [mutated(dice, one)], [one + dice.choice(TAILS)],
-            [dice.choice(lines), one], [one, mutated(dice, dice.choice(HEADERS))],
-        ))  # fmt: skip
+        lines[at : at + 1] = dice.choice(
+            (
+                [],
+                [one, one],
+                [mutated(dice, one)],
+                [one + dice.choice(TAILS)],
+                [dice.choice(lines), one],
+                [one, mutated(dice, dice.choice(HEADERS))],
+            )
+        )
     data = b"\r\n".join(lines) + b"\r\n\r\n"
     if dice.random() < 0.2:
         data = data[: dice.randrange(len(data))]
@@ -215,15 +238,19 @@ def on(path: str) -> Callable[[socket.socket, random.Random], str]:
 
 
 EACH: dict[str, Attack] = {
-    "http": fuzzer(ask), "drive": fuzzer(on(DRIVE)), "video": fuzzer(on(VIDEO)),
-    "buttons": fuzzer(on(BUTTONS)), "handshake": fuzzer(handshake),
-}  # fmt: skip
+    "http": fuzzer(ask),
+    "drive": fuzzer(on(DRIVE)),
+    "video": fuzzer(on(VIDEO)),
+    "buttons": fuzzer(on(BUTTONS)),
+    "handshake": fuzzer(handshake),
+}
 TLS = "tls"
 """To the https port, which only a car on the LAN has."""
 FUZZERS = {
     TLS: fuzzer(tls_records),
-    "fuzz": fuzzer(ask, on(DRIVE), on(VIDEO), on(BUTTONS), handshake), **EACH,
-}  # fmt: skip
+    "fuzz": fuzzer(ask, on(DRIVE), on(VIDEO), on(BUTTONS), handshake),
+    **EACH,
+}
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ def goes_on(page: Page, more: int = 10, timeout_s: float = 15.0) -> None:
     shown = probe(page, "video.shown")
     until(
         page,
-        f"window.fpvcar.video.shown > {shown + more}"
-        " && document.body.dataset.picture === 'live'",
+        f"window.fpvcar.video.shown > {shown + more} && document.body.dataset.picture === 'live'",
         timeout_s,
     )
     assert page.evaluate("window.opened") == 1, "the page was loaded anew"

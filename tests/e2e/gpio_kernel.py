@@ -9,7 +9,7 @@ import socket
 import threading
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 
 
 class GpioKernel:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fpvcar.bench.soc import nearest_range
+from fpvbench.soc import nearest_range
 from tests.e2e.driver import Driver, free
 from tests.e2e.harness import RunningBench, wait_for
 
@@ -51,6 +51,4 @@ def set_guard(bench: RunningBench, driver: Driver, code: str, mode: str) -> None
     """A grown-up sets the guard; returns when the driver has heard of it."""
     with Driver(bench.port, name="Mum", code=code) as mum:
         mum.say(kind="guard", mode=mode)
-        wait_for(
-            lambda: bool(driver.state["guard"]["mode"] == mode), "the guard is not set"
-        )
+        wait_for(lambda: bool(driver.state["guard"]["mode"] == mode), "the guard is not set")

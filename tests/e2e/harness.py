@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from fpvcar import paths
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 
 T = TypeVar("T")
 READY_S = 30.0
@@ -30,9 +30,7 @@ GUARD = '--set=guard.mode = "limit"'
 STRIP = '--set=camera.source = "strip"'
 """A camera that renders no world: it starts at once, costs little, and fills the
 bitrate whatever it sees. For all who look at something else than the room."""
-FEW = (
-    "--set=camera.width = 320", "--set=camera.height = 240", "--set=camera.fps = 10",
-)  # fmt: skip
+FEW = ("--set=camera.width = 320", "--set=camera.height = 240", "--set=camera.fps = 10")
 """For all who look at the room, but not closely."""
 SMALL = (STRIP, *FEW)
 """Few pictures: encoder, decoder and page cost a third. For all who look at none."""
@@ -104,9 +102,11 @@ class PinWatch(AbstractContextManager["PinWatch"]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._end.set()
         self._thread.join()
 
@@ -143,9 +143,8 @@ class RunningBench:
     """`fpvcar bench` as a user starts it, on free ports, with a home of its own."""
 
     def __init__(
-        self, home: Path, *options: str, env: dict[str, str] | None = None,
-        make: bool = False,
-    ) -> None:  # fmt: skip
+        self, home: Path, *options: str, env: dict[str, str] | None = None, make: bool = False
+    ) -> None:
         """`make`: by `make run`, as the README says."""
         self.port = free_port()
         self.pigpio_port = free_port(self.port + 2)
@@ -155,32 +154,50 @@ class RunningBench:
         self.url = f"http://localhost:{self.port}/"
         self.pins = profiles.load(paths.HARDWARE / "bench.toml").motor_pins()
         argv = [
-            sys.executable, "-m", "fpvcar", "bench", f"--port={self.port}",
-            f"--set=pins.port = {self.pigpio_port}", NO_GUARD, *options,
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "fpvcar",
+            "bench",
+            f"--port={self.port}",
+            f"--set=pins.port = {self.pigpio_port}",
+            NO_GUARD,
+            *options,
+        ]
         if make:
             argv = [
-                "make", "run", "BROWSER=0", f"PORT={self.port}",
-                f"PIGPIO_PORT={self.pigpio_port}", f"STORE={home / 'store'}",
-                f"STATION_PORT={free_port_from(self.pigpio_port + 2)}", *options,
-            ]  # fmt: skip
+                "make",
+                "run",
+                "BROWSER=0",
+                f"PORT={self.port}",
+                f"PIGPIO_PORT={self.pigpio_port}",
+                f"STORE={home / 'store'}",
+                f"STATION_PORT={free_port_from(self.pigpio_port + 2)}",
+                *options,
+            ]
         argv = ["setpriv", "--pdeathsig=TERM", *argv]  # a killed test leaves no bench
         self._log = self.log_path.open("wb")
         self.process = subprocess.Popen(
-            argv, stdout=self._log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            cwd=Path(__file__).resolve().parents[2], start_new_session=True,
+            argv,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            cwd=Path(__file__).resolve().parents[2],
+            start_new_session=True,
             env={
-                **os.environ, "RUNTIME_DIRECTORY": str(self.runtime),
-                "STATE_DIRECTORY": str(self.state), **(env or {}),
+                **os.environ,
+                "RUNTIME_DIRECTORY": str(self.runtime),
+                "STATE_DIRECTORY": str(self.state),
+                **(env or {}),
             },
-        )  # fmt: skip
+        )
 
     def wait_ready(self) -> "RunningBench":
         """Until the page can be opened."""
         wait_for(
             lambda: "is ready" in self.log() or self.process.poll() is not None,
-            "the bench did not start", READY_S,
-        )  # fmt: skip
+            "the bench did not start",
+            READY_S,
+        )
         assert self.process.poll() is None, self.log()
         self.soc = chip.attach(self.runtime / "soc")
         return self
@@ -228,7 +245,7 @@ class RunningBench:
         found = []
         for pid in self.children():
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"fpvcar.bench.camera" in command:
+            if b"camera\0bench\0" in command:
                 found.append(pid)
         assert found, "no camera process"
         return found

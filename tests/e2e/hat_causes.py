@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from fpvcar.bench.world.bridge import Bridge, Wiring
+from fpvbench.world.bridge import Bridge, Wiring
 from fpvcar.config import MotorHat, Motors
 from tests.e2e.causes import Scene, signalled
 from tests.e2e.harness import PinWatch, RunningBench
@@ -16,11 +16,15 @@ from tests.e2e.stopping import Cause
 OE = 10
 MOTORS = Motors(drive=MotorHat(port=1), steer=MotorHat(port=2))
 OPTIONS = (
-    "--set=motors.drive = {}", '--set=motors.drive.driver = "motor-hat"',
-    "--set=motors.drive.port = 1", "--set=motors.drive.brake_s = 0.2",
-    "--set=motors.steer = {}", '--set=motors.steer.driver = "motor-hat"',
-    "--set=motors.steer.port = 2", f"--set=pca9685.oe = {OE}",
-)  # fmt: skip
+    "--set=motors.drive = {}",
+    '--set=motors.drive.driver = "motor-hat"',
+    "--set=motors.drive.port = 1",
+    "--set=motors.drive.brake_s = 0.2",
+    "--set=motors.steer = {}",
+    '--set=motors.steer.driver = "motor-hat"',
+    "--set=motors.steer.port = 2",
+    f"--set=pca9685.oe = {OE}",
+)
 """The bench's car on a HAT; its OE is wired."""
 
 
@@ -78,20 +82,44 @@ def _mend(scene: Scene) -> None:
 
 
 CAUSES: tuple[Cause[Scene], ...] = (
-    Cause("run killed", 0.05, "handover", signalled("run", signal.SIGKILL),
-          logged="fpvcar.wheels: stopped: closed"),
-    Cause("run stopped", 0.15, "wheels_stopped", signalled("run", signal.SIGSTOP),
-          signalled("run", signal.SIGCONT), logged="fpvcar.wheels: deadline of",
-          deaf=True),
-    Cause("wheels killed", 0.30, "wheels_lost", signalled("wheels", signal.SIGKILL),
-          logged="the motors are off"),
-    Cause("wheels stopped", 0.30, "wheels_lost", signalled("wheels", signal.SIGSTOP),
-          logged="and is killed; the motors are off"),
-    Cause("wheels' loop blocked", 0.30, "wheels_lost",
-          signalled("wheels", signal.SIGUSR2),
-          logged="and is killed; the motors are off"),
+    Cause(
+        "run killed",
+        0.05,
+        "handover",
+        signalled("run", signal.SIGKILL),
+        logged="fpvcar.wheels: stopped: closed",
+    ),
+    Cause(
+        "run stopped",
+        0.15,
+        "wheels_stopped",
+        signalled("run", signal.SIGSTOP),
+        signalled("run", signal.SIGCONT),
+        logged="fpvcar.wheels: deadline of",
+        deaf=True,
+    ),
+    Cause(
+        "wheels killed",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGKILL),
+        logged="the motors are off",
+    ),
+    Cause(
+        "wheels stopped",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGSTOP),
+        logged="and is killed; the motors are off",
+    ),
+    Cause(
+        "wheels' loop blocked",
+        0.30,
+        "wheels_lost",
+        signalled("wheels", signal.SIGUSR2),
+        logged="and is killed; the motors are off",
+    ),
     _guardian(signal.SIGKILL),
     _guardian(signal.SIGSTOP),
-    Cause("I2C error, OE wired", 0.30, "pins", _break, _mend,
-          logged="PCA9685, tried twice"),
-)  # fmt: skip
+    Cause("I2C error, OE wired", 0.30, "pins", _break, _mend, logged="PCA9685, tried twice"),
+)

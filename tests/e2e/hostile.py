@@ -43,9 +43,7 @@ def request(path: str, more: str = UPGRADE) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
 
 
-def frame(
-    data: bytes, opcode: int = TEXT, flags: int = FIN, masked: bool = True
-) -> bytes:
+def frame(data: bytes, opcode: int = TEXT, flags: int = FIN, masked: bool = True) -> bytes:
     """One WebSocket frame; its mask is zero."""
     bit, size = 0x80 * masked, len(data)
     if size < 126:
@@ -142,14 +140,16 @@ def floods(port: int, seconds: float) -> Counter[str]:
     ping = frame(b'{"kind":"ping","seq":1,"t":1}')
     tiny = frame(b"{", TEXT, 0) + frame(b"x", 0, 0) * 10_000
     loads = [
-        ping * 500, frame(b"x" * 60_000), tiny, frame(b"", PING) * 5000,
-        frame(b'{"kind":"estop"' + b" " * 3000), frame(b"\0" * 50, BINARY) * 200,
+        ping * 500,
+        frame(b"x" * 60_000),
+        tiny,
+        frame(b"", PING) * 5000,
+        frame(b'{"kind":"estop"' + b" " * 3000),
+        frame(b"\0" * 50, BINARY) * 200,
         frame(b"key") * 1000,
-    ]  # fmt: skip
+    ]
     counts: Counter[str] = Counter()
-    sockets: dict[int, list[socket.socket]] = {
-        number: [] for number in range(len(loads))
-    }
+    sockets: dict[int, list[socket.socket]] = {number: [] for number in range(len(loads))}
     for round_ in until(seconds):
         for number, load in enumerate(loads):
             path = "/ws/video?id=flooder-1" if number == 6 else "/ws/drive"
@@ -186,13 +186,11 @@ def bombs(port: int, seconds: float) -> Counter[str]:
     loads = [
         start + b"".join(b"X-%d: 1\r\n" % number for number in range(100_000)),
         start + b"X-Long: " + b"x" * 1_000_000 + b"\r\n\r\n",
-        start + b"Transfer-Encoding: chunked\r\n\r\n" + (b"400\r\n" + b"x" * 1024
-                                                          + b"\r\n") * 2000,
-        start + b"Content-Encoding: gzip\r\nContent-Length: 999999999\r\n\r\n"
-        + bytes(1_000_000),
+        start + b"Transfer-Encoding: chunked\r\n\r\n" + (b"400\r\n" + b"x" * 1024 + b"\r\n") * 2000,
+        start + b"Content-Encoding: gzip\r\nContent-Length: 999999999\r\n\r\n" + bytes(1_000_000),
         (start + b"\r\n") * 2000,
         b"GET /" + b"a" * 200_000,
-    ]  # fmt: skip
+    ]
     for number in until(seconds):
         with contextlib.suppress(OSError), plug(port, 66 + number % 4) as made:
             made.settimeout(0.5)
@@ -236,11 +234,19 @@ def broken_frames(port: int, seconds: float) -> Counter[str]:
     counts: Counter[str] = Counter()
     good = hello("breaker-1")
     loads = [
-        frame(bytes(60_000), TEXT, FIN | 0x40), frame(b"{}", masked=False),
-        frame(b"", 3), frame(b"", 0xB), frame(b"x" * 126, PING), frame(b"x", 0),
-        b"\x81\xff" + b"\x7f" + b"\xff" * 7 + bytes(4), b"\x81\xff" + b"\xff" * 8,
-        frame(b"\xff\xfe"), frame(b"\0", 8), frame(b"x", 8) + good, b"\0" * 5000,
-    ]  # fmt: skip
+        frame(bytes(60_000), TEXT, FIN | 0x40),
+        frame(b"{}", masked=False),
+        frame(b"", 3),
+        frame(b"", 0xB),
+        frame(b"x" * 126, PING),
+        frame(b"x", 0),
+        b"\x81\xff" + b"\x7f" + b"\xff" * 7 + bytes(4),
+        b"\x81\xff" + b"\xff" * 8,
+        frame(b"\xff\xfe"),
+        frame(b"\0", 8),
+        frame(b"x", 8) + good,
+        b"\0" * 5000,
+    ]
     offer = UPGRADE + "Sec-WebSocket-Extensions: permessage-deflate\r\n"
     for number in until(seconds):
         path = "/ws/drive" if number % 2 else "/ws/video?id=breaker-1"
@@ -332,14 +338,12 @@ def holding(addresses: range) -> Attack:
 
 ATTACKS: dict[str, Attack] = {
     one.__name__: one
-    for one in (
-        slow_readers, floods, half_open, bombs, crowd, broken_frames, pretenders,
-        pushers,
-    )
-}  # fmt: skip
+    for one in (slow_readers, floods, half_open, bombs, crowd, broken_frames, pretenders, pushers)
+}
 HOLDERS: dict[str, Attack] = {
-    "two_holders": holding(range(66, 68)), "holders": holding(range(66, 90)),
-}  # fmt: skip
+    "two_holders": holding(range(66, 68)),
+    "holders": holding(range(66, 90)),
+}
 
 
 if __name__ == "__main__":

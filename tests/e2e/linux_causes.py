@@ -5,7 +5,7 @@ go when its owner dies, and a guardian sees to it that one that hangs does die.
 import signal
 from pathlib import Path
 
-from fpvcar.bench.supervisor import PLAYED_PINS
+from fpvbench.supervisor import PLAYED_PINS
 from tests.e2e import hat_causes
 from tests.e2e.causes import BLOCKABLE, Scene, signalled
 from tests.e2e.gpio_kernel import GpioKernel
@@ -13,9 +13,12 @@ from tests.e2e.harness import RunningBench
 from tests.e2e.stopping import Cause
 
 OPTIONS = (
-    '--set=pins.backend = "linux"', '--set=i2c.backend = "pigpio"',
-    "--set=buttons = {}", "--set=lights = {}", "--set=sensors = {}",
-)  # fmt: skip
+    '--set=pins.backend = "linux"',
+    '--set=i2c.backend = "pigpio"',
+    "--set=buttons = {}",
+    "--set=lights = {}",
+    "--set=sensors = {}",
+)
 """The bench's car without what `run` has on pins."""
 
 
@@ -36,7 +39,12 @@ class LinuxBench(RunningBench):
 
 
 CAUSES: tuple[Cause[Scene], ...] = (
-    Cause("wheels ended", 0.30, "wheels_stopped", signalled("wheels", signal.SIGTERM),
-          logged="fpvcar.wheels: stopped: exit"),
+    Cause(
+        "wheels ended",
+        0.30,
+        "wheels_stopped",
+        signalled("wheels", signal.SIGTERM),
+        logged="fpvcar.wheels: stopped: exit",
+    ),
     *(cause for cause in hat_causes.CAUSES if "I2C" not in cause.name),
-)  # fmt: skip
+)

@@ -1,4 +1,4 @@
-"""A browser on another host (tests/rigs/lan.py), and what it and the car say."""
+"""A browser on another host (tests/support/lan.py), and what it and the car say."""
 
 import json
 import urllib.request
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Playwright
 from tests.e2e.conftest import CHROMIUM, chromium
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import go_on, probe, until
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 CURRENT_MS = 150
 """A picture this young is the present."""
@@ -19,9 +19,8 @@ CURRENT_MS = 150
 
 @contextmanager
 def on_the_lan(
-    lan: Lan, home: Path, secure_port: int | None = None,
-    playwright: Playwright | None = None,
-) -> Iterator[Browser]:  # fmt: skip
+    lan: Lan, home: Path, secure_port: int | None = None, playwright: Playwright | None = None
+) -> Iterator[Browser]:
     """Chromium on the far host, over pipes. Plain http of `secure_port` counts as
     secure there, so that it has WebCodecs. `playwright` is as for `chromium`."""
     options = (
@@ -30,9 +29,7 @@ def on_the_lan(
         else ""
     )
     wrapper = home / "chromium-on-the-lan"
-    wrapper.write_text(
-        f'#!/bin/sh\nexec {" ".join(lan.enter)} {CHROMIUM} "$@"{options}\n'
-    )
+    wrapper.write_text(f'#!/bin/sh\nexec {" ".join(lan.enter)} {CHROMIUM} "$@"{options}\n')
     wrapper.chmod(0o755)
     with chromium(str(wrapper), playwright) as running:
         yield running
@@ -68,5 +65,6 @@ def seconds_until_current(page: Page) -> float:
     """How long until the picture is the present again."""
     return wait_for(
         lambda: bool(page.evaluate(f"window.fpvcar.video.ageMs < {CURRENT_MS}")),
-        f"old: {probe(page, 'video')}", 10.0,
-    )  # fmt: skip
+        f"old: {probe(page, 'video')}",
+        10.0,
+    )

@@ -93,9 +93,11 @@ class Link(AbstractContextManager["Link"]):
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._flowing.set()
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -152,9 +154,7 @@ class Link(AbstractContextManager["Link"]):
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
         """Both ways until both have ended; then, and only then, closes."""
         back = threading.Thread(
-            target=self._pump,
-            args=(far, near, self._air, lambda: self.down_s),
-            daemon=True,
+            target=self._pump, args=(far, near, self._air, lambda: self.down_s), daemon=True
         )
         back.start()
         self._pump(near, far, None, lambda: self.up_s)
@@ -163,9 +163,12 @@ class Link(AbstractContextManager["Link"]):
         far.close()
 
     def _pump(
-        self, source: socket.socket, sink: socket.socket, air: Air | None,
+        self,
+        source: socket.socket,
+        sink: socket.socket,
+        air: Air | None,
         delay_s: Callable[[], float],
-    ) -> None:  # fmt: skip
+    ) -> None:
         most = SEGMENT_BYTES if air else 65536
         late = Late(sink)
         with contextlib.suppress(OSError):

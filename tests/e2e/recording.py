@@ -20,23 +20,26 @@ FICLONE = 0x40049409
 
 
 class Writing(AbstractContextManager["Writing"]):
-    """tests.rigs.recording_writer, and what it has told so far."""
+    """tests.support.recording_writer, and what it has told so far."""
 
     def __init__(self, folder: Path, *overrides: str) -> None:
         self.last_ns, self.state, self.states = 0, "", list[str]()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.rigs.recording_writer", folder, *overrides],
-            stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "tests.support.recording_writer", folder, *overrides],
+            stdout=subprocess.PIPE,
+            text=True,
             cwd=Path(__file__).resolve().parents[2],
-        )  # fmt: skip
+        )
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
         wait_for(lambda: self.last_ns > 0, "the recorder did not start")
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.process.kill()
         self.process.wait()
         self._thread.join()
@@ -114,9 +117,7 @@ def lost_s(folder: Path, last_ns: int) -> float:
 
 def run(*words: str | Path) -> None:
     """A command that has to succeed."""
-    done = subprocess.run(
-        [str(one) for one in words], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([str(one) for one in words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, f"{words}: {done.stderr}"
 
 
@@ -155,9 +156,11 @@ class Card(AbstractContextManager["Card"]):
         self.path = self._stack.enter_context(mounted(self._image, home / "card"))
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._stack.close()
 
     @contextmanager

@@ -101,11 +101,7 @@ def seated_over(page: Page, link: Link) -> Page:
 
 def comes_back(page: Page) -> None:
     """A live picture and the wheel, without a reload."""
-    until(
-        page,
-        "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'",
-        15.0,
-    )
+    until(page, "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'", 15.0)
     shown = probe(page, "video.shown")
     until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
 
@@ -142,24 +138,18 @@ class Thumbs:
 
     def _send(self, kind: str, *points: tuple[float, float]) -> None:
         touches = [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(points)]
-        self._touch.send(
-            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches}
-        )
+        self._touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
 
 @contextmanager
-def touching(
-    context: BrowserContext, page: Page, buttons: Sequence[int]
-) -> Iterator[None]:
+def touching(context: BrowserContext, page: Page, buttons: Sequence[int]) -> Iterator[None]:
     """Fingers on some of the children's buttons."""
     touch = context.new_cdp_session(page)
     points = []
     for number in buttons:
         x, y = _middle(page, f'[data-button="{number}"]')
         points.append({"x": x, "y": y, "id": number})
-        touch.send(
-            "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points}
-        )
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": points})
     try:
         yield
     finally:
@@ -174,9 +164,12 @@ def _middle(page: Page, pad: str) -> tuple[float, float]:
 
 
 def drives(
-    page: Page, reached: Callable[[], bool], do: Callable[[], object],
-    undo: Callable[[], object], what: str,
-) -> None:  # fmt: skip
+    page: Page,
+    reached: Callable[[], bool],
+    do: Callable[[], object],
+    undo: Callable[[], object],
+    what: str,
+) -> None:
     """Does something that drives, and waits until the pins have `reached` it.
 
     A machine that was busy for a quarter of a second stops the car rightly (blind,
@@ -196,9 +189,12 @@ def drives(
 def holds(page: Page, watch: PinWatch, key: str) -> None:
     """Holds a key down and waits until a bridge is driven."""
     drives(
-        page, lambda: watch.now.driving, lambda: page.keyboard.down(key),
-        lambda: page.keyboard.up(key), key,
-    )  # fmt: skip
+        page,
+        lambda: watch.now.driving,
+        lambda: page.keyboard.down(key),
+        lambda: page.keyboard.up(key),
+        key,
+    )
 
 
 def stands(watch: PinWatch, what: str = "the car", timeout_s: float = 10.0) -> None:

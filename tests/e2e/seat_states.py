@@ -9,12 +9,16 @@ from typing import Any
 from playwright.sync_api import Page
 
 from tests.e2e.seat import until
-from tests.rigs.played_car import PLAIN, SECURE, STATE, say
+from tests.support.played_car import PLAIN, SECURE, STATE, say
 
 TOUCH = {
-    "320x568": (320, 568), "390x844": (390, 844), "568x320": (568, 320),
-    "844x390": (844, 390), "768x1024": (768, 1024), "1024x768": (1024, 768),
-}  # fmt: skip
+    "320x568": (320, 568),
+    "390x844": (390, 844),
+    "568x320": (568, 320),
+    "844x390": (844, 390),
+    "768x1024": (768, 1024),
+    "1024x768": (1024, 768),
+}
 KEYS = {"1024x768-keys": (1024, 768), "1440x900-keys": (1440, 900)}
 WATCHING = {"role": "watching", "driver": "Ann"}
 FREE = {**WATCHING, "driver": None, "seat_free": True}
@@ -23,9 +27,7 @@ STOPPED = {"stop": {"cause": "estop", "clears": "resume", "by": "Ann"}}
 BLIND = {"stop": {"cause": "blind", "clears": "neutral", "by": ""}}
 PINS = {"stop": {"cause": "pins", "clears": "resume", "by": ""}}
 LOW = {**STATE["battery"], "volts": 6.4, "share": 0.05, "low": True}
-NEAR = {
-    "throttle": 0.2, "reason": "guarded", "guard": {**STATE["guard"], "ahead": 0.2},
-}  # fmt: skip
+NEAR = {"throttle": 0.2, "reason": "guarded", "guard": {**STATE["guard"], "ahead": 0.2}}
 NO_CAMERA = "no camera is connected: push its cable in, blue side to the clip"
 GROWN_UP = {"grown_up": True}
 
@@ -59,9 +61,7 @@ LOOKS = {
     "stopped": Look(STOPPED, _situation("stopped")),
     "pins": Look(PINS, _situation("stopped")),
     "blind": Look(BLIND, _situation("stopped"), {"filming": False}),
-    "camera-lost": Look(
-        {"camera": NO_CAMERA}, _situation("camera"), {"filming": False}
-    ),
+    "camera-lost": Look({"camera": NO_CAMERA}, _situation("camera"), {"filming": False}),
     "link-lost": Look({}, _situation("lost"), {"linked": False}),
     "link-late": Look({}, _situation("late"), {"lateMs": 320}),
     "battery-low": Look({"battery": LOW}, _situation("battery")),
@@ -80,7 +80,7 @@ LOOKS = {
     "menu-grown-up": Look(GROWN_UP, _open("menu"), push=("#gear",)),
     "link-details": Look({}, _open("menu"), push=("#link-chip",)),
     "code": Look(LOCKED, _open("unlock"), push=("#wheel",)),
-}  # fmt: skip
+}
 
 
 def show(page: Page, look: Look) -> None:

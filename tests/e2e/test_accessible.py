@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from fpvcar import paths
+from fpvcar.runtime import paths
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, grown_up, opened, until, violations
 
@@ -62,9 +62,7 @@ def dialogs_in(folder: Path) -> set[str]:
 
 def test_axe_finds_what_is_wrong(page: Page, bench: RunningBench) -> None:
     ready(page, bench, "buttons.html")
-    page.evaluate(
-        "document.querySelector('main').append(document.createElement('img'))"
-    )
+    page.evaluate("document.querySelector('main').append(document.createElement('img'))")
     assert any(fault.startswith("image-alt") for fault in violations(page))
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from fpvcar.server.session import UNKNOWN_ANSWERED
+from fpvcar.server.sockets.session import UNKNOWN_ANSWERED
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 
@@ -55,9 +55,7 @@ def test_bad_messages_get_what_value_and_limit(
         assert not watch.now.driving
 
 
-def test_good_messages_between_keep_the_socket(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_good_messages_between_keep_the_socket(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Eve") as eve:
         eve.sending = eve.pinging = False
         for number in range(6):
@@ -67,9 +65,7 @@ def test_good_messages_between_keep_the_socket(
         assert not eve.closed.is_set()
 
 
-def test_unknown_kinds_are_named_and_end_nothing(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_unknown_kinds_are_named_and_end_nothing(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Eve") as eve:
         eve.sending = False
         for _ in range(10):
@@ -88,9 +84,7 @@ def test_a_wrong_version_is_said(bench: RunningBench) -> None:
     assert "reload" in error["limit"]
 
 
-def test_an_enormous_frame_closes_the_socket(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_an_enormous_frame_closes_the_socket(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Eve") as eve:
         wait_for(lambda: bool(eve.state), "no state")
         eve.sending = eve.pinging = False
@@ -113,9 +107,11 @@ def test_foreign_origins_and_hosts_are_refused(
 ) -> None:
     connection = http.client.HTTPConnection("localhost", bench.port, timeout=5)
     upgrade = {
-        "Connection": "Upgrade", "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-    }  # fmt: skip
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
     connection.request("GET", path, headers={**upgrade, name: value})
     answer = connection.getresponse()
     body = answer.read().decode()
@@ -134,9 +130,7 @@ def test_without_origin_one_needs_the_code_even_on_loopback(
         script.say(kind="take")
         # Among others: its wishes are refused, too, for want of the wheel.
         refused = "you may only watch"
-        wait_for(
-            lambda: refused in [one["what"] for one in script.errors()], "no error"
-        )
+        wait_for(lambda: refused in [one["what"] for one in script.errors()], "no error")
         script.say(kind="unlock", code=codes["drive"])
         wait_for(lambda: script.state["may_drive"], "the code does not open")
 
@@ -145,10 +139,7 @@ def test_a_drivers_own_flood_is_metered(bench: RunningBench, driver: Driver) -> 
     driver.sending = False
     for _ in range(2_000):
         driver.drive(0.0, 0.0)
-    wait_for(
-        lambda: any(one["what"] == "too many messages" for one in driver.errors()),
-        "no error",
-    )
+    wait_for(lambda: any(one["what"] == "too many messages" for one in driver.errors()), "no error")
     assert "250 a second" in driver.errors()[0]["limit"]
     driver.sending = True
     time.sleep(0.1)
@@ -163,9 +154,7 @@ def test_too_many_viewers_are_told(bench: RunningBench) -> None:
                 path = f"/ws/video?id=crowd-{number:08d}"
                 sockets.append(open_socket(bench.port, path))
         assert refused.value.response.status_code == 503
-        assert b"50 are open already at /ws/video" in (
-            refused.value.response.body or b""
-        )
+        assert b"50 are open already at /ws/video" in (refused.value.response.body or b"")
     finally:
         for socket in sockets:
             socket.close()

@@ -34,9 +34,12 @@ def test_nothing_is_left(number: signal.Signals, tmp_path: Path) -> None:
     words = ["--only=control", "--runs=1000", f"--json={tmp_path / 'benchmark.json'}"]
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks", *words],
-        env={**os.environ, MARK: mark.partition("=")[2]}, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={**os.environ, MARK: mark.partition("=")[2]},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stderr is not None
         lines: list[str] = []

@@ -46,9 +46,12 @@ def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) 
 
     with bench.watch() as watch:
         drives(
-            seat, drove, lambda: seat.keyboard.down("ArrowUp"),
-            lambda: seat.keyboard.up("ArrowUp"), "ArrowUp",
-        )  # fmt: skip
+            seat,
+            drove,
+            lambda: seat.keyboard.down("ArrowUp"),
+            lambda: seat.keyboard.up("ArrowUp"),
+            "ArrowUp",
+        )
         seat.keyboard.up("ArrowUp")
         stands(watch)
     assert seat.locator("#picture").screenshot() != picture
@@ -58,19 +61,23 @@ def test_every_key_drives_its_pin(seat: Page, bench: RunningBench) -> None:
     """The pin of the key alone: what the key before it left braking has let go."""
     with bench.watch() as watch:
         for key, pin in (
-            ("ArrowUp", FORWARD), ("w", FORWARD), ("ArrowDown", REVERSE),
-            ("s", REVERSE), ("ArrowLeft", LEFT), ("a", LEFT), ("ArrowRight", RIGHT),
+            ("ArrowUp", FORWARD),
+            ("w", FORWARD),
+            ("ArrowDown", REVERSE),
+            ("s", REVERSE),
+            ("ArrowLeft", LEFT),
+            ("a", LEFT),
+            ("ArrowRight", RIGHT),
             ("d", RIGHT),
-        ):  # fmt: skip
+        ):
 
             def alone(pin: int = pin) -> bool:
                 duties = enumerate(watch.now.duties)
                 return [index for index, duty in duties if duty] == [pin]
 
             drives(
-                seat, alone, partial(seat.keyboard.down, key),
-                partial(seat.keyboard.up, key), key,
-            )  # fmt: skip
+                seat, alone, partial(seat.keyboard.down, key), partial(seat.keyboard.up, key), key
+            )
             seat.keyboard.up(key)
             wait_for(lambda: not any(watch.now.duties), "it does not let go")
 
@@ -96,9 +103,7 @@ def test_space_stops_and_only_go_on_goes_on(seat: Page, bench: RunningBench) -> 
         stands(watch)
 
 
-def test_space_is_taken_before_a_focused_button(
-    seat: Page, bench: RunningBench
-) -> None:
+def test_space_is_taken_before_a_focused_button(seat: Page, bench: RunningBench) -> None:
     with bench.watch() as watch:
         holds(seat, watch, "ArrowUp")
         seat.locator("#wheel").focus()
@@ -128,9 +133,7 @@ def test_two_thumbs_drive(browser: Browser, bench: RunningBench) -> None:
     context.close()
 
 
-def test_a_gamepad_drives_and_stops_when_unplugged(
-    browser: Browser, bench: RunningBench
-) -> None:
+def test_a_gamepad_drives_and_stops_when_unplugged(browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context()
     context.add_init_script(GAMEPAD)
     page = at_the_wheel(context.new_page(), bench.url)
@@ -139,10 +142,12 @@ def test_a_gamepad_drives_and_stops_when_unplugged(
 
     def pushes(what: str, pin: int) -> None:
         drives(
-            page, lambda: watch.now.duties[pin] > 0.0,
+            page,
+            lambda: watch.now.duties[pin] > 0.0,
             lambda: page.evaluate(f"{what} = 1"),
-            lambda: page.evaluate(f"{what} = 0"), what,
-        )  # fmt: skip
+            lambda: page.evaluate(f"{what} = 0"),
+            what,
+        )
 
     with bench.watch() as watch:
         for what, pin in ((right, FORWARD), (left, REVERSE), (stick, RIGHT)):
@@ -163,14 +168,14 @@ def test_a_gamepad_drives_and_stops_when_unplugged(
 def test_lights_are_on_the_pins(seat: Page, bench: RunningBench) -> None:
     head, rear = (5, 6), 13
     seat.keyboard.press("l")
-    wait_for(
-        lambda: all(bench.soc.pin[gpio].duty() > 0 for gpio in head), "head lights"
-    )
+    wait_for(lambda: all(bench.soc.pin[gpio].duty() > 0 for gpio in head), "head lights")
     drives(
-        seat, lambda: bench.soc.pin[rear].duty() > 0,
-        lambda: seat.keyboard.down("ArrowDown"), lambda: seat.keyboard.up("ArrowDown"),
+        seat,
+        lambda: bench.soc.pin[rear].duty() > 0,
+        lambda: seat.keyboard.down("ArrowDown"),
+        lambda: seat.keyboard.up("ArrowDown"),
         "rear lights",
-    )  # fmt: skip
+    )
     seat.keyboard.up("ArrowDown")
     wait_for(lambda: bench.soc.pin[rear].duty() == 0, "rear lights stay on")
     seat.keyboard.press("l")
@@ -206,9 +211,7 @@ def test_one_drives_many_watch_everybody_stops(
     context.close()
 
 
-def test_a_grown_up_takes_the_wheel(
-    seat: Page, browser: Browser, bench: RunningBench
-) -> None:
+def test_a_grown_up_takes_the_wheel(seat: Page, browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context()
     mum = opened(context.new_page(), bench.url)
     seat.keyboard.down("ArrowUp")

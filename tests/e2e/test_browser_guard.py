@@ -9,18 +9,20 @@ import pytest
 from playwright.sync_api import Page, expect
 from prometheus_client.parser import text_string_to_metric_families
 
-from fpvcar import paths
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, drives, grown_up, until
 
 pytestmark = pytest.mark.e2e
 # The guard is as the bench's profile has it, and not as other tests want it.
 OPTIONS = (
-    *SMALL, '--set=guard.mode = "limit"', '--set=depth.source = "bench"',
+    *SMALL,
+    '--set=guard.mode = "limit"',
+    '--set=depth.source = "bench"',
     '--set=gate.blind = "ignore"',
-)  # fmt: skip
+)
 SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 SAYS = "document.querySelector('.guard-says')?.textContent"
 LISTEN = """
@@ -53,10 +55,12 @@ def metric(bench: RunningBench, name: str, **labels: str) -> float | None:
 def reverses(page: Page, reached: str) -> None:
     """Holds the key down until it is so; again where a busy machine was silent."""
     drives(
-        page, lambda: bool(page.evaluate(reached)),
-        lambda: page.keyboard.down("ArrowDown"), lambda: page.keyboard.up("ArrowDown"),
+        page,
+        lambda: bool(page.evaluate(reached)),
+        lambda: page.keyboard.down("ArrowDown"),
+        lambda: page.keyboard.up("ArrowDown"),
         reached,
-    )  # fmt: skip
+    )
 
 
 def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
@@ -87,9 +91,7 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
     assert (metric(bench, "stops_total", cause="estop_grown_up") or 0) >= 1
 
 
-def test_a_rear_sensor_that_fails_is_not_a_free_way(
-    page: Page, bench: RunningBench
-) -> None:
+def test_a_rear_sensor_that_fails_is_not_a_free_way(page: Page, bench: RunningBench) -> None:
     """The drawer says which, why and since when; reversing beeps."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)

@@ -11,23 +11,25 @@ from tests.e2e.harness import SMALL, RunningBench
 from tests.e2e.proxy import Link
 from tests.e2e.seat import opened, until
 from tests.e2e.seat_states import GROWN_UP, STOPPED
-from tests.rigs.played_answers import PEOPLE, PlayedAnswers
-from tests.rigs.played_car import SECURE, play, say
-from tests.rigs.video_source import encode
+from tests.support.played_answers import PEOPLE, PlayedAnswers
+from tests.support.played_car import SECURE, play, say
+from tests.support.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = SMALL
-FINNISH = {
-    "trust": "Luota tähän autoon", "network": "Wi-Fi", "recordings": "Tallenteet",
-}  # fmt: skip
+FINNISH = {"trust": "Luota tähän autoon", "network": "Wi-Fi", "recordings": "Tallenteet"}
 LONGEST = ("de", "fi")
 STEPS = 7
 """Kinds of steps of the calibration."""
 PHONE = ViewportSize(width=390, height=844)
 GO_ON = {
-    "de-AT": "Weiter", "en-GB": "Go on", "es-MX": "Seguir", "fi-FI": "Jatka",
-    "fr-FR": "Continuer", "zh-CN": "继续",
-}  # fmt: skip
+    "de-AT": "Weiter",
+    "en-GB": "Go on",
+    "es-MX": "Seguir",
+    "fi-FI": "Jatka",
+    "fr-FR": "Continuer",
+    "zh-CN": "继续",
+}
 CUT = """() => [...document.querySelectorAll(
     'button, .button, h1:not(.unseen), #menu-body, html')]
   .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
@@ -44,9 +46,7 @@ STOP_WORD = """() => {
 
 def on_a_phone(browser: Browser, locale: str) -> tuple[BrowserContext, Page]:
     """The seat of a played car whose emergency stop was pushed."""
-    context = browser.new_context(
-        viewport=PHONE, has_touch=True, is_mobile=True, locale=locale
-    )
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, locale=locale)
     page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
     page.goto(SECURE)
     until(page, "window.fpvcar?.video.shown > 3 && window.fpvcar.state?.role")
@@ -106,9 +106,7 @@ def grown_ups(page: Page, language: str) -> None:
     steps = dict(played.steps)  # one of each kind
     assert len(steps) == STEPS
     for kind, of in steps.items():
-        page.locator(
-            f"[data-testid={'-'.join(filter(None, ('begin', kind, of)))}]"
-        ).click()
+        page.locator(f"[data-testid={'-'.join(filter(None, ('begin', kind, of)))}]").click()
         back = "[data-testid=calibration-back]"
         fits(page, back, f"calibration-{kind}-{language}")
         page.locator(back).click()

@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, Page
 
 from tests.e2e.layout import faults
 from tests.e2e.seat_states import KEYS, LOOKS, TOUCH, show
-from tests.rigs.played_car import play
-from tests.rigs.video_source import encode
+from tests.support.played_car import play
+from tests.support.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 

@@ -85,9 +85,12 @@ def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:
     """Somebody else, on a link of their own; this page watches."""
     assert probe(page, "state.role") == "watching"
     drives(
-        page, lambda: watch.now.driving, lambda: driver.drive(0.4, 0.0),
-        lambda: free(driver), "somebody else",
-    )  # fmt: skip
+        page,
+        lambda: watch.now.driving,
+        lambda: driver.drive(0.4, 0.0),
+        lambda: free(driver),
+        "somebody else",
+    )
 
 
 def test_a_watchers_stop_reaches_the_car_when_the_link_is_back(
@@ -168,9 +171,7 @@ def test_a_lost_camera_is_said_in_words(page: Page, bench: RunningBench) -> None
     go_on(page)
 
 
-def test_the_picture_is_current_after_a_stall(
-    page: Page, bench: RunningBench, link: Link
-) -> None:
+def test_the_picture_is_current_after_a_stall(page: Page, bench: RunningBench, link: Link) -> None:
     seated_over(page, link)
     link.stall()
     page.wait_for_timeout(1500)

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.e2e.seat import until
-from tests.rigs.played_car import PLAIN, SECURE, play
-from tests.rigs.video_source import encode
+from tests.support.played_car import PLAIN, SECURE, play
+from tests.support.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 

@@ -16,9 +16,7 @@ FIRST_SCREEN_BYTES = 150_000
 STATUS = "fetch('/api/status').then((answer) => answer.json())"
 
 
-def test_the_status_page_knows_what_the_pages_see(
-    page: Page, bench: RunningBench
-) -> None:
+def test_the_status_page_knows_what_the_pages_see(page: Page, bench: RunningBench) -> None:
     opened(page, bench.url)
     # Of whichever path: on a busy machine a page may have changed it.
     reported = "pages[0]?.report?.path === window.fpvcar.video.path"
@@ -44,9 +42,7 @@ def test_axe_finds_nothing(page: Page, bench: RunningBench) -> None:
     assert violations(page) == [], "code"
 
 
-@pytest.mark.parametrize(
-    ("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)]
-)
+@pytest.mark.parametrize(("width", "height"), [(320, 568), (390, 844), (844, 390), (1280, 720)])
 def test_nothing_scrolls_and_stop_is_thumb_sized(
     browser: Browser, bench: RunningBench, width: int, height: int
 ) -> None:

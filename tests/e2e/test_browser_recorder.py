@@ -9,15 +9,7 @@ from playwright.sync_api import Page, expect
 from fpvcar.recordings import messages, reader
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.recording import files
-from tests.e2e.seat import (
-    GAMEPAD,
-    at_the_wheel,
-    grown_up,
-    opened,
-    probe,
-    until,
-    violations,
-)
+from tests.e2e.seat import GAMEPAD, at_the_wheel, grown_up, opened, probe, until, violations
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = SMALL
@@ -63,9 +55,7 @@ def test_a_driver_records_keeps_and_marks(page: Page, bench: RunningBench) -> No
 
 
 @pytest.mark.parametrize("path", ["webcodecs", "mse"])
-def test_the_picture_on_the_glass_is_saved(
-    page: Page, bench: RunningBench, path: str
-) -> None:
+def test_the_picture_on_the_glass_is_saved(page: Page, bench: RunningBench, path: str) -> None:
     opened(page, f"{bench.url}?path={path}")
     push = page.locator("#snapshot")
     push.wait_for(state="visible")  # it comes with the drawer
@@ -91,9 +81,7 @@ def test_one_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
     for value in (1, 0):
         page.evaluate(f"pad.buttons[3] = {{pressed: {value} > 0, value: {value}}}")
         page.wait_for_timeout(100)
-    wait_for(
-        lambda: texts(bench).count("somebody") == before + 3, f"{texts(bench)}", 8.0
-    )
+    wait_for(lambda: texts(bench).count("somebody") == before + 3, f"{texts(bench)}", 8.0)
 
 
 def size_of(jpeg: bytes) -> list[int]:

@@ -13,11 +13,11 @@ from fpvcar.video import h264
 from tests.e2e.glass import PATHS, goes_on, look_at, signal_all
 from tests.e2e.harness import RunningBench, started, wait_for
 from tests.e2e.seat import probe
-from tests.rigs.video_source import encode
+from tests.support.video_source import encode
 
 pytestmark = pytest.mark.e2e
 
-FAKE = Path(__file__).resolve().parents[1] / "rigs" / "fake_camera.py"
+FAKE = Path(__file__).resolve().parents[1] / "support" / "fake_camera.py"
 
 
 SIZES = {"small": (640, 480), "wide": (1280, 720)}
@@ -57,9 +57,7 @@ def film(size: str) -> tuple[bytes, ...]:
 
 
 @pytest.fixture(scope="module")
-def cinema(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[RunningBench, Film]]:
+def cinema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningBench, Film]]:
     """A bench whose camera is a program that plays a film of any size."""
     home = tmp_path_factory.mktemp("cinema")
     shown = Film(home / "film")

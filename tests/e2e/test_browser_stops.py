@@ -14,15 +14,7 @@ from playwright.sync_api import Page
 
 from tests.e2e.harness import STRIP, PinWatch, RunningBench
 from tests.e2e.proxy import Link
-from tests.e2e.seat import (
-    at_the_wheel,
-    comes_back,
-    go_on,
-    holds,
-    seated_over,
-    stands,
-    until,
-)
+from tests.e2e.seat import at_the_wheel, comes_back, go_on, holds, seated_over, stands, until
 
 pytestmark = pytest.mark.e2e
 OPTIONS = (STRIP,)
@@ -59,9 +51,7 @@ def test_a_stalled_link_stops_greys_and_comes_back(
     assert "old" not in page.inner_text("body")
 
 
-def test_a_cut_link_stops_and_comes_back(
-    page: Page, bench: RunningBench, link: Link
-) -> None:
+def test_a_cut_link_stops_and_comes_back(page: Page, bench: RunningBench, link: Link) -> None:
     seated_over(page, link)
     with bench.watch() as watch:
         breaks(page, watch, link.cut)

@@ -30,9 +30,7 @@ def said_s(page: Page) -> float:
 
 
 @PATHS
-def test_a_frozen_camera_greys_and_counts(
-    page: Page, bench: RunningBench, path: str
-) -> None:
+def test_a_frozen_camera_greys_and_counts(page: Page, bench: RunningBench, path: str) -> None:
     look_at(page, bench.url, path)
     cameras = bench.cameras()
     frozen_s = time.monotonic()
@@ -112,9 +110,7 @@ def median(values: list[float]) -> float:
 
 
 @PATHS
-def test_the_picture_moves_and_is_now(
-    page: Page, bench: RunningBench, path: str
-) -> None:
+def test_the_picture_moves_and_is_now(page: Page, bench: RunningBench, path: str) -> None:
     opened(page, f"{bench.url}?path={path}")
     assert probe(page, "video.path") == path
     shown = probe(page, "video.shown")

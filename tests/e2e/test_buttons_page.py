@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from fpvcar import paths
-from fpvcar.bench import soc as chips
+from fpvbench import soc as chips
 from fpvcar.buttons.game import PATIENCE_S
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import touching, until, violations
 
@@ -150,9 +150,7 @@ def test_it_shakes_for_its_own_fingers_and_keeps_the_screen_awake(
     until(page, "window.locks === 0")
 
 
-def test_it_fills_every_screen_and_axe_finds_nothing(
-    browser: Browser, bench: RunningBench
-) -> None:
+def test_it_fills_every_screen_and_axe_finds_nothing(browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context(has_touch=True, is_mobile=True)
     page = opened(context.new_page(), bench)
     root = "document.documentElement"
@@ -212,8 +210,9 @@ def test_the_memory_game_on_the_car_alone(bench: RunningBench) -> None:
     tap(bench, pattern[0])
     wait_for(
         lambda: all(bright(bench, each) for each in range(len(LOOKS))),
-        f"no cheer after {pattern}", 3.0,
-    )  # fmt: skip
+        f"no cheer after {pattern}",
+        3.0,
+    )
     wait_for(lambda: not any(bright(bench, each) for each in range(4)), "glows")
     pattern = shown(bench, 2)
     time.sleep(0.3)

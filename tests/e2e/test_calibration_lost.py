@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.calibration import kept
-from fpvcar.server.recordings_rights import CODE
+from fpvcar.calibration import store
+from fpvcar.server.api.recordings_rights import CODE
 from tests.e2e.driver import Driver, sit_down
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.stopping import reason
@@ -40,12 +40,10 @@ def faults(bench: RunningBench) -> str:
     return refused.value.read().decode()
 
 
-def test_damaged_calibration_holds_car_until_directions_are_kept(
-    tmp_path: Path,
-) -> None:
+def test_damaged_calibration_holds_car_until_directions_are_kept(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.mkdir()
-    (state / kept.FILE).write_text('{"changes": [{"utc_s": 1')
+    (state / store.FILE).write_text('{"changes": [{"utc_s": 1')
     with started(tmp_path, *SMALL, '--set=gate.blind = "ignore"') as bench:
         with Driver(bench.port) as driver, bench.watch() as watch:
             sit_down(driver)

@@ -12,20 +12,23 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from fpvcar import paths
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import Bridges, Wiring, mx1508
-from fpvcar.bench.world.process import World
+from fpvbench.world import scene
+from fpvbench.world.bridge import Bridges, Wiring, mx1508
+from fpvbench.world.process import World
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from tests.e2e.harness import STRIP, RunningBench, started, wait_for
 from tests.e2e.seat import GAMEPAD, go_on, grown_up, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = (
-    STRIP, "--set=camera.width = 320", "--set=camera.height = 240",
-    "--set=camera.fps = 5", '--set=gate.blind = "ignore"',
+    STRIP,
+    "--set=camera.width = 320",
+    "--set=camera.height = 240",
+    "--set=camera.fps = 5",
+    '--set=gate.blind = "ignore"',
     "--set=server.first_takes_wheel = true",
-)  # fmt: skip
+)
 """Physics and a browser are enough for a busy machine: few pictures."""
 LONG_S = 60.0
 STEP = "fetch('/api/calibration/step').then((answer) => answer.json())"
@@ -197,8 +200,9 @@ def carried(bench: RunningBench) -> None:
     bench.kill("world")
     wait_for(
         lambda: bench.world().tick < 100 and bench.world().time_ns > before + 10**8,
-        "it is not carried", 20.0,
-    )  # fmt: skip
+        "it is not carried",
+        20.0,
+    )
     assert abs(bench.world().x_m - scene.START_X_M) < 0.01
 
 
@@ -265,14 +269,10 @@ def runs(page: Page, bench: RunningBench, throttle: float, seconds: float) -> fl
 
 @pytest.mark.soak
 @pytest.mark.long
-def test_a_whole_calibration_finds_what_is_true(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_a_whole_calibration_finds_what_is_true(browser: Browser, tmp_path: Path) -> None:
     wrong = ("--set=motors.drive.dead_band = 0.05", "--set=guard.top_mps = 0.8")
     swapped = "--really=motors.drive.invert = true"
-    with started(
-        tmp_path, *OPTIONS, *wrong, swapped, FINE_PWM.format("drive")
-    ) as bench:
+    with started(tmp_path, *OPTIONS, *wrong, swapped, FINE_PWM.format("drive")) as bench:
         page = browser.new_page()
         calibrating(page, bench)
         turned_round(page, bench)

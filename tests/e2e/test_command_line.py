@@ -17,7 +17,7 @@ from fpvcar.wire.camera import pack_record
 from fpvcar.wire.video import parse_video
 from tests.e2e.driver import Driver, open_socket
 from tests.e2e.harness import RunningBench, free_port, wait_for
-from tests.rigs.video_source import encode
+from tests.support.video_source import encode
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
@@ -28,8 +28,11 @@ def fpvcar(
     """Runs one command that ends by itself."""
     return subprocess.run(
         [sys.executable, "-m", "fpvcar", *arguments],
-        capture_output=True, text=True, timeout=30, env={**os.environ, **(env or {})},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, **(env or {})},
+    )
 
 
 def test_help_teaches() -> None:
@@ -44,8 +47,9 @@ def test_it_says_its_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"fpvcar {__version__}\n")
 
 
-@pytest.mark.parametrize("words", [["replay"], ["replay", "--page"],
-                                   ["export", "--csv", "/tmp/nowhere"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "words", [["replay"], ["replay", "--page"], ["export", "--csv", "/tmp/nowhere"]]
+)
 def test_recordings_that_are_not_there_are_refused_in_words(words: list[str]) -> None:
     done = fpvcar(*words, "/nope")
     assert done.returncode == 1 and "Errno" not in done.stderr
@@ -107,10 +111,8 @@ def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
 def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
     """CAMERA runs any program that writes Annex B; Ctrl-C ends everything."""
     film = tmp_path / "film"
-    film.write_bytes(
-        b"".join(pack_record(is_key(unit), 0, unit) for unit in encode(30))
-    )
-    fake = Path(__file__).parents[1] / "rigs" / "fake_camera.py"
+    film.write_bytes(b"".join(pack_record(is_key(unit), 0, unit) for unit in encode(30)))
+    fake = Path(__file__).parents[1] / "support" / "fake_camera.py"
     camera = shlex.join([sys.executable, str(fake), str(film), "plain"])
     bench = RunningBench(tmp_path, f"CAMERA={camera}", make=True)
     try:
@@ -142,9 +144,7 @@ def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
     try:
         bench.wait_ready()
         with Driver(bench.port) as driver, bench.watch() as watch:
-            wait_for(
-                lambda: "libegl1" in driver.state.get("camera", ""), "no reason", 60.0
-            )
+            wait_for(lambda: "libegl1" in driver.state.get("camera", ""), "no reason", 60.0)
             driver.drive(1.0, 0.0)
             time.sleep(0.3)
             assert not watch.now.driving
@@ -156,9 +156,10 @@ def test_no_pigpiod_is_said(tmp_path: Path) -> None:
     port = free_port()
     wheels = subprocess.Popen(
         [sys.executable, "-m", "fpvcar", "wheels", f"--set=pins.port = {port}"],
-        stderr=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "RUNTIME_DIRECTORY": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert wheels.stderr is not None
     try:
         said = wheels.stderr.readline()

@@ -16,7 +16,7 @@ from fpvcar.doctor.report import Report, as_json
 from tests.e2e.driver import Driver
 from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import grown_up, opened, until
-from tests.rigs.doctor import THROTTLED, PlayedMachine, examined, healthy, put
+from tests.support.doctor import THROTTLED, PlayedMachine, examined, healthy, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 OPTIONS = SMALL
@@ -89,13 +89,19 @@ def test_a_grown_up_sees_what_is_wrong_and_the_car_stands(
 
 def test_the_command_line_leaves_a_running_car_alone(bench: RunningBench) -> None:
     argv = [
-        sys.executable, "-m", "fpvcar", "doctor", "--json", f"--port={bench.port}",
+        sys.executable,
+        "-m",
+        "fpvcar",
+        "doctor",
+        "--json",
+        f"--port={bench.port}",
         f"--set=pins.port = {bench.pigpio_port}",
-    ]  # fmt: skip
+    ]
     env = {
-        **os.environ, "RUNTIME_DIRECTORY": str(bench.runtime),
+        **os.environ,
+        "RUNTIME_DIRECTORY": str(bench.runtime),
         "STATE_DIRECTORY": str(bench.state),
-    }  # fmt: skip
+    }
     with Driver(bench.port) as driver:
         wait_for(lambda: bool(driver.state), "no state")
         done = subprocess.run(argv, capture_output=True, env=env, timeout=LONG_S)

@@ -7,14 +7,7 @@ import pytest
 
 from tests.e2e import causes
 from tests.e2e.causes import Ground
-from tests.e2e.double_faults import (
-    GAP_MOST_S,
-    GRAVEST,
-    OFF_S,
-    PAIRS,
-    Pair,
-    off_after_s,
-)
+from tests.e2e.double_faults import GAP_MOST_S, GRAVEST, OFF_S, PAIRS, Pair, off_after_s
 from tests.e2e.harness import STRIP
 
 pytestmark = pytest.mark.e2e

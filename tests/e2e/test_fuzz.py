@@ -17,8 +17,8 @@ import pytest
 from benchmarks.memory import resident_mb
 from websockets.asyncio.client import connect
 
-from fpvcar.server.limits import LINES_BURST, LINES_PER_S
-from fpvcar.server.site import CROWDED_LOGS
+from fpvcar.server.http.endpoints import CROWDED_LOGS
+from fpvcar.server.http.limits import LINES_BURST, LINES_PER_S
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.fuzzers import EACH, TLS, enough
 from tests.e2e.harness import STRIP, RunningBench, apart, started, wait_for
@@ -43,10 +43,7 @@ async def met(port: int, context: ssl.SSLContext | None) -> float:
     """
     begin_s = time.monotonic()
     where = f"{'ws' if context is None else 'wss'}://localhost:{port}/ws/drive"
-    async with (
-        asyncio.timeout(MEET_S),
-        connect(where, ssl=context, compression=None) as page,
-    ):
+    async with asyncio.timeout(MEET_S), connect(where, ssl=context, compression=None) as page:
         await page.send('{"kind":"hello","v":1,"client":"a-real-page"}')
         assert '"welcome"' in str(await page.recv())
         return time.monotonic() - begin_s

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
+from fpvbench.hil_rig import BenchRig, bench
 from fpvcar.hil import browsers, results, runner
-from fpvcar.hil.bench_rig import BenchRig, bench
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.metal_rig import MetalRig
 from fpvcar.hil.results import Limit, Report, Result
 from fpvcar.hil.rig import Check
-from fpvcar.leash import leashed
+from fpvcar.runtime import paths
+from fpvcar.runtime.pdeathsig import leashed
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import apart, wait_for
 from tests.e2e.test_benchmark_ends import alive
@@ -71,9 +71,12 @@ def test_ctrl_c_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     mark = f"{MARK}={os.getpid()}-{number.value}"
     process = subprocess.Popen(
         command("--only", "pins-levels", "--repeat", "1000", "--report", str(tmp_path)),
-        env={**os.environ, MARK: mark.partition("=")[2]}, start_new_session=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env={**os.environ, MARK: mark.partition("=")[2]},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         wait_for(lambda: len(alive(mark.encode())) > 5, "no bench", 30.0, 0.1)
         if number == signal.SIGINT:  # a terminal sends it to all
@@ -136,9 +139,11 @@ def test_a_browser_of_its_own_shows_the_led(emulated: BenchRig) -> None:
 
 
 def test_a_persons_browser_shows_the_led_by_mse_time_and_again(
-    emulated: BenchRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    emulated: BenchRig,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """As over plain http on a LAN; the page is opened once."""
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid, person=True)
     rig.host = "localhost"

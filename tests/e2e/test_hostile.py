@@ -90,15 +90,20 @@ def start(name: str, port: int, seconds: float) -> "subprocess.Popen[str]":
     module = "tests.e2e.fuzzers" if name in FUZZERS else "tests.e2e.hostile"
     return subprocess.Popen(
         [sys.executable, "-m", module, name, str(port), str(seconds)],
-        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).resolve().parents[2],
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
 
 
 @pytest.mark.parametrize("name", [*ATTACKS, "fuzz"])
 def test_neither_driver_nor_viewer_notices(
-    bench: RunningBench, driver: Driver, soaking: bool, name: str,
+    bench: RunningBench,
+    driver: Driver,
+    soaking: bool,
+    name: str,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """Once more if `run` had to wait for a core so long that the wheels stood."""
     try:
         attacked(bench, driver, soaking, name, capsys)
@@ -112,9 +117,12 @@ def test_neither_driver_nor_viewer_notices(
 
 
 def attacked(
-    bench: RunningBench, driver: Driver, soaking: bool, name: str,
+    bench: RunningBench,
+    driver: Driver,
+    soaking: bool,
+    name: str,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """Drives and watches during one attack, and judges both."""
     run = bench.pid("run")
     viewer = Viewer(bench.port)
@@ -132,17 +140,17 @@ def attacked(
             steers.append(
                 wait_for(
                     lambda pin=wanted: watch.now.duties[pin] > 0.0,  # type: ignore
-                    f"the wheel does not follow: {driver.state}", 2.0, 0.001,
+                    f"the wheel does not follow: {driver.state}",
+                    2.0,
+                    0.001,
                 )
-            )  # fmt: skip
+            )
             time.sleep(0.2)
         counts = (attack.stdout.read() if attack.stdout else "").strip()
     driver.drive(0.0, 0.0)
     messages = list(zip(heard.at_s, list(heard), strict=False))
     states = [(at_s, one) for at_s, one in messages if one["kind"] == "state"]
-    pongs = sorted(
-        at_s - one["t"] / 1000 for at_s, one in messages if one["kind"] == "pong"
-    )
+    pongs = sorted(at_s - one["t"] / 1000 for at_s, one in messages if one["kind"] == "pong")
     pictures, told = gaps_s(viewer.at_s[first:]), gaps_s([at_s for at_s, _ in states])
     steers.sort()
     with capsys.disabled():
@@ -167,20 +175,15 @@ def attacked(
     viewer.close()
 
 
-def test_a_second_driver_and_a_flood_move_nothing(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_a_second_driver_and_a_flood_move_nothing(bench: RunningBench, driver: Driver) -> None:
     with bench.watch() as watch, Driver(bench.port, name="Eve") as eve:
         wait_for(lambda: bool(eve.state), "no state")
         eve.sending = False
         for seq in range(10_000):
-            eve.say_text(
-                f'{{"kind":"drive","seq":{seq},"t":{seq},"throttle":1,"steer":1}}'
-            )
+            eve.say_text(f'{{"kind":"drive","seq":{seq},"t":{seq},"throttle":1,"steer":1}}')
         wait_for(
             lambda: (
-                {"not at the wheel", "too many messages"}
-                <= {one["what"] for one in eve.errors()}
+                {"not at the wheel", "too many messages"} <= {one["what"] for one in eve.errors()}
             ),
             "no errors",
         )

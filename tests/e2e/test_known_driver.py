@@ -32,17 +32,14 @@ def code(bench: RunningBench, kind: str) -> str:
     return codes[kind]
 
 
-def stranger(
-    bench: RunningBench, last: int, said: str = "", cookie: str = ""
-) -> Driver:
+def stranger(bench: RunningBench, last: int, said: str = "", cookie: str = "") -> Driver:
     """A driver at an address of its own, to whom it helps nothing to be loopback."""
     headers = {"Cookie": cookie} if cookie else None
     link: socket.socket = plug(bench.port, last)
     link.settimeout(None)
     return Driver(
-        bench.port, code=said, own_origin=False, link=link, headers=headers,
-        name=f"number {last}",
-    )  # fmt: skip
+        bench.port, code=said, own_origin=False, link=link, headers=headers, name=f"number {last}"
+    )
 
 
 def remembered(bench: RunningBench, driver: Driver) -> str:
@@ -95,9 +92,7 @@ def test_a_driver_gets_in_at_the_first_try(
             assert old.state["may_drive"] and not old.state["grown_up"]
             sit_down(old)
             with stranger(house, 11, code(house, "grown_up")) as new:
-                wait_for(
-                    lambda: bool(new.state.get("grown_up")), "no rights", NEWCOMER_S
-                )
+                wait_for(lambda: bool(new.state.get("grown_up")), "no rights", NEWCOMER_S)
             with stranger(house, 12) as watcher:
                 wait_for(lambda: bool(watcher.state), "no state", NEWCOMER_S)
                 assert not watcher.state["may_drive"]
@@ -109,9 +104,7 @@ def test_a_driver_gets_in_at_the_first_try(
     assert attack.returncode == 0 and "'refused'" in said, said
 
 
-def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(
-    house: RunningBench,
-) -> None:
+def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(house: RunningBench) -> None:
     make_whole(house)
     with (
         stranger(house, 20, code(house, "grown_up")) as mum,
@@ -140,9 +133,7 @@ def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(
         assert mum.state["may_drive"] and not mum.state["grown_up"]
 
 
-def test_a_grown_up_on_the_page(
-    page: Page, house: RunningBench, tmp_path: Path
-) -> None:
+def test_a_grown_up_on_the_page(page: Page, house: RunningBench, tmp_path: Path) -> None:
     """Known after a reload; sees who may drive and ends it; locks, and stays locked."""
     make_whole(house)
     opened(page, house.url)
@@ -180,6 +171,7 @@ def kept(bench: RunningBench, name: str, used_s: float) -> bool:
     path: Path = bench.state / "devices.json"
     return {"name": name, "used_s": used_s}.items() <= {
         key: value
-        for one in json.loads(path.read_text()) if one["name"] == name
+        for one in json.loads(path.read_text())
+        if one["name"] == name
         for key, value in one.items()
-    }.items()  # fmt: skip
+    }.items()

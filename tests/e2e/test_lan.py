@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from tests.rigs.air import Air
-from tests.rigs.lan import Lan
+from tests.support.air import Air
+from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -24,9 +24,7 @@ class Sniffer:
     ones after its receive offload."""
 
     def __init__(self, device: str) -> None:
-        self._socket = socket.socket(
-            socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)
-        )
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         self._socket.bind((device, 0))
         self._socket.setblocking(False)
@@ -61,9 +59,7 @@ def transfer(lan: Lan, outgoing: bool) -> None:
 
 @pytest.mark.parametrize("outgoing", [True, False], ids=["to far", "from far"])
 @pytest.mark.parametrize("kind", [Lan, Air])
-def test_lan_bulk_transfer_crosses_in_segments_of_the_mtu(
-    kind: type[Lan], outgoing: bool
-) -> None:
+def test_lan_bulk_transfer_crosses_in_segments_of_the_mtu(kind: type[Lan], outgoing: bool) -> None:
     with kind() as lan:
         sniffer = Sniffer(lan.near_device)
         transfer(lan, outgoing)

@@ -35,9 +35,11 @@ class Eyes(AbstractContextManager["Eyes"]):
         self._thread.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._socket.close()
         self._thread.join()
 
@@ -63,9 +65,7 @@ class Eyes(AbstractContextManager["Eyes"]):
 
 
 @pytest.mark.parametrize("bad", ["stalled", "narrow", "cut"])
-def test_a_viewer_on_a_bad_link_never_touches_another(
-    bench: RunningBench, bad: str
-) -> None:
+def test_a_viewer_on_a_bad_link_never_touches_another(bench: RunningBench, bad: str) -> None:
     seconds = 3.0
     with (
         Link(bench.port, 200_000 if bad == "narrow" else 4e6) as link,
@@ -89,9 +89,7 @@ def test_a_viewer_on_a_bad_link_never_touches_another(
 
 
 @pytest.mark.parametrize("path", ["", "?path=mse"])
-def test_a_stall_is_over_when_it_ends(
-    page: Page, bench: RunningBench, path: str
-) -> None:
+def test_a_stall_is_over_when_it_ends(page: Page, bench: RunningBench, path: str) -> None:
     with Link(bench.port, 4e6) as link:
         opened(page, f"http://localhost:{link.port}/{path}")
         for _ in range(2):

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Playwright
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import on_the_lan, seconds_until_current, status, take_wheel
 from tests.e2e.seat import opened, probe
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -37,9 +37,12 @@ def lan() -> Iterator[Lan]:
 
 @pytest.fixture(scope="module", params=["webcodecs", "mse"])
 def opened_far(
-    request: pytest.FixtureRequest, bench: RunningBench, lan: Lan,
-    playwright: Playwright, tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Page]:  # fmt: skip
+    request: pytest.FixtureRequest,
+    bench: RunningBench,
+    lan: Lan,
+    playwright: Playwright,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Page]:
     """A page on the other host, by each way to the glass."""
     path: str = request.param
     url = f"http://{lan.near}:{bench.port}/?path={path}"
@@ -57,9 +60,7 @@ def far(opened_far: Page, bench: RunningBench) -> Page:
     return opened_far
 
 
-def test_an_outage_is_over_when_packets_pass(
-    far: Page, lan: Lan, bench: RunningBench
-) -> None:
+def test_an_outage_is_over_when_packets_pass(far: Page, lan: Lan, bench: RunningBench) -> None:
     for length_s in (0.6, 1.3, 3.1):
         far.wait_for_timeout(700)
         lan.lose()

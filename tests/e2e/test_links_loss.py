@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Playwright
 from tests.e2e.harness import STRIP, RunningBench, wait_for
 from tests.e2e.phone import on_the_lan, take_wheel
 from tests.e2e.seat import opened, probe, until
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -39,9 +39,8 @@ def lan() -> Iterator[Lan]:
 
 @pytest.fixture(scope="module")
 def opened_far(
-    bench: RunningBench, lan: Lan, playwright: Playwright,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Page]:  # fmt: skip
+    bench: RunningBench, lan: Lan, playwright: Playwright, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
     """A page on the other host."""
     home = tmp_path_factory.mktemp("far")
     with on_the_lan(lan, home, bench.port, playwright) as browser:
@@ -64,11 +63,11 @@ def test_the_picture_goes_on_and_the_page_says_what_is_lost(
     lan.drop(share)
     least, most = (share * part for part in NEAR_LOST)
     wait_for(
-        lambda: least < (probe(far, "state.lost") or 0.0) < most,
-        "the loss is not seen", 15.0, 0.1,
-    )  # fmt: skip
-    wait_for(lambda: probe(far, "link.kind") == "up" and "/ws/copies" in SOCKETS,
-             "no second connection")  # fmt: skip
+        lambda: least < (probe(far, "state.lost") or 0.0) < most, "the loss is not seen", 15.0, 0.1
+    )
+    wait_for(
+        lambda: probe(far, "link.kind") == "up" and "/ws/copies" in SOCKETS, "no second connection"
+    )
     shown = probe(far, "video.shown")
     far.wait_for_timeout(LOOK_S * 1000)
     assert probe(far, "video.shown") - shown >= LEAST_FPS[share] * LOOK_S

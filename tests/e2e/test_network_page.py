@@ -31,9 +31,7 @@ def joined(page: Page, ssid: str, key: str) -> None:
     page.locator("#join .primary").click()
 
 
-def test_a_grown_up_joins_and_is_told_of_a_wrong_key(
-    wifi: Page, bench: RunningBench
-) -> None:
+def test_a_grown_up_joins_and_is_told_of_a_wrong_key(wifi: Page, bench: RunningBench) -> None:
     assert wifi.locator("#own-key").inner_text()
     assert wifi.locator("#list button", has_text="Office").is_disabled()
     joined(wifi, "Home", "not the right key")
@@ -53,9 +51,7 @@ def test_while_somebody_drives_it_is_refused(wifi: Page, bench: RunningBench) ->
         wait_for(lambda: ann.state.get("role") == "driver", "no wheel")
         joined(wifi, "Workshop", "workshop")
         until(
-            wifi,
-            "document.getElementById('join-fault').textContent.startsWith("
-            "'Somebody drives')",
+            wifi, "document.getElementById('join-fault').textContent.startsWith('Somebody drives')"
         )
         assert ann.state["role"] == "driver"
         wifi.locator("#join-cancel").click()

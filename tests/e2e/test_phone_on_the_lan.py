@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Playwright
 
-from fpvcar import paths
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from tests.e2e.harness import SMALL, RunningBench, started, wait_for
 from tests.e2e.phone import drive_code, on_the_lan, take_wheel
 from tests.e2e.seat import grown_up, holds, opened, probe, stands, until, violations
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -33,9 +33,7 @@ def lan() -> Iterator[Lan]:
 
 
 @pytest.fixture(scope="module")
-def lan_bench(
-    tmp_path_factory: pytest.TempPathFactory, lan: Lan
-) -> Iterator[RunningBench]:
+def lan_bench(tmp_path_factory: pytest.TempPathFactory, lan: Lan) -> Iterator[RunningBench]:
     """A bench that is open to the LAN."""
     with started(tmp_path_factory.mktemp("lan"), "--host=0.0.0.0", *SMALL) as running:
         yield running
@@ -55,9 +53,11 @@ def phone_browser(
 def phone(phone_browser: Browser) -> Iterator[Page]:
     """A phone's page, not opened yet."""
     context = phone_browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True,
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        is_mobile=True,
         ignore_https_errors=True,
-    )  # fmt: skip
+    )
     yield context.new_page()
     context.close()
 
@@ -113,11 +113,7 @@ def test_https_is_offered_and_gives_the_phone_webcodecs(
 
 
 def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
-    phone: Page,
-    phone_browser: Browser,
-    lan: Lan,
-    lan_bench: RunningBench,
-    tmp_path: Path,
+    phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench, tmp_path: Path
 ) -> None:
     page = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
     opened(page, f"http://{lan.near}:{lan_bench.port}/")
@@ -147,9 +143,8 @@ def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
 
 
 def test_a_page_says_how_to_trust_the_car_and_whether_that_worked(
-    phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench, tmp_path: Path
+) -> None:
     """The phone takes every certificate; the other one asks the car's authority."""
     wide = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
     for page, words in ((phone, "It worked"), (wide, "Not yet")):

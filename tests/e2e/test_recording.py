@@ -18,13 +18,13 @@ from fpvcar.drive import gate, mixing
 from fpvcar.recorder.writer import Writer
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.reader import ReadError
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from fpvcar.wire.errors import VERSION
 from tests.e2e.driver import Driver, free, open_socket, sit_down
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.recording import Card, Writing, files, lost_s, recorded, step_times
-from tests.rigs.recording import CATALOGUE, KEY, UTC_NS, about, item
-from tests.rigs.recording_foreign import by_javascript, by_mcap
+from tests.support.recording import CATALOGUE, KEY, UTC_NS, about, item
+from tests.support.recording_foreign import by_javascript, by_mcap
 
 pytestmark = pytest.mark.e2e
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
@@ -32,10 +32,21 @@ LOST_S = 1.0
 """The promise."""
 AT_ONCE = 5
 TOPICS = (
-    messages.ABOUT, messages.CAMERA, messages.STEP, messages.WISH, messages.BATTERY,
-    messages.EVENT, messages.MARK, messages.DRIVER, messages.LIGHTS, messages.BUTTONS,
-    messages.HEALTH, messages.LATENCY, "/range/front", "/range/rear",
-)  # fmt: skip
+    messages.ABOUT,
+    messages.CAMERA,
+    messages.STEP,
+    messages.WISH,
+    messages.BATTERY,
+    messages.EVENT,
+    messages.MARK,
+    messages.DRIVER,
+    messages.LIGHTS,
+    messages.BUTTONS,
+    messages.HEALTH,
+    messages.LATENCY,
+    "/range/front",
+    "/range/rear",
+)
 
 
 def killed(folder: Path, after_s: float) -> float:
@@ -54,9 +65,7 @@ def leftover(folder: Path) -> None:
         for number in range(60):
             log_ns = UTC_NS + number * SECOND_NS
             picture = messages.Picture(log_ns, KEY + bytes(1_000_000))
-            file.writelines(
-                writer.chunk([item(messages.CAMERA, picture, log_ns, True)])
-            )
+            file.writelines(writer.chunk([item(messages.CAMERA, picture, log_ns, True)]))
 
 
 @pytest.mark.soak
@@ -108,8 +117,10 @@ def fpvcar(*words: str | Path) -> "subprocess.CompletedProcess[str]":
     """A command of its own."""
     return subprocess.run(
         [sys.executable, "-m", "fpvcar", *map(str, words)],
-        capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
 
 
 def pictures(path: Path) -> int:
@@ -133,9 +144,7 @@ def check_again(path: Path) -> int:
             one = messages.decode(messages.STEP, message.data)
             assert isinstance(one, messages.Step)
             now_s = one.now_ns / 1e9
-            again = gate.decide(
-                one.wished(), one.latches, one.world(), now_s, profile.gate
-            )
+            again = gate.decide(one.wished(), one.latches, one.world(), now_s, profile.gate)
             assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
             volts = mixing.supply_v(one.volts, profile.battery)
             duties, _ = mixing.mix(

@@ -10,15 +10,7 @@ import pytest
 
 from fpvcar.recordings import reader
 from tests.e2e.harness import free_port, wait_for
-from tests.e2e.recording import (
-    Writing,
-    files,
-    image,
-    mounted,
-    recorded,
-    run,
-    step_times,
-)
+from tests.e2e.recording import Writing, files, image, mounted, recorded, run, step_times
 
 pytestmark = [
     pytest.mark.e2e,
@@ -30,9 +22,10 @@ pytestmark = [
 def test_a_full_card_stops_the_recorder_only(tmp_path: Path) -> None:
     small = image(tmp_path / "small.img", 12, "mkfs.ext4", "-q", "-F")
     settings = (
-        "recording.keep_free_mb = 0", "recording.segment_s = 5",
+        "recording.keep_free_mb = 0",
+        "recording.segment_s = 5",
         "camera.bitrate = 25_000_000",
-    )  # fmt: skip
+    )
     with mounted(small, tmp_path / "card") as card:
         folder = card / "rec"
         with Writing(folder, *settings) as writing:
@@ -48,9 +41,7 @@ def test_a_full_card_stops_the_recorder_only(tmp_path: Path) -> None:
         assert files(folder)
 
 
-def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(
-    tmp_path: Path,
-) -> None:
+def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(tmp_path: Path) -> None:
     small = image(tmp_path / "small.img", 32, "mkfs.ext4", "-q", "-F")
     with mounted(small, tmp_path / "card") as card:
         run("mount", "-o", "remount,ro", card)
@@ -73,12 +64,8 @@ def test_a_card_that_is_read_only_or_silent_is_said_and_tried_again(
         assert max(gaps) < 500_000_000, "what waited was written"
 
 
-def test_a_card_that_is_full_at_the_first_start_is_said_by_run_and_doctor(
-    tmp_path: Path,
-) -> None:
-    small = image(
-        tmp_path / "small.img", 4, "mkfs.ext4", "-q", "-F", "-O", "^has_journal"
-    )
+def test_a_card_that_is_full_at_the_first_start_is_said_by_run_and_doctor(tmp_path: Path) -> None:
+    small = image(tmp_path / "small.img", 4, "mkfs.ext4", "-q", "-F", "-O", "^has_journal")
     with mounted(small, tmp_path / "card") as card:
         state = card / "state"
         state.mkdir()
@@ -86,15 +73,19 @@ def test_a_card_that_is_full_at_the_first_start_is_said_by_run_and_doctor(
             while True:
                 file.write(bytes(4096))
         env = {
-            **os.environ, "STATE_DIRECTORY": str(state),
+            **os.environ,
+            "STATE_DIRECTORY": str(state),
             "RUNTIME_DIRECTORY": str(tmp_path / "run"),
-        }  # fmt: skip
+        }
 
         def fpvcar(*words: str) -> "subprocess.CompletedProcess[str]":
             return subprocess.run(
-                [sys.executable, "-m", "fpvcar", *words], env=env, text=True,
-                capture_output=True, timeout=60,
-            )  # fmt: skip
+                [sys.executable, "-m", "fpvcar", *words],
+                env=env,
+                text=True,
+                capture_output=True,
+                timeout=60,
+            )
 
         none = ("--set=camera.source = 'none'", "--set=gate.blind = 'ignore'")
         done = fpvcar("run", f"--port={free_port()}", *none)

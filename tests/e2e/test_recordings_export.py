@@ -10,11 +10,11 @@ import av
 import pytest
 from playwright.sync_api import Browser, FloatRect, Page, Route
 
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from tests.e2e import seat
 from tests.e2e.seat import until
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, McapFile
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, McapFile
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 BLIND_S, SECONDS = 20, 40
@@ -38,8 +38,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     mcaps.flipped(folder / name, second.chunks(), 5)
     with subprocess.Popen(
         [sys.executable, "-m", "fpvcar", "replay", "--page", "--port", "0", folder],
-        stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout is not None
         yield process.stdout.readline().split()[2]
         process.terminate()
@@ -111,9 +112,15 @@ def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
     """The answers are made up: here everything is sent at once."""
     done, asked = [0], list[str]()
     film = {
-        "id": "x", "kind": "film", "name": "film.mp4", "state": "sending",
-        "total": 100_000_000, "exact": True, "missing": [], "fault": "",
-    }  # fmt: skip
+        "id": "x",
+        "kind": "film",
+        "name": "film.mp4",
+        "state": "sending",
+        "total": 100_000_000,
+        "exact": True,
+        "missing": [],
+        "fault": "",
+    }
 
     def answer(route: Route) -> None:
         asked.append(route.request.method)
@@ -123,8 +130,11 @@ def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
     page.route("**/api/recordings/exports**", answer)
     page.route("**/api/recordings/exports/*", answer)
     page.locator("#export-film").click()
-    until(page, "/of 100 MB, .* MB.s, .* to go/.test("
-          "document.getElementById('export-figures').textContent)")  # fmt: skip
+    until(
+        page,
+        "/of 100 MB, .* MB.s, .* to go/.test("
+        "document.getElementById('export-figures').textContent)",
+    )
     assert page.locator("#export-film").is_disabled()
     share = page.evaluate("document.getElementById('export-bar').position")
     assert 0 < share < 0.5
@@ -194,8 +204,7 @@ def test_plots_show_what_is_dragged_and_values_under_the_pointer(page: Page) -> 
     until(page, f"Math.abs(window.recordings.timeS - {(from_s + to_s) / 2}) < 0.2")
     page.wait_for_timeout(500)  # or it were a double push
     page.mouse.wheel(0, -300)
-    until(page, f"window.recordings.view[1] - window.recordings.view[0] < "
-          f"{(to_s - from_s) * 0.6}")  # fmt: skip
+    until(page, f"window.recordings.view[1] - window.recordings.view[0] < {(to_s - from_s) * 0.6}")
     page.mouse.dblclick(box["x"] + box["width"] / 2, middle)
     until(page, f"window.recordings.view[1] === {whole_s}")
     page.locator("#stage").hover()

@@ -41,15 +41,31 @@ def drive(number: int) -> dict[str, object]:
     """The newest has number 0."""
     start_ms = LAST_MS - number * EVERY_MS
     part = {
-        "name": f"Rusty-{number:06d}-0001.mcap", "start_ms": start_ms, "seconds": 60.0,
-        "bytes": 9_000_000, "state": "closed", "lost": "", "marks": [], "pictures": 0,
-        "from_s": 0.0, "to_s": 60.0, "shared": False,
-    }  # fmt: skip
+        "name": f"Rusty-{number:06d}-0001.mcap",
+        "start_ms": start_ms,
+        "seconds": 60.0,
+        "bytes": 9_000_000,
+        "state": "closed",
+        "lost": "",
+        "marks": [],
+        "pictures": 0,
+        "from_s": 0.0,
+        "to_s": 60.0,
+        "shared": False,
+    }
     return {
-        "id": f"Rusty-{number:06d}", "start_ms": start_ms, "seconds": 60.0,
-        "parked": False, "drivers": ["Ann"], "stops": {"estop": 1}, "metres": 12.0,
-        "bytes": 9_000_000, "state": "closed", "parts": [part], "title": "",
-    }  # fmt: skip
+        "id": f"Rusty-{number:06d}",
+        "start_ms": start_ms,
+        "seconds": 60.0,
+        "parked": False,
+        "drivers": ["Ann"],
+        "stops": {"estop": 1},
+        "metres": 12.0,
+        "bytes": 9_000_000,
+        "state": "closed",
+        "parts": [part],
+        "title": "",
+    }
 
 
 DRIVES = [drive(number) for number in range(COUNT)]
@@ -62,11 +78,22 @@ def answer(route: Route) -> None:
     assert most == PAGE
     before_ms = float(asked.get("before", ["inf"])[0])
     older = [one for one in DRIVES if float(str(one["start_ms"])) < before_ms]
-    route.fulfill(json={
-        "car": "Rusty", "seat": False, "station": False, "parquet": False,
-        "grown_up": False, "removable": False, "editable": False, "drivers": ["Ann"],
-        "drives": older[:most], "more": len(older) > most, "unread": 0, "copies": {},
-    })  # fmt: skip
+    route.fulfill(
+        json={
+            "car": "Rusty",
+            "seat": False,
+            "station": False,
+            "parquet": False,
+            "grown_up": False,
+            "removable": False,
+            "editable": False,
+            "drivers": ["Ann"],
+            "drives": older[:most],
+            "more": len(older) > most,
+            "unread": 0,
+            "copies": {},
+        }
+    )
 
 
 def shown(page: Page, ids: list[str]) -> None:
@@ -97,8 +124,11 @@ def test_thousands_of_drives_are_reached_and_scroll(
     gaps_ms = page.evaluate(SCROLLS, FRAMES)[5:]
     median_ms = statistics.median(gaps_ms)
     with capsys.disabled():
-        print(f"\n{PAGE} of {COUNT} drives: a frame takes {median_ms:.1f} ms, "
-              f"the slowest {max(gaps_ms):.0f}", end="")  # fmt: skip
+        print(
+            f"\n{PAGE} of {COUNT} drives: a frame takes {median_ms:.1f} ms, "
+            f"the slowest {max(gaps_ms):.0f}",
+            end="",
+        )
     assert median_ms < FRAME_MOST_MS
     page.locator("#list a").last.scroll_into_view_if_needed()
     assert page.locator("#list a").last.is_visible()

@@ -9,13 +9,14 @@ import av
 import pytest
 from playwright.sync_api import Browser, Page, Route
 
-from fpvcar.commands import replay
-from fpvcar.recordings import export, messages, pictures, reader
+from fpvcar.cli import replay
+from fpvcar.recordings import messages, reader
+from fpvcar.recordings.export import export, pictures
 from tests.e2e import seat
 from tests.e2e.driver import Driver, free, sit_down, stand_up
 from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
-from tests.rigs import mcaps
+from tests.support import mcaps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 CANVAS = """(() => {
@@ -37,9 +38,10 @@ CURSOR = """(() => {
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
     """A bench that seals a file every five seconds, after somebody drove it."""
     running = RunningBench(
-        tmp_path_factory.mktemp("recording"), "--set=recording.segment_s = 5",
+        tmp_path_factory.mktemp("recording"),
+        "--set=recording.segment_s = 5",
         '--set=guard.mode = "limit"',
-    )  # fmt: skip
+    )
     try:
         running.wait_ready()
         with Driver(running.port) as driver:
@@ -124,9 +126,7 @@ def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) 
     assert violations(page) == [], "drive"
 
 
-def test_an_address_that_names_nothing_is_the_list(
-    page: Page, bench: RunningBench
-) -> None:
+def test_an_address_that_names_nothing_is_the_list(page: Page, bench: RunningBench) -> None:
     faults: list[str] = []
     page.on("pageerror", lambda fault: faults.append(str(fault)))
     opened(page, bench, "#%")
@@ -177,9 +177,7 @@ def test_without_webcodecs_it_plays_by_mse(page: Page, bench: RunningBench) -> N
     until(page, "window.recordings.shown > 15")
 
 
-def test_a_phone_sees_the_list_then_the_drive(
-    browser: Browser, bench: RunningBench
-) -> None:
+def test_a_phone_sees_the_list_then_the_drive(browser: Browser, bench: RunningBench) -> None:
     context = browser.new_context(
         viewport={"width": 320, "height": 568}, has_touch=True, is_mobile=True
     )
@@ -198,9 +196,7 @@ def test_a_phone_sees_the_list_then_the_drive(
     context.close()
 
 
-def test_a_film_comes_from_the_car(
-    page: Page, bench: RunningBench, tmp_path: Path
-) -> None:
+def test_a_film_comes_from_the_car(page: Page, bench: RunningBench, tmp_path: Path) -> None:
     opened(page, bench)
     page.locator("#list a").first.click()
     until(page, "window.recordings.lines.length >= 6")
@@ -213,9 +209,8 @@ def test_a_film_comes_from_the_car(
 
 
 def test_the_files_are_whole(
-    page: Page, bench: RunningBench, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    page: Page, bench: RunningBench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Downloaded they are the same; the gate decides the same; the film is complete."""
     file = max(sealed(bench), key=lambda path: path.stat().st_size)
     opened(page, bench, f"#{file.name}")
@@ -243,11 +238,18 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     stints = (("Zoe", 0.0, 60.0), ("Zoe", 60.0, 70.0), ("Eve", 105.0, 119.0))
     for number, mine in ((1, stints[:1]), (2, stints[1:])):
         at_s = (number - 1) * 60.0
-        brief = messages.Stints(tuple(
-            messages.Stint(mcaps.BEGAN_NS + round(a * 1e9),
-                           mcaps.BEGAN_NS + round(b * 1e9), name, 7.0, {"estop": 1})
-            for name, a, b in mine
-        ))  # fmt: skip
+        brief = messages.Stints(
+            tuple(
+                messages.Stint(
+                    mcaps.BEGAN_NS + round(a * 1e9),
+                    mcaps.BEGAN_NS + round(b * 1e9),
+                    name,
+                    7.0,
+                    {"estop": 1},
+                )
+                for name, a, b in mine
+            )
+        )
         ends = [
             mcaps.logged(messages.LIGHTS, at_s + more_s, messages.Lights(True))
             for more_s in (0.0, 59.5)
@@ -298,12 +300,21 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
 ) -> None:
     """The answers are made up: here everybody sits at the car."""
     answers = [
-        {"status": 200, "json": {
-            "car": "Plague", "seat": True, "grown_up": False, "editable": True,
-            "drivers": [], "drives": [], "more": False, "unread": 0,
-        }},
+        {
+            "status": 200,
+            "json": {
+                "car": "Plague",
+                "seat": True,
+                "grown_up": False,
+                "editable": True,
+                "drivers": [],
+                "drives": [],
+                "more": False,
+                "unread": 0,
+            },
+        },
         {"status": 401, "body": "enter the drive code"},
-    ]  # fmt: skip
+    ]
     codes: list[str] = []
 
     def unlock(route: Route) -> None:
@@ -329,9 +340,7 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     assert violations(page) == [], "empty"
 
 
-def test_who_was_ended_sees_nothing_until_a_code_is_said(
-    page: Page, bench: RunningBench
-) -> None:
+def test_who_was_ended_sees_nothing_until_a_code_is_said(page: Page, bench: RunningBench) -> None:
     """The refusals are made up: here everybody sits at the car."""
     file = sealed(bench)[0]
     opened(page, bench, f"#{file.name}")

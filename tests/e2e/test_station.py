@@ -16,17 +16,10 @@ from typing import Any
 
 import pytest
 
-from fpvcar.units import counted
-from fpvstation import client
-from fpvstation.cars import Cars
-from tests.e2e.harness import (
-    STRIP,
-    RunningBench,
-    apart,
-    free_port_from,
-    started,
-    wait_for,
-)
+from fpvcar.runtime.units import counted
+from fpvstation.fetch import client
+from fpvstation.fetch.cars import Cars
+from tests.e2e.harness import STRIP, RunningBench, apart, free_port_from, started, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 COMES_S = 180.0
@@ -40,9 +33,14 @@ class Station(AbstractContextManager["Station"]):
         self.log = home / "station.log"
         self.url = f"http://localhost:{self.port}"
         self._argv = [
-            sys.executable, "-m", "fpvstation", "run", f"--store={self.store}",
-            f"--port={self.port}", f"--beside=http://127.0.0.1:{bench.port}",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "fpvstation",
+            "run",
+            f"--store={self.store}",
+            f"--port={self.port}",
+            f"--beside=http://127.0.0.1:{bench.port}",
+        ]
         own = home / "own"
         own.mkdir()
         (own / "fpvcar").symlink_to(bench.state)
@@ -62,9 +60,11 @@ class Station(AbstractContextManager["Station"]):
         self.process.wait()
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.process.send_signal(signal.SIGTERM)
         try:
             assert self.process.wait(20.0) == 0, self.log.read_text()
@@ -104,10 +104,12 @@ async def proves_itself(bench: RunningBench, home: Path) -> None:
 def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
     recordings = tmp_path / "recordings"
     options = [
-        STRIP, "--host=0.0.0.0", "--set=recording.segment_s = 5",
+        STRIP,
+        "--host=0.0.0.0",
+        "--set=recording.segment_s = 5",
         "--set=recording.station = true",
         f"--set=recording.directory = '{recordings}'",
-    ]  # fmt: skip
+    ]
     with started(tmp_path, *options) as bench, Station(tmp_path, bench) as station:
         wait_for(lambda: bool(station.segments()), "nothing came", COMES_S)
         dice = random.Random(1)
@@ -127,8 +129,9 @@ def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
         assert drives_of(station)[-1]["parts"]
         status = subprocess.run(
             [sys.executable, "-m", "fpvstation", "status", f"--port={station.port}"],
-            capture_output=True, text=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+        )
         assert status.returncode == 0 and "Plague: " in status.stdout
         apart(lambda: asyncio.run(proves_itself(bench, tmp_path)))
     judge(station, recordings)
@@ -141,15 +144,14 @@ def judge(station: Station, recordings: Path) -> None:
     for name in fetched(recordings):
         assert stored[name].read_bytes() == (recordings / name).read_bytes()
     for sums in station.store.glob("*/*/*/SHA256SUMS"):
-        subprocess.run(
-            ["sha256sum", "--quiet", "-c", sums.name], cwd=sums.parent, check=True
-        )
+        subprocess.run(["sha256sum", "--quiet", "-c", sums.name], cwd=sums.parent, check=True)
     files = [str(one) for one in stored.values()]
     argv = [sys.executable, "-m", "fpvcar", "log", "verify", *files]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run(
         [sys.executable, "-m", "fpvstation", "verify", f"--store={station.store}"],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert f"right: {counted(len(stored), 'segment')}" in done.stdout

@@ -17,18 +17,18 @@ import pytest
 from aiohttp import web
 from playwright.sync_api import Browser, Page, Route
 
-from fpvcar.server.access import is_loopback, lan_address
+from fpvcar.server.auth.access import is_loopback, lan_address
 from fpvcar.wire.station import Pairing
-from fpvstation import password
-from fpvstation.cars import Cars
-from fpvstation.disk import Folder
-from fpvstation.store import Store
+from fpvstation.fetch.cars import Cars
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from fpvstation.web import password
 from tests.e2e.harness import free_port_from, wait_for
 from tests.e2e.seat import until, violations
-from tests.rigs.mcaps import McapFile
-from tests.rigs.recordings import NAME, drive_messages
-from tests.rigs.station import car_application, stations_of
-from tests.unit.fpvstation.test_store import put
+from tests.support.mcaps import McapFile
+from tests.support.recordings import NAME, drive_messages
+from tests.support.station import car_application, stations_of
+from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 SIZES = {"phone": (390, 844), "wide": (1920, 1080)}
@@ -77,8 +77,16 @@ def running(home: Path, *more: str) -> Iterator[int]:
         put(store, NAME, made, car)
     config = home / "station.toml"
     config.write_text(f'[office]\ntarget = "{home}/office"\n')
-    argv = [sys.executable, "-m", "fpvstation", "run", f"--store={root}",
-            f"--port={port}", f"--config={config}", *more]  # fmt: skip
+    argv = [
+        sys.executable,
+        "-m",
+        "fpvstation",
+        "run",
+        f"--store={root}",
+        f"--port={port}",
+        f"--config={config}",
+        *more,
+    ]
     env = {**os.environ, "XDG_STATE_HOME": str(home)}
     with paired(home, made), (home / "log").open("wb") as log:
         process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
@@ -107,13 +115,10 @@ LOOKS: list[tuple[str, Any]] = [("phone", "dark"), ("wide", "light")]
 
 
 @pytest.fixture
-def page(browser: Browser, station: str, request: pytest.FixtureRequest
-         ) -> Iterator[Page]:  # fmt: skip
+def page(browser: Browser, station: str, request: pytest.FixtureRequest) -> Iterator[Page]:
     size, scheme = getattr(request, "param", LOOKS[1])
     width, height = SIZES[size]
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme
-    )
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     made = context.new_page()
     made.goto(station)
     until(made, "window.recordings?.drives === 2", 30.0)
@@ -141,9 +146,7 @@ def test_it_is_good_to_look_at_and_to_hear(page: Page) -> None:
     assert "November 21, 2025" in day
     shot(page, "list")
     page.locator("#storage summary").click()
-    until(
-        page, "document.getElementById('storage-path').textContent.includes('2 sess')"
-    )
+    until(page, "document.getElementById('storage-path').textContent.includes('2 sess')")
     until(page, "document.querySelectorAll('#storage-offices li').length === 1", 20.0)
     until(page, "document.querySelectorAll('#storage-cars li').length === 1", 20.0)
     shot(page, "storage")
@@ -221,9 +224,7 @@ def test_another_machine_says_the_password_sees_and_removes(
     (tmp_path / "fpvstation").mkdir(mode=0o700)
     password.save(tmp_path / "fpvstation", PASSWORD)
     with running(tmp_path, "--host=0.0.0.0") as port:
-        page = browser.new_page(
-            viewport={"width": 390, "height": 844}, ignore_https_errors=True
-        )
+        page = browser.new_page(viewport={"width": 390, "height": 844}, ignore_https_errors=True)
         page.goto(f"http://{host}:{port}/")
         assert page.url == f"https://{host}:{port + 1}/", "it was sent to https"
         page.get_by_label("Password of the station").first.wait_for()

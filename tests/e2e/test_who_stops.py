@@ -16,8 +16,8 @@ from functools import partial
 import pytest
 from playwright.sync_api import Browser
 
-from fpvcar import watchdog
 from fpvcar.devices import backends
+from fpvcar.runtime import watchdog
 from fpvcar.wheels.client import MUTE_NS
 from tests.e2e import browser_causes, causes
 from tests.e2e.causes import Ground, Scene
@@ -97,9 +97,7 @@ def times_s(one_run: Callable[[], Run], count: int, name: str, say: Say) -> list
 
 @pytest.mark.soak
 @pytest.mark.parametrize("cause", list(_rows()))
-def test_it_stops_in_time(
-    ground: Ground, cause: Cause[Scene], count: int, say: Say
-) -> None:
+def test_it_stops_in_time(ground: Ground, cause: Cause[Scene], count: int, say: Say) -> None:
     taken_s = times_s(lambda: causes.run_one(ground, cause), count, cause.name, say)
     assert max(taken_s) <= cause.limit_s, taken_s
 
@@ -139,9 +137,7 @@ def test_a_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> 
     assert (1.0, 1.0) in last[-3:-1], f"no brake before letting go: {last}"
 
 
-def test_after_silence_one_neutral_wish_goes_on(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_after_silence_one_neutral_wish_goes_on(bench: RunningBench, driver: Driver) -> None:
     with bench.watch() as watch:
         forward(driver, watch)
         driver.sending = False
@@ -164,9 +160,7 @@ def test_the_same_client_has_its_seat_back(bench: RunningBench) -> None:
         stand_up(back)
 
 
-def test_neutral_alone_never_clears_an_estop(
-    bench: RunningBench, driver: Driver
-) -> None:
+def test_neutral_alone_never_clears_an_estop(bench: RunningBench, driver: Driver) -> None:
     with Driver(bench.port, name="Bob") as watcher, bench.watch() as watch:
         forward(driver, watch)
         watcher.say(kind="estop")
@@ -182,9 +176,7 @@ def test_neutral_alone_never_clears_an_estop(
 
 
 @pytest.mark.soak
-def test_ten_thousand_old_commands_move_nothing(
-    bench: RunningBench, soaking: bool
-) -> None:
+def test_ten_thousand_old_commands_move_nothing(bench: RunningBench, soaking: bool) -> None:
     """Stale, doubled and reordered full throttle. A tenth of them (all: `make soak`)
     come no faster than the car judges each of them; the others as fast as can be."""
     dice, last, slow = random.Random(1), 1_000_000, 10_000 if soaking else 1_000
@@ -289,9 +281,7 @@ def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
     assert bench.pid("run") == pid
 
 
-def test_without_the_stand_in_the_car_runs_on(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_without_the_stand_in_the_car_runs_on(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Why the stand-ins exist: DMA keeps the PWM when the daemon is gone."""
     with (
         started(tmp_path_factory.mktemp("bare"), "--no-stand-in", STRIP) as bare,

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e import doctor_causes
 from tests.e2e.doctor_causes import Move
 from tests.e2e.stopping import Cause
-from tests.rigs.wheels import Chip
+from tests.support.wheels import Chip
 
 pytestmark = pytest.mark.e2e
 RUNS, SOAK_RUNS = 1, 10

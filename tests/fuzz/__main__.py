@@ -52,10 +52,14 @@ def guided(
         for number, seed in enumerate(seeds):
             (Path(corpus) / f"seed-{number:04d}").write_bytes(seed)
         options = {
-            "max_total_time": seconds, "max_len": MAX_BYTES, "timeout": 10,
-            "rss_limit_mb": 1024, "artifact_prefix": f"{folder}/",
-            "print_final_stats": 1, "seed": 1,
-        }  # fmt: skip
+            "max_total_time": seconds,
+            "max_len": MAX_BYTES,
+            "timeout": 10,
+            "rss_limit_mb": 1024,
+            "artifact_prefix": f"{folder}/",
+            "print_final_stats": 1,
+            "seed": 1,
+        }
         words = [f"-{name}={value}" for name, value in options.items()]
         atheris.Setup([sys.argv[0], *words, corpus], target)
         atheris.Fuzz()

@@ -4,18 +4,10 @@ import random
 import tempfile
 from pathlib import Path
 
-from fpvcar.bench.chips.mcp3008 import Mcp3008, fixed_inputs
-from fpvcar.bench.pigpiod import command_text
-from fpvcar.bench.pigpiod.protocol import (
-    Cmd,
-    Outcome,
-    Oversize,
-    Parser,
-    Request,
-    Wait,
-    encode_reply,
-)
-from tests.rigs.pigpiod import Core, make_core
+from fpvbench.chips.mcp3008 import Mcp3008, fixed_inputs
+from fpvbench.pigpiod import command_text
+from fpvbench.pigpiod.protocol import Cmd, Outcome, Oversize, Parser, Request, Wait, encode_reply
+from tests.support.pigpiod import Core, make_core
 
 
 def pieces(data: bytes) -> list[bytes]:
@@ -52,9 +44,7 @@ def pigpiod(data: bytes) -> None:
         outcome = _executed(core, request)
         if not isinstance(outcome, Wait):
             reply = encode_reply(request, outcome)
-            assert len(reply) == 16 + (
-                len(outcome) if isinstance(outcome, bytes) else 0
-            )
+            assert len(reply) == 16 + (len(outcome) if isinstance(outcome, bytes) else 0)
     _bounds_hold(core)
 
 

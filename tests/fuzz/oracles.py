@@ -21,14 +21,14 @@ from fpvcar.mcap.parsing import take_chunk
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.recordings.recover import rewritten
-from fpvcar.server import access
-from fpvcar.server.session import Closing
+from fpvcar.recordings.repair.recover import rewritten
+from fpvcar.server.auth import access
+from fpvcar.server.sockets.session import Closing
 from fpvcar.video import h264
+from fpvcar.video.access_unit_records import Plain, Records, Splitter
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.process import BITRATES
 from fpvcar.video.process import Control as CameraControl
-from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wheels.lease import AHEAD_MAX_NS, Lease
 from fpvcar.wire import up
 from fpvcar.wire.camera import pack_record
@@ -44,8 +44,8 @@ from fpvcar.wire.wheels import (
 )
 from tests.fuzz.emulator import pieces, pigpiod, pipe
 from tests.fuzz.panel import buttons
-from tests.rigs.hub import CODES, House
-from tests.rigs.wheels_car import PINS, Car
+from tests.support.hub import CODES, House
+from tests.support.wheels_car import PINS, Car
 
 NOW_NS = 10**12
 NOW_US = 2**62
@@ -123,9 +123,7 @@ def _wheels_car(packets: list[bytes]) -> None:
             with suppress(WireError):
                 setpoint = parse_setpoint(packet)
                 ahead_ns = setpoint.deadline_ns % (2 * AHEAD_MAX_NS)
-                packet = pack_setpoint(
-                    setpoint._replace(deadline_ns=car.now_ns + ahead_ns)
-                )
+                packet = pack_setpoint(setpoint._replace(deadline_ns=car.now_ns + ahead_ns))
         assert car.send(packet)
         car.wait(packet[4] % 32 if len(packet) > 4 else 0)
     car.wait(300)
@@ -270,8 +268,17 @@ def recording(data: bytes) -> None:
 PARSERS: dict[str, Callable[[bytes], None]] = {
     one.__name__: one
     for one in (
-        drive_up, hub, wheels, records, annexb, camera_commands, profile, names,
-        recording, buttons,
-        pigpiod, pipe,
+        drive_up,
+        hub,
+        wheels,
+        records,
+        annexb,
+        camera_commands,
+        profile,
+        names,
+        recording,
+        buttons,
+        pigpiod,
+        pipe,
     )
-}  # fmt: skip
+}

@@ -4,11 +4,11 @@ import json
 
 import msgspec
 
-from fpvcar import paths
 from fpvcar.buttons.game import CHOOSE_S
 from fpvcar.buttons.panel import Panel
 from fpvcar.buttons.thread import Touch
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 from fpvcar.wire.buttons import Choose, Hold, parse_buttons_upward
 from fpvcar.wire.errors import WireError
 

@@ -4,19 +4,13 @@ import contextlib
 import json
 from pathlib import Path
 
-from fpvcar import paths
-from fpvcar.bench.pigpiod import command_text
-from fpvcar.bench.pigpiod.protocol import (
-    REQUEST,
-    Request,
-)
+from fpvbench.pigpiod import command_text
+from fpvbench.pigpiod.protocol import REQUEST, Request
+from fpvcar.runtime import paths
 from fpvcar.wheels.lease import AHEAD_MAX_NS
 from fpvcar.wire.camera import pack_record
-from fpvcar.wire.wheels import (
-    Setpoint,
-    pack_setpoint,
-)
-from tests.rigs.recording import small_files
+from fpvcar.wire.wheels import Setpoint, pack_setpoint
+from tests.support.recording import small_files
 
 PIPE_LINES = (
     "w 4 1 wvag 16 0 50 0 16 70 wvcre wvtx 0 wvtat wvsm 0 wvbsy wvhlt wvdel 0",
@@ -37,9 +31,7 @@ def socket(lines: str) -> bytes:
     for line in lines.split("\n"):
         with contextlib.suppress(command_text.BadCommand):
             found.extend(command_text.commands(line))
-    return b"".join(
-        REQUEST.pack(one.cmd, one.p1, one.p2, len(one.ext)) + one.ext for one in found
-    )
+    return b"".join(REQUEST.pack(one.cmd, one.p1, one.p2, len(one.ext)) + one.ext for one in found)
 
 
 def seeds(name: str) -> list[bytes]:
@@ -60,9 +52,7 @@ def seeds(name: str) -> list[bytes]:
     nal = b"\0\0\0\1"
     key = nal + b"\x67\x42\xe0\x1e\x88" + nal + b"\x68\xce\x3c" + nal + b"\x65\xb8\4"
     frames = key + nal + b"\x41\x9a\1" + nal + b"\x09\x10" + key + nal + b"\x01\xc0"
-    command = (
-        b"%c\0\0\0\x11\0\0\0%c\0\0\0\0\0\0\0" % (n % 119, n % 7) for n in range(130)
-    )
+    command = (b"%c\0\0\0\x11\0\0\0%c\0\0\0\0\0\0\0" % (n % 119, n % 7) for n in range(130))
     script = b"tag 1 w p0 1 mils 20 dcr p1 jnz 1 halt"
     drive = b"".join(
         pack_setpoint(Setpoint(seq, AHEAD_MAX_NS // 2, (duty, -duty)))
@@ -72,22 +62,32 @@ def seeds(name: str) -> list[bytes]:
     return {
         "drive_up": texts,
         "hub": [b"\n".join(texts), b"\n\n".join(texts), *texts],
-        "buttons": [b"\n".join(pushes), b"\n\0\x82a\n".join(pushes),
-                    *pushes, b"\0\x80\n\0\0\xff\n" * 9],
-        "wheels": [one for half in ("setpoint", "answer")
-                   for one in binary("wheels.json", half)] + [drive],
-        "records": [*binary("camera_record.json"), *binary("video.json"),
-                    pack_record(True, 5, key) * 3],
+        "buttons": [
+            b"\n".join(pushes),
+            b"\n\0\x82a\n".join(pushes),
+            *pushes,
+            b"\0\x80\n\0\0\xff\n" * 9,
+        ],
+        "wheels": [one for half in ("setpoint", "answer") for one in binary("wheels.json", half)]
+        + [drive],
+        "records": [
+            *binary("camera_record.json"),
+            *binary("video.json"),
+            pack_record(True, 5, key) * 3,
+        ],
         "annexb": [frames, key * 4, frames[7:]],
         "camera_commands": [b"key\n", b"bitrate 500000\nkey\n", b"bitrate 9\n"],
         "profile": [file.read_bytes() for file in paths.HARDWARE.glob("*.toml")],
-        "names": [b"localhost:80\nhttp://localhost:80", b"[::1]\nhttps://[::1]",
-                  b"10.0.0.1\nnull", b"plague.local\nhttp://evil"],
+        "names": [
+            b"localhost:80\nhttp://localhost:80",
+            b"[::1]\nhttps://[::1]",
+            b"10.0.0.1\nnull",
+            b"plague.local\nhttp://evil",
+        ],
         "recording": small_files(),
-        "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12),
-                    *map(socket, PIPE_LINES)],
+        "pigpiod": [*command, run + b"\x28\0\0\0" + bytes(12), *map(socket, PIPE_LINES)],
         "pipe": [line.encode() for line in PIPE_LINES],
-    }[name]  # fmt: skip
+    }[name]
 
 
 def crashes(name: str) -> list[Path]:

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 from benchmarks.memory import resident_mb
 
-from fpvcar.bench.pigpiod.protocol import REQUEST, Cmd
-from fpvcar.video.units import Records
-from tests.rigs.pigpiod import emulator
+from fpvbench.pigpiod.protocol import REQUEST, Cmd
+from fpvcar.video.access_unit_records import Records
+from tests.support.pigpiod import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
@@ -87,12 +87,10 @@ def test_the_emulators_port(
     assert late_mb < early_mb + GROWTH_MB and fds < 60
 
 
-def test_the_cameras_commands(
-    soaking: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cameras_commands(soaking: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever its stdin says, its stdout is whole records."""
     dice, records, units = random.Random(1), Records(), 0
-    argv = [sys.executable, "-m", "fpvcar.bench.camera.process", "--source", "strip"]
+    argv = [sys.executable, "-m", "fpvbench.camera.process", "--source", "strip"]
     camera = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -109,9 +107,7 @@ def test_the_cameras_commands(
         camera.stdin.write(junk)
         camera.stdin.flush()
         units += len(
-            records.feed(
-                os.read(camera.stdout.fileno(), 65536), time.monotonic_ns() // 1000
-            )
+            records.feed(os.read(camera.stdout.fileno(), 65536), time.monotonic_ns() // 1000)
         )
     assert camera.poll() is None
     camera.stdin.close()

@@ -24,13 +24,20 @@ def fuzz(targets: list[str], seconds: int, crashes: Path) -> str:
     """Fuzzers one after another, in a process of their own: what it says."""
     return subprocess.run(
         [
-            sys.executable, "-m", "tests.fuzz", *targets, f"--seconds={seconds}",
+            sys.executable,
+            "-m",
+            "tests.fuzz",
+            *targets,
+            f"--seconds={seconds}",
             f"--crashes={crashes}",
         ],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-        errors="replace", timeout=len(targets) * (seconds + 30) + 60,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        timeout=len(targets) * (seconds + 30) + 60,
         cwd=Path(__file__).resolve().parents[2],
-    ).stdout  # fmt: skip
+    ).stdout
 
 
 def count(pattern: re.Pattern[str], said: str) -> int:
@@ -46,8 +53,7 @@ def test_no_input_breaks_a_parser(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         parsers = list(oracles.PARSERS)
         runs = [
-            pool.submit(fuzz, parsers[lane::AT_ONCE], seconds, tmp_path)
-            for lane in range(AT_ONCE)
+            pool.submit(fuzz, parsers[lane::AT_ONCE], seconds, tmp_path) for lane in range(AT_ONCE)
         ]
     told = "".join(run.result() for run in runs)
     ended = {name: (said, int(status)) for name, said, status in TOLD.findall(told)}

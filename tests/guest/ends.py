@@ -29,18 +29,19 @@ class Ended:
 class End:
     """One of the two, running in its guest, in /dev/shm."""
 
-    def __init__(
-        self, guest: Guest, words: Sequence[str], key: str, wrap: str, out: str
-    ) -> None:
+    def __init__(self, guest: Guest, words: Sequence[str], key: str, wrap: str, out: str) -> None:
         # Without exec: sshd would not tell the status of one that a signal ended.
         command = (
             f"cd /dev/shm; export RDPIPE_KEY={shlex.quote(key)}; exec 3>&1; "
             f"{wrap} {shlex.join(words)} {out}; status=$?; {NOW} >&3; exit $status"
         )
         self.process = subprocess.Popen(
-            [*guest.ssh, command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [*guest.ssh, command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def line(self) -> str:
         """The first line that it printed."""

@@ -123,29 +123,33 @@ def image(recipe: Recipe = PIPES) -> Image:
 
 def _build(recipe: Recipe, folder: Path) -> None:
     begin_s = time.monotonic()
-    print(
-        f"  guest: building the image, 1 to 3 minutes, into {folder}", file=sys.stderr
-    )
+    print(f"  guest: building the image, 1 to 3 minutes, into {folder}", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary) / "image"
         made.mkdir()
         for key in ("user_key", "host_key"):
             subprocess.run(
-                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made / key],
-                check=True,
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", made / key], check=True
             )
         hook = f'sh "{HERE}/customize.sh" "$1" "{made}"'
         for part in recipe.folders():
             hook += f' "{part}"'
         done = subprocess.run(
             [
-                "mmdebstrap", "--quiet", "--variant=essential", "--format=null",
-                f"--include={','.join(recipe.packages())}", f"--customize-hook={hook}",
-                recipe.release, "/dev/null",
+                "mmdebstrap",
+                "--quiet",
+                "--variant=essential",
+                "--format=null",
+                f"--include={','.join(recipe.packages())}",
+                f"--customize-hook={hook}",
+                recipe.release,
+                "/dev/null",
             ],
             env={**os.environ, "INITRD": "No"},
-            capture_output=True, text=True, timeout=BUILD_S,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=BUILD_S,
+        )
         if done.returncode:
             raise RuntimeError(f"mmdebstrap: {done.stderr.strip()[-2000:]}")
         host_key = (made / "host_key.pub").read_text()

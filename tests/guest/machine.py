@@ -42,10 +42,15 @@ class Guest(AbstractContextManager["Guest"]):
     """
 
     def __init__(
-        self, share: Path, address: str = "10.0.0.1", cpus: int = 2,
-        cable: tuple[Path, Path] | None = None, recipe: Recipe = PIPES,
-        disk: Path | None = None, steady: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        share: Path,
+        address: str = "10.0.0.1",
+        cpus: int = 2,
+        cable: tuple[Path, Path] | None = None,
+        recipe: Recipe = PIPES,
+        disk: Path | None = None,
+        steady: bool = False,
+    ) -> None:
         self.address, self.steady = address, steady
         files = image(recipe)
         self._home = tempfile.TemporaryDirectory(prefix="guest-")
@@ -71,37 +76,64 @@ class Guest(AbstractContextManager["Guest"]):
         self.ssh = ["ssh", "-F", str(home / "ssh_config"), "guest"]
 
     def _boot(
-        self, files: Image, disk: Path | None, share: Path, port: int, data: str,
-        cpus: int, said: IO[bytes],
-    ) -> "subprocess.Popen[bytes]":  # fmt: skip
+        self,
+        files: Image,
+        disk: Path | None,
+        share: Path,
+        port: int,
+        data: str,
+        cpus: int,
+        said: IO[bytes],
+    ) -> "subprocess.Popen[bytes]":
         root = disk or files.root
         snapshot = "off" if disk else "on"
         return subprocess.Popen(
             [
-                "setpriv", "--pdeathsig=KILL", "qemu-system-x86_64",
+                "setpriv",
+                "--pdeathsig=KILL",
+                "qemu-system-x86_64",
                 *(STEADY if self.steady else FAST),
                 # TCG runs `rep movsb` byte by byte: memcpy is 8 times faster without.
-                "-cpu", "max,erms=off,fsrm=off",
-                "-smp", str(cpus), "-m", str(MEMORY_MB),
-                "-nodefaults", "-no-user-config", "-display", "none",
+                "-cpu",
+                "max,erms=off,fsrm=off",
+                "-smp",
+                str(cpus),
+                "-m",
+                str(MEMORY_MB),
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
                 *([] if disk else ["-no-reboot"]),
-                "-serial", f"file:{self.console}",
-                "-kernel", str(files.kernel), "-initrd", str(files.initrd),
-                "-append", "console=ttyS0 quiet panic=-1 mitigations=off "
+                "-serial",
+                f"file:{self.console}",
+                "-kernel",
+                str(files.kernel),
+                "-initrd",
+                str(files.initrd),
+                "-append",
+                "console=ttyS0 quiet panic=-1 mitigations=off "
                 f"random.trust_cpu=on data={self.address}/24",
-                "-drive", f"file={root},if=virtio,format=raw,cache=unsafe,"
-                f"snapshot={snapshot}",
-                "-device", "virtio-rng-pci",
-                "-netdev", f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
-                "-device", "virtio-net-pci,netdev=ssh,romfile=",
-                "-netdev", data,
-                "-device", "virtio-net-pci,netdev=data,host_mtu=9000,romfile=,"
+                "-drive",
+                f"file={root},if=virtio,format=raw,cache=unsafe,snapshot={snapshot}",
+                "-device",
+                "virtio-rng-pci",
+                "-netdev",
+                f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
+                "-device",
+                "virtio-net-pci,netdev=ssh,romfile=",
+                "-netdev",
+                data,
+                "-device",
+                "virtio-net-pci,netdev=data,host_mtu=9000,romfile=,"
                 f"mac=52:54:00:00:00:{int(self.address.rpartition('.')[2]):02x}",
-                "-virtfs", f"local,path={share},mount_tag=share,security_model=none",
+                "-virtfs",
+                f"local,path={share},mount_tag=share,security_model=none",
             ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
             stderr=said,
-        )  # fmt: skip
+        )
 
     def __enter__(self) -> "Guest":
         try:
@@ -117,9 +149,12 @@ class Guest(AbstractContextManager["Guest"]):
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 done = subprocess.run(
-                    [*self.ssh, "true"], timeout=COMMAND_S, stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                )  # fmt: skip
+                    [*self.ssh, "true"],
+                    timeout=COMMAND_S,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
                 if done.returncode == 0:
                     return
             time.sleep(0.2)
@@ -135,42 +170,42 @@ class Guest(AbstractContextManager["Guest"]):
     ) -> "subprocess.CompletedProcess[str]":
         """A command line for the guest's shell; its end is not judged."""
         return subprocess.run(
-            [*self.ssh, command], input=stdin, capture_output=True, text=True,
-            timeout=timeout_s,
-        )  # fmt: skip
+            [*self.ssh, command], input=stdin, capture_output=True, text=True, timeout=timeout_s
+        )
 
     def check(self, command: str, timeout_s: float = COMMAND_S) -> str:
         """Runs a command that must succeed; returns what it printed."""
         done = self.run(command, timeout_s)
-        assert done.returncode == 0, (
-            command,
-            done.returncode,
-            done.stdout,
-            done.stderr,
-        )
+        assert done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
         """A command that goes on; a word is one word for it, whatever is in it."""
         return subprocess.Popen(
-            [*self.ssh, shlex.join(words)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [*self.ssh, shlex.join(words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def close(self) -> None:
         """The power goes."""
         subprocess.run(
-            [*self.ssh[:-1], "-O", "exit", "guest"], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, timeout=20,
-        )  # fmt: skip
+            [*self.ssh[:-1], "-O", "exit", "guest"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=20,
+        )
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._home.cleanup()
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.close()
 
 

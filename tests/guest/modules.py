@@ -38,12 +38,19 @@ def _build(version: str, release: str, out: Path) -> None:
     packages = f"linux-headers-{version},linux-source-{upstream},gcc,make,xz-utils"
     done = subprocess.run(
         [
-            "mmdebstrap", "--quiet", "--variant=apt", "--format=null",
-            '--aptopt=APT::Install-Recommends "false"', f"--include={packages}",
+            "mmdebstrap",
+            "--quiet",
+            "--variant=apt",
+            "--format=null",
+            '--aptopt=APT::Install-Recommends "false"',
+            f"--include={packages}",
             f'--customize-hook=sh "{SCRIPT}" "$1" "{version}" "{out}"',
-            release, "/dev/null",
+            release,
+            "/dev/null",
         ],
-        capture_output=True, text=True, timeout=BUILD_S,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=BUILD_S,
+    )
     if done.returncode:
         raise RuntimeError(f"gpio-sim: {done.stderr.strip()[-2000:]}")

@@ -57,9 +57,7 @@ def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:
     raise AssertionError(f"no rate in {ASKED_MOST} runs: {said}")
 
 
-def beside(
-    ours: Callable[[], float], theirs: Callable[[], float], least: float
-) -> list[float]:
+def beside(ours: Callable[[], float], theirs: Callable[[], float], least: float) -> list[float]:
     """Ratios of five pairs, AB BA, or of as many as decide whether their median is
     enough. One that is not is asked for again, once: other loads come and go."""
     for _ in range(TRIES):
@@ -86,9 +84,8 @@ def rdsend(
     options = [*RDMA, *chosen]
     receiver = ends.receive(*into, options=options)
     sender = ends.send(
-        *([] if piped else [DATA]), options=[*options, "--json"],
-        wrap=FROM_PIPE if piped else "",
-    )  # fmt: skip
+        *([] if piped else [DATA]), options=[*options, "--json"], wrap=FROM_PIPE if piped else ""
+    )
     sent, received = sender.ended(), receiver.ended()
     assert sent.status == received.status == 0, (sent, received)
     told = json.loads(sent.err.splitlines()[-1])

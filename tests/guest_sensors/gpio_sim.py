@@ -64,8 +64,10 @@ class Outside:
         a thread of this one would hold up the one that makes the pulses."""
         done = subprocess.run(
             [sys.executable, "-c", LOOK, self.place(gpio), str(for_s)],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         return float(done.stdout)
 
     def driven(self) -> bool:

@@ -18,8 +18,8 @@ from fpvcar.config import profiles
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.linux import gpiochip
 from fpvcar.devices.linux.gpio import LinuxBoard, LinuxEdges, LinuxPins, suits
+from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edge, PinsFault
-from fpvcar.noise import NoiseFilter
 from tests.guest_sensors import inside_wheels, tell
 from tests.guest_sensors.gpio_sim import (
     FORWARD,
@@ -127,8 +127,7 @@ def edges(outside: Outside) -> None:
             outside.pull(7, 0)
             seen += gathered(heard, 1)
             got = sorted(
-                ((one.tick_us - before_us) % (1 << 32), one.gpio, one.level)
-                for one in seen
+                ((one.tick_us - before_us) % (1 << 32), one.gpio, one.level) for one in seen
             )
             assert [one[1:] for one in got] == [(7, 1), (8, 0), (7, 0)], got
             assert 0 <= got[0][0] < 5e6, got
@@ -176,9 +175,7 @@ def echo(outside: Outside) -> None:
                 made.trigger(8, length_us, after_s)
                 threading.Thread(target=play).start()
 
-            sensor = hcsr04.HcSr04(
-                heard, trigger, 7, NoiseFilter(0.2, 0.2), time.monotonic
-            )
+            sensor = hcsr04.HcSr04(heard, trigger, 7, NoiseFilter(0.2, 0.2), time.monotonic)
             for _ in range(5):
                 sample = sensor.measure()
                 time.sleep(0.1)
@@ -230,9 +227,7 @@ def loose(outside: Outside) -> None:
             assert says in words and "dtparam=strict_gpiod" in words, words
             with pins() as made:
                 made.claim(MOTORS)  # nobody has them
-            board = LinuxBoard(
-                profiles.load(profile, ["pins.unsafe = true"]), lambda _: ()
-            )
+            board = LinuxBoard(profiles.load(profile, ["pins.unsafe = true"]), lambda _: ())
             board.close()
 
 
@@ -248,11 +243,13 @@ def main() -> int:
         for _ in range(runs):
             check(outside)
 
-    tell({
-        name: (lambda check=check: often(check))  # type: ignore[misc]
-        for name, check in CHECKS.items()
-        if runs > 1 or name not in inside_wheels.LONG
-    })  # fmt: skip
+    tell(
+        {
+            name: (lambda check=check: often(check))  # type: ignore[misc]
+            for name, check in CHECKS.items()
+            if runs > 1 or name not in inside_wheels.LONG
+        }
+    )
     return 0
 
 

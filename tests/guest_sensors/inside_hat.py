@@ -66,9 +66,11 @@ class Chip:
         self._hand.write(pca9685.ALL_OFF_H, b"\0")
         pca9685.Pca9685(self._hand, 1526)
         registers = {
-            pca9685.ALL_OFF_H: pca9685.FULL, pca9685.MODE1: pca9685.AUTO_INCREMENT,
-            pca9685.MODE2: pca9685.TOTEM_POLE, pca9685.PRE_SCALE: 3,
-        }  # fmt: skip
+            pca9685.ALL_OFF_H: pca9685.FULL,
+            pca9685.MODE1: pca9685.AUTO_INCREMENT,
+            pca9685.MODE2: pca9685.TOTEM_POLE,
+            pca9685.PRE_SCALE: 3,
+        }
         found = {one: self._hand.read(one, 1)[0] for one in registers}
         assert found == registers, found
 
@@ -86,11 +88,12 @@ def main() -> int:
     """Every check by its name: "ok", or its trace. Arguments: which."""
     chip = Chip(stub_bus())
     checks: dict[str, Callable[[], None]] = {
-        "set_up": chip.set_up, "absent": chip.absent,
+        "set_up": chip.set_up,
+        "absent": chip.absent,
         "hang": lambda: pull(chip.car(), "wheels", signal.SIGSTOP),
         "killed": lambda: pull(chip.car(), "wheels", signal.SIGKILL),
         "unguarded": lambda: pull(chip.car(), "guardian", signal.SIGKILL),
-    }  # fmt: skip
+    }
     tell({name: checks[name] for name in sys.argv[1:]})
     return 0
 

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from fpvcar.bench.chips.i2c import Ina219 as Ina219Chip
-from fpvcar.bench.chips.vl53l0x import Vl53l0x as Vl53l0xChip
+from fpvbench.chips.i2c import Ina219 as Ina219Chip
+from fpvbench.chips.vl53l0x import Vl53l0x as Vl53l0xChip
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import OpenDevice
 from fpvcar.devices.linux.i2c import SmbusI2c
 from tests.guest_sensors import tell
-from tests.rigs.i2c_contract import BUS, CHECKS, error_of
+from tests.support.i2c_contract import BUS, CHECKS, error_of
 
 HELD = 0x52
 """An address that a driver of the kernel has."""

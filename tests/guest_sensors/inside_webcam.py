@@ -34,11 +34,20 @@ def webcam(wanted: str = "YUYV") -> Iterator[Webcam]:
 def camera_process(*options: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [
-            sys.executable, "-B", "-m", "fpvcar.video.webcam", f"--device={DEVICE}",
-            f"--width={SIZE[0]}", f"--height={SIZE[1]}", f"--fps={FPS:g}", *options,
+            sys.executable,
+            "-B",
+            "-m",
+            "fpvcar.video.webcam",
+            f"--device={DEVICE}",
+            f"--width={SIZE[0]}",
+            f"--height={SIZE[1]}",
+            f"--fps={FPS:g}",
+            *options,
         ],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def record(camera: "subprocess.Popen[bytes]") -> Record:

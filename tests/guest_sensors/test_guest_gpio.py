@@ -16,9 +16,20 @@ from tests.guest_sensors.test_guest_sensors import STUB, bring
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 SOAK_RUNS = 10
 CHECKS = (
-    "found", "levels", "duty", "servo", "edges", "steady", "echo", "busy", "beyond",
-    "nobody", "loose", "wheels_killed", "wheels_hang",
-)  # fmt: skip
+    "found",
+    "levels",
+    "duty",
+    "servo",
+    "edges",
+    "steady",
+    "echo",
+    "busy",
+    "beyond",
+    "nobody",
+    "loose",
+    "wheels_killed",
+    "wheels_hang",
+)
 HAT, LONG_HAT = ("set_up", "absent", "hang"), ("killed", "unguarded")
 LONG = ("driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs")
 
@@ -59,8 +70,7 @@ def hat(guest: Guest, home: str, soaking: bool) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [*HAT, *(pytest.param(one, marks=pytest.mark.long) for one in LONG_HAT)],
+    "name", [*HAT, *(pytest.param(one, marks=pytest.mark.long) for one in LONG_HAT)]
 )
 @pytest.mark.soak
 def test_hat(hat: dict[str, str], name: str) -> None:

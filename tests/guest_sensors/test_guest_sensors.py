@@ -11,18 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
+from fpvcar.runtime import paths
 from tests.guest.machine import Guest
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 ROOT = Path(__file__).resolve().parents[2]
 STUB = "modprobe i2c-dev && modprobe i2c-stub chip_addr=0x29,0x40,0x50,0x60"
 I2C = (
-    "check_bytes_come_back_in_their_order", "check_steps_are_done_in_their_order",
-    "check_a_step_that_fails_is_said", "check_two_who_hold_the_same_device",
-    "check_nobody_at_an_address_is_said", "check_a_bus_that_is_not_there_is_said",
-    "ina219", "vl53l0x", "strangers", "held", "forbidden",
-)  # fmt: skip
+    "check_bytes_come_back_in_their_order",
+    "check_steps_are_done_in_their_order",
+    "check_a_step_that_fails_is_said",
+    "check_two_who_hold_the_same_device",
+    "check_nobody_at_an_address_is_said",
+    "check_a_bus_that_is_not_there_is_said",
+    "ina219",
+    "vl53l0x",
+    "strangers",
+    "held",
+    "forbidden",
+)
 WEBCAM = ("formats", "newest", "controls", "encoded", "unplugged")
 VIDEO = ("frames", "looked_at", "refused", "busy", "again")
 
@@ -43,7 +50,7 @@ def bring(share: Path) -> None:
         if (libraries := folder.parent / f"{name}.libs").is_dir():
             shutil.copytree(libraries, share / libraries.name)
     shutil.copy(cpp_library(), share / "av.libs" / "libstdc++.so.6")
-    for name in ("__init__.py", "rigs", "guest_sensors"):
+    for name in ("__init__.py", "support", "guest_sensors"):
         source, target = ROOT / "tests" / name, share / "tests" / name
         target.parent.mkdir(exist_ok=True)
         if source.is_dir():

@@ -15,7 +15,7 @@ import websockets
 
 from tests.guest.image import Recipe, image
 from tests.guest.machine import Guest
-from tests.rigs.video_source import encode
+from tests.support.video_source import encode
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -48,9 +48,11 @@ INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.guest_units.inside"
 
 def build(out: Path, tree: Path = ROOT) -> None:
     subprocess.run(
-        [tree / "tools" / "deb.sh", out], check=True, capture_output=True,
+        [tree / "tools" / "deb.sh", out],
+        check=True,
+        capture_output=True,
         env={**os.environ, "BUILD": "all"},
-    )  # fmt: skip
+    )
 
 
 def bring(share: Path) -> None:

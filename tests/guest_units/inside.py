@@ -100,9 +100,10 @@ def guardian() -> int:
 
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
 ODD: dict[str, Callable[[], Callable[[], int]]] = {
-    "camera killed": killed_camera, "helper hung": hung_helper,
+    "camera killed": killed_camera,
+    "helper hung": hung_helper,
     REBOOT: lambda: told("--no-block", "reboot"),
-}  # fmt: skip
+}
 SIGNALS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
 
 

@@ -9,7 +9,7 @@ import runpy
 
 import registers  # first
 
-runpy.run_module("fpvcar.bench.pigpiod", run_name="__main__", alter_sys=True)
+runpy.run_module("fpvbench.pigpiod", run_name="__main__", alter_sys=True)
 PROGRAM
 cat >/usr/bin/pigpiod <<'DAEMON'
 #!/bin/sh
@@ -53,7 +53,7 @@ ExecStart=/bin/sh -c 'mkdir -p /sys/firmware/devicetree/base; cp /opt/compatible
 [Install]
 WantedBy=multi-user.target
 MODEL
-python3 -c 'from pathlib import Path; from fpvcar.bench import soc; soc.create(Path("/opt/soc"))'
+python3 -c 'from pathlib import Path; from fpvbench import soc; soc.create(Path("/opt/soc"))'
 chmod -R a+rX /opt
 systemd-tmpfiles --create chip.conf
 systemctl daemon-reload

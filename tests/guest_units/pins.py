@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from fpvcar.bench import soc
+from fpvbench import soc
 from tests.e2e.harness import PinWatch, Sample
 from tests.guest_sensors.gpio_sim import CONFIG, Outside
 

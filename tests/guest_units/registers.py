@@ -8,7 +8,7 @@ import ctypes
 import mmap
 from pathlib import Path
 
-from fpvcar.bench import soc
+from fpvbench import soc
 from fpvcar.devices.linux import pins_off
 
 with Path(pins_off.DEVICE).open("r+b", buffering=0) as device:

@@ -12,13 +12,10 @@ from tests.guest.modules import gpio_sim
 from tests.guest_units.car import LIMITS_S, TRIXIE, Car, booted
 from tests.guest_units.conftest import STOPS
 
-pytestmark = [
-    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
-]  # fmt: skip
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 CAUSES = [
-    cause for cause in LIMITS_S
-    if cause.split()[0] in ("run", "wheels", "guardian", "camera")
-]  # fmt: skip
+    cause for cause in LIMITS_S if cause.split()[0] in ("run", "wheels", "guardian", "camera")
+]
 WHEELS = "systemctl show --property=MainPID --value fpvcar-wheels"
 OWN_MB = "awk '/^Pss:/ {print $2 / 1024}' /proc/%s/smaps_rollup"
 MOST_MB = {"wheels": 20.0, "guardian": 8.0}
@@ -63,9 +60,7 @@ def test_who_guards_the_motors_is_small(car: Car) -> None:
         assert own_mb <= MOST_MB[name]
 
 
-def test_a_reboot_stops_it_and_it_drives_again(
-    car: Car, pytestconfig: pytest.Config
-) -> None:
+def test_a_reboot_stops_it_and_it_drives_again(car: Car, pytestconfig: pytest.Config) -> None:
     assert_stops(car, "whole car rebooted", pytestconfig)
     before = car.check("journalctl --boot=-1 --output=cat")
     assert "Stopped fpvcar-wheels.service" in before

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from tests.guest_units.car import LIMITS_S, LONG_S, Car, booted
 from tests.guest_units.conftest import STOPS
 
-pytestmark = [
-    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
-]  # fmt: skip
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 RECORDINGS = "/var/lib/fpvcar/recordings"
 WHOLE = (
     f"for n in $(seq 60); do [ $(ls {RECORDINGS}/*.part | wc -l) -gt 1 ] || break;"
@@ -110,9 +108,10 @@ def changed(share: Path, version: str, broken: bool) -> None:
             main = tree / "usr/lib/python3/dist-packages/fpvcar/wheels/__main__.py"
             main.write_text("raise SystemExit(1)\n")
         subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree,
-             share / f"{version}.deb"], check=True, capture_output=True,
-        )  # fmt: skip
+            ["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, share / f"{version}.deb"],
+            check=True,
+            capture_output=True,
+        )
 
 
 def test_a_better_version_stays_and_a_worse_one_goes_back(car: Car) -> None:
@@ -123,8 +122,7 @@ def test_a_better_version_stays_and_a_worse_one_goes_back(car: Car) -> None:
     assert_drives(car)
     car.check("dpkg -i /share/9.2.deb")
     car.check(
-        "for n in $(seq 200); do systemctl is-active --quiet fpvcar-upgrade || break;"
-        " sleep 1; done"
+        "for n in $(seq 200); do systemctl is-active --quiet fpvcar-upgrade || break; sleep 1; done"
     )
     assert car.check("dpkg-query -W -f '${Version}' fpvcar") == "9.1"
     assert "going back" in car.check("journalctl --output=cat -u fpvcar-upgrade")

@@ -12,9 +12,7 @@ import pytest
 from tests.guest.image import Recipe
 from tests.guest_units.car import LONG_S, TRIXIE, Car, booted
 
-pytestmark = [
-    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
-]  # fmt: skip
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 WIFI = Recipe(Path(__file__).parent, "trixie", TRIXIE)
 HERE = "/share/tests/guest_wifi"
 HOME_KEY = "home sweet home"

@@ -38,9 +38,7 @@ def main() -> int:
         mine = [one for one in EQUIVALENTS if one.partition(".")[0] in ends]
         faults += [f"listed, but no mutant: {one}" for one in mine if one not in keys]
         faults += [
-            f"listed, but killed: {one}"
-            for one in mine
-            if one in keys and one not in survivors
+            f"listed, but killed: {one}" for one in mine if one in keys and one not in survivors
         ]
     late, took_s = sum(one.timeout for one in verdicts), time.monotonic() - start_s
     print(f"{len(wanted)} of {len(every)} mutants, {late} by timeout, {took_s:.0f} s")
@@ -49,9 +47,7 @@ def main() -> int:
 
 
 def report(
-    names: Sequence[str],
-    wanted: Sequence[tuple[str, Mutant]],
-    survivors: Sequence[str],
+    names: Sequence[str], wanted: Sequence[tuple[str, Mutant]], survivors: Sequence[str]
 ) -> list[str]:
     """Prints a line for each module; the survivors that are not listed."""
     print(f"{'module':14}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")

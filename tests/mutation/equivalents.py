@@ -16,14 +16,14 @@ EQUIVALENTS: dict[str, str] = {
     "gate.Freshness._age_s: self._fastest[-1][1] >= transit_s: >= -> >": "of two that "
     "are equally fast the older may stay: the newer follows it",
     "gate.Freshness._age_s: age_s <= most_s: <= -> <": "of equal ages either counts",
-    "core.Wheels.__init__: removed: self._fed_ns = -FED_NS": "declared here, and set "
+    "controller.Wheels.__init__: removed: self._fed_ns = -FED_NS": "declared here, and set "
     "again when the pins come",
-    "core.Wheels.__init__: constant 0 -> -1": "no clock is below 0",
-    "core.Wheels._apply: constant True -> False": "the lease compared their number",
-    "core.Wheels._dead_man_awake: removed: return False": "it then asks the dead man",
-    "core.Wheels._dead_man_awake: constant False -> True": "second line: the lease "
+    "controller.Wheels.__init__: constant 0 -> -1": "no clock is below 0",
+    "controller.Wheels._apply: constant True -> False": "the lease compared their number",
+    "controller.Wheels._dead_man_awake: removed: return False": "it then asks the dead man",
+    "controller.Wheels._dead_man_awake: constant False -> True": "second line: the lease "
     "has run out by then and takes but zero",
-    "core.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
+    "controller.Wheels._try: removed: self._fed_ns = now_ns - FED_NS": "RETRY_NS is longer "
     "than FED_NS: the last feeding was before",
     "lease.Lease._parse: constant True -> False": "their number was compared before",
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",

@@ -27,18 +27,24 @@ TESTS: dict[str, tuple[str, ...]] = {
     "drive.guard": ("drive/test_guard.py",),
     "drive.mixing": ("drive/test_mixing.py",),
     "drive.seat": ("drive/test_seat.py",),
-    "wheels.lease": ("wheels/test_lease.py", "wheels/test_core.py"),
-    "wheels.core": ("wheels/test_core.py", "wheels/test_core_faults.py"),
+    "wheels.lease": ("wheels/test_lease.py", "wheels/test_controller.py"),
+    "wheels.controller": ("wheels/test_controller.py", "wheels/test_controller_faults.py"),
 }
 """What is mutated, and by whom it must be noticed; the quickest first.
 
 Examples only: what a search finds by luck is not held on to."""
 SEARCHES = "not test_no_sequence"
 SLOW_S = 30.0
-WAITING = ("fpvcar.config.profiles", "fpvcar.wire.down", "fpvcar.wire.up",
-           "fpvcar.wire.wheels", "fpvcar.devices.fake",
-           "hypothesis.stateful", "pytest_asyncio.plugin", "_hypothesis_pytestplugin",
-           )  # fmt: skip
+WAITING = (
+    "fpvcar.config.profiles",
+    "fpvcar.wire.down",
+    "fpvcar.wire.up",
+    "fpvcar.wire.wheels",
+    "fpvcar.devices.fake",
+    "hypothesis.stateful",
+    "pytest_asyncio.plugin",
+    "_hypothesis_pytestplugin",
+)
 PACKAGE = Path(fpvcar.__file__).parent
 HERE = Path(__file__).resolve().parents[1] / "unit"
 
@@ -66,9 +72,8 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._name, self._source = name, source
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
-    ) -> importlib.machinery.ModuleSpec | None:  # fmt: skip
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
             return None
         return importlib.machinery.ModuleSpec(fullname, self)
@@ -94,9 +99,11 @@ def prepare() -> None:
         assert f"fpvcar.{name}" not in sys.modules, f"{name} is loaded already"
     # Whether a mutant dies must not depend on luck, nor cost a search for why.
     hypothesis.settings.register_profile(
-        "mutants", derandomize=True, database=None,
+        "mutants",
+        derandomize=True,
+        database=None,
         phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
-    )  # fmt: skip
+    )
     hypothesis.settings.load_profile("mutants")
 
 

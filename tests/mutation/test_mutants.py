@@ -71,7 +71,9 @@ def test_every_mutant_is_killed(soaking: bool) -> None:
     sample = () if soaking else (f"--sample={SAMPLE}",)
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutation", *sample],
-        capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr

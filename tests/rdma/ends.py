@@ -137,9 +137,7 @@ class Ends:
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it has ended, or is a zombie
                 if os.readlink(folder / "cwd") == str(self.place):
-                    found[int(folder.name)] = (
-                        (folder / "cmdline").read_text().split("\0")
-                    )
+                    found[int(folder.name)] = (folder / "cmdline").read_text().split("\0")
         found.pop(os.getpid(), None)
         return found
 

@@ -13,9 +13,7 @@ SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 
 def _key(path: Path) -> str:
     subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)],
-        check=True,
-        timeout=20,
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True, timeout=20
     )
     return path.with_suffix(".pub").read_text()
 

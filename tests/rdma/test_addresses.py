@@ -61,9 +61,7 @@ def stranger(port: int, says: bytes | None) -> Iterator[None]:
 def test_the_address_after_a_stranger_is_tried(ends: Ends, says: bytes | None) -> None:
     receiver = ends.receive(options=HERE)
     with stranger(ends.port, says):
-        sent = ends.send(
-            "--", "echo", "x", options=["--connect-timeout", "4"], host=BOTH
-        )
+        sent = ends.send("--", "echo", "x", options=["--connect-timeout", "4"], host=BOTH)
         ended = sent.ended()
     assert (ended.status, ended.err) == (0, "")
     assert receiver.ended().out == b"x\n"

@@ -41,9 +41,14 @@ def run(ends: Ends, tool: str, *words: str, key: bytes | None = KEY) -> Ended:
     if key is not None:
         environment["RDPIPE_KEY"] = key.decode()
     done = subprocess.run(
-        [ends.folder / tool, *words], capture_output=True, text=True, timeout=30,
-        cwd=ends.place, env=environment, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [ends.folder / tool, *words],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        cwd=ends.place,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
     return Ended(done.returncode, done.stdout.encode(), done.stderr)
 
 
@@ -53,8 +58,7 @@ def alone(ends: Ends, *words: str) -> Ended:
     inside = 'mount --bind resolv /etc/resolv.conf && exec "$0" "$@"'
     python = [sys.executable, "-c", SILENT_NAME_SERVER]
     end = End(
-        ["unshare", "-mn", "sh", "-c", inside, *python, str(ends.folder / "rdsend")]
-        + [*words],
+        ["unshare", "-mn", "sh", "-c", inside, *python, str(ends.folder / "rdsend")] + [*words],
         ends.place,
     )
     return end.ended()

@@ -102,9 +102,7 @@ def test_a_producer_that_is_roots_holds_nobody(
     """One that writes hears of it, too."""
     receiver = users.receive("/dev/null")
     words = [str(rdma_tools / "rdsend"), "127.0.0.1", str(users.port), "--"]
-    sender = End(
-        [*words, *roots(users.place, *command)], users.place, before=become_user
-    )
+    sender = End([*words, *roots(users.place, *command)], users.place, before=become_user)
     await_roots(users, *command)
     receiver.kill()
     assert leave(sender) == 1
@@ -134,9 +132,7 @@ IN_BACKGROUND = "exec 3<&0; (cat <&3 >/dev/null; echo all >seen) & exit 0"
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_who_reads_on_in_the_background_sees_the_end_of_all(
-    ends: Ends, status: int
-) -> None:
+def test_who_reads_on_in_the_background_sees_the_end_of_all(ends: Ends, status: int) -> None:
     """The command itself has ended, well, when its stream is cut or is not."""
     receiver = ends.receive("--", "sh", "-c", IN_BACKGROUND)
     sender = ends.send("--", "sh", "-c", f"echo x; sleep 0.5; exit {status}")

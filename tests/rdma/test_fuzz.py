@@ -18,10 +18,12 @@ def test_no_bytes_lead_astray(soaking: bool) -> None:
     running = [
         subprocess.Popen(
             [*make, f"fuzz-{target}", f"SECONDS_EACH={seconds}"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         for target in ("peer", "receive", "send", "tree")
-    ]  # fmt: skip
+    ]
     for fuzzer in running:
         said, _ = fuzzer.communicate(timeout=seconds + 120)
         assert fuzzer.returncode == 0, said

@@ -61,12 +61,7 @@ def busy(ends: Ends) -> tuple[End, End]:
 
 @pytest.mark.parametrize(
     ("options", "most"),
-    [
-        ([], MOST),
-        (["--checksum", "none"], LESS),
-        (["--encrypt"], LESS),
-        (["--sign"], LESS),
-    ],
+    [([], MOST), (["--checksum", "none"], LESS), (["--encrypt"], LESS), (["--sign"], LESS)],
 )
 def test_every_size(ends: Ends, options: list[str], most: int) -> None:
     for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, most):
@@ -86,9 +81,7 @@ def test_from_a_command_into_a_command(ends: Ends) -> None:
 
 
 def test_over_ipv6(ends: Ends) -> None:
-    ends.sender.check(
-        "ip address replace fd00::1/64 dev eth1 nodad; echo six >/dev/shm/in"
-    )
+    ends.sender.check("ip address replace fd00::1/64 dev eth1 nodad; echo six >/dev/shm/in")
     receiver = ends.receive("out")
     ended = ends.send("in", options=[*RDMA, "-v"], host="fd00::1").ended()
     assert ended.status == receiver.ended().status == 0, ended
@@ -123,11 +116,7 @@ class TestWhichTransport:
     @pytest.mark.parametrize(
         ("host", "options", "says"),
         [
-            (
-                "10.0.0.1",
-                [],
-                "refused: is rdrecv running there, with RDMA, on this port",
-            ),
+            ("10.0.0.1", [], "refused: is rdrecv running there, with RDMA, on this port"),
             ("192.0.2.1", [], "no route to it by an RDMA device"),
             ("127.0.0.1", [], "the route to it is not by an RDMA device"),
             ("10.0.0.1", ["--device", "mlx5_0"], "is by rxe0:1, not by mlx5_0"),
@@ -138,14 +127,9 @@ class TestWhichTransport:
         self, ends: Ends, host: str, options: list[str], says: str
     ) -> None:
         listens = host == "10.0.0.1" and options or host == "127.0.0.1"
-        receiver = (
-            ends.receive("out", options=["--transport", "tcp"]) if listens else None
-        )
+        receiver = ends.receive("out", options=["--transport", "tcp"]) if listens else None
         sender = ends.send(
-            "/etc/hostname",
-            options=[*RDMA, *options],
-            host=host,
-            port=ends.port or "4444",
+            "/etc/hostname", options=[*RDMA, *options], host=host, port=ends.port or "4444"
         )
         ended = sender.ended()
         assert ended.status == 1 and says in ended.err
@@ -154,17 +138,12 @@ class TestWhichTransport:
             ends.kill(ends.receiver, "rdrecv")
 
     @pytest.mark.parametrize(
-        ("options", "says"),
-        [
-            ("--device nothere0", "no RDMA device nothere0 here: there is rxe0"),
-        ],
+        ("options", "says"), [("--device nothere0", "no RDMA device nothere0 here: there is rxe0")]
     )
     def test_a_receiver_waits_on_no_device_that_is_not_there(
         self, ends: Ends, options: str, says: str
     ) -> None:
-        done = ends.receiver.run(
-            f"RDPIPE_KEY='{KEY}' {TOOLS}/rdrecv --transport rdma {options} 0"
-        )
+        done = ends.receiver.run(f"RDPIPE_KEY='{KEY}' {TOOLS}/rdrecv --transport rdma {options} 0")
         assert done.returncode == 1 and says in done.stderr
 
 
@@ -250,18 +229,14 @@ class TestFaults:
 def as_user(limit_kib: int) -> str:
     """Before a command: it runs as somebody who may pin so much."""
     bytes_ = limit_kib << 10
-    return (
-        f"prlimit --memlock={bytes_}:{bytes_} "
-        "setpriv --reuid=1000 --regid=1000 --clear-groups"
-    )
+    return f"prlimit --memlock={bytes_}:{bytes_} setpriv --reuid=1000 --regid=1000 --clear-groups"
 
 
 @pytest.fixture
 def user_ends(ends: Ends) -> Ends:
     """Devices and folder are anybody's; there is a file to send."""
     ends.sender.check(
-        "chmod 666 /dev/infiniband/*; chmod 777 /dev/shm;"
-        " head -c 300K /dev/urandom >/dev/shm/in"
+        "chmod 666 /dev/infiniband/*; chmod 777 /dev/shm; head -c 300K /dev/urandom >/dev/shm/in"
     )
     return ends
 
@@ -319,8 +294,7 @@ def test_rdcp_over_rdma(ends: Ends) -> None:
 
 
 MEMCHECK = (
-    "valgrind -q --error-exitcode=99 --leak-check=full"
-    " --errors-for-leak-kinds=definite,indirect"
+    "valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect"
 )
 
 

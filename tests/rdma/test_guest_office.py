@@ -15,22 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.office import Rdcp
-from fpvstation.relay import Relay
-from fpvstation.store import Store
-from fpvstation.sums_file import SUMS_FILE
+from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.replicate import Relay
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE
 from tests.e2e.driver import Driver, free, sit_down
 from tests.e2e.harness import RunningBench, started, wait_for
 from tests.guest.image import PIPES, image
 from tests.guest.machine import Guest
 from tests.rdma.test_office import act
-from tests.unit.fpvstation.test_store import put
+from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [
-    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
-]  # fmt: skip
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 OFFICE = "/root/office"
 RATE = "100K"
 """Bytes a second: what happens while a session is sent has its time."""
@@ -142,9 +140,7 @@ class Sending:
 
     def connected(self) -> bool:
         """By a queue pair of the office's."""
-        return "type RC state RTS" in self.machines.office.check(
-            "rdma resource show qp"
-        )
+        return "type RC state RTS" in self.machines.office.check("rdma resource show qp")
 
     def arrived(self) -> int:
         done = self.machines.office.check(f"du -sb {OFFICE} | cut -f1")
@@ -192,9 +188,7 @@ async def test_a_drive_gets_to_the_office_over_verbs(
 
     (where,) = copies.where(session, store.listed(session))[1:]
     assert where.whole
-    machines.office.check(
-        f"cd {OFFICE}/{session} && sha256sum --quiet --strict -c {SUMS_FILE}"
-    )
+    machines.office.check(f"cd {OFFICE}/{session} && sha256sum --quiet --strict -c {SUMS_FILE}")
     for one in store.listed(session):
         name = one.path.rpartition("/")[2]
         there = machines.office.check(f"sha256sum <{OFFICE}/{session}/{name}")

@@ -44,9 +44,7 @@ def connected(ends: Ends, count: int) -> None:
         assert time.monotonic() < until, "they do not connect"
 
 
-def test_an_outage_passes_and_a_cut_cable_ends_both_ends(
-    guests: Pair, ends: Ends
-) -> None:
+def test_an_outage_passes_and_a_cut_cable_ends_both_ends(guests: Pair, ends: Ends) -> None:
     """A file, a busy and an idle stream, at the default --timeout of 10 s."""
     ends.sender.check("head -c 8M /dev/urandom >/share/in")
     pairs = []

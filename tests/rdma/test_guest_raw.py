@@ -17,18 +17,16 @@ from typing import NamedTuple
 
 import pytest
 
-from fpvcar.recordings.export import Report
-from fpvcar.units import MB, SECOND_NS
-from fpvstation import raw
-from fpvstation.disk import Folder
-from fpvstation.store import Store
+from fpvcar.recordings.export.export import Report
+from fpvcar.runtime.units import MB, SECOND_NS
+from fpvstation.cli import decode
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
 from tests.guest.machine import Pair, pair
 from tests.rdma.test_guest_office import driven
-from tests.unit.fpvstation.test_store import put
+from tests.unit.fpvstation.store.test_store import put
 
-pytestmark = [
-    pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long,
-]  # fmt: skip
+pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 EARLY_S, LATE_S = 0.5, 5.0
 """The whole film; the guests are emulated, and the pipe begins meanwhile."""
 HOST = "10.0.2.2"
@@ -49,7 +47,7 @@ class Film:
         (self.session,) = store.sessions()
         whole, self.count, self.bytes, at_ns = hashlib.md5(), 0, 0, 0
         files = [root / one.path for one in store.listed(self.session)]
-        for one in raw.pictures_of(files, Report(print)):
+        for one in decode.pictures_of(files, Report(print)):
             whole.update(one.data)
             self.count, self.bytes = self.count + 1, self.bytes + len(one.data)
             at_ns = one.at_ns
@@ -79,9 +77,7 @@ def shown(guests: Pair, root: Path, session: str) -> Shown:
         way, _ = listener.accept()
         with way:
             station = stack.enter_context(
-                subprocess.Popen(
-                    argv, stdout=way.fileno(), stderr=subprocess.PIPE, text=True
-                )
+                subprocess.Popen(argv, stdout=way.fileno(), stderr=subprocess.PIPE, text=True)
             )
         assert station.stderr
         said = station.stderr.readline()
@@ -92,9 +88,7 @@ def shown(guests: Pair, root: Path, session: str) -> Shown:
         return Shown(station.wait(), said, ended, took_s)
 
 
-def test_a_drive_is_seen_on_another_machine_over_verbs(
-    guests: Pair, tmp_path: Path
-) -> None:
+def test_a_drive_is_seen_on_another_machine_over_verbs(guests: Pair, tmp_path: Path) -> None:
     root = tmp_path / "store"
     root.mkdir()
     (tmp_path / "car").mkdir()
@@ -105,8 +99,10 @@ def test_a_drive_is_seen_on_another_machine_over_verbs(
     film = Film(store, root)
     session = film.session.rpartition("/")[2]
     status, said, ended, took_s = shown(guests, root, session)
-    print(f"{film.count} pictures, {film.length_s:.1f} s long, took {took_s:.1f} s "
-          f"({film.bytes / took_s / MB:.1f} MB/s)")  # fmt: skip
+    print(
+        f"{film.count} pictures, {film.length_s:.1f} s long, took {took_s:.1f} s "
+        f"({film.bytes / took_s / MB:.1f} MB/s)"
+    )
     assert status == ended.returncode == 0, (said, ended)
     assert ended.stderr.count("over rdma") >= 2, ended
     assert f"{film.count} pictures" in said and "640x480" in said

@@ -41,18 +41,14 @@ def test_no_processor_is_asked_for(tmp_path: Path) -> None:
     """No -mavx and the like, by itself: it is built for each ARM, too."""
     words = ["make", "-n", "-C", str(SOURCE), f"BUILD={tmp_path}", "programs"]
     bare = {"PATH": os.environ["PATH"]}  # no CC, CFLAGS or MAKEFLAGS of somebody's
-    told = subprocess.run(
-        words, capture_output=True, text=True, check=True, env=bare
-    ).stdout
+    told = subprocess.run(words, capture_output=True, text=True, check=True, env=bare).stdout
     compiled = [line.split() for line in told.splitlines() if " -c -o " in line]
     assert len(compiled) > 20
     assert not [word for row in compiled for word in row if word.startswith("-m")]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_option_is_in_the_manual_and_the_completion(
-    rdma_tools: Path, tool: str
-) -> None:
+def test_every_option_is_in_the_manual_and_the_completion(rdma_tools: Path, tool: str) -> None:
     told = subprocess.run(
         [rdma_tools / tool, "--help"], capture_output=True, text=True, check=True
     ).stdout

@@ -56,9 +56,7 @@ def test_a_leash_refuses_a_file_without_a_hop(tools: Tools, middle: int) -> None
     (tools.place / "script").chmod(0o755)
     asked = frame(b"R", work(middle, b"script"))
     words = [str(tools.folder / "rdpipe"), "--leash"]
-    ended = subprocess.run(
-        words, input=asked, capture_output=True, timeout=10, cwd=tools.place
-    )
+    ended = subprocess.run(words, input=asked, capture_output=True, timeout=10, cwd=tools.place)
     assert b"a segment that does not fit its hops" in ended.stdout
     assert not (tools.place / "ran").exists()
 
@@ -103,9 +101,7 @@ def test_ctrl_c_ends_rdpipe_though_a_leash_is_stuck(tools: Tools) -> None:
 
 @pytest.mark.parametrize("host", ["", "host1:"])
 @pytest.mark.parametrize("fails", ["producer", "consumer"])
-def test_a_command_may_tidy_up_when_another_failed(
-    tools: Tools, host: str, fails: str
-) -> None:
+def test_a_command_may_tidy_up_when_another_failed(tools: Tools, host: str, fails: str) -> None:
     tidy = "trap 'sleep 0.2; echo >tidied; exit 0' TERM; echo x; {0}"
     segments = {
         "producer": ["echo x; sleep 0.3; exit 4", host + tidy.format("cat")],
@@ -184,13 +180,9 @@ def test_what_another_machine_notes_is_one_line(tools: Tools) -> None:
 def test_an_rdpipe_of_another_version(tools: Tools) -> None:
     """Up to version 4 it starts rdrecv as its leash, and says so when this greets."""
     words = [str(tools.folder / "rdrecv"), "--leash"]
-    ended = subprocess.run(
-        words, input=b"leash 4 - -\n", capture_output=True, timeout=10
-    )
+    ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout == b"rdpipe-leash %d\n" % VERSION
     words = [str(tools.folder / "rdpipe"), "--leash"]
-    ended = subprocess.run(
-        words, input=b"leash 4 - -\n", capture_output=True, timeout=10
-    )
+    ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout.startswith(b"rdpipe-leash %d\n" % VERSION)
     assert b"refused what rdpipe sent: no frame of this version" in ended.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.rdma.ends import End, Ends
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -112,9 +112,8 @@ def receive_far(ends: Apart, *options: str) -> End:
     shown, told = os.pipe()
     words = ["--announce-fd", str(told), *options, "0", "out"]
     receiver = End(
-        [*ends.lan.enter, str(ends.folder / "rdrecv"), *words],
-        ends.place, pass_fds=[told],
-    )  # fmt: skip
+        [*ends.lan.enter, str(ends.folder / "rdrecv"), *words], ends.place, pass_fds=[told]
+    )
     ends._started.append(receiver)
     os.close(told)
     with open(shown) as lines:

@@ -50,18 +50,20 @@ class Shell:
         zfs = programs / "zfs"
         zfs.write_text('#!/bin/sh\n[ "$1" = send ] && echo "$@" || cat >received\n')
         zfs.chmod(0o755)
-        self.environment = {
-            **os.environ, "PATH": f"{programs}:{tools}:{os.environ['PATH']}",
-        }  # fmt: skip
+        self.environment = {**os.environ, "PATH": f"{programs}:{tools}:{os.environ['PATH']}"}
 
     def start(self, line: str) -> "subprocess.Popen[bytes]":
         """On each host its `/a` is another folder than the `a` that it comes from."""
         line = re.sub(r"(\w+):/a\b", r"\1:/\1", line).replace(" host ", " 127.0.0.1 ")
         line = OF_A_HOST.sub(f"{self.place}/", line)
         process = subprocess.Popen(
-            ["bash", "-c", line], cwd=self.place, env=self.environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            ["bash", "-c", line],
+            cwd=self.place,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.started.append(process)
         return process
 
@@ -72,9 +74,7 @@ class Shell:
 def listens(port: int) -> bool:
     """Is somebody at this TCP port? (/proc/net/tcp, tcp6: state 0A)"""
     wanted = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A ", re.MULTILINE)
-    return any(
-        wanted.search(Path(f"/proc/net/{name}").read_text()) for name in ("tcp", "tcp6")
-    )
+    return any(wanted.search(Path(f"/proc/net/{name}").read_text()) for name in ("tcp", "tcp6"))
 
 
 def said(process: "subprocess.Popen[bytes]", line: str) -> bytes:

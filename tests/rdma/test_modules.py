@@ -27,9 +27,6 @@ def test_no_two_files_need_each_other(rdma_tools: Path) -> None:
             needed[file].add(name)
         elif kind in DEFINED:
             home[name] = file
-    uses = {
-        file: {home[name] for name in names & home.keys()}
-        for file, names in needed.items()
-    }
+    uses = {file: {home[name] for name in names & home.keys()} for file, names in needed.items()}
     assert uses["rdcp"] > {"pipe", "tree_source"}
     TopologicalSorter(uses).prepare()  # CycleError names the circle

@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from fpvcar.units import MIB
-from fpvstation.copies import Copies, Where
-from fpvstation.disk import Folder
-from fpvstation.identity import MARKER
-from fpvstation.office import Rdcp
-from fpvstation.relay import Moved, OfficeFault, Relay, judge_copy
-from fpvstation.restore import Restore, session_of
-from fpvstation.store import Store
-from fpvstation.sums_file import SUMS_FILE
+from fpvcar.runtime.units import MIB
+from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.replicate import Moved, OfficeFault, Relay, judge_copy
+from fpvstation.mirror.restore import Restore, session_of
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import MARKER
+from fpvstation.store.replica_log import Copies, Where
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE
 from tests.rdma.running import Tools
 from tests.rdma.sshd import Sshd
-from tests.unit.fpvstation.test_store import NAME, SESSION, put
+from tests.unit.fpvstation.store.test_store import NAME, SESSION, put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 SECOND = NAME.replace("0001", "0002")
@@ -106,9 +106,7 @@ async def test_copy_that_rots_at_the_office_is_found_where_it_is(rig: Rig) -> No
     async def judged() -> list[str]:
         office = rig.office()
         await office.claim(rig.store.id, True)
-        copy = await judge_copy(
-            office, SESSION, rig.store, rig.copies, act, lambda: 5.0
-        )
+        copy = await judge_copy(office, SESSION, rig.store, rig.copies, act, lambda: 5.0)
         return copy.bad
 
     assert await judged() == []

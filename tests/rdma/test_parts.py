@@ -70,11 +70,7 @@ class Segment(ctypes.Structure):
 
 
 class Bytes(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_char_p),
-        ("length", ctypes.c_size_t),
-        ("room", ctypes.c_size_t),
-    ]
+    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t), ("room", ctypes.c_size_t)]
 
 
 class Said(ctypes.Structure):
@@ -101,10 +97,7 @@ def pure(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     words = ["cc", "-std=c11", "-D_GNU_SOURCE", "-g", "-shared", "-fPIC"]
     words += ["-Ibase", "-Ichain", "-Icopy", "-o"]
     subprocess.run(
-        [*words, str(library), *(f"{name}.c" for name in PURE)],
-        check=True,
-        cwd=SOURCE,
-        timeout=60,
+        [*words, str(library), *(f"{name}.c" for name in PURE)], check=True, cwd=SOURCE, timeout=60
     )
     loaded = ctypes.CDLL(str(library))
     loaded.tree_get.restype = ctypes.c_long
@@ -173,9 +166,7 @@ def test_hosts_follow_the_expression(pure: ctypes.CDLL, text: bytes) -> None:
 
 @given(st.binary(max_size=30).map(lambda text: text.replace(b"\0", b"")))
 @settings(max_examples=60, deadline=None)
-def test_a_shell_takes_a_quoted_word_for_what_it_was(
-    pure: ctypes.CDLL, text: bytes
-) -> None:
+def test_a_shell_takes_a_quoted_word_for_what_it_was(pure: ctypes.CDLL, text: bytes) -> None:
     quoted = Bytes()
     pure.quote_word(ctypes.byref(quoted), text, False)
     line = b"printf %s " + (quoted.data or b"")
@@ -312,9 +303,7 @@ GOOD = [
 def _get(pure: ctypes.CDLL, data: bytes) -> int:
     record = ctypes.create_string_buffer(8192)  # more than struct tree_record has
     why = ctypes.c_char_p()
-    found: int = pure.tree_get(
-        record, data, ctypes.c_size_t(len(data)), ctypes.byref(why)
-    )
+    found: int = pure.tree_get(record, data, ctypes.c_size_t(len(data)), ctypes.byref(why))
     assert found >= 0 or why.value
     return found
 
@@ -355,9 +344,7 @@ def test_what_is_no_record(pure: ctypes.CDLL, data: bytes) -> None:
 
 @given(st.sampled_from(GOOD), st.integers(0, 300), st.binary(min_size=1, max_size=8))
 @settings(max_examples=3000, deadline=None)
-def test_no_bytes_lead_astray(
-    pure: ctypes.CDLL, data: bytes, at: int, other: bytes
-) -> None:
+def test_no_bytes_lead_astray(pure: ctypes.CDLL, data: bytes, at: int, other: bytes) -> None:
     changed = data[: at % len(data)] + other + data[at % len(data) + len(other) :]
     found = _get(pure, changed)
     assert found == -1 or 0 <= found <= len(changed)

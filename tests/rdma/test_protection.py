@@ -24,7 +24,7 @@ from tests.rdma.records import (
     record,
 )
 from tests.rdma.test_stream_relays import Relay
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 pytestmark = pytest.mark.e2e
 FORGED = b"forged\n"
@@ -120,9 +120,7 @@ class TestBeyondLoopback:
         return relay.seen[end : end + 32]
 
     @pytest.mark.parametrize("options", [[], ["--sign"], ["--plain"]])
-    def test_who_mends_the_checksum(
-        self, ends: Ends, lan: Lan, options: list[str]
-    ) -> None:
+    def test_who_mends_the_checksum(self, ends: Ends, lan: Lan, options: list[str]) -> None:
         """A man in the middle who passes the proofs on. What is plain he can change."""
         end = self.forge(ends)
 
@@ -153,9 +151,7 @@ class TestBeyondLoopback:
         assert b"secret" not in relay.seen and KEY not in relay.seen
 
     @pytest.mark.parametrize("times", [1, 2])
-    def test_plain_into_a_foreign_network(
-        self, ends: Ends, lan: Lan, times: int
-    ) -> None:
+    def test_plain_into_a_foreign_network(self, ends: Ends, lan: Lan, times: int) -> None:
         """Refused unless asked twice. 203.0.113.0/24 is nobody's."""
         address = "203.0.113.1/32"
         add = ["sh", "-c", f"ip link set lo up; ip addr add {address} dev lo"]

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.recordings.export import Report
-from fpvstation import raw
-from fpvstation.disk import Folder
-from fpvstation.store import Store
+from fpvcar.recordings.export.export import Report
+from fpvstation.cli import decode
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
 from tests.rdma.ends import SLOWNESS
 from tests.rdma.running import Tools
-from tests.rigs.mcaps import McapFile
-from tests.rigs.recordings import NAME, SECONDS, drive_messages
-from tests.unit.fpvstation.test_store import put
+from tests.support.mcaps import McapFile
+from tests.support.recordings import NAME, SECONDS, drive_messages
+from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
@@ -28,23 +28,22 @@ def streamed(tools: Tools, store: Path, *more: str) -> tuple[str, float]:
     session = NAME.rpartition("-")[0]
     station = f"{sys.executable} -m fpvstation raw --store '{store}' {session}"
     far = f"--ssh \"{tools.ssh}\" --remote-path '{tools.folder}'"
-    line = (
-        f"set -o pipefail; {station} {' '.join(more)} | '{tools.folder}/rdpipe' {far} "
-    )
+    line = f"set -o pipefail; {station} {' '.join(more)} | '{tools.folder}/rdpipe' {far} "
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     began_s = time.monotonic()
     ended = subprocess.run(
-        ["bash", "-c", line + "host1:sha256sum"], capture_output=True, text=True,
-        timeout=60 * SLOWNESS, env=env,
-    )  # fmt: skip
+        ["bash", "-c", line + "host1:sha256sum"],
+        capture_output=True,
+        text=True,
+        timeout=60 * SLOWNESS,
+        env=env,
+    )
     assert ended.returncode == 0, ended.stderr
     assert "-f rawvideo -pixel_format yuv420p" in ended.stderr
     return ended.stdout.split()[0], time.monotonic() - began_s
 
 
-def test_what_was_recorded_is_seen_on_another_machine(
-    tools: Tools, tmp_path: Path
-) -> None:
+def test_what_was_recorded_is_seen_on_another_machine(tools: Tools, tmp_path: Path) -> None:
     root = tmp_path / "store"
     root.mkdir()
     store = Store(Folder(root))
@@ -52,7 +51,7 @@ def test_what_was_recorded_is_seen_on_another_machine(
     made = McapFile(drive_messages()).to(tmp_path / NAME)
     put(store, NAME, made.read_bytes())
     whole = io.BytesIO()
-    assert raw.write(whole, [made], Report(lambda words: None), False) > 0
+    assert decode.write(whole, [made], Report(lambda words: None), False) > 0
     wanted = hashlib.sha256(whole.getvalue()).hexdigest()
     assert streamed(tools, root, "--fast")[0] == wanted
     came, took_s = streamed(tools, root)

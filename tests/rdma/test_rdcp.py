@@ -13,18 +13,7 @@ from tests.rdma.running import Ended, Tools
 
 pytestmark = pytest.mark.e2e
 
-HOSTILE = [
-    "two words",
-    "new\nline",
-    "-rf",
-    "it's",
-    '"q"',
-    "$HOME",
-    "`id`",
-    "\\",
-    "é",
-    "~",
-]
+HOSTILE = ["two words", "new\nline", "-rf", "it's", '"q"', "$HOME", "`id`", "\\", "é", "~"]
 
 
 def facts(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -179,9 +168,7 @@ def _cut(tools: Tools, target: Path, size: int) -> int:
     part = target.parent / f".{target.name}.rdcp-part"
     process = tools.start("rdcp", "--rate", "4M", "big", f"host1:{target}")
     until = time.monotonic() + 20
-    while time.monotonic() < until and not (
-        part.exists() and part.stat().st_size > size // 4
-    ):
+    while time.monotonic() < until and not (part.exists() and part.stat().st_size > size // 4):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -231,9 +218,7 @@ def test_a_file_that_changes_while_read_fails_alone(tools: Tools) -> None:
     tree.mkdir()
     (tree / "a").write_bytes(os.urandom(8_000_000))
     (tree / "b").write_bytes(b"fine")
-    process = tools.start(
-        "rdcp", "-r", "--rate", "4M", "tree", f"host1:{tools.place}/copy"
-    )
+    process = tools.start("rdcp", "-r", "--rate", "4M", "tree", f"host1:{tools.place}/copy")
     part = tools.place / "copy" / ".a.rdcp-part"
     until = time.monotonic() + 20
     while not (part.exists() and part.stat().st_size) and time.monotonic() < until:
@@ -253,11 +238,7 @@ def test_archive_keeps_owners(tools: Tools) -> None:
     (tools.place / "a").chmod(0o4755)
     copied(tools.run("rdcp", "--archive", "a", f"host1:{tools.place}/b"))
     one, other = (tools.place / "a").stat(), (tools.place / "b").stat()
-    assert (other.st_uid, other.st_gid, other.st_mode) == (
-        one.st_uid,
-        one.st_gid,
-        one.st_mode,
-    )
+    assert (other.st_uid, other.st_gid, other.st_mode) == (one.st_uid, one.st_gid, one.st_mode)
     copied(tools.run("rdcp", "a", "plain"))
     assert (tools.place / "plain").stat().st_mode & 0o7777 == 0o755
 

@@ -158,10 +158,7 @@ def test_a_time_before_1970_has_its_fraction(tools: Tools) -> None:
         (start() + record(99), "a record of no known kind"),
         (start() + b"\xff" * 16, "a record that was damaged on its way"),
         (start() + file_of(1)[:-1] + b"g", "a record that was damaged on its way"),
-        (
-            start() + file_of(1) + body_of(b"xy", size=1),
-            "data where it does not belong",
-        ),
+        (start() + file_of(1) + body_of(b"xy", size=1), "data where it does not belong"),
     ],
 )
 def test_a_sink_says_what_it_refused(tools: Tools, stream: bytes, why: str) -> None:
@@ -234,9 +231,7 @@ def test_a_source_takes_answers_while_nobody_reads_it(tools: Tools) -> None:
     while not said.endswith(record(LEAVE)):  # all are announced
         said += os.read(source.stdout.fileno(), 1 << 20)
     asked = [record(ANSWER, numbers(number, 1, SEND)) for number in range(files)]
-    writing = threading.Thread(
-        target=source.stdin.write, args=(b"".join(asked),), daemon=True
-    )
+    writing = threading.Thread(target=source.stdin.write, args=(b"".join(asked),), daemon=True)
     writing.start()
     writing.join(20.0)
     assert not writing.is_alive()

@@ -113,9 +113,7 @@ def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
 
 
 @pytest.mark.parametrize("machine", ["this", "another", "unknown"])
-def test_another_machines_file_is_another(
-    tools: Tools, place: Path, machine: str
-) -> None:
+def test_another_machines_file_is_another(tools: Tools, place: Path, machine: str) -> None:
     """Device and inode are the same by accident."""
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     if machine != "this":

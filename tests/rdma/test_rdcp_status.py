@@ -24,9 +24,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_before_the_next_machine(
-    tools: Tools, number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_before_the_next_machine(tools: Tools, number: signal.Signals) -> None:
     (tools.place / "big").write_bytes(os.urandom(8_000_000))
     (tools.place / "small").touch()
     (tools.place / "to").mkdir()

@@ -12,12 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rdma.kernel import (
-    CAP_DAC_OVERRIDE,
-    CAP_DAC_READ_SEARCH,
-    CAP_FOWNER,
-    without_capability,
-)
+from tests.rdma.kernel import CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, without_capability
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
 from tests.rdma.test_rdcp import copied, facts
@@ -49,15 +44,11 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("host", ["", "host1:"])
-def test_a_manifest_is_what_sha256sum_reads(
-    tools: Tools, tree: Path, host: str
-) -> None:
+def test_a_manifest_is_what_sha256sum_reads(tools: Tools, tree: Path, host: str) -> None:
     target = f"{host}{tools.place}/copy"
     copied(tools.run("rdcp", "-r", "--manifest", "SUMS", "tree", target))
     copy = tools.place / "copy"
-    subprocess.run(
-        ["sha256sum", "--quiet", "--check", tools.place / "SUMS"], cwd=copy, check=True
-    )
+    subprocess.run(["sha256sum", "--quiet", "--check", tools.place / "SUMS"], cwd=copy, check=True)
     assert (tools.place / "SUMS").read_bytes().count(b"\n") == 3
     copied(tools.run("rdcp", "--check", "SUMS", target))
     copied(tools.run("rdcp", "--check", "SUMS", "tree"))
@@ -228,8 +219,7 @@ def not_above_modes() -> None:
 
 def test_extended_attributes_and_acls(tools: Tools, tree: Path) -> None:
     acl = struct.pack("<I", 2) + b"".join(
-        struct.pack("<HHI", *row)
-        for row in [(1, 6, 2**32 - 1), (2, 4, 1234), (4, 4, 2**32 - 1)]
+        struct.pack("<HHI", *row) for row in [(1, 6, 2**32 - 1), (2, 4, 1234), (4, 4, 2**32 - 1)]
     )
     acl += struct.pack("<HHI", 16, 4, 2**32 - 1) + struct.pack("<HHI", 32, 4, 2**32 - 1)
     try:
@@ -257,22 +247,13 @@ def test_json(tools: Tools, tree: Path) -> None:
     ended = tools.run("rdcp", "-r", "--json", "--bwlimit", "4M", "tree", "copy")
     copied(ended)
     rows = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert rows[-1] == {
-        "files": 5,
-        "bytes": 7_500_004,
-        "there_already": 0,
-        "errors": 0,
-    }
+    assert rows[-1] == {"files": 5, "bytes": 7_500_004, "there_already": 0, "errors": 0}
     assert rows[0]["total"] == 7_500_004
-    assert [row["done"] for row in rows[:-1]] == sorted(
-        row["done"] for row in rows[:-1]
-    )
+    assert [row["done"] for row in rows[:-1]] == sorted(row["done"] for row in rows[:-1])
 
 
 @pytest.mark.parametrize("far", ["", "host1:"])
-def test_json_check_prints_a_code_for_each_fault(
-    tools: Tools, tree: Path, far: str
-) -> None:
+def test_json_check_prints_a_code_for_each_fault(tools: Tools, tree: Path, far: str) -> None:
     names = ["same", 'bent "\\', "gone\n"]
     (tools.place / "kept").mkdir()
     for name in names:
@@ -286,8 +267,10 @@ def test_json_check_prints_a_code_for_each_fault(
     assert ended.returncode == 1
     *rows, last = [json.loads(line) for line in ended.stderr.splitlines()]
     assert {row["path"]: row["code"] for row in rows} == {
-        names[1]: "differs", names[2]: "missing", "more": "unlisted"
-    }  # fmt: skip
+        names[1]: "differs",
+        names[2]: "missing",
+        "more": "unlisted",
+    }
     assert last == {"checked": 3, "errors": 3}
     ended = tools.run("rdcp", "--json", "--check", "sums", f"{place}/absent")
     (row, last) = [json.loads(line) for line in ended.stderr.splitlines()]
@@ -300,9 +283,7 @@ def test_json_copy_of_a_missing_source_prints_its_code(tools: Tools) -> None:
     ended = tools.run("rdcp", "--json", "host1:absent", "to")
     assert ended.returncode == 1
     rows = [json.loads(line) for line in ended.stderr.splitlines() if b"path" in line]
-    assert rows == [
-        {"path": "absent", "code": "missing", "error": "No such file or directory"}
-    ]
+    assert rows == [{"path": "absent", "code": "missing", "error": "No such file or directory"}]
 
 
 @pytest.mark.parametrize("algorithm", ["xxh3", "sha256"])
@@ -311,10 +292,7 @@ def test_hashes(tools: Tools, tree: Path, algorithm: str) -> None:
     assert facts(tools.place / "copy") == facts(tree)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [["--hash", "md5"], ["--retry", "soon"], ["--retry", "-5m"]],
-)
+@pytest.mark.parametrize("row", [["--hash", "md5"], ["--retry", "soon"], ["--retry", "-5m"]])
 def test_refused(tools: Tools, tree: Path, row: list[str]) -> None:
     assert tools.run("rdcp", *row, "-r", "tree", "copy").returncode == 2
     assert not (tools.place / "copy").exists()
@@ -348,9 +326,8 @@ def test_nohup_holds_between_two_tries(tools: Tools) -> None:
     """A signal that is ignored stays so while rdcp waits to dial again."""
     (tools.place / "letter").write_bytes(b"dear")
     process = tools.start(
-        "rdcp", "--retry", "1m", "--ssh", "false", "letter", "host:copy",
-        before=ignore_hangup,
-    )  # fmt: skip
+        "rdcp", "--retry", "1m", "--ssh", "false", "letter", "host:copy", before=ignore_hangup
+    )
     assert process.stderr
     again = (line for line in process.stderr if b"dials again" in line)
     assert b"in 1 s" in next(again)

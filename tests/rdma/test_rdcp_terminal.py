@@ -14,9 +14,7 @@ from tests.rdma.running import Tools
 pytestmark = pytest.mark.e2e
 Sit = Callable[..., Seat]
 CLEAR = b"\r\x1b[K"
-SHOWN = re.compile(
-    rb"([\d.]+) MB, [\d.]+ [kM]?B/s(?:, (\d+) %, (\d+) s left)?(?:\r\x1b\[K)"
-)
+SHOWN = re.compile(rb"([\d.]+) MB, [\d.]+ [kM]?B/s(?:, (\d+) %, (\d+) s left)?(?:\r\x1b\[K)")
 BIG = 12_000_000
 
 
@@ -91,9 +89,7 @@ def test_what_was_there_counts_as_done(sit: Sit, tools: Tools) -> None:
     assert f"1 files, {BIG // 2} bytes".encode() in seat.shown
 
 
-def test_what_is_deep_counts_and_what_is_left_out_does_not(
-    sit: Sit, tools: Tools
-) -> None:
+def test_what_is_deep_counts_and_what_is_left_out_does_not(sit: Sit, tools: Tools) -> None:
     make(tools.place / "tree")
     deep = tools.place / "tree" / "/".join(["y"] * 70)
     deep.mkdir(parents=True)

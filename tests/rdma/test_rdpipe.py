@@ -36,11 +36,7 @@ def test_the_articles_first_example(tools: Tools) -> None:
         (["cat", "rev"], b"local\n", b"lacol\n"),
         (["host1:true"], b"", b""),
         ([":host1:tr a b 2>&1 | grep -c found", "cat"], b"", b"1\n"),
-        (
-            ["host1:printf %s 'a  b' \"c'd\" e\\\\nf\nprintf '!g'"],
-            b"",
-            b"a  bc'de\\nf!g",
-        ),
+        (["host1:printf %s 'a  b' \"c'd\" e\\\\nf\nprintf '!g'"], b"", b"a  bc'de\\nf!g"),
         (["host1:cat"] * 4, b"x" * 300_000, b"x" * 300_000),
         (["echo a; sleep 0.2", "host1:head -n1", "host2:cat"], b"", b"a\n"),
     ],
@@ -158,8 +154,7 @@ def test_appenders_take_turns(tools: Tools) -> None:
     target = tools.place / "log"
     command = "for i in 1 2 3; do echo {0}; sleep 0.1; done"
     running = [
-        tools.start("rdpipe", command.format(name), f"host1:>>{target}")
-        for name in ("a", "b")
+        tools.start("rdpipe", command.format(name), f"host1:>>{target}") for name in ("a", "b")
     ]
     for process in running:
         process.communicate(timeout=30)
@@ -213,16 +208,8 @@ def test_a_host_that_ssh_cannot_reach_is_named(tools: Tools) -> None:
 
 
 def test_missing_tools_are_named(tools: Tools) -> None:
-    words = [
-        str(tools.folder / "rdpipe"),
-        "--ssh",
-        tools.ssh,
-        "--remote-path",
-        "/no/where",
-    ]
-    ended = subprocess.run(
-        [*words, "host1:cat", "cat"], input=b"", capture_output=True, timeout=30
-    )
+    words = [str(tools.folder / "rdpipe"), "--ssh", tools.ssh, "--remote-path", "/no/where"]
+    ended = subprocess.run([*words, "host1:cat", "cat"], input=b"", capture_output=True, timeout=30)
     assert ended.returncode == 127
     assert b"no rdpipe found there: install it or give --remote-path" in ended.stderr
 
@@ -242,9 +229,7 @@ def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
     return process
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_rdpipe_gone_leaves_no_process(tools: Tools, number: signal.Signals) -> None:
     process = _chain(tools)
     process.send_signal(number)
@@ -278,9 +263,7 @@ def test_ctrl_c_on_the_whole_group(tools: Tools) -> None:
         ("rdrecv\0", "three"),
     ],
 )
-def test_any_part_killed_leaves_no_process(
-    tools: Tools, needles: tuple[str, ...]
-) -> None:
+def test_any_part_killed_leaves_no_process(tools: Tools, needles: tuple[str, ...]) -> None:
     process = _chain(tools)
     os.kill(tools.pid_of(*needles), signal.SIGKILL)
     process.communicate(timeout=15)
@@ -330,9 +313,7 @@ def test_the_key_is_on_no_command_line(tools: Tools) -> None:
 def test_a_key_that_is_shown_would_be_seen(
     tools: Tools, words: list[str], variables: dict[str, str]
 ) -> None:
-    shows = subprocess.Popen(
-        words, stdin=subprocess.PIPE, env={**tools.environment, **variables}
-    )
+    shows = subprocess.Popen(words, stdin=subprocess.PIPE, env={**tools.environment, **variables})
     tools.await_words(*words)
     shown = _shown(tools, shows.pid, words)
     shows.communicate()

@@ -25,19 +25,9 @@ def test_headers(row: list[str]) -> None:
 
 @pytest.mark.parametrize("row", lines("hello"))
 def test_hellos(row: list[str]) -> None:
-    version, role, transport, protection, checksum, aes, chunk, credits_ = map(
-        int, row[:8]
-    )
+    version, role, transport, protection, checksum, aes, chunk, credits_ = map(int, row[:8])
     hello = records.Hello(
-        role,
-        version,
-        transport,
-        protection,
-        checksum,
-        aes,
-        chunk,
-        credits_,
-        bytes.fromhex(row[8]),
+        role, version, transport, protection, checksum, aes, chunk, credits_, bytes.fromhex(row[8])
     )
     assert hello.whole().hex() == row[9]
 

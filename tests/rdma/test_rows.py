@@ -20,9 +20,7 @@ FAULTS = {
         "verbs:check_no_completion_is_lost",
         "verbs:check_queues",
     ],
-    "a completion that never comes is waited for": [
-        "verbs:check_a_completion_that_never_comes",
-    ],
+    "a completion that never comes is waited for": ["verbs:check_a_completion_that_never_comes"],
     "queue capacities at zero, or beyond what the device has": [
         "verbs:check_queues",
         "verbs:check_small_devices",
@@ -35,9 +33,7 @@ FAULTS = {
         "rdpipe:test_a_consumer_of_a_cut_stream_sees_no_end",
         "guest:test_a_producer_that_fails",
     ],
-    "non-blocking stdout, short writes": [
-        "stream:test_non_blocking_stdin_and_stdout",
-    ],
+    "non-blocking stdout, short writes": ["stream:test_non_blocking_stdin_and_stdout"],
     "a read error taken for the end": ["stream_faults:test_a_read_error_is_no_end"],
     "no disconnect event, no time-out, tries for ever": [
         "verbs:check_ends",
@@ -94,9 +90,7 @@ FAULTS = {
         "rdpipe:test_ctrl_c_on_the_whole_group",
         "rdpipe:test_a_link_that_falls_silent_ends_both_sides",
     ],
-    "an instruction set that not every processor has": [
-        "install:test_no_processor_is_asked_for",
-    ],
+    "an instruction set that not every processor has": ["install:test_no_processor_is_asked_for"],
     "IPv4 only": ["stream:test_over_ipv6", "guest:test_over_ipv6"],
     "no manual": [
         "install:test_every_option_is_in_the_manual_and_the_completion",
@@ -104,9 +98,7 @@ FAULTS = {
     ],
 }
 CASES = {
-    "a producer killed with -9": [
-        "stream_faults:test_one_that_is_killed_publishes_nothing"
-    ],
+    "a producer killed with -9": ["stream_faults:test_one_that_is_killed_publishes_nothing"],
     "a silent producer, a blocked writer": [
         "stream_faults:test_slow_ends_are_not_silent_ends",
         "rdpipe:test_a_silent_pipe_stays_up_past_every_timeout",
@@ -131,16 +123,10 @@ CASES = {
         "stream_lost:test_a_whole_record",
         "stream_lost:test_the_confirmation",
     ],
-    "a relay that strips --encrypt": [
-        "stream_relays:test_a_relay_cannot_strip_encryption"
-    ],
+    "a relay that strips --encrypt": ["stream_relays:test_a_relay_cannot_strip_encryption"],
     "eight silent strangers": ["stream_hostile:test_silent_strangers_are_outlived"],
     "random kill points": ["stream_faults:test_random_kill_points"],
-    "sizes": [
-        "stream:test_every_size",
-        "stream:test_a_sparse_file",
-        "guest:test_every_size",
-    ],
+    "sizes": ["stream:test_every_size", "stream:test_a_sparse_file", "guest:test_every_size"],
     "storms of signals": [
         "storm:test_a_file_into_a_file",
         "storm:test_a_fifo_into_a_fifo",
@@ -170,10 +156,7 @@ BAD_INPUT = {
         "advice:test_a_name_server_that_says_nothing",
         "rdpipe:test_a_host_that_ssh_cannot_reach_is_named",
     ],
-    "no route": [
-        "advice:test_no_route",
-        "guest:test_rdma_alone_never_falls_back",
-    ],
+    "no route": ["advice:test_no_route", "guest:test_rdma_alone_never_falls_back"],
     "no receiver": ["advice:test_no_receiver"],
     "no device": [
         "advice:test_no_device",

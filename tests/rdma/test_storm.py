@@ -29,9 +29,7 @@ def tools(storm: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
     running.close()
 
 
-@pytest.mark.parametrize(
-    "options", [["--rate", "20M"], ["--checksum", "none"], ["--encrypt"]]
-)
+@pytest.mark.parametrize("options", [["--rate", "20M"], ["--checksum", "none"], ["--encrypt"]])
 def test_a_file_into_a_file(ends: Ends, options: list[str]) -> None:
     data = os.urandom(BYTES)
     (ends.place / "in").write_bytes(data)

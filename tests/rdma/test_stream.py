@@ -22,9 +22,7 @@ def noise(length: int) -> bytes:
 
 
 @pytest.mark.parametrize("options", [[], ["--encrypt"], ["--checksum", "none"]])
-@pytest.mark.parametrize(
-    "length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK, 9_999_999]
-)
+@pytest.mark.parametrize("length", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 20 * CHUNK, 9_999_999])
 def test_every_size(ends: Ends, length: int, options: list[str]) -> None:
     data = noise(length)
     (ends.place / "in").write_bytes(data)
@@ -219,9 +217,7 @@ def test_non_blocking_stdin_and_stdout(ends: Ends) -> None:
     os.set_blocking(to_cat, False)
     os.set_blocking(from_slow, False)
     with (ends.place / "out").open("wb") as out:
-        late = subprocess.Popen(
-            ["sh", "-c", "sleep 0.3; cat"], stdin=from_us, stdout=out
-        )
+        late = subprocess.Popen(["sh", "-c", "sleep 0.3; cat"], stdin=from_us, stdout=out)
     slow = subprocess.Popen(
         ["sh", "-c", "sleep 0.3; head -c 9 in; sleep 0.3; tail -c +10 in"],
         stdout=to_sender,

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.e2e
 NONE = ["--checksum", "none"]
 
 
-def started(
-    ends: Ends, tool: str, *words: str, stdout: int | IO[bytes] = subprocess.PIPE
-) -> End:
+def started(ends: Ends, tool: str, *words: str, stdout: int | IO[bytes] = subprocess.PIPE) -> End:
     end = End([str(ends.folder / tool), *words], ends.place, stdout=stdout)
     ends._started.append(end)
     return end
@@ -34,16 +32,12 @@ def started(
 class TestDescriptors:
     def test_what_is_closed_is_no_place_for_words(self, ends: Ends) -> None:
         """Neither socket nor file gets the number 2, and with it what -v says."""
-        receiver = ends.receive(
-            "out", options=["-v"], before=lambda: os.closerange(0, 3)
-        )
+        receiver = ends.receive("out", options=["-v"], before=lambda: os.closerange(0, 3))
         assert ends.send_bytes(b"clean" * 200_000).status == 0
         assert receiver.ended().status == 0
         assert (ends.place / "out").read_bytes() == b"clean" * 200_000
 
-    def test_a_closed_stdin_or_stdout_is_refused_before_anyone_comes(
-        self, ends: Ends
-    ) -> None:
+    def test_a_closed_stdin_or_stdout_is_refused_before_anyone_comes(self, ends: Ends) -> None:
         for tool, words, fd in (("rdsend", "127.0.0.1 9", 0), ("rdrecv", "0", 1)):
             line = f"exec {ends.folder / tool} {words} {fd}>&-"
             ended = End(["sh", "-c", line], ends.place).ended(3)
@@ -63,9 +57,7 @@ class TestDescriptors:
         assert End(words, ends.place).ended().status == 0
         assert receiver.ended().out == b"open\n"
 
-    def test_a_key_file_does_not_leave_the_other_key_to_the_command(
-        self, ends: Ends
-    ) -> None:
+    def test_a_key_file_does_not_leave_the_other_key_to_the_command(self, ends: Ends) -> None:
         (ends.place / "key").write_bytes(KEY)
         receiver = ends.receive()
         sender = ends.send(
@@ -101,9 +93,7 @@ class TestTargets:
         assert list(ends.place.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["", "absent/", "absent//"])
-    def test_a_name_of_no_file_is_refused_before_anyone_comes(
-        self, ends: Ends, name: str
-    ) -> None:
+    def test_a_name_of_no_file_is_refused_before_anyone_comes(self, ends: Ends, name: str) -> None:
         ended = started(ends, "rdrecv", "0", name).ended(3)
         assert ended.status == 1 and "cannot" in ended.err
 
@@ -142,9 +132,7 @@ class TestTargets:
         assert stat.S_IMODE(target.stat().st_mode) == 0o755
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-    def test_an_owner_that_is_not_kept_is_told_though_the_group_is(
-        self, ends: Ends
-    ) -> None:
+    def test_an_owner_that_is_not_kept_is_told_though_the_group_is(self, ends: Ends) -> None:
         """The file lies in a folder that is shared."""
 
         def colleague() -> None:
@@ -168,9 +156,7 @@ class TestTargets:
 
 
 class TestWholeness:
-    def test_an_abort_behind_the_end_leaves_the_old_file(
-        self, ends: Ends, knock: Knock
-    ) -> None:
+    def test_an_abort_behind_the_end_leaves_the_old_file(self, ends: Ends, knock: Knock) -> None:
         """Much is still to be written when both are heard."""
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
@@ -252,10 +238,7 @@ class TestWords:
         assert said["bytes"] == 0 and "connection refused" in said["error"]
 
     def test_a_name_stays_in_its_line(self, ends: Ends) -> None:
-        for words in (
-            ["127.0.0.1", "1", "a\nb\x1b[2J"],
-            ["--key-file", "a\nb", "h", "1"],
-        ):
+        for words in (["127.0.0.1", "1", "a\nb\x1b[2J"], ["--key-file", "a\nb", "h", "1"]):
             ended = started(ends, "rdsend", *words).ended()
             assert ended.err.count("\n") == 1 and "\x1b" not in ended.err
             assert "a?b" in ended.err
@@ -272,9 +255,11 @@ class TestWords:
             os.set_blocking(writer, True)
         words = ["--rate", "2M", "-v", "127.0.0.1", str(ends.port), "/dev/zero"]
         sender = subprocess.Popen(
-            [ends.folder / "rdsend", *words], stderr=writer, cwd=ends.place,
+            [ends.folder / "rdsend", *words],
+            stderr=writer,
+            cwd=ends.place,
             env={**os.environ, "RDPIPE_KEY": KEY.decode()},
-        )  # fmt: skip
+        )
         time.sleep(2.5 * SLOWNESS)
         assert receiver.process.poll() is None
         sender.kill()

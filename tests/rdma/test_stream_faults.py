@@ -82,9 +82,7 @@ class TestProducers:
         assert one.status == 127 and "no-such-program" in one.err
 
     def test_the_command_at_the_other_end_sees_no_end(self, ends: Ends) -> None:
-        receiver = ends.receive(
-            "--", "sh", "-c", "cat >/dev/null; echo complete > told"
-        )
+        receiver = ends.receive("--", "sh", "-c", "cat >/dev/null; echo complete > told")
         both_fail(ends.send("--", "sh", "-c", "echo half; exit 1"), receiver)
         assert names(ends.place) == []
 
@@ -97,9 +95,7 @@ class TestProducers:
 
     @pytest.mark.parametrize("checksum", ["xxh3", "none"])
     @pytest.mark.parametrize("size", [11_000_000, 10])
-    def test_a_file_that_changes_its_size(
-        self, ends: Ends, size: int, checksum: str
-    ) -> None:
+    def test_a_file_that_changes_its_size(self, ends: Ends, size: int, checksum: str) -> None:
         path = ends.place / "in"
         with path.open("wb") as made:
             made.truncate(10_000_000)
@@ -244,15 +240,9 @@ def test_slow_ends_are_not_silent_ends(ends: Ends, soaking: bool) -> None:
     """A producer that says nothing and a writer that takes nothing both succeed."""
     pause_s, timeout_s = (60, 10) if soaking else (3.5 * SLOWNESS, 1.5 * SLOWNESS)
     options = ["--timeout", str(timeout_s)]
-    receiver = ends.receive(
-        "--", "sh", "-c", f"sleep {pause_s}; wc -c", options=options
-    )
+    receiver = ends.receive("--", "sh", "-c", f"sleep {pause_s}; wc -c", options=options)
     sender = ends.send(
-        "--",
-        "sh",
-        "-c",
-        f"head -c 30000000 /dev/zero; sleep {pause_s}",
-        options=options,
+        "--", "sh", "-c", f"head -c 30000000 /dev/zero; sleep {pause_s}", options=options
     )
     time.sleep(pause_s / 2)
     before = sender.cpu_s(), receiver.cpu_s()

@@ -87,9 +87,7 @@ class TestStrangers:
             record(ABORT, b"\x1b[2J" * 60),
         ],
     )
-    def test_what_a_stranger_says_ends_nothing(
-        self, ends: Ends, knock: Knock, said: bytes
-    ) -> None:
+    def test_what_a_stranger_says_ends_nothing(self, ends: Ends, knock: Knock, said: bytes) -> None:
         receiver = ends.receive()
         for stays in (False, True):
             stranger = knock()
@@ -110,9 +108,7 @@ class TestStrangers:
         still_works(ends, receiver)
         assert time.monotonic() - since < 12
 
-    def test_without_descriptors_it_waits_and_does_not_spin(
-        self, ends: Ends, knock: Knock
-    ) -> None:
+    def test_without_descriptors_it_waits_and_does_not_spin(self, ends: Ends, knock: Knock) -> None:
         few = 9
 
         def limit() -> None:
@@ -168,10 +164,7 @@ class TestAgainstTheReceiver:
             (record(DATA, b"x" * 65537), "length"),
             (record(DATA, b""), "length"),
             (record(DATA, b"x") + record(END, ENDING.pack(2, 0), 1), "came of the"),
-            (
-                record(DATA, b"x") + record(END, ENDING.pack(1, 0), 0),
-                "number of records",
-            ),
+            (record(DATA, b"x") + record(END, ENDING.pack(1, 0), 0), "number of records"),
             (record(DATA, b"x") + record(END, ENDING.pack(1, 1), 1), "checksum"),
             (record(END, ENDING.pack(0, 0) + bytes(16)), "length"),
             (record(CREDIT, number=9), "not a sender's"),
@@ -187,9 +180,7 @@ class TestAgainstTheReceiver:
             (record(ABORT, b"it hurts", 1), "it hurts"),
         ],
     )
-    def test_each_rule(
-        self, ends: Ends, knock: Knock, said: bytes, expected: str
-    ) -> None:
+    def test_each_rule(self, ends: Ends, knock: Knock, said: bytes, expected: str) -> None:
         assert expected in self.broken(ends, knock, said).err
 
     def test_more_than_its_credits(self, ends: Ends, knock: Knock) -> None:
@@ -204,12 +195,8 @@ class TestAgainstTheReceiver:
         assert "credits" in peer.last_words()
         assert "credits" in receiver.ended(3).err
 
-    @pytest.mark.parametrize(
-        "said", [record(DATA, b"x")[:9], record(DATA, b"xyz")[:-1]]
-    )
-    def test_one_that_stops_in_the_middle(
-        self, ends: Ends, knock: Knock, said: bytes
-    ) -> None:
+    @pytest.mark.parametrize("said", [record(DATA, b"x")[:9], record(DATA, b"xyz")[:-1]])
+    def test_one_that_stops_in_the_middle(self, ends: Ends, knock: Knock, said: bytes) -> None:
         """A peer stops in the middle and stays connected."""
         receiver = ends.receive("out", options=["--timeout", "1.5"])
         peer = knock()

@@ -53,9 +53,7 @@ def lossy(count: int) -> Change:
     return change
 
 
-def through(
-    ends: Ends, change: Change, how: str, *source: str
-) -> tuple[Ended, Ended, float]:
+def through(ends: Ends, change: Change, how: str, *source: str) -> tuple[Ended, Ended, float]:
     """Sender, receiver, and how long they took."""
     options = [how, "--timeout", str(TIMEOUT_S * SLOWNESS)]
     receiver = ends.receive("out", options=options)
@@ -144,9 +142,7 @@ def test_bytes_inside_a_record(lost: dict[Loss, Future[Lost]], loss: Loss) -> No
     assert not end.out
 
 
-def test_so_many_bytes_that_heartbeats_do_not_fill(
-    lost: dict[Loss, Future[Lost]],
-) -> None:
+def test_so_many_bytes_that_heartbeats_do_not_fill(lost: dict[Loss, Future[Lost]]) -> None:
     received = lost[MORE_THAN_HEARTBEATS_FILL].result().received
     late = "lost on the way: a record does not end", "nothing heard from"
     assert any(words in received.err for words in late), received

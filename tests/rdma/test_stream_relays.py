@@ -30,10 +30,7 @@ class Relay:
     """Between two ends: passes on what `change` makes of whole records."""
 
     def __init__(
-        self,
-        port: int,
-        change: Callable[[bytes, int], bytes],
-        host: str = "127.0.0.1",
+        self, port: int, change: Callable[[bytes, int], bytes], host: str = "127.0.0.1"
     ) -> None:
         self.server = socket.create_server((host, 0))
         self._host = host
@@ -156,9 +153,7 @@ class TestRelays:
 
     @pytest.mark.parametrize("how", ["--encrypt", "--sign"])
     @pytest.mark.parametrize("kind", [DATA, END, DONE, CREDIT])
-    def test_a_relay_cannot_change_what_is_sealed(
-        self, ends: Ends, kind: int, how: str
-    ) -> None:
+    def test_a_relay_cannot_change_what_is_sealed(self, ends: Ends, kind: int, how: str) -> None:
         def flip(data: bytes, way: int) -> bytes:
             changed = bytearray(data)
             at = 0

@@ -54,9 +54,7 @@ def test_one_that_has_enough_is_let_go(tools: Tools) -> None:
 
 def test_what_was_cut_looks_whole_to_none(tools: Tools) -> None:
     """A producer that failed ends the targets; none sees an end of its input."""
-    ended = tools.run(
-        "rdpipe", "a:echo x; exit 3", "b:cat && echo >one|c:cat && echo >two"
-    )
+    ended = tools.run("rdpipe", "a:echo x; exit 3", "b:cat && echo >one|c:cat && echo >two")
     assert ended.returncode == 3
     assert os.listdir(tools.place) == []
 
@@ -69,18 +67,14 @@ def test_one_that_lies_behind_is_let_go(tools: Tools) -> None:
 
 
 def test_they_wait_for_it_if_asked(tools: Tools) -> None:
-    slow = (
-        "c:while [ ! -e go ]; do sleep 0.05; done; wc -c|b:head -c 1; echo >go; wc -c"
-    )
+    slow = "c:while [ ! -e go ]; do sleep 0.05; done; wc -c|b:head -c 1; echo >go; wc -c"
     words = ["--wait", f"a:head -c {MORE} /dev/zero", slow]
     ended = tools.run("rdpipe", *words, within_s=60)
     assert ended.returncode == 0, ended.stderr
     assert sum(map(int, ended.stdout.strip(b"\0").split())) == 2 * MORE - 1
 
 
-@pytest.mark.parametrize(
-    "command", ["grep -cE 'x|b:x'", 'grep -cE "x|b:x"', "grep -cE x\\|b:x"]
-)
+@pytest.mark.parametrize("command", ["grep -cE 'x|b:x'", 'grep -cE "x|b:x"', "grep -cE x\\|b:x"])
 def test_within_quotes_there_is_no_target(tools: Tools, command: str) -> None:
     ended = tools.run("rdpipe", f"a:{command}", stdin=b"x\nb:x\ny\n")
     assert (ended.returncode, ended.stdout) == (0, b"2\n"), ended.stderr

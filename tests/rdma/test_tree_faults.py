@@ -54,13 +54,7 @@ def limited() -> None:
 
 def line(tools: Path, place: Path, source: str, *, full: bool = False) -> Line:
     row = ["-r", "./copy", f"./{source}/."]
-    return Line(
-        tools,
-        place,
-        ["-r", f"./{source}/."],
-        row,
-        before=limited if full else None,
-    )
+    return Line(tools, place, ["-r", f"./{source}/."], row, before=limited if full else None)
 
 
 def judge(place: Path, *others: str) -> None:
@@ -141,9 +135,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_flipped_bit_is_sent_again_and_the_others_go_on(
-    rdma_tools: Path, place: Path
-) -> None:
+def test_a_flipped_bit_is_sent_again_and_the_others_go_on(rdma_tools: Path, place: Path) -> None:
     outcome = line(rdma_tools, place, "tree").run(Fault("flip", 1 << 20))
     assert (outcome.source, outcome.sink) == (0, 0)
     assert outcome.said.count("arrived damaged: asked for again") == 1
@@ -182,9 +174,7 @@ def test_what_is_there_is_not_moved_again(rdma_tools: Path, place: Path) -> None
     assert facts(place / "tree").items() <= facts(place / "copy").items()
 
 
-def test_a_big_file_that_was_cut_in_half_moves_half_again(
-    rdma_tools: Path, tmp_path: Path
-) -> None:
+def test_a_big_file_that_was_cut_in_half_moves_half_again(rdma_tools: Path, tmp_path: Path) -> None:
     size = 64 << 20
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()
@@ -215,9 +205,7 @@ def test_two_copies_into_one_folder(rdma_tools: Path, place: Path) -> None:
     judge(place, "tree", "old")
 
 
-def test_a_file_that_does_not_fit_leaves_nothing(
-    rdma_tools: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_does_not_fit_leaves_nothing(rdma_tools: Path, tmp_path: Path) -> None:
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()
     (tmp_path / "tree" / "big").write_bytes(os.urandom(3 * LIMIT))

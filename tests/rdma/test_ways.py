@@ -11,7 +11,7 @@ import pytest
 
 from tests.rdma.near import NearSsh
 from tests.rdma.running import Tools
-from tests.rigs.lan import Lan
+from tests.support.lan import Lan
 
 pytestmark = [
     pytest.mark.e2e,
@@ -68,10 +68,15 @@ ALL, BUT_NINE = "1-65535", "{ 1-7470, 7480-65535 }"
     ],
 )
 def test_a_copy_there_and_back(
-    apart: Tools, lan: Lan, tmp_path: Path,
-    far: str, near: str, options: list[str], says: bytes | None,
+    apart: Tools,
+    lan: Lan,
+    tmp_path: Path,
+    far: str,
+    near: str,
+    options: list[str],
+    says: bytes | None,
     soaking: bool,
-) -> None:  # fmt: skip
+) -> None:
     """The way is found in its order, and a line says which."""
     (tmp_path / "a").write_bytes(data := os.urandom(SIZE))
     close(lan, far, near, "drop" if soaking else "reject")
@@ -95,9 +100,7 @@ def test_a_pipe_through_ssh_keeps_its_endings(apart: Tools, lan: Lan) -> None:
     assert len(ended.stdout) == 3_000_000, ended.stderr
 
 
-def test_a_stranger_at_the_port_dialed_back_to_is_not_taken(
-    apart: Tools, lan: Lan
-) -> None:
+def test_a_stranger_at_the_port_dialed_back_to_is_not_taken(apart: Tools, lan: Lan) -> None:
     """Who connects without the token is let go of, and the right one is awaited."""
     close(lan, near="7471", how="drop")  # until the stranger is there
     process = apart.start("rdpipe", "--dial-back", "--port", "7471", "far:cat")

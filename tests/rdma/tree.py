@@ -32,9 +32,7 @@ def sum_of(data: bytes) -> bytes:
     return struct.pack("<I", found & 0xFFFFFFFF)
 
 
-def attributes(
-    mode: int = 0, device: int = 0, inode: int = 0, mtime_ns: int = 0
-) -> bytes:
+def attributes(mode: int = 0, device: int = 0, inode: int = 0, mtime_ns: int = 0) -> bytes:
     return struct.pack("<IIIIQqq", mode, 0, 0, device, inode, mtime_ns, 0)
 
 
@@ -90,17 +88,11 @@ def records(stream: bytes) -> list[tuple[int, bytes, bytes]]:
     while at < len(stream):
         kind, name, length = struct.unpack_from("<HHI", stream, at)
         rest = at + HEAD + length + name
-        found.append(
-            (kind, stream[at + HEAD - 32 : at + HEAD], stream[at + HEAD : rest])
-        )
+        found.append((kind, stream[at + HEAD - 32 : at + HEAD], stream[at + HEAD : rest]))
         at = rest
     return found
 
 
 def answers(stream: bytes) -> list[tuple[int, int, int, int]]:
     """Number, count, verdict, from."""
-    return [
-        struct.unpack("<4Q", four)
-        for kind, four, _ in records(stream)
-        if kind == ANSWER
-    ]
+    return [struct.unpack("<4Q", four) for kind, four, _ in records(stream) if kind == ANSWER]

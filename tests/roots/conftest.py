@@ -10,9 +10,18 @@ import pytest
 from tests.roots.root import TREE
 
 REFEREES = (
-    "colorzero", "gpiozero", "iniconfig", "mcap", "packaging", "picamera2", "pluggy",
-    "pygments", "pytest", "pytest-asyncio", "videodev2",
-)  # fmt: skip
+    "colorzero",
+    "gpiozero",
+    "iniconfig",
+    "mcap",
+    "packaging",
+    "picamera2",
+    "pluggy",
+    "pygments",
+    "pytest",
+    "pytest-asyncio",
+    "videodev2",
+)
 """Pure Python that tests bring along: what judges, and what Debian has not."""
 
 
@@ -22,12 +31,17 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("tree")
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=TREE, check=True, capture_output=True,
-    ).stdout  # fmt: skip
+        cwd=TREE,
+        check=True,
+        capture_output=True,
+    ).stdout
     packed = subprocess.run(
         ["tar", "-c", "--null", "-T", "-"],
-        cwd=TREE, input=names, check=True, stdout=subprocess.PIPE,
-    ).stdout  # fmt: skip
+        cwd=TREE,
+        input=names,
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
     subprocess.run(["tar", "-x"], cwd=copy, input=packed, check=True)
     for name in REFEREES:
         for file in files(name) or ():

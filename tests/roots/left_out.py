@@ -5,17 +5,17 @@ NO_PYARROW = "Debian has no pyarrow: a car without it offers CSV"
 NO_ZEROCONF = "only a station hears cars, and the roots have what a car depends on"
 NO_SCHEMAS = "Foxglove's own schemas want a newer protobuf than Debian's"
 ELSEWHERE = {
-    "bench": NO_MUJOCO,
+    "fpvbench": NO_MUJOCO,
     "benchmarks": "figures of this computer",
     "calibration/test_true_values.py": NO_MUJOCO,
     "drive/test_guard_walls.py": NO_MUJOCO,
     "fpvstation/test_command_line.py::test_no_interface_is_said": NO_ZEROCONF,
-    "fpvstation/test_discover.py": NO_ZEROCONF,
-    "recordings/test_stints.py": NO_MUJOCO,
+    "fpvstation/fetch/test_discover.py": NO_ZEROCONF,
+    "recordings/library/test_driver_spans.py": NO_MUJOCO,
     "sensors/test_depth_camera.py": NO_MUJOCO,
     "recordings/test_foreign.py": NO_SCHEMAS,
     "recordings/test_messages.py": NO_SCHEMAS,
-    "recordings/test_export.py::test_parquet_says_the_same_as_csv": NO_PYARROW,
+    "recordings/export/test_export.py::test_parquet_says_the_same_as_csv": NO_PYARROW,
     "server/test_recordings_offers.py"
     "::test_tables_alone_are_made_while_they_are_sent[parquet]": NO_PYARROW,
 }
@@ -23,7 +23,7 @@ ELSEWHERE = {
 PROCESSES = "real processes in real time, which a clock judges"
 DROPPED = "QEMU's sockets do not say what was dropped: no SO_RXQ_OVFL"
 TCP_INFO = "QEMU's user mode gives four bytes of TCP_INFO: no picture is sent"
-COPIES = "server/test_copies_socket.py"
+COPIES = "server/sockets/test_redundant_link.py"
 EMULATED = {
     "devices/test_linux_pins.py::test_no_chip_is_said_with_what_there_is": (
         "QEMU refuses an ioctl that it does not know: ENOSYS, not ENOTTY"
@@ -34,12 +34,12 @@ EMULATED = {
     f"{COPIES}::test_strangers_take_no_place_of_it": TCP_INFO,
     f"{COPIES}::test_units_go_by_both_and_a_wish_by_either": TCP_INFO,
     f"{COPIES}::test_without_its_page_no_wish_of_it_counts": TCP_INFO,
-    "server/test_metrics.py::test_the_car_in_figures": (
+    "server/api/test_metrics.py::test_the_car_in_figures": (
         "QEMU's /proc/self/stat says that a process has no memory"
     ),
     "server/test_routes.py"
     "::test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button": TCP_INFO,
-    "server/test_video_socket.py": TCP_INFO,
+    "server/sockets/test_video_socket.py": TCP_INFO,
     "wheels/test_hat.py": PROCESSES,
     "wheels/test_process.py": PROCESSES,
     "video/test_camera.py::test_units_arrive_whole": PROCESSES,

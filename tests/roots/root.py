@@ -38,15 +38,29 @@ class Root:
     ) -> subprocess.CompletedProcess[str]:
         """Runs a program in /mnt, which is `share`, without a network but loopback."""
         words = (
-            "unshare", "--user", "--map-root-user", "--mount", "--pid", "--net",
-            "--fork", "--kill-child", "--mount-proc",
-            str(ENTER), str(self.folder), str(share), *words,
-        )  # fmt: skip
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "--pid",
+            "--net",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            str(ENTER),
+            str(self.folder),
+            str(share),
+            *words,
+        )
         try:
             done = subprocess.run(
-                words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                errors="replace", timeout=timeout_s,
-            )  # fmt: skip
+                words,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+            )
         except subprocess.TimeoutExpired as late:
             said = (late.output or b"").decode(errors="replace")
             raise AssertionError(f"{late}, and said\n{said[-8000:]}") from None
@@ -57,11 +71,23 @@ class Root:
         """Runs a program as this computer's root, with its network; says what it said.
         What it writes is gone afterwards, and `share`, at /mnt, is read only."""
         done = subprocess.run(
-            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-             DISCARD, self.folder, share, *words],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [
+                "unshare",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                DISCARD,
+                self.folder,
+                share,
+                *words,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             timeout=timeout_s,
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stdout[-8000:]
         return done.stdout
 
@@ -70,8 +96,10 @@ def mirror() -> str:
     """Where this computer's apt finds Debian's packages."""
     said = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)"],
-        check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     debian = [line for line in said.splitlines() if line.startswith("Debian ")]
     return next(line.split()[1] for line in debian if "-security" not in line)
 
@@ -79,9 +107,7 @@ def mirror() -> str:
 def depends(package: str) -> str:
     """What debian/control says that one of our packages depends on."""
     control = (TREE / "debian" / "control").read_text()
-    (stanza,) = (
-        part for part in control.split("\n\n") if f"Package: {package}\n" in part
-    )
+    (stanza,) = (part for part in control.split("\n\n") if f"Package: {package}\n" in part)
     found = re.search(r"^Depends:((?:.*\n)(?: .*\n)*)", stanza + "\n", re.M)
     assert found is not None, f"{package} depends on nothing"
     every = [" ".join(one.split()) for one in found[1].split(",")]
@@ -89,9 +115,12 @@ def depends(package: str) -> str:
 
 
 def place(
-    architecture: str, depends: str, beside: Sequence[str] = (),
-    release: str = "trixie", variant: str = "extract",
-) -> Path:  # fmt: skip
+    architecture: str,
+    depends: str,
+    beside: Sequence[str] = (),
+    release: str = "trixie",
+    variant: str = "extract",
+) -> Path:
     """Where root() has it, if it is made."""
     recipe = "\n".join([architecture, depends, *BASE, *beside, release, variant])
     name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
@@ -99,9 +128,12 @@ def place(
 
 
 def root(
-    architecture: str, depends: str, beside: Sequence[str] = (),
-    release: str = "trixie", variant: str = "extract",
-) -> Root:  # fmt: skip
+    architecture: str,
+    depends: str,
+    beside: Sequence[str] = (),
+    release: str = "trixie",
+    variant: str = "extract",
+) -> Root:
     """The root with just these dependencies, and `beside`; made if it is not there."""
     folder = place(architecture, depends, beside, release, variant)
     roots = folder.parent
@@ -120,9 +152,8 @@ def root(
 
 
 def _build(
-    folder: Path, architecture: str, depends: str, beside: Sequence[str],
-    release: str, variant: str,
-) -> None:  # fmt: skip
+    folder: Path, architecture: str, depends: str, beside: Sequence[str], release: str, variant: str
+) -> None:
     begin_s = time.monotonic()
     print(f"  root: {release} for {architecture}, into {folder}", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
@@ -131,14 +162,21 @@ def _build(
         names = ",".join(["wanted", *BASE, *beside])
         done = subprocess.run(
             [
-                "mmdebstrap", "--quiet", f"--variant={variant}",
-                f"--architectures={architecture}", f"--include={names}",
+                "mmdebstrap",
+                "--quiet",
+                f"--variant={variant}",
+                f"--architectures={architecture}",
+                f"--include={names}",
                 '--aptopt=APT::Install-Recommends "false"',
-                release, made, f"deb {mirror()} {release} main",
+                release,
+                made,
+                f"deb {mirror()} {release} main",
                 f"deb [trusted=yes] copy:{repository} ./",
             ],
-            capture_output=True, text=True, timeout=BUILD_S,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=BUILD_S,
+        )
         if done.returncode:
             raise RuntimeError(f"mmdebstrap: {done.stderr.strip()[-2000:]}")
         if variant == "extract":
@@ -160,8 +198,10 @@ def _package(repository: Path, depends: str) -> None:
     )
     subprocess.run(
         ["dpkg-deb", "--build", "wanted", "wanted.deb"],
-        cwd=repository, check=True, capture_output=True,
-    )  # fmt: skip
+        cwd=repository,
+        check=True,
+        capture_output=True,
+    )
     shutil.rmtree(repository / "wanted")
     listed = subprocess.run(
         ["dpkg-scanpackages", "."], cwd=repository, check=True, capture_output=True

@@ -10,9 +10,15 @@ from tests.roots.root import TREE, depends, place, root
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 LIBRARIES = (
-    "av", "hypothesis", "lz4", "numpy", "pil", "prometheus-client", "websockets",
+    "av",
+    "hypothesis",
+    "lz4",
+    "numpy",
+    "pil",
+    "prometheus-client",
+    "websockets",
     "zstandard",
-)  # fmt: skip
+)
 TEST_PACKAGES = ("ffmpeg", *(f"python3-{name}" for name in LIBRARIES))
 """What some tests need beside the package's dependencies."""
 TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
@@ -29,7 +35,7 @@ CPU = "cortex-a53"
 def parts() -> Iterator[tuple[str, str, list[str]]]:
     """An architecture, a name, the tests' files: each folder's, a few at a time."""
     for architecture in TRIPLETS:
-        for folder in (UNIT, *sorted(one for one in UNIT.iterdir() if one.is_dir())):
+        for folder in (UNIT, *sorted(one for one in UNIT.rglob("*") if one.is_dir())):
             every = sorted(folder.glob("test_*.py"))
             files = [
                 f"tests/unit/{name}"
@@ -72,13 +78,26 @@ def test_the_units_pass(architecture: str, files: list[str], tree: Path) -> None
     where = root(architecture, depends("fpvcar"), TEST_PACKAGES)
     folder = f"/usr/lib/{TRIPLETS[architecture]}"
     said = where.run(
-        tree, "env", f"QEMU_CPU={CPU}",
+        tree,
+        "env",
+        f"QEMU_CPU={CPU}",
         "PYTHONPATH=/mnt/pi:/mnt/base-station:/mnt/referees",
         "LD_LIBRARY_PATH=" + ":".join(f"{folder}/{name}" for name in ALTERNATIVES),
-        "python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not e2e",
-        "--durations=5", "-o", f"faulthandler_timeout={TEST_S}",
-        "-o", "faulthandler_exit_on_timeout=true",
-        *left_out.options(architecture != "amd64"), *files,
+        "python3",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not e2e",
+        "--durations=5",
+        "-o",
+        f"faulthandler_timeout={TEST_S}",
+        "-o",
+        "faulthandler_exit_on_timeout=true",
+        *left_out.options(architecture != "amd64"),
+        *files,
         timeout_s=PART_S,
-    ).stdout  # fmt: skip
+    ).stdout
     print("\n".join(said.splitlines()[-8:]))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.system import UNITS
+from fpvcar.config.raspberry_pi_os import UNITS
 from tests.roots.root import Root, root
 
 pytestmark = [

@@ -33,22 +33,22 @@ def debs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("a Debian of cross compilers is made by root")
     out = tmp_path_factory.mktemp("deb")
     done = subprocess.run(
-        [TREE / "tools" / "deb.sh", out], capture_output=True, text=True,
-        timeout=BUILD_S, env={**os.environ, "BUILD": "any"},
-    )  # fmt: skip
+        [TREE / "tools" / "deb.sh", out],
+        capture_output=True,
+        text=True,
+        timeout=BUILD_S,
+        env={**os.environ, "BUILD": "any"},
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     return out
 
 
 @pytest.mark.parametrize("architecture", ["arm64", "armhf"])
-def test_it_is_installable_and_copies(
-    debs: Path, architecture: str, tmp_path: Path
-) -> None:
+def test_it_is_installable_and_copies(debs: Path, architecture: str, tmp_path: Path) -> None:
     (deb,) = debs.glob(f"rdpipe_*_{architecture}.deb")
     depends = subprocess.run(
-        ["dpkg-deb", "--field", deb, "Depends"],
-        check=True, capture_output=True, text=True,
-    ).stdout.strip()  # fmt: skip
+        ["dpkg-deb", "--field", deb, "Depends"], check=True, capture_output=True, text=True
+    ).stdout.strip()
     subprocess.run(["dpkg-deb", "--extract", deb, tmp_path], check=True)
     said = root(architecture, depends, ["diffutils"]).run(
         tmp_path, "sh", "-euc", COPY, timeout_s=RUN_S

@@ -78,19 +78,14 @@ class Glass:
         if self._shown_ms is not None:
             shown.insert(0, self._shown_ms)
         if len(shown) < 2:
-            raise AssertionError(
-                f"{self.name}: no pictures: {probe(self.page, 'video')}"
-            )
+            raise AssertionError(f"{self.name}: no pictures: {probe(self.page, 'video')}")
         self._shown_ms = shown[-1]
         self._inspector.send("HeapProfiler.collectGarbage")  # what is left is held
-        ages = [(at - self._ahead_ms - clock + 2**31) % 2**32 - 2**31
-                for clock, at in samples]  # fmt: skip
+        ages = [(at - self._ahead_ms - clock + 2**31) % 2**32 - 2**31 for clock, at in samples]
         pairs = zip(shown, shown[1:], strict=False)
         return {
             f"{self.name}, age ms": statistics.median(ages),
-            f"{self.name}, pictures/s": 1000
-            * (len(shown) - 1)
-            / (shown[-1] - shown[0]),
+            f"{self.name}, pictures/s": 1000 * (len(shown) - 1) / (shown[-1] - shown[0]),
             f"{self.name}, longest freeze ms": max(b - a for a, b in pairs),
             f"{self.name}, heap MB": self._metric("JSHeapUsedSize") / 1e6,
             f"{self.name}, nodes": self._metric("Nodes"),
@@ -98,8 +93,7 @@ class Glass:
 
     def _metric(self, name: str) -> float:
         answer: dict[str, Any] = self._inspector.send("Performance.getMetrics")
-        return next(float(one["value"]) for one in answer["metrics"]
-                    if one["name"] == name)  # fmt: skip
+        return next(float(one["value"]) for one in answer["metrics"] if one["name"] == name)
 
     @property
     def sockets(self) -> int:

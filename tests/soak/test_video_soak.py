@@ -37,9 +37,7 @@ RISE_MOST = {
     "renderers, resident MB": 60.0,
 }
 """By the end of a figure's name: the last sixth above the second one."""
-RISE_SHORT = {
-    end: most for end, most in RISE_MOST.items() if end != "renderers, resident MB"
-}
+RISE_SHORT = {end: most for end, most in RISE_MOST.items() if end != "renderers, resident MB"}
 """A browser lets pictures go when it collects: not within half a minute."""
 FEWEST = 0.67
 """Of the camera's pictures: of 29.75 the second page has 24 to 27 at times."""
@@ -97,15 +95,16 @@ def test_video_for_an_hour(tmp_path: Path, soaking: bool) -> None:
     window_s = min(10.0, lasts_s / 12)
     fps, size = (FPS, ()) if soaking else (FPS_SHORT, SHORT)
     with started(tmp_path, STRIP, f"--set=camera.fps = {fps}", *size) as bench:
-        soak(
-            bench, lasts_s, window_s, FEWEST * fps, RISE_MOST if soaking else RISE_SHORT
-        )
+        soak(bench, lasts_s, window_s, FEWEST * fps, RISE_MOST if soaking else RISE_SHORT)
 
 
 def soak(
-    bench: RunningBench, lasts_s: float, window_s: float, fewest_per_s: float,
+    bench: RunningBench,
+    lasts_s: float,
+    window_s: float,
+    fewest_per_s: float,
     rises: dict[str, float],
-) -> None:  # fmt: skip
+) -> None:
     windows: list[Figures] = []
     driven = 0
     with (
@@ -125,9 +124,8 @@ def soak(
             left_s = window_ends_s - time.monotonic()
             driver.page.wait_for_timeout(max(0.0, left_s * 1000))
             windows.append(
-                driver.figures() | watcher.figures() | processes.figures()
-                | renderers_mb(browser)
-            )  # fmt: skip
+                driver.figures() | watcher.figures() | processes.figures() | renderers_mb(browser)
+            )
         stops = re.findall(r"stopped: (\w+)", bench.log()[len(before) :])
         again = driver.sockets + watcher.sockets - 4
         print(f"{len(windows)} windows of {window_s:g} s, driven in {driven}; {stops=}")

@@ -19,7 +19,7 @@ import time
 from dataclasses import asdict, dataclass
 from types import TracebackType
 
-from tests.rigs.lan import Lan, _run
+from tests.support.lan import Lan, _run
 
 TUNSETIFF = 0x400454CA  # <linux/if_tun.h>
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
@@ -82,9 +82,11 @@ class Air(Lan):
 
     def _wire(self) -> None:
         self._router = subprocess.Popen(
-            [sys.executable, "-m", "tests.rigs.air", self._near, self._far],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "tests.support.air", self._near, self._far],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self._router.stdout is not None
         if self._router.stdout.readline() != "ready\n":
             raise OSError("no TUN device: is this root, and is /dev/net/tun there?")
@@ -99,9 +101,11 @@ class Air(Lan):
         _run(*self.enter, "ip", "link", "set", "lo", "up")
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         router = getattr(self, "_router", None)
         if router is not None:
             router.communicate()  # the end of its input ends it

@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from fpvbench.soc import RANGE_SENSORS
+from fpvbench.world import scene
+from fpvbench.world.bridge import Bridge, Bridges, Turned, Wiring, mx1508
+from fpvbench.world.process import TICK_S, World
 from fpvcar import config
-from fpvcar.bench.soc import RANGE_SENSORS
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import Bridge, Bridges, Turned, Wiring, mx1508
-from fpvcar.bench.world.process import TICK_S, World
-from fpvcar.calibration.kept import Kept
+from fpvcar.calibration.calibrator import Tuner
 from fpvcar.calibration.steps import Seen
-from fpvcar.calibration.tuner import Tuner
+from fpvcar.calibration.store import Kept
 from fpvcar.drive import mixing
-from fpvcar.status import Range
+from fpvcar.wire.telemetry import Range
 
 STEER_RAD_PER_US = 0.0017
 BENT_US = 40.0
@@ -28,9 +28,13 @@ class PlayedCar:
     """The world behind mixing; `weaker` sides, a turned motor, a bent servo horn."""
 
     def __init__(
-        self, profile: config.Profile, *, inverted: bool = False,
-        weaker: tuple[float, float] = (0.0, 0.0), limit: float = 1.0,
-    ) -> None:  # fmt: skip
+        self,
+        profile: config.Profile,
+        *,
+        inverted: bool = False,
+        weaker: tuple[float, float] = (0.0, 0.0),
+        limit: float = 1.0,
+    ) -> None:
         self.tuner = Tuner(profile, Kept())
         self.tuner.apply = self._tune
         self.profile = profile
@@ -81,9 +85,7 @@ class PlayedCar:
         else:
             self.tuner.asked(self._limit, volts, self.now_s)
         motors = self.profile.motors
-        duties, self._slew = mixing.mix(
-            throttle, steer, motors, volts, self._slew, self.now_s
-        )
+        duties, self._slew = mixing.mix(throttle, steer, motors, volts, self._slew, self.now_s)
         self.world.step(self._bridges(duties))
         if self.world.tick % EVERY == 0:
             self._ranges = tuple(self._measured())
@@ -94,9 +96,7 @@ class PlayedCar:
     def _bridges(self, duties: Sequence[float]) -> Bridges:
         turned = -1.0 if self._inverted else 1.0
         one, other = (
-            mx1508(max(duty, 0.0), max(-duty, 0.0))._replace(
-                drive=duty * turned * (1.0 - weaker)
-            )
+            mx1508(max(duty, 0.0), max(-duty, 0.0))._replace(drive=duty * turned * (1.0 - weaker))
             if duty
             else Bridge()
             for duty, weaker in zip(duties, self._weaker, strict=True)
@@ -109,15 +109,8 @@ class PlayedCar:
 
     def _measured(self) -> list[Range]:
         return [
-            Range(
-                name,
-                deg,
-                max(0.0, range_m + self._dice.gauss(0.0, NOISE_M)),
-                self.now_s,
-            )
-            for (name, deg), range_m in zip(
-                RANGE_SENSORS, self.world.ranges_m, strict=True
-            )
+            Range(name, deg, max(0.0, range_m + self._dice.gauss(0.0, NOISE_M)), self.now_s)
+            for (name, deg), range_m in zip(RANGE_SENSORS, self.world.ranges_m, strict=True)
             if range_m < self.seen_m
         ]
 

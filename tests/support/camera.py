@@ -13,7 +13,7 @@ from av.video.frame import VideoFrame
 from fpvcar.wire.camera import Record, parse_record_header
 
 Picture = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
-BENCH = "fpvcar.bench.camera.process"
+BENCH = "fpvbench.camera.process"
 
 
 class Camera:
@@ -23,9 +23,13 @@ class Camera:
         """`program`: a module, which is run with these options."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", program, *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, **env}, bufsize=0, start_new_session=True,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **env},
+            bufsize=0,
+            start_new_session=True,
+        )
 
     def ask(self, line: str) -> None:
         assert self.process.stdin

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from fpvcar import paths, status
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.gate import Cause
+from fpvcar.runtime import paths
+from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -20,7 +21,7 @@ class Rig:
     picture_age_s: float | None = 0.03
     sent: list[tuple[float, ...]] = field(default_factory=list)
     changes: int = 0
-    seen: tuple[status.Range, ...] = ()
+    seen: tuple[telemetry.Range, ...] = ()
     weak: bool = False
     in_doubt: bool = False
     inputs: Inputs = field(init=False)
@@ -28,12 +29,13 @@ class Rig:
 
     def __post_init__(self) -> None:
         self.inputs = Inputs(
-            lambda _: self.picture_age_s, lambda _: 7.5, lambda _: self.seen,
-            lambda now_s: self.weak, lambda: self.in_doubt,
-        )  # fmt: skip
-        self.control = Control(
-            PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns
+            lambda _: self.picture_age_s,
+            lambda _: 7.5,
+            lambda _: self.seen,
+            lambda now_s: self.weak,
+            lambda: self.in_doubt,
         )
+        self.control = Control(PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns)
         self.answer(Status.APPLIED)
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

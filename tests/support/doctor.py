@@ -8,11 +8,11 @@ report = examined(root, played)       # nothing is found
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from fpvcar import __version__, system
-from fpvcar.command_line import parser
-from fpvcar.commands import setup
-from fpvcar.commands.doctor import where_of
-from fpvcar.config import Profile
+from fpvcar import __version__
+from fpvcar.cli import setup
+from fpvcar.cli.command_line import parser
+from fpvcar.cli.doctor import where_of
+from fpvcar.config import Profile, raspberry_pi_os
 from fpvcar.devices.backends import BackEnd
 from fpvcar.doctor import checks, collect
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
@@ -34,9 +34,8 @@ Inter-| sta-|   Quality        |   Discarded packets
 FILES = {
     BOOT: "dtparam=audio=on\n",
     "boot/firmware/cmdline.txt": "console=tty1 root=PARTUUID=0 rootwait\n",
-    "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n'
-    "VERSION_CODENAME=trixie\n",
-    system.MODEL: MODEL,
+    "etc/os-release": 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nVERSION_CODENAME=trixie\n',
+    raspberry_pi_os.MODEL: MODEL,
     "proc/sys/kernel/osrelease": "6.12.34+rpt-rpi-v8\n",
     collect.LEAST_TIMEOUT: "30000\n",
     "proc/meminfo": "MemTotal: 430000 kB\nMemAvailable: 210000 kB\n",
@@ -53,10 +52,15 @@ FILES = {
     "var/lib/fpvcar/codes.json": "{}\n",
     "var/lib/dpkg/status": "\n".join(
         f"Package: {name}\nStatus: install ok installed\nVersion: 1\n"
-        for name in ("openssl", "avahi-daemon", "network-manager", "dnsmasq-base",
-                     "python3-picamera2")
+        for name in (
+            "openssl",
+            "avahi-daemon",
+            "network-manager",
+            "dnsmasq-base",
+            "python3-picamera2",
+        )
     ),
-}  # fmt: skip
+}
 PARTS = """
 [sensors.tof.front]
 
@@ -69,7 +73,7 @@ WINDING = "winding_ohm = 5.0\n"
 """Gear motors: an FA-130 behind an MX1508 is too much for it without pigpiod."""
 UNIT = "Id={}\nLoadState=loaded\nActiveState=active\nNRestarts=0\nWatchdogUSec=5s\n"
 SAID: dict[str, str | Unasked] = {
-    "systemctl show --property=Id": "\n".join(map(UNIT.format, system.UNITS)),
+    "systemctl show --property=Id": "\n".join(map(UNIT.format, raspberry_pi_os.UNITS)),
     "systemctl show --property=RuntimeWatchdogUSec": "RuntimeWatchdogUSec=15s\n",
     "nmcli": "*:6:80\n :6:30\n :1:90\n",
     "pinctrl": "17: ip    pd | lo // GPIO17 = input\n27: op -- pd | lo // GPIO27\n"
@@ -99,9 +103,7 @@ class PlayedMachine:
 
     def command(self, *argv: str) -> str | Unasked:
         line = " ".join(argv)
-        return next(
-            words for start, words in self.said.items() if line.startswith(start)
-        )
+        return next(words for start, words in self.said.items() if line.startswith(start))
 
     def backend(self, profile: Profile) -> BackEnd:
         return self.back_end
@@ -158,19 +160,19 @@ def healthy(root: Path) -> Path:
         put(root, name, text)
     words = ["setup", "--root", str(root), "--board=mx1508", "--name=Rusty"]
     assert setup.main(parser().parse_args(words)) == 0
-    profile = (root / system.PROFILE).read_text()
+    profile = (root / raspberry_pi_os.PROFILE).read_text()
     profile = profile.replace("[battery]\n", "[battery]\naddress = 0x40\n")
     volts = "max_volts = 3.0\n"
     profile = profile.replace(volts, volts + WINDING)
-    put(root, system.PROFILE, profile + PARTS)
+    put(root, raspberry_pi_os.PROFILE, profile + PARTS)
     return root
 
 
 def change(root: Path, old: str, new: str) -> None:
     """Changes the profile."""
-    profile = (root / system.PROFILE).read_text()
+    profile = (root / raspberry_pi_os.PROFILE).read_text()
     assert old in profile
-    put(root, system.PROFILE, profile.replace(old, new))
+    put(root, raspberry_pi_os.PROFILE, profile.replace(old, new))
 
 
 def examined(root: Path, machine: PlayedMachine, *words: str) -> Report:

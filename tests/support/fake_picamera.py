@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
-from tests.rigs import libcamera
+from tests.support import libcamera
 
 
 class MemoryHeap:
@@ -61,7 +61,7 @@ def install(board: str) -> None:
     if board != "pi5":
         from picamera2.encoders import v4l2_encoder
 
-        from tests.rigs import video11
+        from tests.support import video11
 
         video11.install(v4l2_encoder)
         own = fcntl.ioctl

@@ -8,10 +8,10 @@ from typing import Any
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.devices import Devices
-from fpvcar.server.recordings_rights import CODE, DeviceRights
-from tests.rigs.hub import CODES, PROFILE, House, server_of
+from fpvcar.server.api.recordings_rights import CODE, DeviceRights
+from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.remembered_browsers import Devices
+from tests.support.hub import CODES, PROFILE, House, server_of
 
 Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
 
@@ -27,9 +27,13 @@ class GrownUpsApi:
         """Runs `act` with a client that gave this code, "" for none; `api` is the
         parameter of `Server` that the route is given by."""
         server = server_of(
-            PROFILE, House().hub, SimpleNamespace(), devices=self.devices,
-            recordings=self.rights, **api,
-        )  # fmt: skip
+            PROFILE,
+            House().hub,
+            SimpleNamespace(),
+            devices=self.devices,
+            recordings=self.rights,
+            **api,
+        )
 
         async def run() -> None:
             async with TestClient(TestServer(server.application())) as client:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.chips.i2c import Bus, Nack
-from fpvcar.bench.chips.pca9685 import motor_hat
+from fpvbench import soc as chip
+from fpvbench.chips.i2c import Bus, Nack
+from fpvbench.chips.pca9685 import motor_hat
 from fpvcar.devices.i2c import I2cError, OpenDevice
 
 ADDRESS = 0x60

@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fpvcar import config, paths, status
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, Inputs, Stepped
-from fpvcar.server.access import CodeCheck, Codes, Rights
-from fpvcar.server.devices import Devices
-from fpvcar.server.drive_socket import Session
+from fpvcar.runtime import paths
+from fpvcar.server.auth.access import CodeCheck, Codes, Rights
+from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.server.http.limits import Places
 from fpvcar.server.hub import Hub
-from fpvcar.server.limits import Places
 from fpvcar.server.recorder import Recorder
 from fpvcar.server.routes import Server
-from fpvcar.wire import down, up
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -31,7 +32,7 @@ class FakeLights:
     told: list[tuple[str, bool]] = field(default_factory=list)
     steer: float = 0.0
     stopped: bool = False
-    recorder: status.Recording | None = None
+    recorder: telemetry.Recording | None = None
     codes_told: list[str] = field(default_factory=list)
 
     def tell_code(self, network: str) -> None:
@@ -44,7 +45,7 @@ class FakeLights:
         self.told.append(("reversing", throttle < 0.0))
         self.steer, self.stopped = steer, stopped
 
-    def record(self, told: status.Recording | None) -> None:
+    def record(self, told: telemetry.Recording | None) -> None:
         self.recorder = told
 
 
@@ -59,20 +60,20 @@ class FakeSenses:
 
     here = True
 
-    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
-        return (status.Range("front", 0.0, 0.5, 0.01),)
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
+        return (telemetry.Range("front", 0.0, 0.5, 0.01),)
 
-    def battery(self, now_s: float) -> status.Battery | None:
-        return status.Battery(7.4, 0.5, 0.6, False, 0.01)
+    def battery(self, now_s: float) -> telemetry.Battery | None:
+        return telemetry.Battery(7.4, 0.5, 0.6, False, 0.01)
 
-    def health(self, now_s: float) -> status.Health:
-        return status.Health()
+    def health(self, now_s: float) -> telemetry.Health:
+        return telemetry.Health()
 
     def attend(self, here: bool) -> None:
         self.here = here
 
-    def card(self) -> status.Card:
-        return status.Card()
+    def card(self) -> telemetry.Card:
+        return telemetry.Card()
 
 
 CODES = Codes("123456", "grownups")
@@ -94,9 +95,12 @@ class NoFigures:
 def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Server:
     """The routes of one car, without limits below them."""
     given = {
-        "figures": NoFigures(), "web_root": paths.WEB, "connections": Places(999, 999),
-        "devices": Devices(bytes(32), CODES, Path("/nowhere/devices.json")), **more,
-    }  # fmt: skip
+        "figures": NoFigures(),
+        "web_root": paths.WEB,
+        "connections": Places(999, 999),
+        "devices": Devices(bytes(32), CODES, Path("/nowhere/devices.json")),
+        **more,
+    }
     return Server(profile, hub, stream=stream, **given)
 
 
@@ -104,36 +108,57 @@ class House:
     """A hub with everything real but sockets, time and metal."""
 
     def __init__(
-        self, profile: config.Profile = PROFILE, recorder: Recorder | None = None,
+        self,
+        profile: config.Profile = PROFILE,
+        recorder: Recorder | None = None,
         watcher: Callable[[Stepped], None] | None = None,
-        utc_s: Callable[[], float] = time.time, stations: Devices | None = None,
-    ) -> None:  # fmt: skip
+        utc_s: Callable[[], float] = time.time,
+        stations: Devices | None = None,
+    ) -> None:
         self.now_s = 100.0
         self.profile = profile
         self.duties: tuple[float, ...] = (0.0, 0.0)
         self.lights = FakeLights()
         self.devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
         self.control = Control(
-            profile, self.send,
-            Inputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()), lambda: None,
-            lambda: round(self.now_s * 1e9), watcher=watcher,
-        )  # fmt: skip
+            profile,
+            self.send,
+            Inputs(lambda _: 0.03, lambda _: 7.5, lambda _: ()),
+            lambda: None,
+            lambda: round(self.now_s * 1e9),
+            watcher=watcher,
+        )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.senses = FakeSenses()
         self.hub = Hub(
-            profile, self.control, CodeCheck(CODES), self.devices, self.lights,
-            FakeCamera(), self.senses, asyncio.Event(), 0, lambda: self.now_s,
-            recorder, utc_s=utc_s, stations=stations,
-        )  # fmt: skip
+            profile,
+            self.control,
+            CodeCheck(CODES),
+            self.devices,
+            self.lights,
+            FakeCamera(),
+            self.senses,
+            asyncio.Event(),
+            0,
+            lambda: self.now_s,
+            recorder,
+            utc_s=utc_s,
+            stations=stations,
+        )
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
         self.duties = duties
         return True
 
     def visitor(
-        self, name: str, *, code: str = "", address: str = "10.0.0.1",
-        drive: bool = True, client: str = "",
-    ) -> "Visitor":  # fmt: skip
+        self,
+        name: str,
+        *,
+        code: str = "",
+        address: str = "10.0.0.1",
+        drive: bool = True,
+        client: str = "",
+    ) -> "Visitor":
         session = Session(address, Rights(drive=drive), PROFILE.gate)
         visitor = Visitor(self, session)
         visitor.say(up.Hello(1, client or f"client-{name}", name, code))

@@ -7,8 +7,13 @@ from collections.abc import Callable
 from fpvcar.devices.i2c import I2cError, Open, Read, Write
 
 BUS, MEMORY, NOBODY = 1, 0x50, 0x33
-LENGTHS = ((0x10, b"\x9c"), (0x20, b"\x12\x34"), (0x30, b"\xff\x00\x81"),
-           (0x40, bytes(range(12))), (0x60, bytes(range(0x80, 0xA0))))  # fmt: skip
+LENGTHS = (
+    (0x10, b"\x9c"),
+    (0x20, b"\x12\x34"),
+    (0x30, b"\xff\x00\x81"),
+    (0x40, bytes(range(12))),
+    (0x60, bytes(range(0x80, 0xA0))),
+)
 
 
 def error_of(act: Callable[[], object]) -> str:
@@ -36,9 +41,12 @@ def check_steps_are_done_in_their_order(opens: Open) -> None:
     byte, word, block = LENGTHS[0], LENGTHS[1], LENGTHS[3]
     device.write(word[0], word[1])
     prepared = device.prepared(
-        Write(*byte), Read(byte[0], 1), Read(word[0], 2), Write(*block),
+        Write(*byte),
+        Read(byte[0], 1),
+        Read(word[0], 2),
+        Write(*block),
         Read(block[0], len(block[1])),
-    )  # fmt: skip
+    )
     for _ in range(2):
         device.write(byte[0], b"\x01")
         device.write(block[0], bytes(12))
@@ -52,15 +60,11 @@ def check_a_step_that_fails_is_said(opens: Open) -> None:
     """And nothing is left over of the transfer."""
     device, memory = opens(BUS, NOBODY), opens(BUS, MEMORY)
     memory.write(0x10, b"\x77")
-    for steps in (
-        (Read(0, 1), Read(1, 1)), (Write(0, b"\1"), Read(0, 12)), (Write(0, b"\1"),)
-    ):  # fmt: skip
+    for steps in ((Read(0, 1), Read(1, 1)), (Write(0, b"\1"), Read(0, 12)), (Write(0, b"\1"),)):
         said = error_of(lambda steps=steps: device.transfer(*steps))  # type: ignore[misc]
         assert "0x33" in said
         assert memory.read(0x10, 1) == b"\x77"
-    assert "0x33" in error_of(
-        lambda: (device.posted(Write(0, b"\1"))(), device.read(0, 1))
-    )
+    assert "0x33" in error_of(lambda: (device.posted(Write(0, b"\1"))(), device.read(0, 1)))
     memory.posted(Write(0x10, b"\x78"))()
     assert memory.read(0x10, 1) == b"\x78"
     device.close()

@@ -55,9 +55,7 @@ class Lan:
         self._offload = offload
         number = next(_numbers) % 0x3FFF
         net = f"10.79.{number >> 6}"
-        first, self.near, self.far = (
-            f"{net}.{(number & 63) * 4 + last}" for last in (0, 1, 2)
-        )
+        first, self.near, self.far = (f"{net}.{(number & 63) * 4 + last}" for last in (0, 1, 2))
         self._net = f"{first}/30"
         self.near_device = self._near = f"fpvn{number}"
         self._far = f"fpvf{number}"
@@ -78,9 +76,11 @@ class Lan:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         # At once; what ends with the host is only gone some time later.
         self._undrop()
         subprocess.run(["ip", "link", "del", self._near], capture_output=True)
@@ -120,9 +120,18 @@ class Lan:
             (self.enter, self.near, near_mac, self._far),
         ):
             _run(
-                *enter, "ip", "neigh", "replace", address, "lladdr", mac,
-                "dev", device, "nud", "permanent",
-            )  # fmt: skip
+                *enter,
+                "ip",
+                "neigh",
+                "replace",
+                address,
+                "lladdr",
+                mac,
+                "dev",
+                device,
+                "nud",
+                "permanent",
+            )
 
     def lose(self) -> None:
         """From now on every packet is lost: sent, and refused by the receiver.
@@ -160,17 +169,26 @@ class Lan:
             subprocess.run(words, capture_output=True)
 
     def narrow(
-        self, bits_per_s: int, queue_bytes: int, burst_bytes: int = BURST_BYTES,
-        back: bool = False,
-    ) -> None:  # fmt: skip
+        self, bits_per_s: int, queue_bytes: int, burst_bytes: int = BURST_BYTES, back: bool = False
+    ) -> None:
         """From near to far passes no more (`back`: from far to near); so much waits
         before the drop."""
         _run(
             *(self.enter if back else []),
-            "tc", "qdisc", "replace", "dev", self._far if back else self._near,
-            "root", "tbf", "rate", f"{bits_per_s}bit", "burst", str(burst_bytes),
-            "limit", str(queue_bytes),
-        )  # fmt: skip
+            "tc",
+            "qdisc",
+            "replace",
+            "dev",
+            self._far if back else self._near,
+            "root",
+            "tbf",
+            "rate",
+            f"{bits_per_s}bit",
+            "burst",
+            str(burst_bytes),
+            "limit",
+            str(queue_bytes),
+        )
 
     def congestion(self, algorithm: str, least_timeout_ms: int = 0) -> None:
         """Sets TCP's congestion control between the two hosts, and the least
@@ -178,12 +196,23 @@ class Lan:
         a kernel before Linux 6.15."""
         least = ["rto_min", f"{least_timeout_ms}ms"] if least_timeout_ms else []
         for enter, device, address in (
-            ([], self._near, self.near), (self.enter, self._far, self.far),
-        ):  # fmt: skip
+            ([], self._near, self.near),
+            (self.enter, self._far, self.far),
+        ):
             _run(
-                *enter, "ip", "route", "replace", self._net, "dev", device,
-                "src", address, "congctl", algorithm, *least,
-            )  # fmt: skip
+                *enter,
+                "ip",
+                "route",
+                "replace",
+                self._net,
+                "dev",
+                device,
+                "src",
+                address,
+                "congctl",
+                algorithm,
+                *least,
+            )
 
     def widen(self) -> None:
         """The cable's own rate."""

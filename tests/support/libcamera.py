@@ -43,9 +43,8 @@ class Transform:
     transpose: bool
 
     def __init__(
-        self, other: "Transform | None" = None, hflip: int = 0, vflip: int = 0,
-        transpose: int = 0,
-    ) -> None:  # fmt: skip
+        self, other: "Transform | None" = None, hflip: int = 0, vflip: int = 0, transpose: int = 0
+    ) -> None:
         self.hflip = other.hflip if other else bool(hflip)
         self.vflip = other.vflip if other else bool(vflip)
         self.transpose = other.transpose if other else bool(transpose)
@@ -221,13 +220,12 @@ class Camera:
             getattr(controls, name): SimpleNamespace(min=low, max=high, default=usual)
             for name, low, high, usual in (
                 ("FrameDurationLimits", 8333, 11_000_000, 33_333),
-                ("AeExposureMode", 0, 3, 0), ("Brightness", -1.0, 1.0, 0.0),
+                ("AeExposureMode", 0, 3, 0),
+                ("Brightness", -1.0, 1.0, 0.0),
                 ("NoiseReductionMode", 0, 4, 0),
             )
-        }  # fmt: skip
-        self.properties = {
-            ControlId("Model"): "imx219", ControlId("ColorFilterArrangement"): 0,
-        }  # fmt: skip
+        }
+        self.properties = {ControlId("Model"): "imx219", ControlId("ColorFilterArrangement"): 0}
         self._queued: deque[Request] = deque()
         self._set: dict[str, Any] = {}
         self._thread: threading.Thread | None = None

@@ -6,17 +6,17 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpvcar import status
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saved
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.devices import Devices
+from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.hub import Hub
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
-from fpvcar.wheels.core import Wheels
+from fpvcar.wheels.controller import Wheels
+from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
-from tests.rigs.hub import CODES, PROFILE, FakeCamera, FakeLights
+from tests.support.hub import CODES, PROFILE, FakeCamera, FakeLights
 
 PINS = PROFILE.motor_pins()
 MS = 1_000_000
@@ -37,27 +37,25 @@ class Sensor:
     near_ns: int | None = None
     silent_ns: int | None = None
 
-    def measured(self, name: str, now_ns: int) -> status.Range:
+    def measured(self, name: str, now_ns: int) -> telemetry.Range:
         """While it is silent, its last word."""
         silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
         bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
         state = "ok" if self.silent_ns is None else "no answer"
-        return status.Range(
-            name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state
-        )  # fmt: skip
+        return telemetry.Range(name, bearing_deg, self.range_m, RANGE_AGE_S + silent_s, state)
 
 
 class NoSensors:
     """Nothing that a page would have to be shown."""
 
-    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         return ()
 
-    def battery(self, now_s: float) -> status.Battery | None:
+    def battery(self, now_s: float) -> telemetry.Battery | None:
         return None
 
-    def health(self, now_s: float) -> status.Health:
-        return status.Health()
+    def health(self, now_s: float) -> telemetry.Health:
+        return telemetry.Health()
 
     def attend(self, here: bool) -> None:
         """It has nothing that could rest."""
@@ -104,15 +102,26 @@ class WiredCar:
     def start_run(self) -> None:
         self.queue.clear()
         self.control = Control(
-            PROFILE, self.send,
+            PROFILE,
+            self.send,
             Inputs(self.picture_age_s, lambda _: 7.5, self.ranges),
-            lambda: None, lambda: self.now_ns, self.saved, self.save,
-        )  # fmt: skip
+            lambda: None,
+            lambda: self.now_ns,
+            self.saved,
+            self.save,
+        )
         self.hub = Hub(
-            PROFILE, self.control, CodeCheck(CODES),
-            Devices(bytes(32), CODES, Path("/nowhere/devices.json")), FakeLights(),
-            FakeCamera(), NoSensors(), asyncio.Event(), 0, lambda: self.now_ns / 1e9,
-        )  # fmt: skip
+            PROFILE,
+            self.control,
+            CodeCheck(CODES),
+            Devices(bytes(32), CODES, Path("/nowhere/devices.json")),
+            FakeLights(),
+            FakeCamera(),
+            NoSensors(),
+            asyncio.Event(),
+            0,
+            lambda: self.now_ns / 1e9,
+        )
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))
         self.next_state_ns = self.now_ns
@@ -141,10 +150,8 @@ class WiredCar:
             self.picture_ns = self.now_ns
         return None if self.picture_ns is None else now_s - self.picture_ns / 1e9
 
-    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
-        return tuple(
-            one.measured(name, self.now_ns) for name, one in self.sensors.items()
-        )
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
+        return tuple(one.measured(name, self.now_ns) for name, one in self.sensors.items())
 
     def save(self, saved: Saved) -> None:
         self.saved = saved
@@ -251,10 +258,11 @@ class WiredCar:
         """What is seen too near for long enough; what fails has its time on top."""
         for name, sensor in self.sensors.items():
             near = (
-                self.control.guard_mode == "limit" and sensor.silent_ns is None
+                self.control.guard_mode == "limit"
+                and sensor.silent_ns is None
                 and sensor.range_m is not None
                 and sensor.range_m <= PROFILE.guard.stop_m
-            )  # fmt: skip
+            )
             if not near:
                 sensor.near_ns = None
                 continue

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fpvcar import config, paths, status
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.mcap import records
@@ -16,11 +16,13 @@ from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Sources
 from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages, topics
+from fpvcar.recordings.export.point_cloud import points_of
 from fpvcar.recordings.messages import Step
-from fpvcar.recordings.points import points_of
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime import paths
+from fpvcar.runtime.units import SECOND_NS
+from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.rigs.video_source import encode
+from tests.support.video_source import encode
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 BEGAN_NS = 1_763_755_200_000_000_000
@@ -82,12 +84,8 @@ def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
         yield logged("/range/front", at_s, reading)
         when_ns = BEGAN_NS + round(at_s * SECOND_NS)
         yield logged("/points/front", at_s, points_of(when_ns, reading))
-        yield logged(messages.BATTERY, at_s, status.Battery(7.4, 0.5, 0.6, False))
-        yield logged(
-            messages.LATENCY,
-            at_s,
-            messages.Latency("Ann", True, "webcodecs", 13.0, 2.0),
-        )
+        yield logged(messages.BATTERY, at_s, telemetry.Battery(7.4, 0.5, 0.6, False))
+        yield logged(messages.LATENCY, at_s, messages.Latency("Ann", True, "webcodecs", 13.0, 2.0))
     mark = messages.Event(BEGAN_NS, messages.INFO, "look here", "Ann")
     yield logged(messages.MARK, start_s + seconds / 2, mark)
 
@@ -182,10 +180,13 @@ class Drive:
             Sources(lambda _: (), tuple, lambda _: None, lambda: True),
         )
         self.control = Control(
-            self.profile, lambda duties, now_ns: True,
+            self.profile,
+            lambda duties, now_ns: True,
             Inputs(self._picture_age_s, self._volts, self._ranges),
-            lambda: None, lambda: self._now_ns, watcher=feed.step,
-        )  # fmt: skip
+            lambda: None,
+            lambda: self._now_ns,
+            watcher=feed.step,
+        )
         self._broken = feed.broken
 
     # --- the recorder's part ---
@@ -214,9 +215,9 @@ class Drive:
     def _picture_age_s(self, now_s: float) -> float | None:
         return max(0.0, now_s - self.captures[-1][1] / 1e6)
 
-    def _ranges(self, now_s: float) -> tuple[status.Range, ...]:
+    def _ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         return tuple(
-            status.Range(name, bearing, *self._walls_of(name, now_s))
+            telemetry.Range(name, bearing, *self._walls_of(name, now_s))
             for name, bearing in (("front", 0.0), ("rear", 180.0), ("side", 90.0))
         )
 
@@ -267,9 +268,7 @@ class Drive:
             lambda: control.nobody(lost=True),
             control.handover,
             lambda: control.wheels_answer(Answer(applied, none, 1, 0)),
-            lambda: control.wheels_answer(
-                Answer(stopped, WheelsReason.PINS_SILENT, 1, 0)
-            ),
+            lambda: control.wheels_answer(Answer(stopped, WheelsReason.PINS_SILENT, 1, 0)),
             lambda: control.guard(self._random.choice(["off", "warn", "limit"])),
             self._goes_blind,
             self._falls_silent,

@@ -1,6 +1,6 @@
 """A real file system that refuses some calls: FUSE, by the kernel's own messages.
 
-    python -m tests.rigs.odd_disk MOUNT FOLDER REFUSED
+    python -m tests.support.odd_disk MOUNT FOLDER REFUSED
 
 It shows FOLDER at MOUNT. The file REFUSED has a line for each call that fails, and how:
 "RENAME ENOSYS"; it is read at each call. Needs root and /dev/fuse. Messages and their
@@ -20,12 +20,32 @@ from pathlib import Path
 from struct import calcsize, pack, unpack_from
 
 CALLS = {
-    1: "LOOKUP", 2: "FORGET", 3: "GETATTR", 4: "SETATTR", 9: "MKDIR", 10: "UNLINK",
-    11: "RMDIR", 12: "RENAME", 13: "LINK", 14: "OPEN", 15: "READ", 16: "WRITE",
-    17: "STATFS", 18: "RELEASE", 20: "FSYNC", 25: "FLUSH", 26: "INIT", 27: "OPENDIR",
-    28: "READDIR", 29: "RELEASEDIR", 30: "FSYNCDIR", 35: "CREATE", 36: "INTERRUPT",
-    42: "BATCH_FORGET", 45: "RENAME2",
-}  # fmt: skip
+    1: "LOOKUP",
+    2: "FORGET",
+    3: "GETATTR",
+    4: "SETATTR",
+    9: "MKDIR",
+    10: "UNLINK",
+    11: "RMDIR",
+    12: "RENAME",
+    13: "LINK",
+    14: "OPEN",
+    15: "READ",
+    16: "WRITE",
+    17: "STATFS",
+    18: "RELEASE",
+    20: "FSYNC",
+    25: "FLUSH",
+    26: "INIT",
+    27: "OPENDIR",
+    28: "READDIR",
+    29: "RELEASEDIR",
+    30: "FSYNCDIR",
+    35: "CREATE",
+    36: "INTERRUPT",
+    42: "BATCH_FORGET",
+    45: "RENAME2",
+}
 UNANSWERED = ("FORGET", "BATCH_FORGET", "INTERRUPT")
 HEAD, ANSWER = "=IIQQIIIHH", "=IiQ"
 SIZE_MOST = 128 * 1024
@@ -83,10 +103,20 @@ class OddDisk:
         about = path.lstat()
         times = (about.st_atime_ns, about.st_mtime_ns, about.st_ctime_ns)
         return pack(
-            "=6Q10I", about.st_ino, about.st_size, about.st_blocks,
-            *(one // 10**9 for one in times), *(one % 10**9 for one in times),
-            about.st_mode, about.st_nlink, about.st_uid, about.st_gid, 0, 4096, 0,
-        )  # fmt: skip
+            "=6Q10I",
+            about.st_ino,
+            about.st_size,
+            about.st_blocks,
+            *(one // 10**9 for one in times),
+            *(one % 10**9 for one in times),
+            about.st_mode,
+            about.st_nlink,
+            about.st_uid,
+            about.st_gid,
+            0,
+            4096,
+            0,
+        )
 
     def _entry(self, path: Path) -> bytes:
         attributes = self._attributes(path)
@@ -178,9 +208,17 @@ class OddDisk:
     def _statfs(self, path: Path, body: bytes) -> bytes:
         disk = os.statvfs(path)
         return pack(
-            "=5Q4I24x", disk.f_blocks, disk.f_bfree, disk.f_bavail, disk.f_files,
-            disk.f_ffree, disk.f_bsize, disk.f_namemax, disk.f_frsize, 0,
-        )  # fmt: skip
+            "=5Q4I24x",
+            disk.f_blocks,
+            disk.f_bfree,
+            disk.f_bavail,
+            disk.f_files,
+            disk.f_ffree,
+            disk.f_bsize,
+            disk.f_namemax,
+            disk.f_frsize,
+            0,
+        )
 
     def _done(self, path: Path, body: bytes) -> bytes:
         return b""
@@ -218,9 +256,7 @@ class Mounted:
     def anew(self) -> None:
         """An empty folder of it, and nothing is refused."""
         self._count += 1
-        self.root, self.below = (
-            one / f"{self._count}" for one in (self._mount, self._folder)
-        )
+        self.root, self.below = (one / f"{self._count}" for one in (self._mount, self._folder))
         self.below.mkdir()
         self.refuse()
 
@@ -233,8 +269,14 @@ class Mounted:
     @contextmanager
     def served(self) -> Iterator[None]:
         """By a process of its own: who asks waits in the kernel."""
-        argv = [sys.executable, "-m", "tests.rigs.odd_disk", str(self._mount),
-                str(self._folder), str(self._refused)]  # fmt: skip
+        argv = [
+            sys.executable,
+            "-m",
+            "tests.support.odd_disk",
+            str(self._mount),
+            str(self._folder),
+            str(self._refused),
+        ]
         self.process = process = subprocess.Popen(argv)
         try:
             until = time.monotonic() + 30.0

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.chips.i2c import Bus
-from fpvcar.bench.pigpiod.daemon import Attached, Client, Daemon, Pipes, Ultrasonic
-from fpvcar.bench.pigpiod.notify import REPORT
-from fpvcar.bench.pigpiod.protocol import Cmd, Outcome, Request, Wait, signed
-from fpvcar.bench.pigpiod.spi_buses import SpiDevice
+from fpvbench import soc as chip
+from fpvbench.chips.i2c import Bus
+from fpvbench.pigpiod.daemon import Attached, Client, Daemon, Pipes, Ultrasonic
+from fpvbench.pigpiod.notify import REPORT
+from fpvbench.pigpiod.protocol import Cmd, Outcome, Request, Wait, signed
+from fpvbench.pigpiod.spi_buses import SpiDevice
 
 READY = "pigpiod emulator: listening on "
 START_US = 1_000_000
@@ -41,14 +41,12 @@ class Emulator:
         return status
 
 
-def start_emulator(
-    tmp_path: Path, *options: str, port: int = 0, fresh: bool = True
-) -> Emulator:
-    """Starts `python -m fpvcar.bench.pigpiod` and waits until it listens."""
+def start_emulator(tmp_path: Path, *options: str, port: int = 0, fresh: bool = True) -> Emulator:
+    """Starts `python -m fpvbench.pigpiod` and waits until it listens."""
     path = tmp_path / "soc"
     if fresh or not path.exists():
         chip.create(path)
-    argv = [sys.executable, "-m", "fpvcar.bench.pigpiod", "--soc", str(path)]
+    argv = [sys.executable, "-m", "fpvbench.pigpiod", "--soc", str(path)]
     process = subprocess.Popen(
         [*argv, "--port", str(port), *options], stdout=subprocess.PIPE, text=True
     )
@@ -110,9 +108,7 @@ class Core:
         outcome = self.raw(cmd, p1, p2, ext)
         return signed(outcome if isinstance(outcome, int) else len(outcome))
 
-    def raw(
-        self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b""
-    ) -> int | bytes:  # fmt: skip
+    def raw(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> int | bytes:
         """A command's result or payload."""
         outcome = self.start(cmd, p1, p2, ext)
         while isinstance(outcome, Wait):
@@ -168,9 +164,7 @@ def make_core(
     """A core on a fresh chip."""
     path = tmp_path / "soc"
     chip.create(path)
-    attached = Attached(
-        buses or {1: Bus()}, ultrasonics, pipes or Pipes(), wires, spi or {}
-    )
+    attached = Attached(buses or {1: Bus()}, ultrasonics, pipes or Pipes(), wires, spi or {})
     return Core(chip.attach(path), attached)
 
 

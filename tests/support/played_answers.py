@@ -8,83 +8,177 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, Route
 
-from fpvcar import paths
-from fpvcar.calibration.kept import Kept
-from fpvcar.calibration.tuner import Tuner
+from fpvcar.calibration.calibrator import Tuner
+from fpvcar.calibration.store import Kept
 from fpvcar.config import profiles
+from fpvcar.runtime import paths
 
 PROFILE = "mx1508-servo.toml"
 MORE = (
-    "sensors.tof.front.address = 0x29", "sensors.tof.front.bearing_deg = 0",
+    "sensors.tof.front.address = 0x29",
+    "sensors.tof.front.bearing_deg = 0",
     "battery.address = 0x40",
-)  # fmt: skip
+)
 """With these it has all kinds of steps."""
 UTC_S = 1795437000.0
 PEOPLE = [
-    {"id": "a1234567", "name": "Mum", "where": "home network", "grown_up": True,
-     "drives": False, "you": True},
-    {"id": "b1234567", "name": "Ann", "where": "elsewhere", "grown_up": False,
-     "drives": True, "you": False, "left_s": 3600.0},
-    {"id": "c1234567", "name": "Bob", "where": "this computer", "grown_up": False,
-     "drives": False, "you": False, "away_s": 7000.0},
-]  # fmt: skip
+    {
+        "id": "a1234567",
+        "name": "Mum",
+        "where": "home network",
+        "grown_up": True,
+        "drives": False,
+        "you": True,
+    },
+    {
+        "id": "b1234567",
+        "name": "Ann",
+        "where": "elsewhere",
+        "grown_up": False,
+        "drives": True,
+        "you": False,
+        "left_s": 3600.0,
+    },
+    {
+        "id": "c1234567",
+        "name": "Bob",
+        "where": "this computer",
+        "grown_up": False,
+        "drives": False,
+        "you": False,
+        "away_s": 7000.0,
+    },
+]
 FINDINGS = {
     "about": "Rusty, Raspberry Pi 3 Model A Plus",
     "findings": [
-        {"key": "throttled", "severity": severity, "what": "The supply is weak.",
-         "why": "The car stops in mid-drive.", "mend": "Take a stronger one."}
+        {
+            "key": "throttled",
+            "severity": severity,
+            "what": "The supply is weak.",
+            "why": "The car stops in mid-drive.",
+            "mend": "Take a stronger one.",
+        }
         for severity in ("fault", "warning", "note")
     ],
     "well": ["profile", "pins"],
     "not_asked": [{"part": "motors", "why": "nothing moves without --move"}],
-}  # fmt: skip
+}
 INVITATION = {
-    "link": "http://car.local/#invited=abc", "left_s": 3600,
+    "link": "http://car.local/#invited=abc",
+    "left_s": 3600,
     "qr": '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>',
-}  # fmt: skip
+}
 TRUST = {"https_port": 8081, "name": "Rusty's own authority", "fingerprint": "9f" * 32}
 NETWORK = {
-    "phase": "own", "own": {"ssid": "Rusty", "key": "four of a kind", "qr": ["1"]},
-    "ssid": "Home", "reason": "", "seen_s": 7, "name": "", "driven": False,
-    "join_s": 45, "address": "10.42.0.1",
-    "networks": [{"ssid": "Home", "strength": 70, "security": "key"},
-                 {"ssid": "Café", "strength": 50, "security": "open"},
-                 {"ssid": "Office", "strength": 30, "security": "other"}],
-}  # fmt: skip
-_PART = {
-    "name": "Rusty-1-0001.mcap", "start_ms": UTC_S * 1000, "seconds": 65.0,
-    "bytes": 9_300_000, "state": "closed", "lost": "", "pictures": 0, "from_s": 0.0,
-    "marks": [{"t": 12.5, "text": ""}], "to_s": 65.0, "shared": False,
-}  # fmt: skip
-DRIVES = {
-    "car": "Rusty", "seat": True, "station": True, "parquet": True, "grown_up": True,
-    "removable": True, "editable": True, "drivers": ["Ann"], "more": False, "unread": 2,
-    "drives": [
-        {"id": "Rusty-1", "start_ms": UTC_S * 1000, "seconds": 65.0, "parked": False,
-         "drivers": ["Ann"], "stops": {"estop_grown_up": 2, "silence": 1},
-         "metres": 42.0, "bytes": 9_300_000, "state": "damaged", "parts": [_PART],
-         "title": ""},
+    "phase": "own",
+    "own": {"ssid": "Rusty", "key": "four of a kind", "qr": ["1"]},
+    "ssid": "Home",
+    "reason": "",
+    "seen_s": 7,
+    "name": "",
+    "driven": False,
+    "join_s": 45,
+    "address": "10.42.0.1",
+    "networks": [
+        {"ssid": "Home", "strength": 70, "security": "key"},
+        {"ssid": "Café", "strength": 50, "security": "open"},
+        {"ssid": "Office", "strength": 30, "security": "other"},
     ],
-    "copies": {"Rusty-1": [{"place": "car", "verified_s": UTC_S, "whole": True},
-                           {"place": "station", "verified_s": 0, "whole": False}]},
-}  # fmt: skip
+}
+_PART = {
+    "name": "Rusty-1-0001.mcap",
+    "start_ms": UTC_S * 1000,
+    "seconds": 65.0,
+    "bytes": 9_300_000,
+    "state": "closed",
+    "lost": "",
+    "pictures": 0,
+    "from_s": 0.0,
+    "marks": [{"t": 12.5, "text": ""}],
+    "to_s": 65.0,
+    "shared": False,
+}
+DRIVES = {
+    "car": "Rusty",
+    "seat": True,
+    "station": True,
+    "parquet": True,
+    "grown_up": True,
+    "removable": True,
+    "editable": True,
+    "drivers": ["Ann"],
+    "more": False,
+    "unread": 2,
+    "drives": [
+        {
+            "id": "Rusty-1",
+            "start_ms": UTC_S * 1000,
+            "seconds": 65.0,
+            "parked": False,
+            "drivers": ["Ann"],
+            "stops": {"estop_grown_up": 2, "silence": 1},
+            "metres": 42.0,
+            "bytes": 9_300_000,
+            "state": "damaged",
+            "parts": [_PART],
+            "title": "",
+        }
+    ],
+    "copies": {
+        "Rusty-1": [
+            {"place": "car", "verified_s": UTC_S, "whole": True},
+            {"place": "station", "verified_s": 0, "whole": False},
+        ]
+    },
+}
 TABLE = {
-    "start_ms": UTC_S * 1000, "seconds": 65.0, "marks": [], "gaps": [],
+    "start_ms": UTC_S * 1000,
+    "seconds": 65.0,
+    "marks": [],
+    "gaps": [],
     "reasons": [{"t": 0.0, "reason": "limited"}],
-    "series": [{"group": "range", "name": "front", "unit": "m", "t": [0.0, 65.0],
-                "v": [0.5, 2.0]}],
-}  # fmt: skip
+    "series": [{"group": "range", "name": "front", "unit": "m", "t": [0.0, 65.0], "v": [0.5, 2.0]}],
+}
 STORAGE = {
-    "store": {"path": "/srv/cars", "sessions": 1, "segments": 12, "bytes": 108_000_000,
-              "free": 40_200_000_000, "total": 64_000_000_000},
-    "cars": [{"name": "Rusty", "folder": "Rusty", "url": "", "state": "fetching",
-              "waiting": 2, "bytes": 9e7, "waiting_bytes": 18_600_000, "rate": 4e6,
-              "card_free": 3e9, "card_total": 16e9}],
-    "offices": [{"place": "office:/cars", "state": "full", "waiting": 1, "bytes": 9e7,
-                 "waiting_bytes": 1.8e7, "rate": 0.0, "last_fault": "no answer",
-                 "fault_s": UTC_S}],
-    "unread": 1, "why_anew": "", "chores": [],
-}  # fmt: skip
+    "store": {
+        "path": "/srv/cars",
+        "sessions": 1,
+        "segments": 12,
+        "bytes": 108_000_000,
+        "free": 40_200_000_000,
+        "total": 64_000_000_000,
+    },
+    "cars": [
+        {
+            "name": "Rusty",
+            "folder": "Rusty",
+            "url": "",
+            "state": "fetching",
+            "waiting": 2,
+            "bytes": 9e7,
+            "waiting_bytes": 18_600_000,
+            "rate": 4e6,
+            "card_free": 3e9,
+            "card_total": 16e9,
+        }
+    ],
+    "offices": [
+        {
+            "place": "office:/cars",
+            "state": "full",
+            "waiting": 1,
+            "bytes": 9e7,
+            "waiting_bytes": 1.8e7,
+            "rate": 0.0,
+            "last_fault": "no answer",
+            "fault_s": UTC_S,
+        }
+    ],
+    "unread": 1,
+    "why_anew": "",
+    "chores": [],
+}
 
 
 class PlayedAnswers:

@@ -12,40 +12,44 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Route
 
-from fpvcar import paths
-from fpvcar.server.pages import HEADERS, PAGE_TYPES
+from fpvcar.runtime import paths
+from fpvcar.server.http.pages import HEADERS, PAGE_TYPES
 
 SECURE, PLAIN = "http://localhost/", "http://car.local/"
 """Where a browser has WebCodecs, and where it has not."""
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
-_WELCOME, _STATE = (
-    one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2]
-)
+_WELCOME, _STATE = (one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2])
 WELCOME = {**_WELCOME, "late_ms": 200, "https_port": 8081}
 STATE: Mapping[str, Any] = {
     **_STATE,
-    "throttle": 0.0, "steer": 0.0, "reason": "idle", "head_lights": False,
+    "throttle": 0.0,
+    "steer": 0.0,
+    "reason": "idle",
+    "head_lights": False,
     "ranges": [
-        {"name": name, "bearing_deg": bearing, "range_m": range_m, "age_s": 0.01,
-         "state": "ok"}
+        {"name": name, "bearing_deg": bearing, "range_m": range_m, "age_s": 0.01, "state": "ok"}
         for name, bearing, range_m in (
-            ("front", 0.0, 0.42), ("left", 45.0, 1.2), ("right", -45.0, 0.25),
+            ("front", 0.0, 0.42),
+            ("left", 45.0, 1.2),
+            ("right", -45.0, 0.25),
             ("rear", 180.0, 0.6),
         )
     ],
     "guard": {
-        "mode": "limit", "stop_m": 0.15, "ahead": 1.0, "back": 1.0, "ahead_by": "front",
+        "mode": "limit",
+        "stop_m": 0.15,
+        "ahead": 1.0,
+        "back": 1.0,
+        "ahead_by": "front",
         "back_by": "rear",
     },
     "health": {**_STATE["health"], "faults": [], "wifi_dbm": -52.0},
-}  # fmt: skip
+}
 """At the wheel of a car that is well."""
 
 
-def play(
-    context: BrowserContext, units: Sequence[bytes], welcome: Mapping[str, Any] = {}
-) -> Page:
+def play(context: BrowserContext, units: Sequence[bytes], welcome: Mapping[str, Any] = {}) -> Page:
     """A page that has not been opened yet; `units` is its film, a key frame first."""
     said = json.dumps(
         {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fpvcar import paths
 from fpvcar.config import Mx1508, Profile, profiles
+from fpvcar.runtime import paths
 
 
 def profile_of(name: str, *overrides: str) -> Profile:

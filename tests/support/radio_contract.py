@@ -6,8 +6,8 @@ The neighbourhood: "Home" with the key HOME_KEY in range, nothing known.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fpvcar.net.core import Link
-from fpvcar.net.radio import Radio, RadioFault
+from fpvcar.wifi.core import Link
+from fpvcar.wifi.radio import Radio, RadioFault
 from fpvcar.wire.network import Network
 
 HOME, HOME_KEY = "Home", "home sweet home"
@@ -83,7 +83,11 @@ async def changes_are_told(radio: Radio) -> None:
 
 Check = Callable[[Radio], Awaitable[None]]
 IN_ORDER: tuple[Check, ...] = (
-    it_hears_networks, it_opens_and_closes_its_own, a_wrong_key_is_said,
-    one_that_is_not_there_is_said, from_its_own_it_joins_another,
-    from_now_on_it_is_known, changes_are_told,
-)  # fmt: skip
+    it_hears_networks,
+    it_opens_and_closes_its_own,
+    a_wrong_key_is_said,
+    one_that_is_not_there_is_said,
+    from_its_own_it_joins_another,
+    from_now_on_it_is_known,
+    changes_are_told,
+)

@@ -9,16 +9,8 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.thread import Clock, RecorderThread
 from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Message
-from fpvcar.units import SECOND_NS
-from tests.rigs.recording import (
-    CATALOGUE,
-    DELTA,
-    KEY,
-    UTC_NS,
-    FakeFolder,
-    about,
-    step,
-)
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recording import CATALOGUE, DELTA, KEY, UTC_NS, FakeFolder, about, step
 
 
 class Rig:
@@ -37,9 +29,7 @@ class Rig:
         self.thread = RecorderThread(
             self.handover, self.rotation, self._salvage, chosen.sync_s, clock
         )
-        self.recorder = Recorder(
-            chosen, about(0), CATALOGUE, self.handover, self.thread, clock
-        )
+        self.recorder = Recorder(chosen, about(0), CATALOGUE, self.handover, self.thread, clock)
         self.pictures = 0
 
     def _salvage(self, name: str) -> Iterator[None]:

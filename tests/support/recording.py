@@ -3,7 +3,7 @@
 import errno
 from collections.abc import Sequence
 
-from fpvcar import config, paths
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, mixing
 from fpvcar.mcap import records
@@ -13,7 +13,8 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, Item, Writer
 from fpvcar.recordings import messages, names, topics
 from fpvcar.recordings.reader import Recording
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime import paths
+from fpvcar.runtime.units import SECOND_NS
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 TOPICS = topics.topics(["front"])
@@ -35,12 +36,19 @@ def about(segment: int = 1) -> messages.About:
 def step(now_ns: int = 5_000_000_000, **more: object) -> messages.Step:
     """A run of the gate."""
     fields: dict[str, object] = {
-        "now_ns": now_ns, "limit": 1.0, "latches": gate.Latches(None, None),
-        "slew": mixing.Slew(0.1, -0.2, 4.98), "throttle": 0.5, "steer": -0.25,
-        "reason": "driving", "after": gate.Latches(None, None),
-        "duties": (0.3, -0.123456789), "wish": messages.Wish(0.5, -0.25, 4.97),
-        "picture_age_s": 0.0123, "volts": 7.41,
-    }  # fmt: skip
+        "now_ns": now_ns,
+        "limit": 1.0,
+        "latches": gate.Latches(None, None),
+        "slew": mixing.Slew(0.1, -0.2, 4.98),
+        "throttle": 0.5,
+        "steer": -0.25,
+        "reason": "driving",
+        "after": gate.Latches(None, None),
+        "duties": (0.3, -0.123456789),
+        "wish": messages.Wish(0.5, -0.25, 4.97),
+        "picture_age_s": 0.0123,
+        "volts": 7.41,
+    }
     return messages.Step(**{**fields, **more})  # type: ignore[arg-type]
 
 
@@ -86,10 +94,13 @@ def flipped(data: bytes, at: int, mask: int) -> bytes:
 def small_files() -> list[bytes]:
     """Recordings of a few hundred bytes: closed, open, cut, damaged."""
     kinds = {messages.ABOUT, messages.CAMERA, messages.LIGHTS}
-    few = Catalogue([
-        topics.Topic(one.name, one.coding, one.schema, one.schema_coding, b"{}")
-        for one in TOPICS if one.name in kinds
-    ])  # fmt: skip
+    few = Catalogue(
+        [
+            topics.Topic(one.name, one.coding, one.schema, one.schema_coding, b"{}")
+            for one in TOPICS
+            if one.name in kinds
+        ]
+    )
     writer = Writer(few, messages.About("Plague", "0", "P-20261121T193100Z", 1, 17, {}))
     parts = [writer.begin()]
     for log_ns in (UTC_NS, UTC_NS + SECOND_NS, UTC_NS + 2 * SECOND_NS):
@@ -174,9 +185,7 @@ class FakeFolder:
         self.files[new] = self.files.pop(old)
         if old in self.synced:
             self.synced[new] = self.synced.pop(old)
-        self._open = {
-            file: new if name == old else name for file, name in self._open.items()
-        }
+        self._open = {file: new if name == old else name for file, name in self._open.items()}
 
     def touch(self, name: str) -> None:
         self._try(f"touch {name}")
@@ -206,9 +215,8 @@ def name(number: int) -> str:
 
 
 def recorded(
-    disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS,
-    rolling: bool = False,
-) -> Rotation:  # fmt: skip
+    disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS, rolling: bool = False
+) -> Rotation:
     """So many seconds of a drive, and the file of now is open."""
     rotation = Rotation(disk, settings, CATALOGUE)
     rotation.begin(about(0), rolling)

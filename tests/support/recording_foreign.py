@@ -29,9 +29,7 @@ def by_mcap(path: Path) -> Counter[str]:
     """Messages by topic: by the indexes, in the order of time, and as a stream; every
     CRC is looked at, every schema and message decoded."""
     with path.open("rb") as file:
-        reader = make_reader(
-            file, validate_crcs=True, decoder_factories=[DecoderFactory()]
-        )
+        reader = make_reader(file, validate_crcs=True, decoder_factories=[DecoderFactory()])
         summary = reader.get_summary()
         assert summary is not None and summary.statistics is not None
         counted: Counter[str] = Counter()
@@ -48,8 +46,7 @@ def by_mcap(path: Path) -> Counter[str]:
             pictures += len(decoder.decode(av.Packet(video.data)))
         pictures += len(decoder.decode(None))
         decoded = [
-            log.message
-            for _, _, _, log in reader.iter_decoded_messages(topics=[messages.EVENT])
+            log.message for _, _, _, log in reader.iter_decoded_messages(topics=[messages.EVENT])
         ]
         assert len(decoded) == counted[messages.EVENT] and all(decoded)
         drawn = [one for one in counted if one.startswith(messages.POINTS)]
@@ -92,9 +89,7 @@ def fits(schema: Schema, message: dict[str, Any]) -> None:
 
 def by_javascript(path: Path) -> Any:
     """What recordings/mcap.js prints."""
-    done = subprocess.run(
-        ["node", JAVASCRIPT, path], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run(["node", JAVASCRIPT, path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -120,8 +115,7 @@ def rerun(scratch: Path, *words: str) -> str:
     program = Path(sys.executable).with_name("rerun")
     for line in (("analytics", "disable"), words):
         done = subprocess.run(
-            [program, *line], env={**os.environ, **home}, capture_output=True,
-            text=True, timeout=60,
-        )  # fmt: skip
+            [program, *line], env={**os.environ, **home}, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done.stderr
     return done.stdout

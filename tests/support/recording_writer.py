@@ -1,6 +1,6 @@
 """A recorder in a process of its own, for tests that kill it.
 
-`python -m tests.rigs.recording_writer FOLDER KEY=VALUE...` writes 30 pictures and 50
+`python -m tests.support.recording_writer FOLDER KEY=VALUE...` writes 30 pictures and 50
 steps a second.
 
 Each step is told on stdout, after it was handed to the recorder: its time in ns
@@ -13,12 +13,12 @@ import threading
 import time
 from pathlib import Path
 
-from fpvcar import paths
 from fpvcar.config import profiles
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings import messages
-from tests.rigs.recording import DELTA, KEY, step
+from fpvcar.runtime import paths
+from tests.support.recording import DELTA, KEY, step
 
 STEP_S, PICTURE_S = 1 / 50, 1 / 30
 GOP = 30

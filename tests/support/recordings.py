@@ -8,14 +8,14 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings import library
-from fpvcar.server.access import CodeCheck, Codes
-from fpvcar.server.devices import Devices
-from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.recordings_rights import DeviceRights, RecordingRights
+from fpvcar.recordings.library import recording_index
+from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_rights import DeviceRights, RecordingRights
+from fpvcar.server.auth.access import CodeCheck, Codes
+from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.wire.video import VIDEO_HEADER, VideoHeader, parse_video
-from tests.rigs import mcaps
-from tests.rigs.mcaps import Logged, McapFile
+from tests.support import mcaps
+from tests.support.mcaps import Logged, McapFile
 
 CODES = Codes("123456", "grownups")
 SECONDS = 4.0
@@ -45,15 +45,20 @@ def no_devices() -> Devices:
 def routes_of(folder: Path, rights: RecordingRights | None = None) -> Recordings:
     """The routes to what is in a folder; if not said, behind the car's codes."""
     return Recordings(
-        lambda: library.files_in(folder), Shown("Plague", True),
-        rights or DeviceRights(CodeCheck(CODES), no_devices()), folder=folder,
-    )  # fmt: skip
+        lambda: recording_index.files_in(folder),
+        Shown("Plague", True),
+        rights or DeviceRights(CodeCheck(CODES), no_devices()),
+        folder=folder,
+    )
 
 
 def ask(
-    folder: Path, act: Callable[[Client], Awaitable[None]], *, at_home: bool = True,
+    folder: Path,
+    act: Callable[[Client], Awaitable[None]],
+    *,
+    at_home: bool = True,
     rights: RecordingRights | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Runs the routes; not at home means from another machine."""
 
     @web.middleware

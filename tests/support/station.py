@@ -10,14 +10,14 @@ import msgspec
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings import library
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.recordings_rights import RecordingRights
-from fpvcar.server.station_api import StationApi
-from fpvcar.server.stations import FILE, Stations
+from fpvcar.recordings.library import recording_index
+from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.api.station_api import StationApi
+from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.stations import FILE, Stations
 from fpvcar.wire import station as wire
-from tests.rigs.recordings import CODES
+from tests.support.recordings import CODES
 
 Client = TestClient[Any, Any]
 
@@ -28,9 +28,12 @@ def stations_of(state: Path) -> Stations:
 
 
 def car_application(
-    folder: Path, stations: Stations, car: str = "Plague", remote: str = "127.0.0.1",
+    folder: Path,
+    stations: Stations,
+    car: str = "Plague",
+    remote: str = "127.0.0.1",
     certificate: str = "",
-) -> web.Application:  # fmt: skip
+) -> web.Application:
     """What a car says to stations."""
 
     @web.middleware
@@ -39,21 +42,18 @@ def car_application(
         return answer
 
     recordings = Recordings(
-        lambda: library.files_in(folder), Shown(car, True), RecordingRights()
+        lambda: recording_index.files_in(folder), Shown(car, True), RecordingRights()
     )
     app = web.Application(middlewares=[elsewhere])
     api = StationApi(
-        car, folder, stations, CodeCheck(CODES), recordings.downloads,
-        certificate=certificate,
-    )  # fmt: skip
+        car, folder, stations, CodeCheck(CODES), recordings.downloads, certificate=certificate
+    )
     recordings.add_to(app)
     api.add_to(app)
     return app
 
 
-def ask_car(
-    folder: Path, act: Callable[[Client], Awaitable[None]], **more: Any
-) -> Stations:
+def ask_car(folder: Path, act: Callable[[Client], Awaitable[None]], **more: Any) -> Stations:
     """Runs the routes; returns the list as it is then."""
     stations = stations_of(folder)
 
@@ -82,9 +82,7 @@ async def signed(
     return await client.request(method, wire.BASE + path, headers={**said, **headers})
 
 
-def signature(
-    pairing: wire.Pairing, method: str, path: str, nonce: str = ""
-) -> dict[str, str]:
+def signature(pairing: wire.Pairing, method: str, path: str, nonce: str = "") -> dict[str, str]:
     """Headers that sign a request."""
     nonce, key = nonce or secrets.token_hex(16), bytes.fromhex(pairing.key)
     mac = wire.request_mac(key, nonce, method, wire.BASE + path)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fpvcar.recordings import names
-from fpvcar.recordings.sums import Summing
+from fpvcar.recordings.library.checksums import Summing
 from fpvcar.wire.station import Sums
-from fpvstation.sums_file import SUMS_FILE
+from fpvstation.store.sums_file import SUMS_FILE
 
 
 class Killed(BaseException):
@@ -95,8 +95,7 @@ class FakeDisk:
         """Would a published file of these bytes, and its line, survive a power cut?"""
         now = self.names_now if self._unmounted is None else self._unmounted
         return any(
-            hash_of(inode.synced) == sha256
-            and sha256.encode() in self._sums_beside(path)
+            hash_of(inode.synced) == sha256 and sha256.encode() in self._sums_beside(path)
             for path, inode in self.names_synced.items()
             if published(path) and now.get(path) is inode
         )

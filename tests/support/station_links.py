@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fpvcar.wire.station import Listing, Segment, Sums
-from fpvstation.pull import CarFault, Gone
-from fpvstation.relay import OfficeFault, Tell
-from fpvstation.sums_file import Stored
-from tests.rigs.station_disk import FakeDisk, hash_of, sums_of
+from fpvstation.fetch.pull import CarFault, Gone
+from fpvstation.mirror.replicate import OfficeFault, Tell
+from fpvstation.store.sums_file import Stored
+from tests.support.station_disk import FakeDisk, hash_of, sums_of
 
 PIECE = 64
 """Bytes; the world's pieces are small, so that it is fast."""
@@ -187,9 +187,7 @@ class OfficeLink:
         await self._way()
         self._home = f"{store}/"  # each store has a folder of its own
 
-    async def send(
-        self, session: str, listed: list[Stored], anew: bool, tell: Tell
-    ) -> None:
+    async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
         for one in listed:
             await self._way()
             path = self._home + one.path
@@ -201,9 +199,10 @@ class OfficeLink:
         await self._way()
         there = self._office.files
         return [
-            one.path.rpartition("/")[2] for one in listed
+            one.path.rpartition("/")[2]
+            for one in listed
             if hash_of(there.get(self._home + one.path, b"?")) != one.sha256
-        ]  # fmt: skip
+        ]
 
     async def fetch(self, session: str, tell: Tell) -> dict[str, str]:
         found = {}

@@ -10,20 +10,20 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from fpvstation.audit import KEPT, UNLISTED
-from fpvstation.bound import Bound
-from fpvstation.copies import COPIES, DAY_S, SUFFIX, Copies
-from fpvstation.due import SETTLED_S
-from fpvstation.identity import StoreError
-from fpvstation.offices import Offices
-from fpvstation.pull import CarFault, Pull
-from fpvstation.relay import OfficeFault, Relay
-from fpvstation.store import Store
-from fpvstation.sums_file import SUMS_FILE, Stored, listing_of
-from fpvstation.turns import Turns
-from fpvstation.verify import Verdict, verify
-from tests.rigs.station_disk import FakeDisk, Killed, hash_of, published, sums_of
-from tests.rigs.station_links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
+from fpvstation.fetch.fair_slots import Turns
+from fpvstation.fetch.pull import CarFault, Pull
+from fpvstation.mirror.mirrors import Offices
+from fpvstation.mirror.relay_queue import SETTLED_S
+from fpvstation.mirror.replicate import OfficeFault, Relay
+from fpvstation.store.audit import KEPT, UNLISTED
+from fpvstation.store.bound import Bound
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, Copies
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE, Stored, listing_of
+from fpvstation.store.verify import Verdict, verify
+from tests.support.station_disk import FakeDisk, Killed, hash_of, published, sums_of
+from tests.support.station_links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
 
 STEPS_CHAOS, STEPS_CALM, STEPS_MOST, LOOK_EACH = 600, 60, 30_000, 3
 ROTS, LOOK_HOME_EACH = 3, 25
@@ -69,9 +69,7 @@ class Side:
 class Station:
     """A station that is started again whatever ends it."""
 
-    def __init__(
-        self, cars: Sequence[FakeCar], office: FakeOffice, random: Random
-    ) -> None:
+    def __init__(self, cars: Sequence[FakeCar], office: FakeOffice, random: Random) -> None:
         self.disk, self._random = FakeDisk(random), random
         self._cars, self._office, self._id = cars, office, ""
         self._running: Side | None = None
@@ -101,24 +99,17 @@ class Station:
 
     async def _work(self) -> None:
         way, copies = OfficeLink(self._office, self.disk), Copies(self.disk)
-        offices = Offices(
-            [way], self._cars[0].copies_required, copies, utc_s=self._utc_s
-        )
+        offices = Offices([way], self._cars[0].copies_required, copies, utc_s=self._utc_s)
         store = Store(self.disk, lambda session: relay.tell(session), self._utc_s)
         relay = Relay(way, store, copies, act, self._clock_s, self._utc_s)
-        bound = Bound(
-            store, self.disk, copies, self._most, [OFFICE], relay.judge_soon,
-            self._utc_s,
-        )  # fmt: skip
+        bound = Bound(store, self.disk, copies, self._most, [OFFICE], relay.judge_soon, self._utc_s)
         self._id = store.open(self._id)
         links = [Link(car, self.disk, self._office) for car in self._cars]
         while True:
             everything, well = self._random.random() < self.thorough, True
             try:
                 for link, car in zip(links, self._cars, strict=True):
-                    pull = Pull(
-                        link, store, car.name, act, Turns(), offices.safe, self._begin
-                    )  # fmt: skip
+                    pull = Pull(link, store, car.name, act, Turns(), offices.safe, self._begin)
                     done = await pull.once(everything)
                     well = well and not (done.bad or done.held)
                 await relay.once(everything)
@@ -140,11 +131,13 @@ class Station:
             inode = self.disk.names_now.get(one.path)
             path = f"{self._id}/{one.path}"
             if (
-                inode and inode.data and copies.places(one, [OFFICE], self.utc_s)
+                inode
+                and inode.data
+                and copies.places(one, [OFFICE], self.utc_s)
                 and hash_of(self._office.files.get(path, b"")) == one.sha256
                 and hash_of(inode.data) == one.sha256
                 and kept is self.disk.names_now[record]
-            ):  # fmt: skip
+            ):
                 inode.data[0] ^= 1
                 inode.synced = bytes(inode.data)
                 self.bent.add(hash_of(inode.data))
@@ -156,9 +149,11 @@ class Station:
     def damage_list(self) -> bool:
         """The medium flips a bit of a list, cuts it, or loses it. Returns False if no
         line changes."""
-        lists = [path for path, inode in self.disk.names_now.items()
-                 if path.endswith(f"/{SUMS_FILE}") and inode.data
-                 and not path.startswith(".")]  # fmt: skip
+        lists = [
+            path
+            for path, inode in self.disk.names_now.items()
+            if path.endswith(f"/{SUMS_FILE}") and inode.data and not path.startswith(".")
+        ]
         if not lists:
             return False
         path = self._random.choice(sorted(lists))
@@ -240,9 +235,7 @@ class World:
             car.copies_required = required
         self.office = FakeOffice(self.random)
         self._steps, self._calm = 0, False
-        self.stations = [
-            Station(self.cars, self.office, self.random) for _ in range(2)
-        ]  # fmt: skip
+        self.stations = [Station(self.cars, self.office, self.random) for _ in range(2)]
 
     def run(self) -> None:
         """Chaos; then peace, in which all has to come home, and once more what rots."""
@@ -379,11 +372,14 @@ class World:
                 here = path.removeprefix(head)
                 inode = station.disk.names_synced.get(here)
                 if (
-                    here != path and station.disk.mounted and not station.damaged
-                    and inode is station.disk.names_now.get(here) and inode
+                    here != path
+                    and station.disk.mounted
+                    and not station.damaged
+                    and inode is station.disk.names_now.get(here)
+                    and inode
                     and inode.synced == data == bytes(inode.data)
                     and station.disk.durable(hash_of(data))
-                ):  # fmt: skip
+                ):
                     self.office.rot(path)
                     self._time(2.0)
                     return

@@ -45,14 +45,14 @@ class Codec:
     def ioctl(self, request: int, argument: Any) -> int:
         with self._lock:
             known = {
-                v4l2.VIDIOC_S_CTRL: self._s_ctrl, v4l2.VIDIOC_S_FMT: self._s_fmt,
+                v4l2.VIDIOC_S_CTRL: self._s_ctrl,
+                v4l2.VIDIOC_S_FMT: self._s_fmt,
                 v4l2.VIDIOC_S_EXT_CTRLS: self._s_ext_ctrls,
-                v4l2.VIDIOC_QUERYBUF: self._querybuf, v4l2.VIDIOC_QBUF: self._qbuf,
+                v4l2.VIDIOC_QUERYBUF: self._querybuf,
+                v4l2.VIDIOC_QBUF: self._qbuf,
                 v4l2.VIDIOC_DQBUF: self._dqbuf,
-            }  # fmt: skip
-            handler = {code & U32: one for code, one in known.items()}.get(
-                request & U32
-            )
+            }
+            handler = {code & U32: one for code, one in known.items()}.get(request & U32)
             if handler is not None:
                 handler(argument)
         return 0
@@ -136,9 +136,12 @@ def install(module: Any) -> None:
     module.fcntl = SimpleNamespace(ioctl=ioctl)
     module.mmap = SimpleNamespace(
         mmap=lambda fd, size, protection, flags, offset: device.memory[offset],
-        PROT_READ=1, PROT_WRITE=2, MAP_SHARED=1,
-    )  # fmt: skip
+        PROT_READ=1,
+        PROT_WRITE=2,
+        MAP_SHARED=1,
+    )
     module.select = SimpleNamespace(
         poll=lambda: SimpleNamespace(register=lambda *_: None, poll=device.poll),
-        POLLIN=select.POLLIN, POLLOUT=select.POLLOUT,
-    )  # fmt: skip
+        POLLIN=select.POLLIN,
+        POLLOUT=select.POLLOUT,
+    )

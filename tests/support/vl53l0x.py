@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fpvcar.bench.chips import vl53l0x as model
-from fpvcar.bench.chips.i2c import Nack
+from fpvbench.chips import vl53l0x as model
+from fpvbench.chips.i2c import Nack
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cDevice, I2cError
 
@@ -23,9 +23,7 @@ class Rig(I2cDevice):
     chip: model.Vl53l0x = field(init=False)
 
     def __post_init__(self) -> None:
-        self.chip = model.Vl53l0x(
-            lambda: self.range_m, lambda: self.now_s, lambda: self.power
-        )
+        self.chip = model.Vl53l0x(lambda: self.range_m, lambda: self.now_s, lambda: self.power)
         self.chip.address  # noqa: B018 - it is on before the first transfer
         self.sleep(model.BOOT_S)
 

@@ -13,18 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from fpvcar import paths
-from fpvcar.bench import soc as chip
-from fpvcar.bench.world.bridge import Wiring
+from fpvbench import soc as chip
+from fpvbench.world.bridge import Wiring
 from fpvcar.config import profiles
-from fpvcar.wire.wheels import (
-    PACKET_MAX,
-    Answer,
-    Setpoint,
-    Status,
-    pack_setpoint,
-    parse_packet,
-)
+from fpvcar.runtime import paths
+from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
 
 MARGIN_S = 0.4
 START_S = 20.0
@@ -62,17 +55,18 @@ class Chip:
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-m", *argv],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self.processes.append(process)
         return process
 
     def start_pigpiod(self) -> subprocess.Popen[str]:
         process = self.start(
-            "fpvcar.bench.pigpiod", f"--soc={self.runtime / 'soc'}",
-            f"--port={self.port}", *self._options,
-        )  # fmt: skip
+            "fpvbench.pigpiod",
+            f"--soc={self.runtime / 'soc'}",
+            f"--port={self.port}",
+            *self._options,
+        )
 
         def listens() -> bool:
             with contextlib.suppress(OSError):
@@ -108,16 +102,16 @@ class Rig(Chip):
     """The chip, wheels and a driver, each a process of its own."""
 
     def __init__(
-        self, runtime: Path, profile: Path = BENCH, overrides: Sequence[str] = (),
+        self,
+        runtime: Path,
+        profile: Path = BENCH,
+        overrides: Sequence[str] = (),
         options: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(runtime, *options)
         self._overrides = overrides
         self.profile = profiles.load(profile, overrides)
-        self._path, self._wiring = (
-            profile,
-            Wiring(self.profile.motors, self.profile.pca9685.oe),
-        )
+        self._path, self._wiring = (profile, Wiring(self.profile.motors, self.profile.pca9685.oe))
         self.helper = socket.socket(socket.AF_UNIX)
         self.helper.bind(str(runtime / "pins-off.sock"))
         self.helper.listen()
@@ -126,14 +120,16 @@ class Rig(Chip):
 
     def start_wheels(self) -> subprocess.Popen[str]:
         process = self.start(
-            "fpvcar.wheels", f"--profile={self._path}",
-            f"--runtime={self.runtime}", f"--set=pins.port = {self.port}",
+            "fpvcar.wheels",
+            f"--profile={self._path}",
+            f"--runtime={self.runtime}",
+            f"--set=pins.port = {self.port}",
             *(f"--set={line}" for line in self._overrides),
-        )  # fmt: skip
+        )
         return process
 
     def drive(self, duty: float = 0.3) -> subprocess.Popen[str]:
-        driver = self.start("tests.rigs.wheels_driver", str(self.runtime), str(duty))
+        driver = self.start("tests.support.wheels_driver", str(self.runtime), str(duty))
         assert driver.stdout is not None
         said, _, _ = select.select([driver.stdout], [], [], START_S)
         assert said and driver.stdout.readline() == "driving\n", "it does not drive"

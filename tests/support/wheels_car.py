@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from fpvcar.bench.world.bridge import CHIPS, Bridge
+from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import AnyMotor, DcMotor, Profile, profiles
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsFault
-from fpvcar.wheels.core import Wheels
+from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, pack_setpoint
 
 MS = 1_000_000

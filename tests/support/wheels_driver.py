@@ -26,9 +26,7 @@ async def main(runtime: Path, duty: float) -> None:
             print("driving", flush=True)
 
     client = WheelsClient(runtime / "wheels.sock", lambda: None)
-    reading = asyncio.create_task(
-        client.run(heard, lambda state: None, lambda why: None)
-    )
+    reading = asyncio.create_task(client.run(heard, lambda state: None, lambda why: None))
     while not reading.done():
         client.hear()
         wanted = duty if driving or applied >= 5 else 0.0

@@ -15,9 +15,15 @@ DECADE_DB = 28.0
 SENT_DBM = 15.0
 """A Raspberry Pi's, about."""
 RATES = (
-    (-64.0, 65.0), (-65.0, 58.5), (-66.0, 52.0), (-70.0, 39.0), (-74.0, 26.0),
-    (-77.0, 19.5), (-79.0, 13.0), (-82.0, 6.5),
-)  # fmt: skip
+    (-64.0, 65.0),
+    (-65.0, 58.5),
+    (-66.0, 52.0),
+    (-70.0, 39.0),
+    (-74.0, 26.0),
+    (-77.0, 19.5),
+    (-79.0, 13.0),
+    (-82.0, 6.5),
+)
 """(dBm at which one of ten frames is lost, Mbit/s): IEEE 802.11-2020, table 19-18, MCS
 7 to 0 with one stream; rates with the long guard interval, table 19-27."""
 MARGIN_DB = 3.0
@@ -46,9 +52,7 @@ def frames_lost(margin_db: float) -> float:
 def link(distance_m: float) -> tuple[float, float]:
     """(bit/s that pass, share of packets lost each way) at this distance."""
     dbm = received_dbm(distance_m)
-    needs_dbm, mbps = next(
-        (one for one in RATES if dbm >= one[0] + MARGIN_DB), RATES[-1]
-    )
+    needs_dbm, mbps = next((one for one in RATES if dbm >= one[0] + MARGIN_DB), RATES[-1])
     lost = frames_lost(dbm - needs_dbm)
     tries = sum(lost**number for number in range(TRIES))
     return USED * mbps * 1e6 / tries, lost**TRIES

@@ -1,6 +1,6 @@
 """The bench's world behind MX1508 bridges."""
 
-from fpvcar.bench.world.bridge import Bridges, mx1508
+from fpvbench.world.bridge import Bridges, mx1508
 
 
 def inputs(

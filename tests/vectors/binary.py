@@ -36,22 +36,29 @@ def video() -> dict[str, Any]:
     ]
     frame = pack_video(True, 7, 9, UNIT)
     refused = [
-        b"", frame[:19], frame[:-1], frame + b"\x00",
-        b"\x02" + frame[1:], frame[:1] + b"\x02" + frame[2:],
-    ]  # fmt: skip
+        b"",
+        frame[:19],
+        frame[:-1],
+        frame + b"\x00",
+        b"\x02" + frame[1:],
+        frame[:1] + b"\x02" + frame[2:],
+    ]
     return {
         "good": [
             {
                 "hex": pack_video(*one).hex(),
                 "fields": {
-                    "key": one[0], "sequence": one[1], "capture_us": one[2],
-                    "length": len(one[3]), "unit": one[3].hex(),
+                    "key": one[0],
+                    "sequence": one[1],
+                    "capture_us": one[2],
+                    "length": len(one[3]),
+                    "unit": one[3].hex(),
                 },
             }
             for one in good
         ],
         "refused": [{"hex": one.hex()} for one in refused],
-    }  # fmt: skip
+    }
 
 
 def camera_record() -> dict[str, Any]:
@@ -59,22 +66,23 @@ def camera_record() -> dict[str, Any]:
     good = [(True, 90_000_123_456, UNIT), (False, 2**64 - 1, b"\x00")]
     pack = RECORD_HEADER.pack
     refused = [
-        pack(0, 1, 0, 0, 5), pack(UNIT_MAX_BYTES + 1, 1, 0, 0, 5),
-        pack(9, 2, 0, 0, 5), pack(9, 1, 2, 0, 5), pack(9, 1, 1, 1, 5),
+        pack(0, 1, 0, 0, 5),
+        pack(UNIT_MAX_BYTES + 1, 1, 0, 0, 5),
+        pack(9, 2, 0, 0, 5),
+        pack(9, 1, 2, 0, 5),
+        pack(9, 1, 1, 1, 5),
         pack(2**32 - 1, 1, 1, 0, 5),
-    ]  # fmt: skip
+    ]
     return {
         "good": [
             {
                 "hex": pack_record(*one).hex(),
-                "fields": {
-                    "key": one[0], "capture_us": str(one[1]), "unit": one[2].hex()
-                },
+                "fields": {"key": one[0], "capture_us": str(one[1]), "unit": one[2].hex()},
             }
             for one in good
         ],
         "refused": [{"hex": one.hex()} for one in refused],
-    }  # fmt: skip
+    }
 
 
 def depth_record() -> dict[str, Any]:
@@ -82,15 +90,18 @@ def depth_record() -> dict[str, Any]:
     good = [(0.5, 90_000_123_456, b"png"), (math.inf, 2**64 - 1, b""), (0.0, 0, b"")]
     pack = DEPTH_HEADER.pack
     refused = [
-        pack(DEPTH_PNG_MAX_BYTES + 1, 0.5, 1), pack(2**32 - 1, 0.5, 1),
-        pack(3, -0.5, 1), pack(3, -math.inf, 1),
-    ]  # fmt: skip
+        pack(DEPTH_PNG_MAX_BYTES + 1, 0.5, 1),
+        pack(2**32 - 1, 0.5, 1),
+        pack(3, -0.5, 1),
+        pack(3, -math.inf, 1),
+    ]
     return {
         "good": [
             {
                 "hex": pack_depth(*one).hex(),
                 "fields": {
-                    "nearest_m": str(one[0]), "capture_us": str(one[1]),
+                    "nearest_m": str(one[0]),
+                    "capture_us": str(one[1]),
                     "length": len(one[2]),
                 },
             }
@@ -98,7 +109,7 @@ def depth_record() -> dict[str, Any]:
         ],
         "blind": pack_depth(math.nan, 1, b"").hex(),
         "refused": [{"hex": one.hex()} for one in refused],
-    }  # fmt: skip
+    }
 
 
 def setpoints() -> dict[str, Any]:
@@ -110,51 +121,62 @@ def setpoints() -> dict[str, Any]:
     ]
     first, pack = pack_setpoint(good[0]), SETPOINT.pack
     refused = [
-        b"", first[:-1], first + b"\x00", b"\x02" + first[1:],
-        first[:1] + b"\x02" + first[2:], pack(1, 1, 0, 1, 1, 0, 0, 0, 0),
-        pack(1, 1, 5, 1, 1, 0, 0, 0, 0), pack(1, 1, 2, 1, 1, 1.5, 0, 0, 0),
-        pack(1, 1, 2, 1, 1, 0, 0, 0, -2.0), pack(1, 1, 2, 1, 1, math.nan, 0, 0, 0),
+        b"",
+        first[:-1],
+        first + b"\x00",
+        b"\x02" + first[1:],
+        first[:1] + b"\x02" + first[2:],
+        pack(1, 1, 0, 1, 1, 0, 0, 0, 0),
+        pack(1, 1, 5, 1, 1, 0, 0, 0, 0),
+        pack(1, 1, 2, 1, 1, 1.5, 0, 0, 0),
+        pack(1, 1, 2, 1, 1, 0, 0, 0, -2.0),
+        pack(1, 1, 2, 1, 1, math.nan, 0, 0, 0),
         pack(1, 1, 2, 1, 1, math.inf, 0, 0, 0),
-    ]  # fmt: skip
+    ]
     return {
         "good": [
             {
                 "hex": pack_setpoint(one).hex(),
                 "fields": {
-                    "seq": one.seq, "deadline_ns": str(one.deadline_ns),
+                    "seq": one.seq,
+                    "deadline_ns": str(one.deadline_ns),
                     "duties": list(one.duties),
                 },
             }
             for one in good
         ],
         "refused": [{"hex": one.hex()} for one in refused],
-    }  # fmt: skip
+    }
 
 
 def answers() -> dict[str, Any]:
     """wheels -> run."""
-    good = [
-        Answer(status, reason, 7, 99) for status in Status for reason in WheelsReason
-    ]
+    good = [Answer(status, reason, 7, 99) for status in Status for reason in WheelsReason]
     first = pack_answer(good[0])
     refused = [
-        b"", first[:-1], first + b"\x00", b"\x02" + first[1:],
-        first[:1] + b"\x01" + first[2:], ANSWER.pack(1, 2, 3, 0, 7, 99, 0),
+        b"",
+        first[:-1],
+        first + b"\x00",
+        b"\x02" + first[1:],
+        first[:1] + b"\x01" + first[2:],
+        ANSWER.pack(1, 2, 3, 0, 7, 99, 0),
         ANSWER.pack(1, 2, 0, 99, 7, 99, 0),
-    ]  # fmt: skip
+    ]
     return {
         "good": [
             {
                 "hex": pack_answer(one).hex(),
                 "fields": {
-                    "status": one.status.name, "reason": one.reason.name,
-                    "seq": one.seq, "now_ns": str(one.now_ns),
+                    "status": one.status.name,
+                    "reason": one.reason.name,
+                    "seq": one.seq,
+                    "now_ns": str(one.now_ns),
                 },
             }
             for one in good
         ],
         "refused": [{"hex": one.hex()} for one in refused],
-    }  # fmt: skip
+    }
 
 
 def whys() -> dict[str, Any]:
@@ -162,9 +184,7 @@ def whys() -> dict[str, Any]:
     good = ["", "I2C bus 1: no such file; enable I2C", "é"]
     refused = [b"\x01\x03\xff", b"\x02\x03no", b"\x01\x04no"]
     return {
-        "good": [
-            {"hex": pack_why(one).hex(), "fields": {"words": one}} for one in good
-        ],
+        "good": [{"hex": pack_why(one).hex(), "fields": {"words": one}} for one in good],
         "refused": [{"hex": one.hex()} for one in refused],
     }
 

@@ -11,11 +11,15 @@ from tests.vectors import binary, text
 
 HERE = Path(__file__).parent
 FILES = {
-    "drive_up": text.drive_up, "drive_down": text.drive_down,
-    "buttons_up": text.buttons_up, "buttons_down": text.buttons_down,
-    "video": binary.video, "camera_record": binary.camera_record,
-    "depth_record": binary.depth_record, "wheels": binary.wheels,
-}  # fmt: skip
+    "drive_up": text.drive_up,
+    "drive_down": text.drive_down,
+    "buttons_up": text.buttons_up,
+    "buttons_down": text.buttons_down,
+    "video": binary.video,
+    "camera_record": binary.camera_record,
+    "depth_record": binary.depth_record,
+    "wheels": binary.wheels,
+}
 """Each file and what makes it; the Python test compares, and never writes."""
 
 

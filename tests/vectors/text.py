@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from fpvcar import config, status
-from fpvcar.wire import down, up
+from fpvcar import config
+from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.buttons import (
     BUTTONS_MAX,
     Button,
@@ -103,64 +103,115 @@ UP_REFUSED: list[dict[str, Any]] = [
 ]
 
 UP_REFUSED_TEXT = [
-    "", "{", "[]", "null", '"drive"', "{}", '{"kind":7}', '{"seq":1}',
+    "",
+    "{",
+    "[]",
+    "null",
+    '"drive"',
+    "{}",
+    '{"kind":7}',
+    '{"seq":1}',
     '{"kind":"drive","seq":1,"t":1,"throttle":NaN,"steer":0}',
     '{"kind":"drive","seq":1,"t":1,"throttle":1e999,"steer":0}',
     '{"kind":"take"}{"kind":"take"}',
-]  # fmt: skip
+]
 
 STATE = down.State(
-    seq=41, clock_us=90_000_123_456, nonce=2**52, role="driver", may_drive=True,
-    grown_up=False, driver="Zoë", seat_free=False, throttle=0.5, steer=-0.25,
+    seq=41,
+    clock_us=90_000_123_456,
+    nonce=2**52,
+    role="driver",
+    may_drive=True,
+    grown_up=False,
+    driver="Zoë",
+    seat_free=False,
+    throttle=0.5,
+    steer=-0.25,
     reason="driving",
-    stop=None, limit=0.75, head_lights=True, viewers=2,
-    battery=status.Battery(7.4, 1.25, 0.6, False, 0.04),
+    stop=None,
+    limit=0.75,
+    head_lights=True,
+    viewers=2,
+    battery=telemetry.Battery(7.4, 1.25, 0.6, False, 0.04),
     ranges=(
-        status.Range("front", 0.0, 0.42, 0.01),
-        status.Range("left", 45.0, None, None, "does not answer"),
+        telemetry.Range("front", 0.0, 0.42, 0.01),
+        telemetry.Range("left", 45.0, None, None, "does not answer"),
     ),
-    guard=status.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
-    health=status.Health(("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5,
-                       0.35, 3600.0, 0.8),
-    recording=status.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
+    guard=telemetry.Guarding("limit", 0.15, 0.35, 1.0, "front", ""),
+    health=telemetry.Health(
+        ("weak Wi-Fi: -84 dBm",), 48.3, 0, -84.0, 72.2, 9000.0, 210.5, 0.35, 3600.0, 0.8
+    ),
+    recording=telemetry.Recording(True, "ok", 61.5, 11_000.0, 1, 0, True),
     lost=0.004,
-)  # fmt: skip
+)
 STOPPED = down.State(
-    seq=42, clock_us=90_000_223_456, nonce=1, role="watching", may_drive=False,
-    grown_up=False, driver=None, seat_free=True, throttle=0.0, steer=0.0,
+    seq=42,
+    clock_us=90_000_223_456,
+    nonce=1,
+    role="watching",
+    may_drive=False,
+    grown_up=False,
+    driver=None,
+    seat_free=True,
+    throttle=0.0,
+    steer=0.0,
     reason="stopped",
-    stop=down.Stop("estop", "resume", "Ann"), limit=1.0, head_lights=False, viewers=1,
-    wheels="no answer", camera="no picture",
-    battery=status.Battery(
-        None, None, None, False, None, "nobody acknowledges the read"
-    ),
-    guard=status.Guarding("off", 0.15), health=status.Health(),
-    recording=status.Recording(True, "no folder", 3.0, None, 0, 17),
-)  # fmt: skip
+    stop=down.Stop("estop", "resume", "Ann"),
+    limit=1.0,
+    head_lights=False,
+    viewers=1,
+    wheels="no answer",
+    camera="no picture",
+    battery=telemetry.Battery(None, None, None, False, None, "nobody acknowledges the read"),
+    guard=telemetry.Guarding("off", 0.15),
+    health=telemetry.Health(),
+    recording=telemetry.Recording(True, "no folder", 3.0, None, 0, 17),
+)
 DOWN_GOOD: list[down.Downward] = [
     down.Welcome(
-        1, "Plague", "0.1.0", 90_000_000_000, 250, 400, 40, 200, 640, 480, 30.0, 8444,
-        True, True, "9f86d081884c7d659a2feaa0c55ad015",
+        1,
+        "Plague",
+        "0.1.0",
+        90_000_000_000,
+        250,
+        400,
+        40,
+        200,
+        640,
+        480,
+        30.0,
+        8444,
+        True,
+        True,
+        "9f86d081884c7d659a2feaa0c55ad015",
     ),
     STATE,
     STOPPED,
     down.Pong(3, 99.75, 2**53 - 1, 2**51 + 1),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK"),
     down.Pass("EQAQpnLSCLKYxIsXzXTkPHvWhlBmIeqK", 3599.5),
-    down.People((
-        down.Person("9f86d081884c7d65", "Mum", "home network", True, False, True),
-        down.Person("884c7d659a2feaa0", "Zoë", "elsewhere", False, False, False, 61.5),
-        down.Person("7d659a2feaa0c55a", "Bo", "", False, False, False, 0.0, 60.5),
-        down.Person("2feaa0c55a884c7d", "Eve", "elsewhere", False, False, False, 0.0,
-                    0.0, True),
-    )),
+    down.People(
+        (
+            down.Person("9f86d081884c7d65", "Mum", "home network", True, False, True),
+            down.Person("884c7d659a2feaa0", "Zoë", "elsewhere", False, False, False, 61.5),
+            down.Person("7d659a2feaa0c55a", "Bo", "", False, False, False, 0.0, 60.5),
+            down.Person(
+                "2feaa0c55a884c7d", "Eve", "elsewhere", False, False, False, 0.0, 0.0, True
+            ),
+        )
+    ),
     down.People((), "No space left on device"),
-    down.Error("wrong code", "", "", "look at the screen that started the car",
-               "wrong_code"),
+    down.Error("wrong code", "", "", "look at the screen that started the car", "wrong_code"),
     down.Error("message refused", '{"kind":7}', "Expected `str`, got `int`"),
-]  # fmt: skip
+]
 DOWN_REFUSED = [
-    "", "{", "[]", "null", "7", "{}", '{"kind":7}',
+    "",
+    "{",
+    "[]",
+    "null",
+    "7",
+    "{}",
+    '{"kind":7}',
     '{"kind":"pong","seq":1,"t":2.5}',
     '{"kind":"pong","seq":1,"t":2.5,"clock_us":3}',
     '{"kind":"pong","seq":"1","t":2.5,"clock_us":3,"nonce":4}',
@@ -168,7 +219,7 @@ DOWN_REFUSED = [
     '{"kind":"state","seq":1}',
     '{"kind":"pass"}',
     '{"kind":"people","people":[{"id":"1"}]}',
-]  # fmt: skip
+]
 DOWN_UNKNOWN = ['{"kind":"weather","rain":true}']
 
 
@@ -199,32 +250,29 @@ BUTTONS_UP_UNKNOWN = [
     '{"kind":"sing"}',
 ]
 BUTTONS_DOWN_GOOD: list[ButtonsDownward] = [
-    Panel(
-        1, "Plague",
-        (Button("a", "red", "circle"), Button("b", "blue", "star")),
-    ),
+    Panel(1, "Plague", (Button("a", "red", "circle"), Button("b", "blue", "star"))),
     Panel(1, "Plague", ()),
     Glow(41, 0b10, "turn", 3, 2, 7),
     Glow(0, 0, "free", 0, 0, 0),
     down.Error("hello first", "", "hello"),
-]  # fmt: skip
+]
 BUTTONS_DOWN_REFUSED = [
-    "", "[]", "{}", '{"kind":"panel","v":1,"car":"Plague"}',
+    "",
+    "[]",
+    "{}",
+    '{"kind":"panel","v":1,"car":"Plague"}',
     '{"kind":"panel","v":1,"car":"Plague","buttons":[{"name":"a"}]}',
     '{"kind":"glow","seq":1,"lit":64,"mode":"free","length":0,"done":0,"best":0}',
     '{"kind":"glow","seq":1,"lit":0,"length":0,"done":0,"best":0}',
     '{"kind":"error"}',
-]  # fmt: skip
+]
 
 
 def buttons_up() -> dict[str, Any]:
     """/ws/buttons, browser -> car; what drives is unknown there."""
     return {
         "good": [_text(message) for message in BUTTONS_UP_GOOD],
-        "refused": [
-            {"text": json.dumps(fields), "fields": fields}
-            for fields in BUTTONS_UP_REFUSED
-        ]
+        "refused": [{"text": json.dumps(fields), "fields": fields} for fields in BUTTONS_UP_REFUSED]
         + [{"text": text} for text in UP_REFUSED_TEXT[:8]],
         "unknown": [{"text": text} for text in BUTTONS_UP_UNKNOWN],
     }
@@ -243,9 +291,7 @@ def drive_up() -> dict[str, Any]:
     """Browser -> car. `refused` entries with `fields` a page must not even send."""
     return {
         "good": [_text(message) for message in UP_GOOD],
-        "refused": [
-            {"text": json.dumps(fields), "fields": fields} for fields in UP_REFUSED
-        ]
+        "refused": [{"text": json.dumps(fields), "fields": fields} for fields in UP_REFUSED]
         + [{"text": text} for text in UP_REFUSED_TEXT]
         + [{"text": '{"kind":"take","pad":"' + "x" * DRIVE_MAX_BYTES + '"}'}],
         "unknown": [{"text": '{"kind":"fly","height":3}'}],
@@ -261,8 +307,6 @@ def drive_down() -> dict[str, Any]:
     }
 
 
-def _text(
-    message: up.Upward | down.Downward | ButtonsUpward | ButtonsDownward,
-) -> dict[str, Any]:
+def _text(message: up.Upward | down.Downward | ButtonsUpward | ButtonsDownward) -> dict[str, Any]:
     text = msgspec.json.encode(message).decode()
     return {"text": text, "fields": json.loads(text)}

@@ -1,4 +1,4 @@
-/** Requests to the car: see server/calibration_api.py. */
+/** Requests to the car: see server/api/calibration_api.py. */
 
 /**
  * @typedef {boolean | number | number[]} Value

@@ -1,4 +1,4 @@
-/** A picture as a few cells of brightness; pi/fpvcar/hil/spot.py counts them alike. Pure. */
+/** A picture as a few cells of brightness; pi/fpvcar/hil/led_detector.py counts them alike. Pure. */
 
 export const COLUMNS = 16;
 export const ROWS = 12;

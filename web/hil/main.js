@@ -4,7 +4,7 @@
  *   /ws/video -> Video, as at the driver's seat -> cells of each picture -> hil
  *
  * It judges nothing: it says how bright each picture is, and when it was shown, by the
- * clock of hil. What is understood there stands in pi/fpvcar/hil/glass.py.
+ * clock of hil. What is understood there stands in pi/fpvcar/hil/browser_probe.py.
  */
 
 import {byId} from '../lib/dom.js';

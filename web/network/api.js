@@ -1,4 +1,4 @@
-/** The page's requests to the car: see server/network_api.py. */
+/** The page's requests to the car: see server/api/network_api.py. */
 
 /**
  * @typedef {{ssid: string, strength: number, security: 'open' | 'key' | 'other'}} Network

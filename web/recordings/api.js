@@ -1,4 +1,4 @@
-/** The page's requests to the car: see server/recordings_api.py. */
+/** The page's requests to the car: see server/api/recordings_api.py. */
 
 /** @import {Export, ExportWanted, Listing, Storage, Table} from './types.js' */
 

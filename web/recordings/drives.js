@@ -30,7 +30,7 @@ export function clipped(table, {from_s: fromS, to_s: toS}) {
 }
 
 /**
- * What asks the car for drives: see server/drives_api.py.
+ * What asks the car for drives: see server/api/drives_api.py.
  * @param {Wanted} wanted @param {number} most @param {string[]} causes that `text` means
  * @param {number} [beforeMs] UTC
  */
@@ -67,7 +67,7 @@ export function pointsOf({parts}) {
 }
 
 /**
- * Seconds of a line that two points stand for: see recordings/plots.py.
+ * Seconds of a line that two points stand for: see recordings/export/plots.py.
  * @param {Drive} drive
  */
 export function bucketOf(drive) {

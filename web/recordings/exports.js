@@ -1,6 +1,6 @@
 /**
  * A drive as a film or a zip: asks the car for it, hands it to the browser's downloads,
- * and shows how far it is. See server/exports.py.
+ * and shows how far it is. See server/api/exports.py.
  */
 
 import {W} from '../lang/words.js';

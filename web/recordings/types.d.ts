@@ -1,4 +1,4 @@
-// The shapes of /api/recordings (server/recordings_api.py, drives_api.py); for the type
+// The shapes of /api/recordings (server/api/recordings_api.py, drives_api.py); for the type
 // checker only.
 
 /** A moment that the driver marked. `t` is seconds from the start of its file. */
@@ -13,7 +13,7 @@ export interface FoundPart {
   shared: boolean;
 }
 export type State = 'closed' | 'open' | 'damaged';
-/** A drive as the car tells it: see recordings/drives.py. */
+/** A drive as the car tells it: see recordings/library/drives.py. */
 export interface FoundDrive {
   id: string; start_ms: number; seconds: number; parked: boolean; drivers: string[];
   stops: Record<string, number>; metres: number | null; bytes: number; state: State;
@@ -28,9 +28,9 @@ export interface Listing {
   removable: boolean; editable: boolean; drivers: string[]; drives: FoundDrive[]; more: boolean;
   unread: number; copies: Record<string, Copy[]>;
 }
-/** A copy of a drive: `place` is "car", "" here, or an office; see recordings/shelf.py. */
+/** A copy of a drive: `place` is "car", "" here, or an office; see recordings/library/drive_repository.py. */
 export interface Copy { place: string; verified_s: number; whole: boolean }
-/** A car as a base station knows it: see fpvstation/keep.py. */
+/** A car as a base station knows it: see fpvstation/fetch/scheduler.py. */
 export interface CarState {
   name: string; folder: string; url: string; state: string; waiting: number;
   bytes: number; waiting_bytes: number; rate: number; card_free: number;
@@ -40,7 +40,7 @@ export interface OfficeState {
   place: string; state: string; waiting: number; bytes: number; waiting_bytes: number;
   rate: number; last_fault: string; fault_s: number; oldest_s: number;
 }
-/** A background task of a base station: see fpvstation/chores.py. */
+/** A background task of a base station: see fpvstation/housekeeping.py. */
 export interface ChoreState { name: string; fault: string; fault_s: number }
 /** What /api/status of a base station answers. */
 export interface Storage {
@@ -79,7 +79,7 @@ export interface Unit { timeS: number; key: boolean; unit: Uint8Array<ArrayBuffe
 /** Units from `loS` to before `hiS`; those before `loS` only lead up to them. */
 export interface Span { loS: number; hiS: number; units: Unit[] }
 
-/** An export as the car tells it: see server/export_jobs.py. */
+/** An export as the car tells it: see server/api/export_jobs.py. */
 export interface Export {
   id: string; name: string; done: number; total: number; exact: boolean;
   state: 'planning' | 'ready' | 'sending' | 'sent' | 'stopped' | 'failed';

@@ -3,7 +3,7 @@
  * 40 ms. A wish that lets go never waits.
  */
 
-import {LateBar, NEUTRAL, Sender, Wishes} from './wish.js';
+import {LateBar, NEUTRAL, Sender, Wishes} from './command.js';
 
 /** @import {Upward, Wish} from '../lib/types.js' */
 
@@ -79,7 +79,7 @@ export class Controls {
     if (this.driving()) this.transmit(this.sender.take(NEUTRAL, performance.now()));
   }
 
-  /** Sends a wish with the newest nonce of the car. @param {import('./wish.js').Drive} wish */
+  /** Sends a wish with the newest nonce of the car. @param {import('./command.js').Drive} wish */
   transmit(wish) {
     this.send({...wish, seen: this.nonce()});
   }

@@ -2,7 +2,7 @@
 
 /**
  * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
- *   page: import('./page.js').Page, controls: import('./controls.js').Controls}} parts
+ *   page: import('./view.js').Page, controls: import('./controls.js').Controls}} parts
  */
 export function probe({link, video, page, controls}) {
   const fpvcar = {

@@ -12,8 +12,8 @@ import {Beeps, behindM, rhythm} from './beeps.js';
 import {DRAWER_STRINGS, computerSays, healthRows, paceSays} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
-import {Minute, spark} from './minute.js';
-import {Moments} from './moments.js';
+import {Minute, spark} from './link_history.js';
+import {Moments} from './marks.js';
 import {Pace} from './pace.js';
 import {Panels} from './panels.js';
 import {PictureSettings} from './picture-settings.js';
@@ -23,7 +23,7 @@ import {Secure} from './secure.js';
 import {STRINGS, stopSays} from './strings.js';
 import {toast} from './toast.js';
 import {Unlock} from './unlock.js';
-import {Who} from './who.js';
+import {Who} from './people.js';
 
 /** @import {State, Upward, Welcome} from '../lib/types.js' */
 

@@ -7,7 +7,7 @@ import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
 import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
 import {StaleQueue, captureUs} from './stale.js';
-import {PushedStop} from './wish.js';
+import {PushedStop} from './command.js';
 
 /** @import {Upward} from '../lib/types.js' */
 
@@ -40,7 +40,7 @@ export class Link {
     this.drive = null;
     /** @type {WebSocket | null} */
     this.video = null;
-    /** Loads after the first screen. @type {import('./copies.js').Copies | null} */
+    /** Loads after the first screen. @type {import('./redundant_link.js').Copies | null} */
     this.copies = null;
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();

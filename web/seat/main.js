@@ -5,7 +5,7 @@ import {button, byId, fillStrings} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
 import {Video} from '../video/video.js';
-import {Card} from './card.js';
+import {Card} from './message_card.js';
 import {Controls} from './controls.js';
 import {FullScreen} from './fullscreen.js';
 import {Hud} from './hud.js';
@@ -15,8 +15,8 @@ import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
 import {Link} from './link.js';
-import {Page} from './page.js';
-import {probe} from './probe.js';
+import {Page} from './view.js';
+import {probe} from './debug_api.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
@@ -156,8 +156,8 @@ const drawer = new LazyPart({
 /** Loads after the first screen, too. */
 const copies = new LazyPart({
   load: async (tries) => {
-    /** @type {typeof import('./copies.js')} */
-    const part = await import(`./copies.js${tries ? `?again=${tries}` : ''}`);
+    /** @type {typeof import('./redundant_link.js')} */
+    const part = await import(`./redundant_link.js${tries ? `?again=${tries}` : ''}`);
     return part;
   },
   use: ({Copies}) => {

@@ -13,7 +13,7 @@ export class Page {
   /**
    * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
-   *   card: import('./card.js').Card, code: () => void}} parts
+   *   card: import('./message_card.js').Card, code: () => void}} parts
    */
   constructor(parts) {
     this.parts = parts;

@@ -20,17 +20,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.recordings.drives import Drive, Wanted, drives_of
-from fpvcar.recordings.library import Page
-from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Found
-from fpvcar.recordings.titles import Titles
-from fpvstation import search
-from fpvstation.catalogue_file import CatalogueFile
-from fpvstation.catalogue_rows import add_drive, forget, forget_drives
-from fpvstation.look import Look, key_of, lookers
-from fpvstation.store import Store, trash_of
-from fpvstation.sums_file import SUMS_FILE, Stored
-from fpvstation.whereabouts import OnCars, Whereabouts
+from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, Found
+from fpvcar.recordings.library.drives import Drive, Wanted, drives_of
+from fpvcar.recordings.library.recording_index import Page
+from fpvcar.recordings.library.titles import Titles
+from fpvstation.catalogue import search
+from fpvstation.catalogue.catalogue_file import CatalogueFile
+from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
+from fpvstation.catalogue.probe import Look, key_of, lookers
+from fpvstation.store.replicas import OnCars, Whereabouts
+from fpvstation.store.store import Store, trash_of
+from fpvstation.store.sums_file import SUMS_FILE, Stored
 
 AT_ONCE = 256
 """Sessions in one transaction."""
@@ -78,9 +78,8 @@ class Catalogue:
     editable = True
 
     def __init__(
-        self, path: Path, root: Path, store: Store, store_id: str,
-        cars: OnCars | None = None,
-    ) -> None:  # fmt: skip
+        self, path: Path, root: Path, store: Store, store_id: str, cars: OnCars | None = None
+    ) -> None:
         self._root, self._store = root, store
         self._file = CatalogueFile(path, store_id)
         self._titles, self._where = Titles(root), Whereabouts(root, store, cars)
@@ -170,9 +169,11 @@ class Catalogue:
         changes = [change for change in changes if change.session in stored]
         with self._file.connection() as db:
             known = {
-                one: entry for session, _, known in changes if known
+                one: entry
+                for session, _, known in changes
+                if known
                 for one, entry in search.entries_of(db, session)
-            }  # fmt: skip
+            }
         new = [one for some in stored.values() for one in some if one not in known]
         asked = [Look(f"{self._root}/{one.path}", key_of(one.path)) for one in new]
         return Asked(changes, stored, known, new, looks(asked))
@@ -188,16 +189,22 @@ class Catalogue:
                     self._add(db, session, stamp, asked.stored[session], known)
 
     def _add(
-        self, db: sqlite3.Connection, session: str, stamp: int,
-        stored: Iterable[Stored], known: dict[Stored, bytes],
-    ) -> None:  # fmt: skip
+        self,
+        db: sqlite3.Connection,
+        session: str,
+        stamp: int,
+        stored: Iterable[Stored],
+        known: dict[Stored, bytes],
+    ) -> None:
         db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
         entries = {one: search.entry_in(known[one]) for one in stored}
         db.executemany(
             "INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?)",
-            [(entry.name, one.path, session, one.sha256, entry.bytes, known[one])
-             for one, entry in entries.items()],
-        )  # fmt: skip
+            [
+                (entry.name, one.path, session, one.sha256, entry.bytes, known[one])
+                for one, entry in entries.items()
+            ],
+        )
         car = session.partition("/")[0]
         for drive in self._titles.named(drives_of(entries.values())):
             add_drive(db, session, car, drive)
@@ -208,10 +215,12 @@ class Catalogue:
         """See Shelf."""
         with self._file.asked() as db:
             return {
-                name: self._root / path for one in wanted for name, path in db.execute(
+                name: self._root / path
+                for one in wanted
+                for name, path in db.execute(
                     "SELECT name, path FROM segment WHERE name = ?", (one,)
                 )
-            }  # fmt: skip
+            }
 
     def writing(self, path: Path) -> bool:
         """What is in the store is whole."""
@@ -233,9 +242,12 @@ class Catalogue:
         shown = found[:most]
         of = {session: self._where.of(session) for _, session, _ in shown}
         return Found(
-            [drive for _, _, drive in shown], len(found) > most, drivers, self.unread,
+            [drive for _, _, drive in shown],
+            len(found) > most,
+            drivers,
+            self.unread,
             {one: of[session] for one, session, _ in shown},
-        )  # fmt: skip
+        )
 
     def held(self) -> Held:
         """How much is here, and how full the disk is. Raises OSError."""

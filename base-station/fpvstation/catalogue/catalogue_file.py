@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from fpvstation.catalogue_schema import opened
+from fpvstation.catalogue.catalogue_schema import opened
 
 log = logging.getLogger("fpvstation")
 

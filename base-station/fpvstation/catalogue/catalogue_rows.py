@@ -4,8 +4,8 @@ import sqlite3
 
 import msgspec
 
-from fpvcar.recordings.drives import Drive, Wanted
-from fpvstation import search
+from fpvcar.recordings.library.drives import Drive, Wanted
+from fpvstation.catalogue import search
 
 
 def forget(db: sqlite3.Connection, session: str) -> None:
@@ -32,10 +32,15 @@ def add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> N
         at, free = at if last is None else last + 1, last is None
     db.execute(
         "INSERT INTO drive VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (at, drive.id, session, drive.parked, not Wanted(wheel="driven").takes(drive),
-         search.words_of(car, drive), search.causes_of(drive.stops)),
-    )  # fmt: skip
-    db.execute("INSERT INTO shown VALUES (?, ?)", (at, msgspec.json.encode(drive)))
-    db.executemany(
-        "INSERT INTO driver VALUES (?, ?)", [(name, at) for name in drive.drivers]
+        (
+            at,
+            drive.id,
+            session,
+            drive.parked,
+            not Wanted(wheel="driven").takes(drive),
+            search.words_of(car, drive),
+            search.causes_of(drive.stops),
+        ),
     )
+    db.execute("INSERT INTO shown VALUES (?, ?)", (at, msgspec.json.encode(drive)))
+    db.executemany("INSERT INTO driver VALUES (?, ?)", [(name, at) for name in drive.drivers])

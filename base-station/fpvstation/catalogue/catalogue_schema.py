@@ -59,8 +59,7 @@ def opened(path: Path) -> sqlite3.Connection:
             )
         for number in range(version, len(MIGRATIONS)):
             db.executescript(
-                f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1};"
-                "COMMIT;"
+                f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1};COMMIT;"
             )
     except BaseException:
         db.close()

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.recordings.entries import entry_of
-from fpvcar.recordings.index import Stamp, stamp_of
-from fpvcar.recordings.library import UNREADABLE, unreadable_entry
+from fpvcar.recordings.library.index import Stamp, stamp_of
+from fpvcar.recordings.library.recording_index import UNREADABLE, unreadable_entry
+from fpvcar.recordings.library.summaries import entry_of
 
 MANY, CHUNK = 500, 32
 """From how many on other processes look, and how many each gets at once."""

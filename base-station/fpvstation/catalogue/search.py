@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from fpvcar.recordings.drives import Drive, Wanted
-from fpvcar.recordings.entries import Entry
-from fpvstation.sums_file import Stored
+from fpvcar.recordings.library.drives import Drive, Wanted
+from fpvcar.recordings.library.summaries import Entry
+from fpvstation.store.sums_file import Stored
 
 PLACES = 1024
 """Drives that may begin in the same ms."""
@@ -48,10 +48,12 @@ def find(
     indexed = bool(words) and min(map(len, words)) >= INDEXED
     # What is rarest leads; SQLite would guess.
     source, at = (
-        ("driver CROSS JOIN drive USING (at)", "driver.at") if wanted.driver
-        else ("said CROSS JOIN drive ON drive.at = said.rowid", "said.rowid") if indexed
+        ("driver CROSS JOIN drive USING (at)", "driver.at")
+        if wanted.driver
+        else ("said CROSS JOIN drive ON drive.at = said.rowid", "said.rowid")
+        if indexed
         else ("drive", "drive.at")
-    )  # fmt: skip
+    )
     clauses, values = [f"{at} >= ?", f"{at} < ?"], list[str | int]([start, end])
     if wanted.driver:
         clauses.append("driver.name = ?")
@@ -71,8 +73,9 @@ def find(
     rows = db.execute(
         "SELECT id, session, shown.drive FROM shown JOIN drive USING (at) WHERE at IN "
         f"(SELECT drive.at FROM {source} WHERE {' AND '.join(clauses)} "
-        f"ORDER BY {at} DESC LIMIT {most}) ORDER BY at DESC", values,
-    )  # fmt: skip
+        f"ORDER BY {at} DESC LIMIT {most}) ORDER BY at DESC",
+        values,
+    )
     return [(one, session, msgspec.Raw(drive)) for one, session, drive in rows]
 
 

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from fpvcar.recordings import pictures
-from fpvcar.recordings.export import Report, in_order, one_by_one, require
-from fpvcar.recordings.pictures import Frame
-from fpvcar.units import SECOND_NS, counted
-from fpvstation.copies import Copies
-from fpvstation.identity import StoreError
-from fpvstation.restore import session_of
-from fpvstation.verbs import opened
+from fpvcar.recordings.export import pictures
+from fpvcar.recordings.export.export import Report, in_order, one_by_one, require
+from fpvcar.recordings.export.pictures import Frame
+from fpvcar.runtime.units import SECOND_NS, counted
+from fpvstation.cli.verbs import opened
+from fpvstation.mirror.restore import session_of
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import Copies
 
 FORM = "yuv420p"
 LOW_DELAY = 1 << 19
@@ -43,9 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Return the exit status: losses.INCOMPLETE if a file has lost something and
     `--partial` is not given. Raises StoreError, ReadError, OSError, ExportError."""
     if sys.stdout.isatty():
-        print("fpvstation: raw pictures refused on a terminal: pipe them, as in\n"
-              "  fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo ...'",
-              file=sys.stderr)  # fmt: skip
+        print(
+            "fpvstation: raw pictures refused on a terminal: pipe them, as in\n"
+            "  fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo ...'",
+            file=sys.stderr,
+        )
         return 1
     require("av", "pip install av", "raw")
     store, disk = opened(arguments.store)
@@ -68,16 +70,12 @@ def _say(words: str) -> None:
     print(f"fpvstation: {words}", file=sys.stderr)
 
 
-def write(
-    out: BinaryIO, paths: Sequence[Path], report: Report, true_rate: bool
-) -> int:  # fmt: skip
+def write(out: BinaryIO, paths: Sequence[Path], report: Report, true_rate: bool) -> int:
     """Write all pictures of these files and return their number. Raises OSError."""
     shown, count = pictures_of(paths, report), 0
     for one in paced(shown) if true_rate else shown:
         if not count:
-            report.out(
-                f"-f rawvideo -pixel_format {FORM} -video_size {one.width}x{one.height}"
-            )
+            report.out(f"-f rawvideo -pixel_format {FORM} -video_size {one.width}x{one.height}")
         out.write(one.data)
         out.flush()
         count += 1
@@ -87,11 +85,7 @@ def write(
 def pictures_of(paths: Sequence[Path], report: Report) -> Iterator[Picture]:
     """Yield all pictures of these files; `report` gets their losses."""
     files = one_by_one(in_order(paths, report.say, report.lost), report.say)
-    frames = (
-        frame
-        for recording in report.judged(files)
-        for frame in pictures.frames(recording)
-    )
+    frames = (frame for recording in report.judged(files) for frame in pictures.frames(recording))
     return decoded(frames, report.lost)
 
 
@@ -135,9 +129,10 @@ class _Clock:
 
 
 def paced(
-    shown: Iterable[Picture], clock_ns: Callable[[], int] = time.monotonic_ns,
+    shown: Iterable[Picture],
+    clock_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
-) -> Iterator[Picture]:  # fmt: skip
+) -> Iterator[Picture]:
     """Each when it is its time; what is late is not waited for."""
     began_ns = clock_ns()
     for one in shown:

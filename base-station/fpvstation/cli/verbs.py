@@ -6,17 +6,17 @@ import sys
 import time
 from pathlib import Path
 
-from fpvcar.recordings.progress import Progress
-from fpvcar.units import MB, counted
+from fpvcar.recordings.export.progress import Progress
+from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.identity import StoreError
-from fpvstation.office import Rdcp
-from fpvstation.relay import Moved, OfficeFault, judge_copy
-from fpvstation.restore import Restore, session_of
-from fpvstation.store import Store, trash_of
-from fpvstation.verify import verify as judged
+from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.replicate import Moved, OfficeFault, judge_copy
+from fpvstation.mirror.restore import Restore, session_of
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store, trash_of
+from fpvstation.store.verify import verify as judged
 
 
 def verify(arguments: argparse.Namespace) -> int:
@@ -62,16 +62,21 @@ async def _verify_offices(
                 )
                 good, bad = good + len(found.right), bad + len(found.bad)
                 for name in found.bad:
-                    print(f"{target}: {session}/{name}: bad or gone there; a station "
-                          "that runs sends it again", file=sys.stderr)  # fmt: skip
+                    print(
+                        f"{target}: {session}/{name}: bad or gone there; a station "
+                        "that runs sends it again",
+                        file=sys.stderr,
+                    )
                 size += store.extent(session)[0]
                 ahead_s = size / (arguments.rate * MB) - (time.monotonic() - begun_s)
                 await asyncio.sleep(max(0.0, ahead_s))
         except OfficeFault as fault:
             print(f"fpvstation: {fault}", file=sys.stderr)
             faults = 1
-        print(f"{target}: right: {counted(good, 'segment')}; not right: {bad}"
-              f"{'; not all were judged' if faults else ''}")  # fmt: skip
+        print(
+            f"{target}: right: {counted(good, 'segment')}; not right: {bad}"
+            f"{'; not all were judged' if faults else ''}"
+        )
         failed = failed or bool(bad or faults)
     return 1 if failed else 0
 
@@ -110,9 +115,7 @@ def _named(word: str, store: Store) -> str:
     found = [one for one in there if word in (one, one.split("/")[-1])]
     if len(found) != 1:
         last = ", ".join(one.split("/")[-1] for one in there[-3:]) or "none"
-        raise StoreError(
-            f'"{word[:80]}" names {len(found)} sessions; the last ones are: {last}'
-        )
+        raise StoreError(f'"{word[:80]}" names {len(found)} sessions; the last ones are: {last}')
     return found[0]
 
 
@@ -136,11 +139,17 @@ def restore(arguments: argparse.Namespace) -> int:
     if done.here:
         print(f"{session}: {counted(done.here, 'segment')} here already, and right")
     for name in done.missing:
-        print(f"fpvstation: {name}: no good copy in trash or offices; a station that "
-              "runs fetches it while its car has it", file=sys.stderr)  # fmt: skip
+        print(
+            f"fpvstation: {name}: no good copy in trash or offices; a station that "
+            "runs fetches it while its car has it",
+            file=sys.stderr,
+        )
     if not (done.here or done.came or done.missing):
-        print(f"fpvstation: nothing is known of {session}, here or at the offices of "
-              f"{arguments.config}", file=sys.stderr)  # fmt: skip
+        print(
+            f"fpvstation: nothing is known of {session}, here or at the offices of "
+            f"{arguments.config}",
+            file=sys.stderr,
+        )
     return 0 if (done.here or done.came) and not done.missing else 1
 
 

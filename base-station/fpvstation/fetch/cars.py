@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import files
-from fpvcar.server.access import is_loopback
+from fpvcar.runtime import files
+from fpvcar.server.auth.access import is_loopback
 from fpvcar.wire.station import Pairing
-from fpvstation.disk import locked
+from fpvstation.store.disk import locked
 
 FILE, LOCK = "cars.json", ".cars.lock"
 PORT, HTTPS_PORT, PORT_MOST = 8080, 8081, 65535
@@ -72,9 +72,7 @@ class Cars:
         except FileNotFoundError:
             return []
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise CarsError(
-                f"{self._path}: {fault}; remove it and pair the cars again"
-            ) from None
+            raise CarsError(f"{self._path}: {fault}; remove it and pair the cars again") from None
 
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
         """Add a car to the list; replace its entry if it was paired before."""
@@ -105,9 +103,7 @@ class Cars:
     def find(self, word: str) -> Car:
         """The car of that name, folder, id or URL. Raises CarsError."""
         there = self.all()
-        found = [
-            one for one in there if word in (one.name, one.folder, one.id, one.url)
-        ]
+        found = [one for one in there if word in (one.name, one.folder, one.id, one.url)]
         if len(found) != 1:
             known = ", ".join(one.folder for one in there) or "none"
             many = "is the name of several cars" if found else "is no car here"

@@ -15,12 +15,12 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 import msgspec
 
-from fpvcar.recordings.sums import start_of
-from fpvcar.units import MB, MIB
+from fpvcar.recordings.library.checksums import start_of
+from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
-from fpvstation.cars import Car
-from fpvstation.pull import CarFault, Gone
+from fpvstation.fetch.cars import Car
+from fpvstation.fetch.pull import CarFault, Gone
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
 SUMS_S = 300.0
@@ -91,11 +91,14 @@ async def certificate_of(car: Car) -> str:
         async with session(car.url, shown) as client:
             own = await HttpCar(car, client).certificate()
     except CarFault as fault:
-        raise CarFault(f"{_other(car.url, shown)}; it does not prove that it is "
-                       f"{car.name}: {fault}") from None  # fmt: skip
+        raise CarFault(
+            f"{_other(car.url, shown)}; it does not prove that it is {car.name}: {fault}"
+        ) from None
     if own != shown:
-        raise CarFault(f"{_other(car.url, shown)}; {car.name} says that its own is "
-                       f"{own[:16]}...: somebody is between")  # fmt: skip
+        raise CarFault(
+            f"{_other(car.url, shown)}; {car.name} says that its own is "
+            f"{own[:16]}...: somebody is between"
+        )
     return shown
 
 
@@ -109,9 +112,7 @@ def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         url,
         connector=aiohttp.TCPConnector(ssl=pinned, limit=2),
-        timeout=aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_S, sock_read=SILENT_S
-        ),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENT_S),
         auto_decompress=False,
         read_bufsize=MIB,
     )
@@ -142,15 +143,14 @@ class HttpCar:
         """One request for all of them. Raises CarFault, Gone."""
         begin, end = start_of(first), min(start_of(last + 1), sums.size)
         path = f"/segments/{name}"
-        headers = {
-            "Range": f"bytes={begin}-{end - 1}", "If-Match": f'"{sums.sha256}"'
-        }  # fmt: skip
+        headers = {"Range": f"bytes={begin}-{end - 1}", "If-Match": f'"{sums.sha256}"'}
         async with _faults(self._car.url):
             async with self._asking("GET", path, headers=headers) as (answer, _):
                 await self._check(answer, 206)
                 if answer.content_length != end - begin:
-                    raise CarFault(f"{name}: {answer.content_length} bytes promised, "
-                                   f"expected {end - begin}")  # fmt: skip
+                    raise CarFault(
+                        f"{name}: {answer.content_length} bytes promised, expected {end - begin}"
+                    )
                 for number in range(first, last + 1):
                     size = min(start_of(number + 1), sums.size) - start_of(number)
                     async with asyncio.timeout(PIECE_S):
@@ -197,9 +197,12 @@ class HttpCar:
 
     @contextlib.asynccontextmanager
     async def _asking(
-        self, method: str, path: str, headers: Mapping[str, str] = MappingProxyType({}),
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] = MappingProxyType({}),
         within: aiohttp.ClientTimeout | None = None,
-    ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, str]]:  # fmt: skip
+    ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, str]]:
         """Makes one request, and yields its answer and its nonce.
 
         A car that has had greater numbers says so: then it is asked once more.
@@ -207,9 +210,12 @@ class HttpCar:
         for last in (False, True):
             signed, nonce = self._headers(method, path)
             async with self._client.request(
-                method, wire.BASE + path, headers={**signed, **headers},
-                allow_redirects=False, timeout=within or self._client.timeout,
-            ) as answer:  # fmt: skip
+                method,
+                wire.BASE + path,
+                headers={**signed, **headers},
+                allow_redirects=False,
+                timeout=within or self._client.timeout,
+            ) as answer:
                 if last or not self._behind(answer, nonce):
                     yield answer, nonce
                     return

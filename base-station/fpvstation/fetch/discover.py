@@ -40,11 +40,7 @@ async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
     Raises Lacking, OSError."""
     try:
         from zeroconf import DNSQuestionType, InterfaceChoice
-        from zeroconf.asyncio import (
-            AsyncServiceBrowser,
-            AsyncServiceInfo,
-            AsyncZeroconf,
-        )
+        from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
     except ImportError:
         raise Lacking(LACKING) from None
     names = set[str]()
@@ -56,9 +52,7 @@ async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
 
         # What is answered to one alone goes to any program that shares the port: avahi.
         to_all = DNSQuestionType.QM
-        browser = AsyncServiceBrowser(
-            here.zeroconf, TYPE, handlers=[heard], question_type=to_all
-        )
+        browser = AsyncServiceBrowser(here.zeroconf, TYPE, handlers=[heard], question_type=to_all)
         await asyncio.sleep(seconds)
         await browser.async_cancel()
         found = []

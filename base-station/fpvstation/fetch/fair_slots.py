@@ -39,9 +39,11 @@ class Turn:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._turns.places.release()
 
     @property

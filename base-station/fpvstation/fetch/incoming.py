@@ -8,8 +8,8 @@ by MiB, and read again at the end.
 import hashlib
 
 from fpvcar.wire.station import Sums
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 
 class Arrival:

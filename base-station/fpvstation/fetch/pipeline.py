@@ -23,9 +23,7 @@ class Beside:
         self._begin = begin
         self._begun: Begun | None = None
 
-    async def then(
-        self, act: Callable[..., Coroutine[Any, Any, None]], *arguments: Any
-    ) -> None:
+    async def then(self, act: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Waits for the one before, and begins this one. Raises what that raised."""
         await self.end()
         self._begun = self._begin(act(*arguments))
@@ -44,9 +42,11 @@ class Beside:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if kind is None:
             await self.end()
             return

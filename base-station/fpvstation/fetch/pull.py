@@ -15,14 +15,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fpvcar.recordings import names, sums
+from fpvcar.recordings import names
+from fpvcar.recordings.library import checksums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
-from fpvstation.arrival import Arrival
-from fpvstation.beside import Begin, Beside
-from fpvstation.identity import FULL, StoreError, StoreGone
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
-from fpvstation.turns import Turn, Turns
+from fpvstation.fetch.fair_slots import Turn, Turns
+from fpvstation.fetch.incoming import Arrival
+from fpvstation.fetch.pipeline import Begin, Beside
+from fpvstation.store.identity import FULL, StoreError, StoreGone
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 SIZE_MOST = 4 << 30
 """A minute is 16 MB: what says that it is larger than this lies."""
@@ -97,10 +98,15 @@ class Pull:
     """One car, and its folder in the store."""
 
     def __init__(
-        self, car: RemoteCar, store: Store, folder: str, act: Act, turns: Turns,
+        self,
+        car: RemoteCar,
+        store: Store,
+        folder: str,
+        act: Act,
+        turns: Turns,
         safe: Callable[[Stored], bool] = lambda stored: True,
         begin: Begin = asyncio.create_task,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`safe`: are there so many copies that the car may forget it? It may block."""
         self._car, self._store, self._folder, self._act = car, store, folder, act
         self._turns, self._safe, self._begin = turns, safe, begin
@@ -210,7 +216,7 @@ class Pull:
 
     async def _arrival(self, one: Segment) -> Arrival:
         wanted = await self._car.sums(one.name)
-        if wanted.size != one.size or not sums.plausible(wanted):
+        if wanted.size != one.size or not checksums.plausible(wanted):
             raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
         return Arrival(self._store, self._folder, one.name, wanted)
 

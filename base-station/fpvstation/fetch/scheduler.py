@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from fpvstation.cars import Car, Cars, CarsError
-from fpvstation.client import HttpCar, OtherCertificate, certificate_of, session
-from fpvstation.identity import FULL, StoreError
-from fpvstation.pull import CarFault, Pull, Round
-from fpvstation.rate import Rate
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
-from fpvstation.turns import AT_ONCE, Turns
-from fpvstation.whereabouts import OnCars
+from fpvstation.fetch.cars import Car, Cars, CarsError
+from fpvstation.fetch.client import HttpCar, OtherCertificate, certificate_of, session
+from fpvstation.fetch.fair_slots import AT_ONCE, Turns
+from fpvstation.fetch.pull import CarFault, Pull, Round
+from fpvstation.fetch.rate import Rate
+from fpvstation.store.identity import FULL, StoreError
+from fpvstation.store.replicas import OnCars
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
@@ -74,11 +74,13 @@ class Keeper:
     """Fetches from all cars of the list."""
 
     def __init__(
-        self, cars: Cars, store: Store,
+        self,
+        cars: Cars,
+        store: Store,
         safe: Callable[[Stored], bool] = lambda stored: True,
         utc_s: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.states: dict[str, CarState] = {}
         self.on_cars = OnCars()
         self._cars, self._store, self._safe = cars, store, safe
@@ -114,9 +116,7 @@ class Keeper:
             self.states.pop(car.id, None)
             self.on_cars.forget(car.folder)
         for car in wanted - self._tasks.keys():
-            self.states[car.id] = CarState(
-                car.name, car.folder, car.url, stored_s=self._utc_s()
-            )
+            self.states[car.id] = CarState(car.name, car.folder, car.url, stored_s=self._utc_s())
             self._tasks[car] = asyncio.create_task(self._keep(car))
 
     async def _keep(self, car: Car) -> None:
@@ -149,9 +149,8 @@ class Keeper:
     async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
         async with session(car.url, car.fingerprint) as client:
             pull = Pull(
-                HttpCar(car, client), self._store, car.folder, self._act, self._turns,
-                self._safe,
-            )  # fmt: skip
+                HttpCar(car, client), self._store, car.folder, self._act, self._turns, self._safe
+            )
             begun = state.bytes
             watch = asyncio.create_task(self._watch(pull, state, begun))
             try:
@@ -185,8 +184,10 @@ class Keeper:
             log.warning(
                 "%s: %d segments were removed here before the car had their receipt "
                 "(%s): it keeps them until they are deleted on its page",
-                state.folder, len(done.removed), done.removed[0],
-            )  # fmt: skip
+                state.folder,
+                len(done.removed),
+                done.removed[0],
+            )
         if pull.heard:
             state.held, state.removed = done.held, len(done.removed)
 

@@ -17,12 +17,12 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from fpvcar import files
-from fpvcar.leash import leashed
-from fpvstation.identity import MARKER
-from fpvstation.relay import Moved, OfficeFault, Tell, quiet
-from fpvstation.store import INCOMING
-from fpvstation.sums_file import SUMS_FILE, Stored, text_of
+from fpvcar.runtime import files
+from fpvcar.runtime.pdeathsig import leashed
+from fpvstation.mirror.replicate import Moved, OfficeFault, Tell, quiet
+from fpvstation.store.identity import MARKER
+from fpvstation.store.store import INCOMING
+from fpvstation.store.sums_file import SUMS_FILE, Stored, text_of
 
 OUTGOING = ".outgoing"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
@@ -61,9 +61,8 @@ class Rdcp:
     """A RemoteOffice over rdcp, whose own sums judge what it moves."""
 
     def __init__(
-        self, target: str, root: Path, options: Sequence[str] = (),
-        incoming: str = "office",
-    ) -> None:  # fmt: skip
+        self, target: str, root: Path, options: Sequence[str] = (), incoming: str = "office"
+    ) -> None:
         """`root`: of this store. `options`: more of rdcp's own. `incoming`: name of the
         folder for incoming files; each process has its own."""
         self.place, self._root = target, root
@@ -92,9 +91,7 @@ class Rdcp:
         if not any(fault.code == "missing" for fault in ended.faults):
             raise self._fault(ended)
         if known:
-            raise OfficeFault(
-                f"{self.place}: no {MARKER} there any more: mount its disk"
-            )
+            raise OfficeFault(f"{self.place}: no {MARKER} there any more: mount its disk")
         ended = await self._run(str(self._root / MARKER), theirs)
         if ended.status:
             raise self._fault(ended)
@@ -134,9 +131,7 @@ class Rdcp:
         if not ended.status:
             return []
         faults = [fault for fault in ended.faults if fault.code != "unlisted"]
-        if [(one.path.endswith(session), one.code) for one in faults] == [
-            (True, "missing")
-        ]:
+        if [(one.path.endswith(session), one.code) for one in faults] == [(True, "missing")]:
             return sorted(wanted)  # the whole folder, at an office that is there
         whole = ended.checked and ended.checked.errors == len(ended.faults)
         if not whole or any(fault.path not in wanted for fault in faults):
@@ -153,9 +148,10 @@ class Rdcp:
         if ended.status:  # what came goes on from there
             raise self._fault(ended)
         return {
-            one.name: f"{into}/{one.name}" for one in sorted(folder.iterdir())
+            one.name: f"{into}/{one.name}"
+            for one in sorted(folder.iterdir())
             if one.is_file() and not one.is_symlink() and one.name[0] != "."
-        }  # fmt: skip
+        }
 
     async def _run(self, *words: str, tell: Tell = quiet) -> Ended:
         """Run rdcp; `tell` gets its progress. Raises OfficeFault, OSError."""
@@ -163,9 +159,10 @@ class Rdcp:
             raise OfficeFault("rdcp is missing: install rdpipe")
         process = await asyncio.create_subprocess_exec(
             *leashed([*self._argv, *words]),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+        )
         assert process.stderr
         try:
             async with asyncio.timeout(LONGEST_S):

@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from fpvstation.copies import Copies
-from fpvstation.identity import StoreError
-from fpvstation.pull import Act
-from fpvstation.relay import OfficeFault, OfficeState, Relay, RemoteOffice
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
+from fpvstation.fetch.pull import Act
+from fpvstation.mirror.replicate import OfficeFault, OfficeState, Relay, RemoteOffice
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 POLL_S = 10.0
 BACK_OFF_S = (5.0, 15.0, 60.0, 300.0, 900.0)
@@ -25,11 +25,14 @@ class Offices:
     """Relays to all of them; none is fine."""
 
     def __init__(
-        self, offices: Sequence[RemoteOffice], required: int, copies: Copies,
+        self,
+        offices: Sequence[RemoteOffice],
+        required: int,
+        copies: Copies,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`required`: copies before a car may forget, the store's own among them."""
         self._offices, self._required, self._copies = offices, required, copies
         self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
@@ -68,9 +71,7 @@ class Offices:
         """Return True if enough offices have this segment, verified and recent, so that
         the car may forget it. May block."""
         most = self._required - 1
-        return most <= 0 or (
-            self._copies.places(stored, self.places, self._utc_s()) >= most
-        )
+        return most <= 0 or (self._copies.places(stored, self.places, self._utc_s()) >= most)
 
     def open(self, store: Store, act: Act) -> None:
         """Gives them the store whose sessions they get."""

@@ -15,13 +15,13 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from fpvstation.copies import REJUDGED_S, Copies, is_recent, segments_of
-from fpvstation.due import Due, Waits
-from fpvstation.identity import StoreError
-from fpvstation.pull import Act
-from fpvstation.rate import Rate
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
+from fpvstation.fetch.pull import Act
+from fpvstation.fetch.rate import Rate
+from fpvstation.mirror.relay_queue import Due, Waits
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import REJUDGED_S, Copies, is_recent, segments_of
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 REST = 4.0
 """Pause after a judgement of an old copy, as a multiple of its duration: the office
@@ -63,9 +63,7 @@ class RemoteOffice(Protocol):
         """Is it this store's own? A new one becomes that; `known`: it was before, so
         one without a marker is a disk that is not mounted."""
 
-    async def send(
-        self, session: str, listed: list[Stored], anew: bool, tell: Tell
-    ) -> None:
+    async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
         """Copies what is not there; `anew`: compares contents, not sizes and times."""
 
     async def check(self, session: str, listed: list[Stored]) -> list[str]:
@@ -110,10 +108,14 @@ class Relay:
     """One office, and the store whose sessions it gets."""
 
     def __init__(
-        self, office: RemoteOffice, store: Store, copies: Copies, act: Act,
+        self,
+        office: RemoteOffice,
+        store: Store,
+        copies: Copies,
+        act: Act,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.state = OfficeState(office.place)
         self._office, self._store, self._copies = office, store, copies
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
@@ -182,9 +184,7 @@ class Relay:
                 return session
         self._urgent.clear()
         oldest = min(self._judged_s, key=self._age_s, default="")
-        old = oldest and not is_recent(
-            self._judged_s[oldest], self._utc_s(), REJUDGED_S
-        )
+        old = oldest and not is_recent(self._judged_s[oldest], self._utc_s(), REJUDGED_S)
         self.state.oldest_s = self._judged_s[oldest] if oldest else 0.0
         return oldest if old else ""
 
@@ -303,9 +303,7 @@ class Relay:
         await self._act(self._store.note_verified, session, self._utc_s())
         return listed
 
-    async def _note(
-        self, session: str, place: str, segments: Mapping[str, str]
-    ) -> None:
+    async def _note(self, session: str, place: str, segments: Mapping[str, str]) -> None:
         def noted() -> None:
             self._store.check()  # not below a disk that was unmounted meanwhile
             self._copies.note(session, place, segments, self._utc_s())
@@ -319,9 +317,10 @@ class Relay:
         here = segments_of(await self._act(self._store.listed, session))
         here |= await self._act(self._copies.evicted, session)
         wanted = {
-            name: sha256 for name, sha256 in self._there(session).items()
+            name: sha256
+            for name, sha256 in self._there(session).items()
             if sha256 not in removed and here.get(name) != sha256
-        }  # fmt: skip
+        }
         if not wanted:
             return
         found = await self._office.fetch(session, self._moves())
@@ -341,9 +340,13 @@ class JudgedCopy(NamedTuple):
 
 
 async def judge_copy(
-    office: RemoteOffice, session: str, store: Store, copies: Copies, act: Act,
+    office: RemoteOffice,
+    session: str,
+    store: Store,
+    copies: Copies,
+    act: Act,
     utc_s: Callable[[], float],
-) -> JudgedCopy:  # fmt: skip
+) -> JudgedCopy:
     """Judge an office's copy by its record, and correct the record. Nothing is moved;
     evicted segments that are bad there are wanted here again. Raises OfficeFault,
     StoreError, OSError."""
@@ -365,9 +368,8 @@ async def judge_copy(
 
 
 async def take(
-    store: Store, session: str, found: Mapping[str, str], wanted: Mapping[str, str],
-    act: Act,
-) -> list[Stored]:  # fmt: skip
+    store: Store, session: str, found: Mapping[str, str], wanted: Mapping[str, str], act: Act
+) -> list[Stored]:
     """Takes files of this store's disk, path by name, for segments of a session: each
     is judged by the checksum that is wanted; returns those that came. Raises
     StoreError, OSError."""

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fpvcar.recordings import names
-from fpvstation.copies import Copies, segments_of
-from fpvstation.disk import Disk
-from fpvstation.identity import StoreError
-from fpvstation.lists import FOLDER
-from fpvstation.pull import Act
-from fpvstation.relay import Moved, OfficeFault, RemoteOffice, take
-from fpvstation.store import TRASH, Store
-from fpvstation.sums_file import SUMS_FILE, Stored, stored_in
+from fpvstation.fetch.pull import Act
+from fpvstation.mirror.replicate import Moved, OfficeFault, RemoteOffice, take
+from fpvstation.store.disk import Disk
+from fpvstation.store.identity import StoreError
+from fpvstation.store.manifest import FOLDER
+from fpvstation.store.replica_log import Copies, segments_of
+from fpvstation.store.store import TRASH, Store
+from fpvstation.store.sums_file import SUMS_FILE, Stored, stored_in
 
 SESSION = re.compile(r"([^/]+)/(\d{4}-\d\d-\d\d)/([^/]+?)(\.[0-9a-f]{8})?")
 Tell = Callable[[str, Moved], None]
@@ -78,9 +78,8 @@ class Restore:
     """One session of one store."""
 
     def __init__(
-        self, session: str, store: Store, disk: Disk, copies: Copies, act: Act,
-        tell: Tell,
-    ) -> None:  # fmt: skip
+        self, session: str, store: Store, disk: Disk, copies: Copies, act: Act, tell: Tell
+    ) -> None:
         self.done = Restored()
         self._session, self._store, self._disk = session, store, disk
         self._copies, self._act, self._tell = copies, act, tell
@@ -141,9 +140,7 @@ class Restore:
     async def _from_office(self, office: RemoteOffice) -> None:
         try:
             paths = dict(
-                await office.fetch(
-                    self._session, lambda moved: self._tell(office.place, moved)
-                )
+                await office.fetch(self._session, lambda moved: self._tell(office.place, moved))
             )
         except OfficeFault as fault:
             self.done.faults.append(str(fault))
@@ -156,9 +153,7 @@ class Restore:
         await self._take(office.place, paths, self._missing())
         await self._act(self._store.clear, paths.values())
 
-    async def _take(
-        self, place: str, paths: dict[str, str], wanted: dict[str, str]
-    ) -> None:
+    async def _take(self, place: str, paths: dict[str, str], wanted: dict[str, str]) -> None:
         await self._act(self._store.want_again, set(wanted.values()))
         missing = self._missing()
         wanted = {k: v for k, v in wanted.items() if missing.get(k) == v}

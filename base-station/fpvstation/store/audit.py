@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from fpvcar.recordings import names
-from fpvstation.copies import COPIES, EVICTED, HERE, SUFFIX, Copies
-from fpvstation.disk import Disk
-from fpvstation.lists import Lists
-from fpvstation.sums_file import SUMS_FILE, Listing, Stored, text_of
+from fpvstation.store.disk import Disk
+from fpvstation.store.manifest import Lists
+from fpvstation.store.replica_log import COPIES, EVICTED, HERE, SUFFIX, Copies
+from fpvstation.store.sums_file import SUMS_FILE, Listing, Stored, text_of
 
 BAD = ".bad"
 NEAR = 4
@@ -54,8 +54,13 @@ class Audit:
         are read only where list, record and folder disagree."""
         found = list[Finding]()
         if not self._copies.readable(session):
-            found.append(Finding(f"{COPIES}/{session}{SUFFIX}", "it cannot be decoded",
-                                 "its copies are judged again"))  # fmt: skip
+            found.append(
+                Finding(
+                    f"{COPIES}/{session}{SUFFIX}",
+                    "it cannot be decoded",
+                    "its copies are judged again",
+                )
+            )
         if self._case(session).suspect():
             with self._disk.changing():
                 found += self._case(session).run()
@@ -92,9 +97,8 @@ class _Case:
             self._listing.damaged
             or (self._files | self._own.keys()) ^ claims.keys()
             or any(len(sums) > 1 for sums in claims.values())
-            or any(self._records.get(name, sums) != sums
-                   for name, sums in claims.items())
-        )  # fmt: skip
+            or any(self._records.get(name, sums) != sums for name, sums in claims.items())
+        )
 
     def run(self) -> list[Finding]:
         """Judge each name, then the lines that are left; the disk is `changing`."""
@@ -156,9 +160,10 @@ class _Case:
     def _no_file(self, name: str, claims: set[str]) -> None:
         right = set(self._right.values())
         elsewhere = {
-            one for one in claims
+            one
+            for one in claims
             if one != self._own.get(name) and any(near(one, it) for it in right)
-        }  # fmt: skip
+        }
         if elsewhere:
             self._say(name, "a line gives it the checksum of another segment", OFF)
         if claims - elsewhere:  # Store.judge says that it is gone
@@ -175,19 +180,24 @@ class _Case:
         kept = []
         for line in self._listing.damaged:
             explained = any(
-                name.encode() in line or sha256.encode() in line
+                name.encode() in line
+                or sha256.encode() in line
                 or near(line, text_of([Stored(name, sha256)]).rstrip()[: len(line)])
                 for name, sha256 in self._right.items()
-            )  # fmt: skip
+            )
             if not explained:
                 kept.append(line)
-            self._say(SUMS_FILE, f"a line does not parse: {line[:160]!r}",
-                      OFF if explained else KEPT)  # fmt: skip
+            self._say(
+                SUMS_FILE, f"a line does not parse: {line[:160]!r}", OFF if explained else KEPT
+            )
         return kept
 
     def _write(self, damaged: list[bytes]) -> None:
-        lines = [Stored(f"{self._session}/{name}", sha256)
-                 for name, sums in self._lines.items() for sha256 in sums]  # fmt: skip
+        lines = [
+            Stored(f"{self._session}/{name}", sha256)
+            for name, sums in self._lines.items()
+            for sha256 in sums
+        ]
         before = self._listing
         if (sorted(lines), damaged) == (sorted(before.lines), before.damaged):
             return
@@ -219,9 +229,7 @@ def _save(disk: Disk, session: str, text: bytes) -> None:
         disk.replace(f"{BAD}/{session}/{SUMS_FILE}.{version}", text)
 
 
-def records_of(
-    session: str, lists: Lists, copies: Copies
-) -> tuple[Sums, Mapping[str, str]]:
+def records_of(session: str, lists: Lists, copies: Copies) -> tuple[Sums, Mapping[str, str]]:
     """Return the records of all places, and this store's own, without segments that
     were removed or evicted."""
     there = copies.of(session)
@@ -258,6 +266,7 @@ def by_name(listing: Listing) -> Sums:
 def files_of(disk: Disk, session: str) -> list[str]:
     """Return the names of the segments in a session's folder."""
     return [
-        name for name in disk.names(session)
+        name
+        for name in disk.names(session)
         if (parsed := names.parse(name)) and parsed.suffix == names.SEALED
-    ]  # fmt: skip
+    ]

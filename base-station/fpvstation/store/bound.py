@@ -12,11 +12,11 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fpvcar.units import MB, counted
-from fpvstation.copies import DAY_S, Copies, is_recent, segments_of
-from fpvstation.disk import Disk
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
+from fpvcar.runtime.units import MB, counted
+from fpvstation.store.disk import Disk
+from fpvstation.store.replica_log import DAY_S, Copies, is_recent, segments_of
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 FIRST_S = calendar.timegm((2025, 1, 1, 0, 0, 0))
 """A clock before that is wrong: UTC."""
@@ -32,11 +32,15 @@ class Bound:
     """The bound of one store. Every call may block."""
 
     def __init__(
-        self, store: Store, disk: Disk, copies: Copies, most: int,
+        self,
+        store: Store,
+        disk: Disk,
+        copies: Copies,
+        most: int,
         places: Sequence[str] = (),
         judge_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`most`: bytes of all segments. `places`: all offices. `judge_soon` gets the
         sessions whose copies at the offices have to be judged again."""
         self._store, self._disk, self._copies, self._most = store, disk, copies, most
@@ -50,10 +54,12 @@ class Bound:
         """Evict the oldest sessions, but never the newest one, until all others fit;
         yield a fault if they do not. Raises OSError, StoreError."""
         self._store.check()
-        listed = {session: self._store.listed(session)
-                  for session in self._store.sessions()}  # fmt: skip
-        sizes = {session: sum(self._disk.size(one.path) or 0 for one in segments)
-                 for session, segments in listed.items() if segments}  # fmt: skip
+        listed = {session: self._store.listed(session) for session in self._store.sessions()}
+        sizes = {
+            session: sum(self._disk.size(one.path) or 0 for one in segments)
+            for session, segments in listed.items()
+            if segments
+        }
         over = sum(sizes.values()) - self._most
         lacking, unsure = list[str](), list[str]()
         by_age = sorted(sizes, key=lambda one: self._age_key(one, listed[one]))
@@ -76,22 +82,24 @@ class Bound:
         """Return the pause after a run that took so long."""
         return EVERY_S if self.kept else max(AGAIN_S, 50.0 * took_s)
 
-    def _faults(
-        self, over: int, lacking: Sequence[str], unsure: Sequence[str]
-    ) -> Iterator[str]:
+    def _faults(self, over: int, lacking: Sequence[str], unsure: Sequence[str]) -> Iterator[str]:
         now_s = self._utc_s()
         self._unsure_s = min(self._unsure_s, now_s) if unsure and over > 0 else math.inf
         if over <= 0:
             return
         words = f"{over / MB:.0f} MB over the bound of {self._most / MB:.0f} MB: "
         if lacking:
-            yield (f"{words}{counted(len(lacking), 'session')} not at all offices "
-                   f"({lacking[0]} is the oldest)")  # fmt: skip
+            yield (
+                f"{words}{counted(len(lacking), 'session')} not at all offices "
+                f"({lacking[0]} is the oldest)"
+            )
         elif not unsure:
             yield f"{words}what is left is the newest session, or has a damaged list"
         elif now_s - self._unsure_s >= UNSURE_S:
-            yield (f"{words}the offices have not judged their copies of "
-                   f"{counted(len(unsure), 'session')} within a day")  # fmt: skip
+            yield (
+                f"{words}the offices have not judged their copies of "
+                f"{counted(len(unsure), 'session')} within a day"
+            )
 
     def _may_go(self, listed: Sequence[Stored]) -> bool:
         return bool(listed) and not self._at_offices(listed)

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from fpvcar import files
-from fpvcar.recordings import sums
+from fpvcar.recordings.library import checksums
+from fpvcar.runtime import files
 from fpvcar.wire.station import Sums
 
 CHANGING = ".changing"
@@ -99,7 +99,7 @@ class Folder:
 
     def sums(self, path: str) -> Sums:
         """Reads it in pieces."""
-        return sums.read(self.root / path)
+        return checksums.read(self.root / path)
 
     def write_at(self, path: str, at: int, data: bytes) -> None:
         """Leaves a hole where nothing was written yet."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvstation.disk import Disk
+from fpvstation.store.disk import Disk
 
 MARKER, FORMAT = ".fpvstation.json", 1
 TRIALS = (".trial", ".tried")
@@ -56,8 +56,7 @@ class Identity:
             return self._id
         if marker.format != FORMAT:
             raise StoreError(
-                f"{MARKER}: format {marker.format}, expected {FORMAT}: update "
-                "fpvstation"
+                f"{MARKER}: format {marker.format}, expected {FORMAT}: update fpvstation"
             )
         if known and marker.id != known:
             raise StoreError(
@@ -82,8 +81,7 @@ class Identity:
             found = ""
         if found != self._id:
             raise StoreGone(
-                f"{found or 'no store'} is here, expected the store {self._id}: mount "
-                "its disk"
+                f"{found or 'no store'} is here, expected the store {self._id}: mount its disk"
             )
 
     def try_out(self) -> None:
@@ -115,8 +113,7 @@ class Identity:
             if fault.errno in FULL:
                 raise
             raise StoreError(
-                f"the store's file system does not {word} a file ({fault.strerror}): "
-                f"{NEEDS}"
+                f"the store's file system does not {word} a file ({fault.strerror}): {NEEDS}"
             ) from None
 
     def _forget_trials(self) -> None:
@@ -132,15 +129,13 @@ class Identity:
     def _begin(self, known: str) -> str:
         if known:
             raise StoreError(
-                f"no {MARKER} here, expected the store {known}: mount its disk, or "
-                f"{ANOTHER}"
+                f"no {MARKER} here, expected the store {known}: mount its disk, or {ANOTHER}"
             )
         own = ("lost+found", ".lock", ".changing", *TRIALS)
         strangers = [one for one in self._disk.names("") if one not in own]
         if strangers:
             raise StoreError(
-                f"{strangers[0]} is here and no {MARKER}: give the store a folder of "
-                "its own"
+                f"{strangers[0]} is here and no {MARKER}: give the store a folder of its own"
             )
         self.try_out()
         made = _Marker(FORMAT, secrets.token_hex(8))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from fpvcar.recordings import names
 from fpvcar.wire.station import SHA256
-from fpvstation.disk import Disk
-from fpvstation.identity import StoreError
-from fpvstation.sums_file import SUMS_FILE, Listing, Stored, listing_of, text_of
+from fpvstation.store.disk import Disk
+from fpvstation.store.identity import StoreError
+from fpvstation.store.sums_file import SUMS_FILE, Listing, Stored, listing_of, text_of
 
 REMOVED = ".removed"
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
@@ -49,9 +49,8 @@ class Lists:
         day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
         own = f"{day}/{found.recording}"
         later = [
-            f"{day}/{one}" for one in self._disk.names(day)
-            if one.startswith(f"{found.recording}.")
-        ]  # fmt: skip
+            f"{day}/{one}" for one in self._disk.names(day) if one.startswith(f"{found.recording}.")
+        ]
         return [own, *later]
 
     def of(self, session: str) -> list[Stored]:
@@ -81,9 +80,7 @@ class Lists:
         """Write these lines in place of those that parse; the disk is `changing`."""
         self.write(session, stored, self.listing(session).damaged)
 
-    def write(
-        self, session: str, stored: list[Stored], damaged: Sequence[bytes]
-    ) -> None:
+    def write(self, session: str, stored: list[Stored], damaged: Sequence[bytes]) -> None:
         """Replace the whole list; the disk is `changing`."""
         self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored, damaged))
         if not (stored or damaged):  # `sha256sum -c` exits with 1 for an empty list
@@ -104,9 +101,12 @@ class Lists:
         if damaged and damaged != self._damaged:
             log.warning(
                 "%s: damaged lines: %d of %d, the first is %r; a segment that one of "
-                "them named may come back", REMOVED, len(damaged), len(lines),
+                "them named may come back",
+                REMOVED,
+                len(damaged),
+                len(lines),
                 damaged[0][:80],
-            )  # fmt: skip
+            )
         self._damaged = damaged
         return checksums
 

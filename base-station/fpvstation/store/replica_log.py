@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvstation.disk import Disk
-from fpvstation.sums_file import Stored
+from fpvstation.store.disk import Disk
+from fpvstation.store.sums_file import Stored
 
 COPIES, SUFFIX = ".copies", ".json"
 HERE = ""
@@ -99,10 +99,11 @@ class Copies:
         session, _, name = stored.path.rpartition("/")
         there = self.of(session)
         return sum(
-            place in there and is_recent(there[place].verified_s, now_s)
+            place in there
+            and is_recent(there[place].verified_s, now_s)
             and there[place].segments.get(name) == stored.sha256
             for place in among
-        )  # fmt: skip
+        )
 
     def add(self, stored: Stored, now_s: float) -> None:
         """Add a published segment to the record of this store; the disk is
@@ -154,9 +155,7 @@ class Copies:
         """Replace the record of a session; the disk is `changing`."""
         self._disk.replace(_path(session), msgspec.json.encode(there))
 
-    def note(
-        self, session: str, place: str, segments: Mapping[str, str], now_s: float
-    ) -> None:
+    def note(self, session: str, place: str, segments: Mapping[str, str], now_s: float) -> None:
         """A place has been judged: it has these, and no others."""
         with self._disk.changing():
             there = {**self.of(session), place: Copy(now_s, dict(segments))}

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fpvcar.recordings.shelf import CAR, Copy
-from fpvstation.copies import HERE, Copies, Where
-from fpvstation.disk import Folder
-from fpvstation.store import Store
-from fpvstation.sums_file import SUMS_FILE, Stored
+from fpvcar.recordings.library.drive_repository import CAR, Copy
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import HERE, Copies, Where
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE, Stored
 
 
 class OnCars:
@@ -29,10 +29,9 @@ class OnCars:
     def has(self, segments: Iterable[tuple[Stored, int | None]]) -> int:
         """How many of these segments of one car, with their sizes, it has."""
         return sum(
-            self._sizes.get(path.partition("/")[0], {}).get(path.rpartition("/")[2])
-            == size
+            self._sizes.get(path.partition("/")[0], {}).get(path.rpartition("/")[2]) == size
             for (path, _), size in segments
-        )  # fmt: skip
+        )
 
 
 class Whereabouts:

@@ -17,14 +17,14 @@ import errno
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from fpvcar.recordings.sums import start_of
+from fpvcar.recordings.library.checksums import start_of
 from fpvcar.wire.station import SHA256, Sums
-from fpvstation.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
-from fpvstation.copies import EVICTED, HERE, Copies
-from fpvstation.disk import Disk
-from fpvstation.identity import Identity, StoreError
-from fpvstation.lists import Lists
-from fpvstation.sums_file import SUMS_FILE, Stored
+from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
+from fpvstation.store.disk import Disk
+from fpvstation.store.identity import Identity, StoreError
+from fpvstation.store.manifest import Lists
+from fpvstation.store.replica_log import EVICTED, HERE, Copies
+from fpvstation.store.sums_file import SUMS_FILE, Stored
 
 INCOMING, TRASH = ".incoming", ".trash"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
@@ -40,9 +40,11 @@ class Store:
     """One store. Every call may block, and raise OSError."""
 
     def __init__(
-        self, disk: Disk, told: Callable[[str], None] = lambda session: None,
+        self,
+        disk: Disk,
+        told: Callable[[str], None] = lambda session: None,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`told` gets each session that got a segment, in any thread."""
         self._disk, self._told, self._copies = disk, told, Copies(disk)
         self._identity, self._lists, self._utc_s = Identity(disk), Lists(disk), utc_s
@@ -72,9 +74,9 @@ class Store:
         there = (
             one
             for session in self._lists.places(car, name)
-            for one in self.listed(session) if one.path.endswith(f"/{name}")
-            and self._disk.size(one.path) == size
-        )  # fmt: skip
+            for one in self.listed(session)
+            if one.path.endswith(f"/{name}") and self._disk.size(one.path) == size
+        )
         return next(there, None)
 
     def sessions(self) -> Iterator[str]:
@@ -173,14 +175,14 @@ class Store:
         except FileNotFoundError:
             here = []
         return [
-            number for number, one in enumerate(sums.pieces)
+            number
+            for number, one in enumerate(sums.pieces)
             if number >= len(here) or here[number] != one
-        ]  # fmt: skip
+        ]
 
     def write(
-        self, car: str, name: str, sums: Sums, number: int, data: bytes,
-        anew: bool = False,
-    ) -> None:  # fmt: skip
+        self, car: str, name: str, sums: Sums, number: int, data: bytes, anew: bool = False
+    ) -> None:
         """A piece has come, and is right; or it is the first one of a new file, whose
         pieces are judged later: a kill within `publish` leaves the old one two names,
         and one of them may be the published one. Raises StoreGone."""
@@ -190,9 +192,7 @@ class Store:
             self._disk.remove(part)
         self._disk.write_at(part, start_of(number), data)
 
-    def publish(
-        self, car: str, name: str, sums: Sums, read_back: bool = True
-    ) -> Stored:
+    def publish(self, car: str, name: str, sums: Sums, read_back: bool = True) -> Stored:
         """Gives a segment of which all came its place and its line, for good.
 
         One that has them is only synced: a kill may have come before that. Raises
@@ -228,8 +228,9 @@ class Store:
     def _make_way(self, one: Stored) -> None:
         """For what should stand here. What has no line has no receipt either."""
         with self._disk.changing():
-            lines = {it.sha256 for it in self.listed(one.path.rpartition("/")[0])
-                     if it.path == one.path}  # fmt: skip
+            lines = {
+                it.sha256 for it in self.listed(one.path.rpartition("/")[0]) if it.path == one.path
+            }
             if lines - {one.sha256}:
                 raise StoreError(f"{one.path}: another one has this name; look at it")
             self._put_aside(one.path)
@@ -239,9 +240,7 @@ class Store:
             self._disk.publish(path, f"{BAD}/{path}")
         self._disk.remove(path)
 
-    def _settle(
-        self, session: str, name: str, part: str, sums: Sums, there: bool
-    ) -> Stored:
+    def _settle(self, session: str, name: str, part: str, sums: Sums, there: bool) -> Stored:
         stored = Stored(f"{session}/{name}", sums.sha256)
         with self._disk.changing():  # an audit sees the file with its line
             if not there:
@@ -279,9 +278,7 @@ class Store:
             elif wanted in listed:
                 self.set_aside(wanted)
                 return session, False
-            elif sums.sha256 in promised and all(
-                one.path != wanted.path for one in listed
-            ):
+            elif sums.sha256 in promised and all(one.path != wanted.path for one in listed):
                 self._make_way(wanted)
                 return session, False
         if not free:

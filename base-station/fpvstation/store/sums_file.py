@@ -52,6 +52,5 @@ def stored_in(session: str, text: bytes) -> list[Stored]:
 def text_of(stored: Iterable[Stored], damaged: Sequence[bytes] = ()) -> bytes:
     """Return the content of the file, as `sha256sum -c` reads it. Damaged lines keep
     their bytes and follow the others."""
-    lines = [f"{sha256}  {path.rpartition('/')[2]}".encode()
-             for path, sha256 in sorted(stored)]  # fmt: skip
+    lines = [f"{sha256}  {path.rpartition('/')[2]}".encode() for path, sha256 in sorted(stored)]
     return b"".join(line + b"\n" for line in [*lines, *damaged])

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from fpvcar.units import MB
-from fpvstation.disk import Disk
-from fpvstation.store import Store
+from fpvcar.runtime.units import MB
+from fpvstation.store.disk import Disk
+from fpvstation.store.store import Store
 
 UNJUDGED = "left where it is: mend that, and verify it again"
 
@@ -24,11 +24,14 @@ class Verdict(NamedTuple):
 
 
 def verify(
-    store: Store, disk: Disk, sessions: Iterable[str], most_mb_s: float,
+    store: Store,
+    disk: Disk,
+    sessions: Iterable[str],
+    most_mb_s: float,
     clock_s: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     utc_s: Callable[[], float] = time.time,
-) -> Iterator[Verdict]:  # fmt: skip
+) -> Iterator[Verdict]:
     """Judge sessions, slowly: the list of each, then its segments. A bad segment is set
     aside, so that it is fetched again while the car or an office has it. One that this
     machine may not read is reported, and stays. Raises StoreGone."""

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from fpvcar.server.exposition import Metric, gauge
-from fpvstation.catalogue import Held
-from fpvstation.chores import ChoreState
-from fpvstation.copies import RECENT_S
-from fpvstation.keep import CarState
-from fpvstation.relay import OfficeState
+from fpvcar.server.api.prometheus_text import Metric, gauge
+from fpvstation.catalogue.catalogue import Held
+from fpvstation.fetch.scheduler import CarState
+from fpvstation.housekeeping import ChoreState
+from fpvstation.mirror.replicate import OfficeState
+from fpvstation.store.replica_log import RECENT_S
 
 OLD_S = 24 * 3600.0
 """A car with segments that wait is a fault when none was stored for so long, and so is
@@ -39,8 +39,10 @@ class Standing(msgspec.Struct):
                 yield f"{one.folder}: {one.state}"
             elif one.waiting and now_s - one.stored_s > OLD_S:
                 days = (now_s - one.stored_s) / OLD_S
-                yield (f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
-                       f"days ({one.state})")  # fmt: skip
+                yield (
+                    f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
+                    f"days ({one.state})"
+                )
         for office in self.offices:
             if office.internal_fault:
                 yield f"{office.place}: {office.internal_fault}"
@@ -56,8 +58,7 @@ class Standing(msgspec.Struct):
         if self.alone and now_s - self.alone_s > OLD_S:
             days = (now_s - self.alone_s) / OLD_S
             said = "; ".join(f"{one.place}: {one.state}" for one in self.offices)
-            yield (f"{self.alone} sessions have no second copy, one for {days:.0f} "
-                   f"days ({said})")  # fmt: skip
+            yield (f"{self.alone} sessions have no second copy, one for {days:.0f} days ({said})")
 
     def figures(self) -> Iterator[Metric]:
         """For Prometheus."""
@@ -71,67 +72,148 @@ class Standing(msgspec.Struct):
         yield gauge("station_disk_bytes", "Of the store's disk.", store.total)
         yield gauge("station_sessions_unread", "Not listed yet.", self.unread)
         yield gauge("station_sessions_alone", "Without a second copy.", self.alone)
-        yield gauge("station_alone_seconds",
-                    "When the oldest of these got its last segment, UTC.",
-                    self.alone_s or None)  # fmt: skip
-        yield from _each("chore", [one.name for one in self.chores], (
-            ("station_chore_ok", "gauge", "1 if its last run had no fault.",
-             [not one.fault for one in self.chores]),
-        ))  # fmt: skip
+        yield gauge(
+            "station_alone_seconds",
+            "When the oldest of these got its last segment, UTC.",
+            self.alone_s or None,
+        )
+        yield from _each(
+            "chore",
+            [one.name for one in self.chores],
+            (
+                (
+                    "station_chore_ok",
+                    "gauge",
+                    "1 if its last run had no fault.",
+                    [not one.fault for one in self.chores],
+                ),
+            ),
+        )
 
     def _cars(self) -> Iterator[Metric]:
         cars = self.cars
-        yield from _each("car", [one.folder for one in cars], (
-            ("station_car_up", "gauge", "1 while it answers.",
-             [one.state in ("ok", "fetching") for one in cars]),
-            ("station_car_seen_seconds", "gauge", "When it answered last, UTC.",
-             [one.seen_s or None for one in cars]),
-            ("station_car_stored_seconds", "gauge",
-             "When a segment was stored last, or none waited, UTC.",
-             [one.stored_s or None for one in cars]),
-            ("station_car_card_free_bytes", "gauge", "On its card.",
-             [one.card_free if one.card_total else None for one in cars]),
-            ("station_segments_waiting", "gauge", "On the car, and not here.",
-             [one.waiting for one in cars]),
-            ("station_segments_held", "gauge", "Here, and their receipt waits.",
-             [one.held for one in cars]),
-            ("station_segments_failed", "gauge", "Did not come whole.",
-             [len(one.bad) for one in cars]),
-            ("station_segments_total", "counter", "Stored since the start.",
-             [one.stored for one in cars]),
-            ("station_bytes_total", "counter", "Fetched since the start.",
-             [one.bytes for one in cars]),
-        ))  # fmt: skip
+        yield from _each(
+            "car",
+            [one.folder for one in cars],
+            (
+                (
+                    "station_car_up",
+                    "gauge",
+                    "1 while it answers.",
+                    [one.state in ("ok", "fetching") for one in cars],
+                ),
+                (
+                    "station_car_seen_seconds",
+                    "gauge",
+                    "When it answered last, UTC.",
+                    [one.seen_s or None for one in cars],
+                ),
+                (
+                    "station_car_stored_seconds",
+                    "gauge",
+                    "When a segment was stored last, or none waited, UTC.",
+                    [one.stored_s or None for one in cars],
+                ),
+                (
+                    "station_car_card_free_bytes",
+                    "gauge",
+                    "On its card.",
+                    [one.card_free if one.card_total else None for one in cars],
+                ),
+                (
+                    "station_segments_waiting",
+                    "gauge",
+                    "On the car, and not here.",
+                    [one.waiting for one in cars],
+                ),
+                (
+                    "station_segments_held",
+                    "gauge",
+                    "Here, and their receipt waits.",
+                    [one.held for one in cars],
+                ),
+                (
+                    "station_segments_failed",
+                    "gauge",
+                    "Did not come whole.",
+                    [len(one.bad) for one in cars],
+                ),
+                (
+                    "station_segments_total",
+                    "counter",
+                    "Stored since the start.",
+                    [one.stored for one in cars],
+                ),
+                (
+                    "station_bytes_total",
+                    "counter",
+                    "Fetched since the start.",
+                    [one.bytes for one in cars],
+                ),
+            ),
+        )
 
     def _offices(self) -> Iterator[Metric]:
         offices = self.offices
-        yield from _each("office", [one.place for one in offices], (
-            ("station_office_up", "gauge", "1 while it takes what it gets.",
-             [one.state in ("ok", "sending") for one in offices]),
-            ("station_office_verified_seconds", "gauge",
-             "When it judged a session last, UTC.",
-             [one.verified_s or None for one in offices]),
-            ("station_office_oldest_copy_seconds", "gauge",
-             "When its copy that was not judged for longest was judged, UTC.",
-             [one.oldest_s or None for one in offices]),
-            ("station_office_segments_rotted_total", "counter",
-             "Bad or gone there when they were judged again, since the start.",
-             [one.rotted for one in offices]),
-            ("station_office_sessions_waiting", "gauge", "Not there yet.",
-             [one.waiting for one in offices]),
-            ("station_office_bytes_waiting", "gauge", "Not there yet.",
-             [one.waiting_bytes for one in offices]),
-            ("station_office_sessions_total", "counter", "Sent since the start.",
-             [one.sent for one in offices]),
-            ("station_office_bytes_total", "counter", "Moved since the start.",
-             [one.bytes for one in offices]),
-        ))  # fmt: skip
+        yield from _each(
+            "office",
+            [one.place for one in offices],
+            (
+                (
+                    "station_office_up",
+                    "gauge",
+                    "1 while it takes what it gets.",
+                    [one.state in ("ok", "sending") for one in offices],
+                ),
+                (
+                    "station_office_verified_seconds",
+                    "gauge",
+                    "When it judged a session last, UTC.",
+                    [one.verified_s or None for one in offices],
+                ),
+                (
+                    "station_office_oldest_copy_seconds",
+                    "gauge",
+                    "When its copy that was not judged for longest was judged, UTC.",
+                    [one.oldest_s or None for one in offices],
+                ),
+                (
+                    "station_office_segments_rotted_total",
+                    "counter",
+                    "Bad or gone there when they were judged again, since the start.",
+                    [one.rotted for one in offices],
+                ),
+                (
+                    "station_office_sessions_waiting",
+                    "gauge",
+                    "Not there yet.",
+                    [one.waiting for one in offices],
+                ),
+                (
+                    "station_office_bytes_waiting",
+                    "gauge",
+                    "Not there yet.",
+                    [one.waiting_bytes for one in offices],
+                ),
+                (
+                    "station_office_sessions_total",
+                    "counter",
+                    "Sent since the start.",
+                    [one.sent for one in offices],
+                ),
+                (
+                    "station_office_bytes_total",
+                    "counter",
+                    "Moved since the start.",
+                    [one.bytes for one in offices],
+                ),
+            ),
+        )
 
 
 def _each(
-    what: str, names: Sequence[str],
-    figures: Iterable[tuple[str, str, str, Sequence[float | None]]],
-) -> Iterator[Metric]:  # fmt: skip
+    what: str, names: Sequence[str], figures: Iterable[tuple[str, str, str, Sequence[float | None]]]
+) -> Iterator[Metric]:
     """Metrics with a figure for each of these; None is left out."""
     labels = [{what: one} for one in names]
     for name, kind, words, each in figures:

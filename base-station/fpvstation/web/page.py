@@ -1,7 +1,7 @@
 """The station's page: the car's own recordings page, over all cars of the store.
 
 /                   recordings.html of the car, the same modules
-/api/recordings...  as on the car: server/recordings_api.py
+/api/recordings...  as on the car: server/api/recordings_api.py
 /api/status         each car and office, what waits, how full the store is
 /metrics /healthz   for Prometheus and monitors, without a password; to a machine that
                     has not entered it /healthz tells only how many faults there are
@@ -16,25 +16,25 @@ import time
 import msgspec
 from aiohttp import web
 
-from fpvcar import paths
-from fpvcar.server.answers import JSON, PRIVATE
-from fpvcar.server.exposition import CONTENT_TYPE, exposition
-from fpvcar.server.pages import (
+from fpvcar.runtime import paths
+from fpvcar.runtime.units import counted
+from fpvcar.server.api.prometheus_text import CONTENT_TYPE, exposition
+from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.pages import (
     HEADERS,
     Handler,
     errors_as_pages,
     page_response,
     refuse_foreign,
 )
-from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.recordings_rights import RecordingRights
-from fpvcar.units import counted
-from fpvstation.catalogue import Catalogue
-from fpvstation.chores import Chores
-from fpvstation.keep import Keeper
-from fpvstation.offices import Offices
-from fpvstation.password import https_url
-from fpvstation.standing import Standing
+from fpvcar.server.http.responses import JSON, PRIVATE
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.fetch.scheduler import Keeper
+from fpvstation.housekeeping import Chores
+from fpvstation.mirror.mirrors import Offices
+from fpvstation.web.health import Standing
+from fpvstation.web.password import https_url
 
 TITLE = "Station"
 LOCKED = "What the cars recorded is for those who have the station's password."
@@ -58,9 +58,7 @@ class Page:
 
     def application(self) -> web.Application:
         """Made once."""
-        app = web.Application(
-            middlewares=[errors_as_pages, _own_pages], client_max_size=64 * 1024
-        )
+        app = web.Application(middlewares=[errors_as_pages, _own_pages], client_max_size=64 * 1024)
         app.router.add_get("/api/status", self._status)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
@@ -80,10 +78,14 @@ class Page:
         """How it stands now."""
         held = await asyncio.to_thread(self._catalogue.held)
         return Standing(
-            held, list(self._keeper.states.values()), self._offices.states,
-            *self._offices.alone(), self._catalogue.unread, self._catalogue.why_anew,
+            held,
+            list(self._keeper.states.values()),
+            self._offices.states,
+            *self._offices.alone(),
+            self._catalogue.unread,
+            self._catalogue.why_anew,
             self._chores.states,
-        )  # fmt: skip
+        )
 
     async def _health(self, request: web.Request) -> web.Response:
         try:

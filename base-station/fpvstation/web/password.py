@@ -1,7 +1,7 @@
 """The station's password: what opens its page from another machine.
 
     fpvstation passwd -> password.json: salt and scrypt of it, readable by us alone
-    unlock on the page -> Password, in the place of the car's codes: server/access.py
+    unlock on the page -> Password, in the place of the car's codes: server/auth/access.py
 
 Cookies, wrong tries and their limits are those of the car. A new password ends all
 cookies of the old one. Password and cookies of other machines are good over https only.
@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from fpvcar import files
-from fpvcar.server.access import CodeCheck, Codes, Rights, is_loopback
-from fpvcar.server.recordings_rights import DeviceRights
+from fpvcar.runtime import files
+from fpvcar.server.api.recordings_rights import DeviceRights
+from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
 
 FILE = "password.json"
 LEAST, MOST = 8, 64
@@ -45,17 +45,20 @@ class Saved(msgspec.Struct):
         """Scrypt of a password."""
         given = password.encode(errors="surrogatepass")
         return hashlib.scrypt(
-            given, salt=bytes.fromhex(self.salt), n=self.n, r=self.r, p=self.p,
-            maxmem=256 * self.n * self.r, dklen=32,
-        ).hex()  # fmt: skip
+            given,
+            salt=bytes.fromhex(self.salt),
+            n=self.n,
+            r=self.r,
+            p=self.p,
+            maxmem=256 * self.n * self.r,
+            dklen=32,
+        ).hex()
 
 
 def save(directory: Path, password: str) -> None:
     """Sets it. Raises PasswordRefused, OSError."""
     # It comes in a header, which holds no others, and whose ends are stripped.
-    plain = (
-        password.isascii() and password.isprintable() and password == password.strip()
-    )
+    plain = password.isascii() and password.isprintable() and password == password.strip()
     if not LEAST <= len(password) <= MOST or not plain:
         raise PasswordRefused(
             f"a password of {len(password)} characters refused: expected {LEAST} to "
@@ -74,9 +77,7 @@ def load(directory: Path) -> Saved | None:
     except FileNotFoundError:
         return None
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise PasswordRefused(
-            f"{path}: {fault}: set it anew: fpvstation passwd"
-        ) from None
+        raise PasswordRefused(f"{path}: {fault}: set it anew: fpvstation passwd") from None
 
 
 def codes_of(saved: Saved) -> Codes:
@@ -97,9 +98,7 @@ class PasswordCheck(CodeCheck):
 
     def rights(self, code: str) -> Rights | None:
         """Who has the password is a grown-up: may see, name, and move to the trash."""
-        right = len(code) <= MOST and hmac.compare_digest(
-            self._saved.of(code), self._saved.hash
-        )
+        right = len(code) <= MOST and hmac.compare_digest(self._saved.of(code), self._saved.hash)
         return Rights(drive=True, grown_up=True) if right else None
 
 

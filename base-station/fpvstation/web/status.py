@@ -10,11 +10,11 @@ from typing import TextIO
 
 import msgspec
 
-from fpvcar.recordings.progress import ELSEWHERE_S, bar_of, span, words_of
-from fpvcar.units import MB, counted
-from fpvstation.keep import CarState
-from fpvstation.relay import OfficeState
-from fpvstation.standing import Standing
+from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, span, words_of
+from fpvcar.runtime.units import MB, counted
+from fpvstation.fetch.scheduler import CarState
+from fpvstation.mirror.replicate import OfficeState
+from fpvstation.web.health import Standing
 
 EVERY_S, ASK_S = 1.0, 5.0
 Ask = Callable[[], bytes]
@@ -68,19 +68,25 @@ def lines_of(now: Standing, now_s: float) -> Iterator[str]:
     """One of each car and office, then the store's."""
     for car in now.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
-        yield (f"{car.folder}: {car.state}; seen {ago}; {_waits(car)}, {car.stored} "
-               f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}")  # fmt: skip
+        yield (
+            f"{car.folder}: {car.state}; seen {ago}; {_waits(car)}, {car.stored} "
+            f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}"
+        )
     for one in now.offices:
-        yield (f"{one.place}: {one.state}; {_waits(one)}, {one.sent} sent "
-               f"({one.bytes / MB:.0f} MB){_judged(one, now_s)}"
-               f"{_fault(one, now_s)}")  # fmt: skip
+        yield (
+            f"{one.place}: {one.state}; {_waits(one)}, {one.sent} sent "
+            f"({one.bytes / MB:.0f} MB){_judged(one, now_s)}"
+            f"{_fault(one, now_s)}"
+        )
     if not now.cars:
         yield "no car yet: fpvstation pair ADDRESS"
     store = now.store
-    yield (f"{store.path}: {counted(store.sessions, 'session')}, "
-           f"{counted(store.segments, 'segment')}, "
-           f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
-           f"{store.total / MB:.0f} MB are free")  # fmt: skip
+    yield (
+        f"{store.path}: {counted(store.sessions, 'session')}, "
+        f"{counted(store.segments, 'segment')}, "
+        f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
+        f"{store.total / MB:.0f} MB are free"
+    )
     for fault in now.faults(now_s):
         yield f"look at this: {fault}"
 
@@ -106,9 +112,7 @@ def _fault(one: CarState | OfficeState, now_s: float) -> str:
     return f"; {span(now_s - one.fault_s)} ago: {one.last_fault}"
 
 
-def follow(
-    ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep,
-) -> None:  # fmt: skip
+def follow(ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
     """A bar of each car and office until nothing waits; in a log a line now and then.
     Raises what `ask` does."""
     terminal, drawn = out.isatty(), 0

@@ -11,9 +11,9 @@ import numpy as np
 from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
-from fpvcar.bench.camera import strip
-from fpvcar.bench.camera.smooth import Smoother
-from fpvcar.bench.soc import Soc, World, peek_world
+from fpvbench.camera import strip
+from fpvbench.camera.smooth import Smoother
+from fpvbench.soc import Soc, World, peek_world
 
 BLACK_Y, WHITE_Y, NEUTRAL = 16, 235, 128
 SEED_UNTIL_KNOWN = 1
@@ -72,9 +72,7 @@ class Strip:
 class WithLed:
     """Source with an LED of the emulated chip in front of its lens: a bright disc."""
 
-    def __init__(
-        self, source: Source, soc: Soc, gpio: int, size: tuple[int, int]
-    ) -> None:  # fmt: skip
+    def __init__(self, source: Source, soc: Soc, gpio: int, size: tuple[int, int]) -> None:
         self._source, self._pin = source, soc.pin[gpio]
         width, height = size
         across, down = np.ogrid[:height, :width][::-1]
@@ -117,7 +115,7 @@ class Room:
             import mujoco
         except (ImportError, AttributeError, RuntimeError) as fault:
             raise NoPicture(_no_egl(fault)) from None
-        from fpvcar.bench.world import looks
+        from fpvbench.world import looks
 
         width, height = self._size
         model = looks.build(seed, width, height)

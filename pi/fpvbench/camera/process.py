@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 from typing import get_args
 
-from fpvcar.bench.camera import strip
-from fpvcar.bench.camera.picture import NoPicture, Room, Source, Strip, WithLed
-from fpvcar.bench.soc import attach
+from fpvbench.camera import strip
+from fpvbench.camera.picture import NoPicture, Room, Source, Strip, WithLed
+from fpvbench.soc import attach
 from fpvcar.config import Flip
 from fpvcar.video.encoder import Encoder
-from fpvcar.video.lens import Lens
-from fpvcar.video.look import Look
+from fpvcar.video.image_settings import Look
 from fpvcar.video.process import BITRATES, MISSING, Control, Pipes, report
+from fpvcar.video.software_filter import Lens
 from fpvcar.wire.camera import pack_record
 
 NO_EGL = MISSING
@@ -28,9 +28,14 @@ NO_EGL = MISSING
 
 
 def run(
-    source: Source, lens: Lens, encoder: Encoder, pipes: Pipes, control: Control,
-    fps: float, gop_s: float,
-) -> None:  # fmt: skip
+    source: Source,
+    lens: Lens,
+    encoder: Encoder,
+    pipes: Pipes,
+    control: Control,
+    fps: float,
+    gop_s: float,
+) -> None:
     """Produce frames by the clock until a pipe ends.
 
     Frame times that have passed, or find the pipe not empty, are skipped. The GOP is
@@ -68,9 +73,11 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--bitrate", type=int, default=2_000_000)
     parser.add_argument("--gop-s", type=float, default=1.0)
     parser.add_argument(
-        "--source", choices=("world", "strip", "stamped"), default="world",
+        "--source",
+        choices=("world", "strip", "stamped"),
+        default="world",
         help="the room, a strip with the clock, or the room with the strip above it",
-    )  # fmt: skip
+    )
     parser.add_argument("--led", type=int, metavar="GPIO", help="before the lens")
     parser.add_argument("--flip", choices=get_args(Flip), default="none")
     parser.add_argument("--brightness", type=float, default=0.0)
@@ -78,14 +85,16 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     least = 64 if options.source == "world" else strip.WIDTH_MIN
     for name, low, high in (
-        ("width", least, 1920), ("height", 64, 1080), ("fps", 1, 120),
-        ("bitrate", *BITRATES), ("gop_s", 0.0, 1), ("brightness", -1.0, 1.0),
-    ):  # fmt: skip
+        ("width", least, 1920),
+        ("height", 64, 1080),
+        ("fps", 1, 120),
+        ("bitrate", *BITRATES),
+        ("gop_s", 0.0, 1),
+        ("brightness", -1.0, 1.0),
+    ):
         value = getattr(options, name)
         if not low <= value <= high:
-            parser.error(
-                f"--{name.replace('_', '-')} {value}: expected {low} to {high}"
-            )
+            parser.error(f"--{name.replace('_', '-')} {value}: expected {low} to {high}")
     if options.width % 2 or options.height % 2:
         parser.error(f"{options.width}x{options.height}: expected even numbers")
     if options.soc is None and (options.source != "strip" or options.led is not None):

@@ -58,9 +58,7 @@ def _blend(luma: Luma, edge: Edges, at: Indices, along: int, across: int) -> Non
     first = np.flatnonzero(np.diff(at, prepend=-2 * along) != along)
     length = np.diff(first, append=len(at))
     left, right = at[first] - along, at[first] + length * along
-    ways = [
-        edge[end - across].astype(np.int8) - edge[end + across] for end in (left, right)
-    ]
+    ways = [edge[end - across].astype(np.int8) - edge[end + across] for end in (left, right)]
     stepped = (ways[0] != 0) | (ways[1] != 0)
     index = np.flatnonzero(np.repeat(stepped, length))
     run = np.repeat(np.arange(len(first)), np.where(stepped, length, 0))

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import and_
 from typing import Protocol, TypeVar
 
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 
 Answer = TypeVar("Answer")
 
@@ -72,15 +72,25 @@ class Ina219:
     BUS_RANGE_V = (16.0, 32.0)
     RESET, READY, OVERFLOW = 0x8000, 0x2, 0x1
     CONVERSION_S = (84e-6, 148e-6, 276e-6, 532e-6) * 2 + (
-        532e-6, 1.06e-3, 2.13e-3, 4.26e-3, 8.51e-3, 17.02e-3, 34.05e-3, 68.10e-3,
-    )  # fmt: skip
+        532e-6,
+        1.06e-3,
+        2.13e-3,
+        4.26e-3,
+        8.51e-3,
+        17.02e-3,
+        34.05e-3,
+        68.10e-3,
+    )
     """Durations by the four bits of BADC or SADC (table 5)."""
 
     def __init__(
-        self, volts: Callable[[], float], amps: Callable[[], float],
-        shunt_ohm: float = 0.1, address: int = 0x40,
+        self,
+        volts: Callable[[], float],
+        amps: Callable[[], float],
+        shunt_ohm: float = 0.1,
+        address: int = 0x40,
         clock_s: Callable[[], float] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.address, self._clock_s = address, clock_s
         self._volts, self._amps, self._shunt_ohm = volts, amps, shunt_ohm
         self._pointer, self._ready = 0, False
@@ -141,9 +151,7 @@ class Ina219:
     def _takes_s(self) -> float:
         bus_s = self.CONVERSION_S[self._config >> 7 & 0xF]
         shunt_s = self.CONVERSION_S[self._config >> 3 & 0xF]
-        return (bus_s if self._config & 2 else 0.0) + (
-            shunt_s if self._config & 1 else 0.0
-        )
+        return (bus_s if self._config & 2 else 0.0) + (shunt_s if self._config & 1 else 0.0)
 
     def _convert(self) -> None:
         """Measure the inputs selected by the mode (bit 0 shunt, bit 1 bus)."""
@@ -171,9 +179,7 @@ def _clamp16(value: int) -> tuple[int, bool]:
     return clamped, clamped != value
 
 
-def battery_monitor(
-    soc: chip.Soc, shunt_ohm: float = 0.1, address: int = 0x40
-) -> Ina219:
+def battery_monitor(soc: chip.Soc, shunt_ohm: float = 0.1, address: int = 0x40) -> Ina219:
     """Return an INA219 in the battery's lead.
 
     It reads single fields, not the guarded block: each is stored atomically, and a

@@ -5,8 +5,8 @@ The registers are in the chip's file, so the outputs survive the death of the pi
 daemon. The outputs change at the STOP of a transaction (OCH = 0).
 """
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.chips.i2c import Device, Nack
+from fpvbench import soc as chip
+from fpvbench.chips.i2c import Device, Nack
 
 MODE1, LED0, LAST_LED, ALL_LED, PRE_SCALE, TEST = 0x00, 0x06, 0x45, 0xFA, 0xFE, 0xFF
 ALLCALLADR = 0x05

@@ -11,8 +11,8 @@ import random
 import time
 from collections.abc import Callable
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.chips.i2c import Nack
+from fpvbench import soc as chip
+from fpvbench.chips.i2c import Nack
 
 DEFAULT_ADDRESS = 0x29
 BOOT_S = 0.0012
@@ -33,9 +33,19 @@ NOISE = 0.012
 """Standard deviation of a range, as a share of it, and at least 2 mm."""
 PAGE, ADDRESS = 0xFF, 0x8A
 RESET_VALUES = {
-    0xC0: 0xEE, 0xC1: 0xAA, 0xC2: 0x10, 0x01: 0xFF, 0x46: 0x25, 0x50: 0x06, 0x52: 0x96,
-    0x70: 0x04, 0x71: 0x01, 0x72: 0xFE, 0x84: 0x11, 0x8A: DEFAULT_ADDRESS,
-}  # fmt: skip
+    0xC0: 0xEE,
+    0xC1: 0xAA,
+    0xC2: 0x10,
+    0x01: 0xFF,
+    0x46: 0x25,
+    0x50: 0x06,
+    0x52: 0x96,
+    0x70: 0x04,
+    0x71: 0x01,
+    0x72: 0xFE,
+    0x84: 0x11,
+    0x8A: DEFAULT_ADDRESS,
+}
 
 
 class Vl53l0x:
@@ -43,10 +53,14 @@ class Vl53l0x:
     `power` is the level of its XSHUT; the caller supplies the time."""
 
     def __init__(
-        self, range_m: Callable[[], float], clock_s: Callable[[], float],
-        power: Callable[[], bool] = lambda: True, seed: int = 1, boot_s: float = BOOT_S,
+        self,
+        range_m: Callable[[], float],
+        clock_s: Callable[[], float],
+        power: Callable[[], bool] = lambda: True,
+        seed: int = 1,
+        boot_s: float = BOOT_S,
         off_m: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.off_m = off_m
         """Fault: each range is off by up to this distance."""
         self._range_m, self._clock_s, self._power = range_m, clock_s, power
@@ -182,9 +196,7 @@ class Vl53l0x:
         return 11, max(1, round(1000 * (metres + noise_m)))
 
 
-def range_sensor(
-    soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0
-) -> Vl53l0x:
+def range_sensor(soc: chip.Soc, index: int, power: int | None, off_m: float = 0.0) -> Vl53l0x:
     """Return a sensor of the world's range `index`; `power` is the GPIO at its
     XSHUT.
 
@@ -200,6 +212,5 @@ def range_sensor(
     world = soc.world
     # # It is evaluated only when accessed: a caller that waited has waited by then.
     return Vl53l0x(
-        lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0,
-        off_m=off_m,
-    )  # fmt: skip
+        lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0, off_m=off_m
+    )

@@ -1,4 +1,4 @@
-"""python -m fpvcar.bench.pigpiod: the pin daemon of the bench, as one process.
+"""python -m fpvbench.pigpiod: the pin daemon of the bench, as one process.
 
 Alone it makes a chip of its own; the bench gives it --soc.
 """
@@ -15,23 +15,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.chips.i2c import Bus, Device, battery_monitor
-from fpvcar.bench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
-from fpvcar.bench.chips.pca9685 import motor_hat
-from fpvcar.bench.chips.vl53l0x import range_sensor
-from fpvcar.bench.pigpiod.command_pipe import CommandPipe
-from fpvcar.bench.pigpiod.daemon import Attached, Daemon, Pipes, Ultrasonic
-from fpvcar.bench.pigpiod.nets import wire
-from fpvcar.bench.pigpiod.pipes import FifoDirectory
-from fpvcar.bench.pigpiod.server import Server, clock_us
-from fpvcar.bench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
+from fpvbench import soc as chip
+from fpvbench.chips.i2c import Bus, Device, battery_monitor
+from fpvbench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
+from fpvbench.chips.pca9685 import motor_hat
+from fpvbench.chips.vl53l0x import range_sensor
+from fpvbench.pigpiod.command_pipe import CommandPipe
+from fpvbench.pigpiod.daemon import Attached, Daemon, Pipes, Ultrasonic
+from fpvbench.pigpiod.nets import wire
+from fpvbench.pigpiod.pipes import FifoDirectory
+from fpvbench.pigpiod.server import Server, clock_us
+from fpvbench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
 
 T = TypeVar("T")
 HCSR04 = "TRIGGER,ECHO,RANGE[,OFF_M]"
 I2C = (
-    "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or "
-    "BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]"
+    "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]"
 )
 SPI = "SELECT_GPIO:mcp3008[:SHARE,SHARE...]"
 PINS = "GPIO 0 to 31"
@@ -102,37 +101,53 @@ def _spi_choices() -> str:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("fpvcar.bench.pigpiod", description=__doc__)
+    parser = argparse.ArgumentParser("fpvbench.pigpiod", description=__doc__)
     parser.add_argument(
-        "--soc", type=Path, metavar="FILE",
+        "--soc",
+        type=Path,
+        metavar="FILE",
         help="the chip's file; made if it is absent (default: a temporary one)",
-    )  # fmt: skip
+    )
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8888, help="0: any that is free")
     parser.add_argument(
-        "--pipe-dir", type=Path, metavar="DIR",
+        "--pipe-dir",
+        type=Path,
+        metavar="DIR",
         help="stands for /dev: the command pipe pigpio, pigout, and what NO makes",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--hcsr04", type=_or(_ultrasonic, f"{HCSR04}, {PINS}, {INDEX}"),
-        action="append", default=[], metavar=HCSR04,
+        "--hcsr04",
+        type=_or(_ultrasonic, f"{HCSR04}, {PINS}, {INDEX}"),
+        action="append",
+        default=[],
+        metavar=HCSR04,
         help="an ultrasonic range sensor; OFF_M: each range is off by up to so much",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--i2c", type=_or(_device, f"{I2C}, {INDEX}"), action="append", default=[],
+        "--i2c",
+        type=_or(_device, f"{I2C}, {INDEX}"),
+        action="append",
+        default=[],
         metavar=I2C,
         help="a device on an I2C bus",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--wire", type=_or(wire, f"two different pins, {PINS}, as in 22,27"),
-        action="append", default=[], metavar="GPIO,GPIO",
+        "--wire",
+        type=_or(wire, f"two different pins, {PINS}, as in 22,27"),
+        action="append",
+        default=[],
+        metavar="GPIO,GPIO",
         help="two pins that are wired together",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--spi", type=_or(_spi_device, _spi_choices()), action="append", default=[],
+        "--spi",
+        type=_or(_spi_device, _spi_choices()),
+        action="append",
+        default=[],
         metavar=SPI,
         help="a device on an SPI bus; SHARE: an input's voltage, 0 to 1",
-    )  # fmt: skip
+    )
     return parser.parse_args(argv)
 
 

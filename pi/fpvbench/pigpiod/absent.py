@@ -7,9 +7,9 @@ Arguments are checked as pigpio.c does; what would then need the thing is refuse
     programs        /opt/pigpio/cgi has none: what the shell says then
 """
 
-from fpvcar.bench.pigpiod.gpio_commands import Handler
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
-from fpvcar.bench.pigpiod.scripts import run_program
+from fpvbench.pigpiod.gpio_commands import Handler
+from fpvbench.pigpiod.protocol import Cmd, Err, Request
+from fpvbench.pigpiod.scripts import run_program
 
 SERIAL_BAUDS = frozenset(
     (50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19200)

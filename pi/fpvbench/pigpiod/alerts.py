@@ -6,19 +6,14 @@ filters -> samples of changed levels -> watchdogs, reports, scripts that wait
 from collections.abc import Callable
 from operator import itemgetter
 
-from fpvcar.bench.pigpiod.bitbang_serial import SerialReads
-from fpvcar.bench.pigpiod.filters import (
-    ACTIVE_MAX_US,
-    STEADY_MAX_US,
-    Glitch,
-    Noise,
-)
-from fpvcar.bench.pigpiod.gpio_commands import Handler
-from fpvcar.bench.pigpiod.lines import USER_GPIO, Edge, Lines
-from fpvcar.bench.pigpiod.notify import EVENTS, Batch, Notifier, Sample, State
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
-from fpvcar.bench.pigpiod.pwm import SAMPLE_US
-from fpvcar.bench.pigpiod.watchdogs import Watchdogs
+from fpvbench.pigpiod.bitbang_serial import SerialReads
+from fpvbench.pigpiod.filters import ACTIVE_MAX_US, STEADY_MAX_US, Glitch, Noise
+from fpvbench.pigpiod.gpio_commands import Handler
+from fpvbench.pigpiod.lines import USER_GPIO, Edge, Lines
+from fpvbench.pigpiod.notify import EVENTS, Batch, Notifier, Sample, State
+from fpvbench.pigpiod.protocol import Cmd, Err, Request
+from fpvbench.pigpiod.pwm import SAMPLE_US
+from fpvbench.pigpiod.watchdogs import Watchdogs
 
 BATCH_US = 1000
 LOOK_US = 5000

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable
 
-from fpvcar.bench.pigpiod.command_words import Op
+from fpvbench.pigpiod.command_words import Op
 
 
 class ScriptFault(Exception):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeVar
 
-from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import Err, Outcome, Request, Wait
+from fpvbench.pigpiod.lines import USER_GPIO, Lines
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import Err, Outcome, Request, Wait
 
 T = TypeVar("T")
 BUSY_WAIT_MAX_US = 100

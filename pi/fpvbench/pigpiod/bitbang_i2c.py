@@ -7,8 +7,8 @@ that is held low acknowledges everything.
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.bitbang import (
+from fpvbench import soc as chip
+from fpvbench.pigpiod.bitbang import (
     AHEAD_US,
     STEPS,
     Bus,
@@ -18,10 +18,10 @@ from fpvcar.bench.pigpiod.bitbang import (
     opened_at,
     stepwise,
 )
-from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
-from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Outcome, Request
+from fpvbench.pigpiod.gpio_commands import Handler, permitted
+from fpvbench.pigpiod.lines import USER_GPIO, Lines
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import Cmd, Err, Outcome, Request
 
 BAUD_MIN, BAUD_MAX = 50, 500_000
 END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)
@@ -148,9 +148,7 @@ class _Zip:
             return Err.BAD_I2C_CMD
         return None
 
-    def _transfer(
-        self, reads: bool, count: int | None
-    ) -> Generator[int, int, Err | None]:
+    def _transfer(self, reads: bool, count: int | None) -> Generator[int, int, Err | None]:
         if count is None:
             return Err.BAD_I2C_CMD
         acknowledged = self._opened.send((self._address << 1 | reads) & 0xFF)
@@ -206,11 +204,7 @@ class BitBangI2c:
 
     def table(self) -> dict[int, Handler]:
         """Returns the handler of each command number."""
-        return {
-            Cmd.BI2CO: self._open,
-            Cmd.BI2CC: self._close,
-            Cmd.BI2CZ: self._zip,
-        }
+        return {Cmd.BI2CO: self._open, Cmd.BI2CC: self._close, Cmd.BI2CZ: self._zip}
 
     def _open(self, request: Request, now_us: int) -> int:
         sda, scl, baud = request.p1, request.p2, request.word()

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from fpvcar.bench.pigpiod.bitbang import Use
-from fpvcar.bench.pigpiod.gpio_commands import Handler
-from fpvcar.bench.pigpiod.lines import USER_GPIO
-from fpvcar.bench.pigpiod.notify import Sample
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
-from fpvcar.bench.pigpiod.watchdogs import Watchdogs
+from fpvbench.pigpiod.bitbang import Use
+from fpvbench.pigpiod.gpio_commands import Handler
+from fpvbench.pigpiod.lines import USER_GPIO
+from fpvbench.pigpiod.notify import Sample
+from fpvbench.pigpiod.protocol import Cmd, Err, Request
+from fpvbench.pigpiod.watchdogs import Watchdogs
 
 BAUD_MIN, BAUD_MAX = 50, 250_000
 DATA_BITS_MAX = 32

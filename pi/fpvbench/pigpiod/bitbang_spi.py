@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.bitbang import (
+from fpvbench import soc as chip
+from fpvbench.pigpiod.bitbang import (
     AHEAD_US,
     STEPS,
     Bus,
@@ -13,11 +13,11 @@ from fpvcar.bench.pigpiod.bitbang import (
     opened_at,
     stepwise,
 )
-from fpvcar.bench.pigpiod.gpio_commands import Handler, permitted
-from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Outcome, Request
-from fpvcar.bench.pigpiod.spi_buses import Devices
+from fpvbench.pigpiod.gpio_commands import Handler, permitted
+from fpvbench.pigpiod.lines import USER_GPIO, Lines
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import Cmd, Err, Outcome, Request
+from fpvbench.pigpiod.spi_buses import Devices
 
 BAUD_MIN, BAUD_MAX = 50, 250_000
 CPHA, CPOL, CS_HIGH = 1, 2, 4
@@ -89,9 +89,7 @@ class Select:
 class BitBangSpi:
     """Answers BSPIO, BSPIC and BSPIX; `uses` says for what each pin is open."""
 
-    def __init__(
-        self, uses: dict[int, Use], pins: Pins, lines: Lines, devices: Devices
-    ) -> None:
+    def __init__(self, uses: dict[int, Use], pins: Pins, lines: Lines, devices: Devices) -> None:
         self._uses, self._pins, self._lines = uses, pins, lines
         self._devices = devices
         self._selects: dict[int, Select] = {}
@@ -100,11 +98,7 @@ class BitBangSpi:
 
     def table(self) -> dict[int, Handler]:
         """Returns the handler of each command number."""
-        return {
-            Cmd.BSPIO: self._open,
-            Cmd.BSPIC: self._close,
-            Cmd.BSPIX: self._transfer,
-        }
+        return {Cmd.BSPIO: self._open, Cmd.BSPIC: self._close, Cmd.BSPIX: self._transfer}
 
     def _open(self, request: Request, now_us: int) -> int:
         miso, mosi, sclk, baud, flags = (request.word(index) for index in range(5))

@@ -1,8 +1,8 @@
 """The BSC: the chip as an I2C or SPI slave. Nobody masters it here, so what is sent
 stays in its FIFO of 16 bytes, and nothing is received."""
 
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import Request
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import Request
 
 FIFO = 16
 SPI, BREAK = 1 << 1, 1 << 7

@@ -10,8 +10,8 @@ id                  plays a wave
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from fpvcar.bench.pigpiod.protocol import Err
-from fpvcar.bench.pigpiod.waves import CHAIN_PAGES, Node, Wave
+from fpvbench.pigpiod.protocol import Err
+from fpvbench.pigpiod.waves import CHAIN_PAGES, Node, Wave
 
 BLOCKS_MAX = 60 * CHAIN_PAGES
 LOOPS_MAX, COUNTERS_MAX = 10, 2 * CHAIN_PAGES

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fpvcar.bench.pigpiod import command_text
-from fpvcar.bench.pigpiod.protocol import Outcome, Request, Wait
+from fpvbench.pigpiod import command_text
+from fpvbench.pigpiod.protocol import Outcome, Request, Wait
 
 IN_NAME, OUT_NAME = "pigpio", "pigout"
 LINE_MAX = 65_535
@@ -24,10 +24,7 @@ class CommandPipe:
     """Executes lines in their order; a command that waits holds up the next."""
 
     def __init__(
-        self,
-        directory: Path,
-        execute: Callable[[Request], Outcome],
-        clock_us: Callable[[], int],
+        self, directory: Path, execute: Callable[[Request], Outcome], clock_us: Callable[[], int]
     ) -> None:
         self._directory = directory
         self._execute, self._clock_us = execute, clock_us

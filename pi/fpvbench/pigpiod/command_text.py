@@ -4,7 +4,7 @@ pthFifoThread in pigpio.c)."""
 import struct
 from collections.abc import Iterator
 
-from fpvcar.bench.pigpiod.command_words import (
+from fpvbench.pigpiod.command_words import (
     NAME,
     PARAMETERS,
     PIPE_WORDS,
@@ -13,21 +13,45 @@ from fpvcar.bench.pigpiod.command_words import (
     Scanner,
     operand_of,
 )
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request, signed
+from fpvbench.pigpiod.protocol import Cmd, Err, Request, signed
 
 BYTES_MAX, BLOCK_MAX = 512, 32
 HEX = frozenset((Cmd.BR1, Cmd.BR2))
 UNSIGNED = frozenset((Cmd.CGI, Cmd.HWVER, Cmd.PIGPV, Cmd.TICK))
-LISTS = frozenset((
-    Cmd.BI2CZ, Cmd.BSPIX, Cmd.CF2, Cmd.FL, Cmd.FR, Cmd.I2CPK, Cmd.I2CRD, Cmd.I2CRI,
-    Cmd.I2CRK, Cmd.I2CZ, Cmd.SERR, Cmd.SLR, Cmd.SPIR, Cmd.SPIX,
-))  # fmt: skip
+LISTS = frozenset(
+    (
+        Cmd.BI2CZ,
+        Cmd.BSPIX,
+        Cmd.CF2,
+        Cmd.FL,
+        Cmd.FR,
+        Cmd.I2CPK,
+        Cmd.I2CRD,
+        Cmd.I2CRI,
+        Cmd.I2CRK,
+        Cmd.I2CZ,
+        Cmd.SERR,
+        Cmd.SLR,
+        Cmd.SPIR,
+        Cmd.SPIX,
+    )
+)
 """The result, then each byte that was read."""
 MEANINGS = {
-    "n": "number", "u": "number", "l": "number", "L": "number", "r": "number",
-    "m": "RW540123", "p": "ODU", "w": "name", "*": "[number...]",
-    "3": "on off micros...", "b": "byte...", "B": "byte...", "t": "text",
-}  # fmt: skip
+    "n": "number",
+    "u": "number",
+    "l": "number",
+    "L": "number",
+    "r": "number",
+    "m": "RW540123",
+    "p": "ODU",
+    "w": "name",
+    "*": "[number...]",
+    "3": "on off micros...",
+    "b": "byte...",
+    "B": "byte...",
+    "t": "text",
+}
 
 
 class BadCommand(Exception):
@@ -99,9 +123,7 @@ def _command(scanner: Scanner) -> Request:
     return _request(code, shape, numbers, texts)
 
 
-def _request(
-    code: int, shape: str, numbers: list[int], texts: list[bytes]
-) -> Request:  # fmt: skip
+def _request(code: int, shape: str, numbers: list[int], texts: list[bytes]) -> Request:
     """Builds the request that the socket would carry: two numbers, words, bytes."""
     if shape == "wt":
         return Request(code, len(texts[0]), 0, b"\0".join(texts))

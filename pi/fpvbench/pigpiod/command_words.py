@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from fpvcar.bench.pigpiod.protocol import Cmd
+from fpvbench.pigpiod.protocol import Cmd
 
 VARIABLES = 150
 PARAMETERS = 10
@@ -18,9 +18,7 @@ class Op(IntEnum):
     """Numbers the instructions that only scripts have."""
 
     TAG = 800
-    ADD, SUB, MLT, DIV, MOD, AND, OR, XOR, RLA, RRA, LDA, LDAB, STAB, CMP = range(
-        801, 815
-    )
+    ADD, SUB, MLT, DIV, MOD, AND, OR, XOR, RLA, RRA, LDA, LDAB, STAB, CMP = range(801, 815)
     CALL, JMP, JZ, JNZ, JP, JM = range(815, 821)
     INR, DCR, PUSH, POP, STA, XA, LD, RL, RR, X = range(821, 831)
     INRA, DCRA, PUSHA, POPA, RET, HALT, NOP, CMDR, CMDW = range(831, 840)
@@ -63,8 +61,7 @@ _SHAPES = {
 }
 _OP_SHAPES = {
     "": "DCRA HALT INRA NOP POPA PUSHA RET",
-    "n": "ADD AND CMDR CMDW CMP DIV EVTWT LDA LDAB MLT MOD OR RLA RRA STAB SUB WAIT "
-    "XOR",
+    "n": "ADD AND CMDR CMDW CMP DIV EVTWT LDA LDAB MLT MOD OR RLA RRA STAB SUB WAIT XOR",
     "r": "DCR INR POP PUSH STA XA",
     "l": "CALL JM JMP JNZ JP JZ TAG",
     "rn": "LD RL RR",

@@ -3,36 +3,28 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.chips.i2c import Bus
-from fpvcar.bench.pigpiod import absent
-from fpvcar.bench.pigpiod.alerts import Alerts
-from fpvcar.bench.pigpiod.bitbang import Use
-from fpvcar.bench.pigpiod.bitbang_i2c import BitBangI2c
-from fpvcar.bench.pigpiod.bitbang_serial import SerialReads
-from fpvcar.bench.pigpiod.bitbang_spi import BitBangSpi
-from fpvcar.bench.pigpiod.bsc import Bsc
-from fpvcar.bench.pigpiod.gpio_commands import GpioCommands, Handler
-from fpvcar.bench.pigpiod.i2c_commands import I2cCommands
-from fpvcar.bench.pigpiod.lines import Lines
-from fpvcar.bench.pigpiod.notify import Notifier, Sink
-from fpvcar.bench.pigpiod.parts import HcSr04
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import (
-    HARDWARE_REVISION,
-    VERSION,
-    Cmd,
-    Err,
-    Outcome,
-    Request,
-    Wait,
-)
-from fpvcar.bench.pigpiod.scripts import Scripts
-from fpvcar.bench.pigpiod.spi_buses import Devices, SpiDevice
-from fpvcar.bench.pigpiod.spi_commands import SpiCommands
-from fpvcar.bench.pigpiod.transmitter import Transmitter
-from fpvcar.bench.pigpiod.watchdogs import Watchdogs
-from fpvcar.bench.pigpiod.wave_commands import WaveCommands
+from fpvbench import soc as chip
+from fpvbench.chips.i2c import Bus
+from fpvbench.pigpiod import absent
+from fpvbench.pigpiod.alerts import Alerts
+from fpvbench.pigpiod.bitbang import Use
+from fpvbench.pigpiod.bitbang_i2c import BitBangI2c
+from fpvbench.pigpiod.bitbang_serial import SerialReads
+from fpvbench.pigpiod.bitbang_spi import BitBangSpi
+from fpvbench.pigpiod.bsc import Bsc
+from fpvbench.pigpiod.gpio_commands import GpioCommands, Handler
+from fpvbench.pigpiod.i2c_commands import I2cCommands
+from fpvbench.pigpiod.lines import Lines
+from fpvbench.pigpiod.notify import Notifier, Sink
+from fpvbench.pigpiod.parts import HcSr04
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import HARDWARE_REVISION, VERSION, Cmd, Err, Outcome, Request, Wait
+from fpvbench.pigpiod.scripts import Scripts
+from fpvbench.pigpiod.spi_buses import Devices, SpiDevice
+from fpvbench.pigpiod.spi_commands import SpiCommands
+from fpvbench.pigpiod.transmitter import Transmitter
+from fpvbench.pigpiod.watchdogs import Watchdogs
+from fpvbench.pigpiod.wave_commands import WaveCommands
 
 DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
 
@@ -91,15 +83,11 @@ class Daemon:
         uses: dict[int, Use] = {}
         watchdogs = Watchdogs()
         serial = SerialReads(uses, watchdogs)
-        self.alerts = Alerts(
-            self.lines, self.notifier, serial, watchdogs, self.scripts.waited_bits
-        )
+        self.alerts = Alerts(self.lines, self.notifier, serial, watchdogs, self.scripts.waited_bits)
         serial.changed = self.alerts.refresh
         self._internals = 0
         for sensor in attached.ultrasonics:
-            HcSr04(
-                soc, self.lines, sensor.trigger, sensor.echo, sensor.index, sensor.off_m
-            )
+            HcSr04(soc, self.lines, sensor.trigger, sensor.echo, sensor.index, sensor.off_m)
         self._table: dict[int, Handler] = {
             **absent.TABLE,
             **GpioCommands(self.pins, self.lines, self.transmitter).table(),
@@ -168,11 +156,7 @@ class Daemon:
 
     def due_us(self, now_us: int) -> int | None:
         """Tells when `advance` has something to do; None: not before a command."""
-        dues = (
-            self.scripts.next_us(),
-            self.alerts.next_us(now_us),
-            self.transmitter.next_us(),
-        )
+        dues = (self.scripts.next_us(), self.alerts.next_us(now_us), self.transmitter.next_us())
         return min((due for due in dues if due is not None), default=None)
 
     def disconnect(self, client: Client, now_us: int) -> None:

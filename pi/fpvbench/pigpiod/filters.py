@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fpvcar.bench.pigpiod.pwm import SAMPLE_US, sampled
+from fpvbench.pigpiod.pwm import SAMPLE_US, sampled
 
 STEADY_MAX_US = 300_000
 ACTIVE_MAX_US = 1_000_000

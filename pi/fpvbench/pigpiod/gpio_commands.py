@@ -2,18 +2,12 @@
 
 from collections.abc import Callable
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod import pwm
-from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
-from fpvcar.bench.pigpiod.pins import (
-    CLOCK_PINS,
-    PWM_PINS,
-    PWM_RANGE,
-    Pins,
-    Use,
-)
-from fpvcar.bench.pigpiod.protocol import PERMITTED, Cmd, Err, Outcome, Request, Wait
-from fpvcar.bench.pigpiod.transmitter import Transmitter
+from fpvbench import soc as chip
+from fpvbench.pigpiod import pwm
+from fpvbench.pigpiod.lines import USER_GPIO, Lines
+from fpvbench.pigpiod.pins import CLOCK_PINS, PWM_PINS, PWM_RANGE, Pins, Use
+from fpvbench.pigpiod.protocol import PERMITTED, Cmd, Err, Outcome, Request, Wait
+from fpvbench.pigpiod.transmitter import Transmitter
 
 Handler = Callable[[Request, int], Outcome]
 """(request, now in microseconds) -> what to answer."""

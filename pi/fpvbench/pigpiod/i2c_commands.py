@@ -7,9 +7,9 @@ the BCM2835 it has no block reads of a length that the device says.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fpvcar.bench.chips.i2c import Bus, Nack
-from fpvcar.bench.pigpiod.gpio_commands import Handler
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Request
+from fpvbench.chips.i2c import Bus, Nack
+from fpvbench.pigpiod.gpio_commands import Handler
+from fpvbench.pigpiod.protocol import Cmd, Err, Request
 
 SLOTS = 512
 ADDRESS_MAX = 0x7F
@@ -139,11 +139,7 @@ TRANSFERS: dict[int, tuple[Callable[[Request], bool], Transfer, Err]] = {
     Cmd.I2CRW: (_register, _rw, Err.I2C_READ_FAILED),
     Cmd.I2CWW: (_word, _ww, Err.I2C_WRITE_FAILED),
     Cmd.I2CWK: (_block, _wk, Err.I2C_WRITE_FAILED),
-    Cmd.I2CRI: (
-        lambda r: _register(r) and 1 <= r.word() <= BLOCK_MAX,
-        _ri,
-        Err.I2C_READ_FAILED,
-    ),
+    Cmd.I2CRI: (lambda r: _register(r) and 1 <= r.word() <= BLOCK_MAX, _ri, Err.I2C_READ_FAILED),
     Cmd.I2CWI: (_block, _wi, Err.I2C_WRITE_FAILED),
     Cmd.I2CPC: (_word, _pc, Err.I2C_READ_FAILED),
     Cmd.I2CPK: (_block, _pk, Err.I2C_READ_FAILED),

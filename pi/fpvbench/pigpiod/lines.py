@@ -11,9 +11,9 @@ import heapq
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.nets import Nets, pulled
-from fpvcar.bench.pigpiod.pwm import PulseTrain, sampled
+from fpvbench import soc as chip
+from fpvbench.pigpiod.nets import Nets, pulled
+from fpvbench.pigpiod.pwm import PulseTrain, sampled
 
 USER_GPIO = 32
 ALL = 0xFFFFFFFF
@@ -151,10 +151,7 @@ class Lines:
         driven = self._seen_outside != self._outside.count or self.feed is not None
         if driven or any(map(self._watched, self.trains)):
             return now_us
-        dues = [
-            *(edge[0] for edge in self._edges),
-            *(due[0] for due in self._future[:1]),
-        ]
+        dues = [*(edge[0] for edge in self._edges), *(due[0] for due in self._future[:1])]
         return min(dues, default=None)
 
     @property
@@ -198,9 +195,7 @@ class Lines:
             return min(levels)  # two that fight: the low one wins
         return pulled([self._pull(one) for one in net])
 
-    def _driver(
-        self, gpio: int, now_us: int, external: int | None = None
-    ) -> int | None:
+    def _driver(self, gpio: int, now_us: int, external: int | None = None) -> int | None:
         """Returns the level that something drives, in or out; None: nothing does."""
         pin, train = self._pins[gpio], self.trains.get(gpio)
         if train and pin.mode == train.mode:

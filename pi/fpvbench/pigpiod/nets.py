@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fpvcar.bench import soc as chip
+from fpvbench import soc as chip
 
 GPIOS = 32
 
@@ -25,10 +25,7 @@ class Nets:
             second = self.members.get(other, (other,))
             net = tuple(sorted({*first, *second}))
             self.members.update(dict.fromkeys(net, net))
-        self.bits = {
-            gpio: sum(1 << member for member in net)
-            for gpio, net in self.members.items()
-        }
+        self.bits = {gpio: sum(1 << member for member in net) for gpio, net in self.members.items()}
         """GPIO -> a bit for each pin of its net."""
         self.all_bits = sum(1 << gpio for gpio in self.members)
 

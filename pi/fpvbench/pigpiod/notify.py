@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from fpvcar.bench.pigpiod.protocol import Err
+from fpvbench.pigpiod.protocol import Err
 
 SLOTS = 32
 REPORT = struct.Struct("<HHII")

@@ -3,8 +3,8 @@
 import math
 import random
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.lines import Lines
+from fpvbench import soc as chip
+from fpvbench.pigpiod.lines import Lines
 
 TRIGGER_MIN_US = 10
 ECHO_AFTER_US = 450
@@ -27,9 +27,8 @@ class HcSr04:
     """
 
     def __init__(
-        self, soc: chip.Soc, lines: Lines, trigger: int, echo: int, index: int,
-        off_m: float = 0.0,
-    ) -> None:  # fmt: skip
+        self, soc: chip.Soc, lines: Lines, trigger: int, echo: int, index: int, off_m: float = 0.0
+    ) -> None:
         self._soc, self._lines = soc, lines
         self._off_m, self._chance = off_m, random.Random(echo)
         self._echo, self._index = echo, index

@@ -8,10 +8,10 @@ at a time, and changing the use switches the former one off.
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod import pwm
-from fpvcar.bench.pigpiod.lines import USER_GPIO, Lines
-from fpvcar.bench.pigpiod.pwm import PulseTrain
+from fpvbench import soc as chip
+from fpvbench.pigpiod import pwm
+from fpvbench.pigpiod.lines import USER_GPIO, Lines
+from fpvbench.pigpiod.pwm import PulseTrain
 
 ALT0, ALT5 = 4, 2
 PWM_PINS = {12: (0, ALT0), 13: (1, ALT0), 18: (0, ALT5), 19: (1, ALT5)}
@@ -248,9 +248,7 @@ class Pins:
         on_ns, period_ns = on_us * 1000, period_us * 1000
         if old is None or (old.on_ns, old.period_ns) != (on_ns, period_ns):
             before = self._lines.level(gpio, now_us)
-            train = PulseTrain.replacing(
-                old, on_ns, period_ns, now_us, before, chip.MODE_OUTPUT
-            )
+            train = PulseTrain.replacing(old, on_ns, period_ns, now_us, before, chip.MODE_OUTPUT)
             self._lines.set_train(gpio, train, now_us)
         if on_us < period_us:
             pin.pwm = on_us << 32 | period_us
@@ -258,9 +256,7 @@ class Pins:
             pin.out, pin.pwm = 1, 0
         self._lines.changed(gpio, now_us)
 
-    def _hardware_train(
-        self, gpio: int, channel: Channel, mode: int, now_us: int
-    ) -> None:
+    def _hardware_train(self, gpio: int, channel: Channel, mode: int, now_us: int) -> None:
         pin = self._pins[gpio]
         if not channel.running:
             self._lines.set_train(gpio, None, now_us)
@@ -268,9 +264,7 @@ class Pins:
         else:
             on = channel.duty * channel.real_range // PWM_RANGE
             period_ns = channel.real_range * COUNT_NS
-            train = PulseTrain.replacing(
-                None, on * COUNT_NS, period_ns, now_us, 0, mode
-            )
+            train = PulseTrain.replacing(None, on * COUNT_NS, period_ns, now_us, 0, mode)
             self._lines.set_train(gpio, train, now_us)
             # Whole periods, so that a short one keeps the precision of its duty.
             scale = max(1, -(-SHOWN_PERIOD_US * 1000 // period_ns))

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from fpvcar.bench.pigpiod.notify import Sink
+from fpvbench.pigpiod.notify import Sink
 
 
 class FifoDirectory:

@@ -65,10 +65,7 @@ def generic(triples: Iterable[tuple[int, int, int]]) -> Pulses:
     """Makes pulses of (GPIO on, GPIO off, microseconds to wait)."""
     triples = list(triples)
     times = list(accumulate((wait_us for _, _, wait_us in triples), initial=0))
-    pulses = [
-        Pulse(at_us, on, off)
-        for at_us, (on, off, _) in zip(times, triples, strict=False)
-    ]
+    pulses = [Pulse(at_us, on, off) for at_us, (on, off, _) in zip(times, triples, strict=False)]
     return Pulses(pulses, times[-1])
 
 
@@ -83,9 +80,7 @@ def characters(data: bytes, data_bits: int) -> list[int]:
     """Splits data into bytes, or into little-endian words of 16 or 32 bits."""
     size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4
     whole = len(data) // size * size
-    return [
-        int.from_bytes(data[at : at + size], "little") for at in range(0, whole, size)
-    ]
+    return [int.from_bytes(data[at : at + size], "little") for at in range(0, whole, size)]
 
 
 def serial(

@@ -87,9 +87,14 @@ class PulseTrain:
 
     @classmethod
     def replacing(
-        cls, old: "PulseTrain | None", on_ns: int, period_ns: int,
-        now_us: int, before: int, mode: int,
-    ) -> "PulseTrain":  # fmt: skip
+        cls,
+        old: "PulseTrain | None",
+        on_ns: int,
+        period_ns: int,
+        now_us: int,
+        before: int,
+        mode: int,
+    ) -> "PulseTrain":
         """Makes a train that is set at `now_us`; the old one's pulse ends first."""
         phase_ns = now_us * 1000 % period_ns
         if phase_ns < on_ns:

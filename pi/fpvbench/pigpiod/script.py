@@ -8,15 +8,10 @@ hold up the emulator.
 from collections.abc import Callable
 from enum import IntEnum
 
-from fpvcar.bench.pigpiod.arithmetic import (
-    ARITHMETIC,
-    ScriptFault,
-    shift_left,
-    shift_right,
-)
-from fpvcar.bench.pigpiod.command_words import PARAMETERS, VARIABLES, From, Op, Operand
-from fpvcar.bench.pigpiod.protocol import Outcome, Request, Wait, signed
-from fpvcar.bench.pigpiod.script_parser import Instruction
+from fpvbench.pigpiod.arithmetic import ARITHMETIC, ScriptFault, shift_left, shift_right
+from fpvbench.pigpiod.command_words import PARAMETERS, VARIABLES, From, Op, Operand
+from fpvbench.pigpiod.protocol import Outcome, Request, Wait, signed
+from fpvbench.pigpiod.script_parser import Instruction
 
 STACK_MAX = 256
 BUFFER_SIZE = 65536
@@ -53,9 +48,8 @@ class Script:
     """Runs a parsed script. Times are microseconds."""
 
     def __init__(
-        self, instructions: tuple[Instruction, ...], system: Callable[[str], int],
-        now_us: int,
-    ) -> None:  # fmt: skip
+        self, instructions: tuple[Instruction, ...], system: Callable[[str], int], now_us: int
+    ) -> None:
         self._instructions, self._system = instructions, system
         self.parameters = [0] * PARAMETERS
         self._variables = [0] * VARIABLES
@@ -241,9 +235,7 @@ class Script:
     def _count(self, operands: tuple[Operand, ...], by: int) -> None:
         self._flag = self._write(operands[0], self._read(operands[0]) + by)
 
-    def _shift(
-        self, operands: tuple[Operand, ...], by: Callable[[int, int], int]
-    ) -> None:
+    def _shift(self, operands: tuple[Operand, ...], by: Callable[[int, int], int]) -> None:
         value = by(self._read(operands[0]), self._read(operands[1]))
         self._flag = self._write(operands[0], value)
 

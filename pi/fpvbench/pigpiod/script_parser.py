@@ -2,17 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from fpvcar.bench.pigpiod.command_words import (
-    NAME,
-    WORD,
-    WORDS,
-    From,
-    Op,
-    Operand,
-    Scanner,
-    operand_of,
-)
-from fpvcar.bench.pigpiod.protocol import Err
+from fpvbench.pigpiod.command_words import NAME, WORD, WORDS, From, Op, Operand, Scanner, operand_of
+from fpvbench.pigpiod.protocol import Err
 
 TAGS_MAX = 50
 JUMPS = frozenset((Op.CALL, Op.JMP, Op.JZ, Op.JNZ, Op.JP, Op.JM))

@@ -3,10 +3,10 @@
 import re
 import struct
 
-from fpvcar.bench.pigpiod.command_words import PARAMETERS
-from fpvcar.bench.pigpiod.protocol import Err, Outcome, Request, Wait, signed
-from fpvcar.bench.pigpiod.script import Execute, RunState, Script
-from fpvcar.bench.pigpiod.script_parser import ScriptError, parse
+from fpvbench.pigpiod.command_words import PARAMETERS
+from fpvbench.pigpiod.protocol import Err, Outcome, Request, Wait, signed
+from fpvbench.pigpiod.script import Execute, RunState, Script
+from fpvbench.pigpiod.script_parser import ScriptError, parse
 
 SLOTS = 32
 DELETE_POLL_US = 5000

@@ -7,23 +7,15 @@ import time
 from collections import deque
 from typing import cast
 
-from fpvcar.bench.pigpiod.daemon import Client, Daemon
-from fpvcar.bench.pigpiod.protocol import (
-    Cmd,
-    Outcome,
-    Oversize,
-    Parser,
-    Request,
-    Wait,
-    encode_reply,
-)
+from fpvbench.pigpiod.daemon import Client, Daemon
+from fpvbench.pigpiod.protocol import Cmd, Outcome, Oversize, Parser, Request, Wait, encode_reply
 
 BACKLOG = 100
 UNSENT_MAX = 64 * 1024
 """A reader that has left this much unread gets no more reports, as with EAGAIN."""
 TURN = 50
 """Commands of one client in a row."""
-log = logging.getLogger("fpvcar.bench.pigpiod")
+log = logging.getLogger("fpvbench.pigpiod")
 
 
 def clock_us() -> int:
@@ -43,9 +35,7 @@ class Server:
     async def listen(self, host: str, port: int) -> asyncio.Server:
         """Listens for clients. Raises OSError if the address is in use."""
         loop = asyncio.get_running_loop()
-        return await loop.create_server(
-            lambda: Connection(self), host, port, backlog=BACKLOG
-        )
+        return await loop.create_server(lambda: Connection(self), host, port, backlog=BACKLOG)
 
     def execute(self, request: Request) -> Outcome:
         """Executes a command that comes from no connection."""

@@ -6,12 +6,12 @@ from one to the other.
 
 from dataclasses import dataclass
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.pigpiod.gpio_commands import Handler
-from fpvcar.bench.pigpiod.lines import Lines
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import Cmd, Err, Outcome, Request, Wait
-from fpvcar.bench.pigpiod.spi_buses import AUXILIARY, MAIN, Bus, Devices
+from fpvbench import soc as chip
+from fpvbench.pigpiod.gpio_commands import Handler
+from fpvbench.pigpiod.lines import Lines
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import Cmd, Err, Outcome, Request, Wait
+from fpvbench.pigpiod.spi_buses import AUXILIARY, MAIN, Bus, Devices
 
 SLOTS = 32
 BAUD_MIN, BAUD_MAX = 32_000, 125_000_000
@@ -144,8 +144,4 @@ class SpiCommands:
 
 def _left_alone(bus: Bus, flags: int) -> set[int]:
     """Returns the selects that the flags leave alone."""
-    return {
-        gpio
-        for number, gpio in enumerate(bus.selects)
-        if flags >> SELECT_FREE + number & 1
-    }
+    return {gpio for number, gpio in enumerate(bus.selects) if flags >> SELECT_FREE + number & 1}

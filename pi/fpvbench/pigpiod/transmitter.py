@@ -8,10 +8,10 @@ only the last levels count.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fpvcar.bench.pigpiod.lines import Lines
-from fpvcar.bench.pigpiod.pulses import Pulse
-from fpvcar.bench.pigpiod.pwm import sampled
-from fpvcar.bench.pigpiod.waves import Node, Wave, after
+from fpvbench.pigpiod.lines import Lines
+from fpvbench.pigpiod.pulses import Pulse
+from fpvbench.pigpiod.pwm import sampled
+from fpvbench.pigpiod.waves import Node, Wave, after
 
 LEAD_US = 20
 """DMA waits this long before the first pulse."""

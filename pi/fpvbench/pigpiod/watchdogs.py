@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from fpvcar.bench.pigpiod.lines import USER_GPIO
-from fpvcar.bench.pigpiod.notify import Sample
-from fpvcar.bench.pigpiod.protocol import Err, Request
+from fpvbench.pigpiod.lines import USER_GPIO
+from fpvbench.pigpiod.notify import Sample
+from fpvbench.pigpiod.protocol import Err, Request
 
 TIMEOUT_MAX_MS = 60_000
 

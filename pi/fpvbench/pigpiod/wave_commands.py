@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from fpvcar.bench.pigpiod import chain
-from fpvcar.bench.pigpiod.gpio_commands import Handler, guarded
-from fpvcar.bench.pigpiod.lines import USER_GPIO
-from fpvcar.bench.pigpiod.pins import Pins
-from fpvcar.bench.pigpiod.protocol import PERMITTED, Cmd, Err, Request
-from fpvcar.bench.pigpiod.pulses import PULSE, generic, serial
-from fpvcar.bench.pigpiod.transmitter import Transmitter
-from fpvcar.bench.pigpiod.waves import MICROS_MAX, Node, Statistic, Waves
+from fpvbench.pigpiod import chain
+from fpvbench.pigpiod.gpio_commands import Handler, guarded
+from fpvbench.pigpiod.lines import USER_GPIO
+from fpvbench.pigpiod.pins import Pins
+from fpvbench.pigpiod.protocol import PERMITTED, Cmd, Err, Request
+from fpvbench.pigpiod.pulses import PULSE, generic, serial
+from fpvbench.pigpiod.transmitter import Transmitter
+from fpvbench.pigpiod.waves import MICROS_MAX, Node, Statistic, Waves
 
 BAUD_MIN, BAUD_MAX = 50, 1_000_000
 DATA_BITS_MAX = 32
@@ -42,9 +42,7 @@ class WaveCommands:
             Cmd.WVGOR: lambda request, now_us: Err.DEPRECATED,
             Cmd.WVTX: lambda request, now_us: self._send(request.p1, 0, now_us),
             Cmd.WVTXR: lambda request, now_us: self._send(request.p1, REPEAT, now_us),
-            Cmd.WVTXM: lambda request, now_us: self._send(
-                request.p1, request.p2, now_us
-            ),
+            Cmd.WVTXM: lambda request, now_us: self._send(request.p1, request.p2, now_us),
             Cmd.WVCHA: self._wvcha,
             Cmd.WVTAT: self._wvtat,
             Cmd.WVBSY: lambda request, now_us: int(self._transmitter.busy),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fpvcar.bench.pigpiod.protocol import Err
-from fpvcar.bench.pigpiod.pulses import Pulse, Pulses
+from fpvbench.pigpiod.protocol import Err
+from fpvbench.pigpiod.pulses import Pulse, Pulses
 
 PULSES_MAX = 12_000
 MICROS_MAX = 1_800_000_000
@@ -124,9 +124,7 @@ class Waves:
         size = Size(1 + self.pending.blocks(), self.pending.words())
         if percent is not None:
             room = (BLOCKS - BLOCKS_FIRST, *[WORDS - WORDS_FIRST] * 2)
-            kept = [
-                total * part // 100 for total, part in zip(room, percent, strict=True)
-            ]
+            kept = [total * part // 100 for total, part in zip(room, percent, strict=True)]
             if size.blocks > kept[0]:
                 return Err.TOO_MANY_CBS
             if size.words > kept[1]:

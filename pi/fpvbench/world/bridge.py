@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fpvcar.bench.soc import MODE_OUTPUT, Soc
+from fpvbench.soc import MODE_OUTPUT, Soc
 from fpvcar.config import (
     HAT_CHANNELS,
     AnyMotor,
@@ -101,9 +101,7 @@ class Wiring:
     """Connection of outputs and bridges, by the profile. `invert` swaps a motor's
     leads; `balance` makes one side weaker than the other."""
 
-    def __init__(
-        self, motors: Motors, oe: int | None = None, hat_hz: int = 1526
-    ) -> None:
+    def __init__(self, motors: Motors, oe: int | None = None, hat_hz: int = 1526) -> None:
         """`oe` is the GPIO at the OE of a PCA9685, `hat_hz` its frequency."""
         self._motors, self._oe, self._hat_hz = motors.pair, oe, hat_hz
         self._differential = motors.differential

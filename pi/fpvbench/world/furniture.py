@@ -61,9 +61,7 @@ def _box(
     return Solid(x + a / 2, y, 0.0, (a / 2, b / 2, c / 2), look, bottom)
 
 
-def _round(
-    x: float, y: float, radius: float, high: float, look: str, bottom: float = 0.0
-) -> Solid:
+def _round(x: float, y: float, radius: float, high: float, look: str, bottom: float = 0.0) -> Solid:
     return Solid(x, y, 0.0, (radius, radius, high / 2), look, bottom, "cylinder")
 
 
@@ -78,7 +76,7 @@ def _seat(wide: float, places: int, look: str) -> Piece:
         *(_box(0.0, y, (0.74, 0.16, 0.5), look) for y in (-arm, arm)),
         *(_box(0.2, y, (0.54, each - 0.02, 0.14), look, bottom=0.24) for y in middles),
         *(_box(0.19, y, (0.12, each - 0.06, 0.32), look, bottom=0.38) for y in middles),
-    )  # fmt: skip
+    )
 
 
 def _shelf() -> Piece:
@@ -101,11 +99,16 @@ def _plant() -> Piece:
     middle = 0.28
     leaves = tuple(
         Solid(
-            middle + 0.13 * math.cos(turn), 0.13 * math.sin(turn), turn,
-            (0.17, 0.07, 0.2), "leaf", bottom, "ellipsoid",
+            middle + 0.13 * math.cos(turn),
+            0.13 * math.sin(turn),
+            turn,
+            (0.17, 0.07, 0.2),
+            "leaf",
+            bottom,
+            "ellipsoid",
         )
         for turn, bottom in ((0.3, 0.34), (1.7, 0.42), (2.9, 0.36), (4.1, 0.46))
-    )  # fmt: skip
+    )
     return (
         _round(middle, 0.0, 0.17, 0.32, "pot"),
         *leaves,
@@ -118,9 +121,7 @@ def _moved(piece: Piece, x: float, y: float, yaw: float) -> Piece:
     cos, sin = math.cos(yaw), math.sin(yaw)
     return tuple(
         part._replace(
-            x=x + cos * part.x - sin * part.y,
-            y=y + sin * part.x + cos * part.y,
-            yaw=part.yaw + yaw,
+            x=x + cos * part.x - sin * part.y, y=y + sin * part.x + cos * part.y, yaw=part.yaw + yaw
         )
         for part in piece
     )
@@ -138,9 +139,7 @@ wall, in the west wall, and high in the north of the east wall."""
 
 
 def furnish(
-    dice: random.Random,
-    half_room: tuple[float, float],
-    free: Callable[[Solid, list[Solid]], bool],
+    dice: random.Random, half_room: tuple[float, float], free: Callable[[Solid, list[Solid]], bool]
 ) -> Piece:
     """Place pieces along the walls, wherever `free` permits their parts on the
     floor."""
@@ -157,9 +156,7 @@ def furnish(
     return tuple(placed)
 
 
-def _against(
-    wall: Wall, along: float, x: float, y: float
-) -> tuple[float, float, float]:
+def _against(wall: Wall, along: float, x: float, y: float) -> tuple[float, float, float]:
     """Return x, y and heading of a piece with its back to a wall."""
     if wall.name == "east":
         return x, along, math.pi

@@ -9,20 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from fpvcar.bench.world import scene
-from fpvcar.bench.world import textures as paint
+from fpvbench.world import scene
+from fpvbench.world import textures as paint
 
 FLOOR_PER_M = 400.0
 FACE = 512
 WALL = (512, 1024)
 WALLS: tuple[tuple[str, paint.Color], ...] = (
-    ("wall_east", (226, 222, 208)), ("wall_west", (206, 214, 220)),
-    ("wall_north", (222, 216, 200)), ("wall_south", (214, 218, 210)),
-)  # fmt: skip
+    ("wall_east", (226, 222, 208)),
+    ("wall_west", (206, 214, 220)),
+    ("wall_north", (222, 216, 200)),
+    ("wall_south", (214, 218, 210)),
+)
 COATS: dict[str, paint.Color] = {
-    "red": (186, 44, 40), "green": (52, 142, 78),
-    "blue": (48, 96, 168), "yellow": (226, 176, 44),
-}  # fmt: skip
+    "red": (186, 44, 40),
+    "green": (52, 142, 78),
+    "blue": (48, 96, 168),
+    "yellow": (226, 176, 44),
+}
 FITTINGS: tuple[tuple[str, str, str], ...] = (
     ("2.49 0.75 0.95", "0.015 0.42 0.3", "0.2 0.2 0.22"),  # poster: frame, paper,
     ("2.48 0.75 0.95", "0.015 0.4 0.28", "0.93 0.9 0.82"),  # hills
@@ -42,9 +46,11 @@ FABRICS: dict[str, paint.Color] = {"teal": (62, 116, 120), "ochre": (204, 150, 7
 FRONTS = {"books": paint.books, "doors": paint.doors}
 """Wooden furniture -> the texture of its front."""
 PLAIN: dict[str, str] = {
-    "brass": "0.78 0.64 0.34", "shade": "0.96 0.9 0.74",
-    "pot": "0.72 0.42 0.3", "leaf": "0.24 0.46 0.24",
-}  # fmt: skip
+    "brass": "0.78 0.64 0.34",
+    "shade": "0.96 0.9 0.74",
+    "pot": "0.72 0.42 0.3",
+    "leaf": "0.24 0.46 0.24",
+}
 RUG_HALF_M = (0.85, 0.6)
 
 
@@ -117,14 +123,12 @@ def _assets(width: int, height: int) -> str:
         for name, w, h in flat
     ]
     lines += [
-        f'<texture name="{name}" type="cube" builtin="flat" width="{FACE}"'
-        f' height="{FACE}"/>'
+        f'<texture name="{name}" type="cube" builtin="flat" width="{FACE}" height="{FACE}"/>'
         for name in cubes
     ]
     names = [*(name for name, _, _ in flat), *cubes]
     lines += [
-        f'<material name="{name}" texture="{name}" specular="0" shininess="0"/>'
-        for name in names
+        f'<material name="{name}" texture="{name}" specular="0" shininess="0"/>' for name in names
     ]
     return f"""
   <visual>
@@ -145,12 +149,7 @@ def _room() -> str:
         ("wall_north", f"0 {y} {z}", "1 0 0 0 0 1", x),
         ("wall_south", f"0 -{y} {z}", "-1 0 0 0 0 1", x),
     )
-    skirting = (
-        (x, 0, 0.012, y),
-        (-x, 0, 0.012, y),
-        (0, y, x, 0.012),
-        (0, -y, x, 0.012),
-    )
+    skirting = ((x, 0, 0.012, y), (-x, 0, 0.012, y), (0, y, x, 0.012), (0, -y, x, 0.012))
     drawn = [
         '<light directional="true" pos="0 0 2" dir="0.5 0.3 -0.8"'
         ' diffuse="0.46 0.45 0.42" specular="0 0 0" castshadow="false"/>',
@@ -185,6 +184,4 @@ def _solids(place: scene.Layout) -> Iterator[str]:
 def _ramp(ramp: scene.Ramp) -> Iterator[str]:
     for kind, where in scene.ramp_parts(ramp):
         look = 'rgba="0.62 0.5 0.34 1"' if kind == "kerb" else 'material="slope"'
-        yield (
-            f'<geom group="0" contype="0" conaffinity="0" type="box" {where} {look}/>'
-        )
+        yield (f'<geom group="0" contype="0" conaffinity="0" type="box" {where} {look}/>')

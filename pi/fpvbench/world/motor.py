@@ -7,7 +7,7 @@ motor is a FA-130 type (1.5-3 V), the steering a motor against a spring.
 import math
 from typing import NamedTuple
 
-from fpvcar.bench.world.bridge import Bridge, Losses
+from fpvbench.world.bridge import Bridge, Losses
 
 MEASURED_OHM = 0.68 + 1.6
 """Resistance of motor and MX1508 at which the stiction and friction voltages were
@@ -101,9 +101,7 @@ class Battery:
     def open_v(self) -> float:
         """Voltage without load; half full is nominal."""
         if self.charge > 0.5:
-            return self._nominal_v + (self._full_v - self._nominal_v) * (
-                2 * self.charge - 1
-            )
+            return self._nominal_v + (self._full_v - self._nominal_v) * (2 * self.charge - 1)
         return self._empty_v + (self._nominal_v - self._empty_v) * 2 * self.charge
 
     @property

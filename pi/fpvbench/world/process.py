@@ -19,11 +19,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from fpvbench.soc import RANGE_SENSORS, Soc, attach, writing
+from fpvbench.world import scene
+from fpvbench.world.bridge import Bridge, Bridges, Losses, Wiring
+from fpvbench.world.motor import Battery, Motor, Rack
 from fpvcar import config
-from fpvcar.bench.soc import RANGE_SENSORS, Soc, attach, writing
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import Bridge, Bridges, Losses, Wiring
-from fpvcar.bench.world.motor import Battery, Motor, Rack
 from fpvcar.config import profiles
 
 TICK_S = 0.01
@@ -173,8 +173,7 @@ class World:
             self.contact_mps = 0.0
         elif self.contact_mps == 0.0:
             self.contact_mps = max(
-                abs(sum(v * n for v, n in zip(before, normal, strict=True)))
-                for normal in hits
+                abs(sum(v * n for v, n in zip(before, normal, strict=True))) for normal in hits
             )
         self.hardest_mps = max(self.hardest_mps, self.contact_mps)
 
@@ -253,7 +252,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process. Returns 0 after SIGTERM or SIGINT, 2 for unreadable input."""
-    parser = argparse.ArgumentParser(prog="python -m fpvcar.bench.world.process")
+    parser = argparse.ArgumentParser(prog="python -m fpvbench.world.process")
     parser.add_argument("--soc", type=Path, required=True)
     parser.add_argument("--profile", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[], dest="overrides")

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import mujoco
 
-from fpvcar.bench.soc import RANGE_SENSORS
-from fpvcar.bench.world.furniture import Solid, furnish
+from fpvbench.soc import RANGE_SENSORS
+from fpvbench.world.furniture import Solid, furnish
 
 ROOM_X_M, ROOM_Y_M, ROOM_Z_M = 5.0, 4.0, 2.6
 START_X_M, START_Y_M = -1.9, 0.0
@@ -88,9 +88,7 @@ def _free(part: Solid, others: list[Solid], ramp: Ramp) -> bool:
         return False
     gap = reach + 0.3  # the car is 0.17 m wide
     return all(
-        math.hypot(part.x - o.x, part.y - o.y) > gap + o.reach
-        for o in others
-        if not o.bottom
+        math.hypot(part.x - o.x, part.y - o.y) > gap + o.reach for o in others if not o.bottom
     )
 
 
@@ -138,8 +136,7 @@ def _walls() -> str:
     across = ((x + 0.1, 0, 0.1, y + 0.2), (-x - 0.1, 0, 0.1, y + 0.2))
     along = ((0, y + 0.1, x + 0.2, 0.1), (0, -y - 0.1, x + 0.2, 0.1))
     return "".join(
-        f'<geom class="solid" type="box" pos="{at_x} {at_y} {z}"'
-        f' size="{half_x} {half_y} {z}"/>'
+        f'<geom class="solid" type="box" pos="{at_x} {at_y} {z}" size="{half_x} {half_y} {z}"/>'
         for at_x, at_y, half_x, half_y in (*across, *along)
     )
 
@@ -197,10 +194,12 @@ def _car() -> str:
     wheels = "".join(
         _wheel(name, x, y, name.startswith("front"))
         for name, x, y in (
-            ("front_left", front, side), ("front_right", front, -side),
-            ("rear_left", back, side), ("rear_right", back, -side),
+            ("front_left", front, side),
+            ("front_right", front, -side),
+            ("rear_left", back, side),
+            ("rear_right", back, -side),
         )
-    )  # fmt: skip
+    )
     return f"""
     <body name="car" pos="{START_X_M} {START_Y_M} {WHEEL_R_M}">
       <freejoint name="car"/>

@@ -17,13 +17,20 @@ TAPE: Color = (186, 166, 120)
 OAK: Color = (176, 128, 78)
 WALNUT: Color = (124, 84, 56)
 COVERS = np.array(
-    [(150, 52, 44), (44, 84, 112), (202, 176, 120), (62, 104, 78), (96, 70, 104),
-     (212, 206, 192), (188, 118, 52), (52, 56, 66)],
+    [
+        (150, 52, 44),
+        (44, 84, 112),
+        (202, 176, 120),
+        (62, 104, 78),
+        (96, 70, 104),
+        (212, 206, 192),
+        (188, 118, 52),
+        (52, 56, 66),
+    ],
     dtype=float,
-)  # fmt: skip
+)
 RUG = np.array(
-    [(60, 76, 104), (214, 204, 182), (60, 76, 104), (164, 70, 58), (172, 84, 70)],
-    dtype=np.uint8,
+    [(60, 76, 104), (214, 204, 182), (60, 76, 104), (164, 70, 58), (172, 84, 70)], dtype=np.uint8
 )
 """Colours from the rim to the middle, 5 cm each."""
 
@@ -65,9 +72,7 @@ def planks(
         grain = _stretch(_noise(random, rows, width // 32 + 1), 1, 32)[:, :width]
         fine = _stretch(_noise(random, rows, width // 8 + 1), 1, 8)[:, :width]
         slow = _stretch(_noise(random, rows // 8 + 1, width // 128 + 1), 8, 128)
-        shade[top : top + rows] = (
-            1 + 0.055 * grain + 0.03 * fine + 0.05 * slow[:rows, :width]
-        )
+        shade[top : top + rows] = 1 + 0.055 * grain + 0.03 * fine + 0.05 * slow[:rows, :width]
         start = -round(random.uniform(0, 1.1) * per_m)
         while start < width:
             end = start + round(random.uniform(0.8, 1.2) * per_m)
@@ -79,9 +84,7 @@ def planks(
     return shade, np.full((height, width, 3), OAK, dtype=np.uint8)
 
 
-def shadow(
-    shade: Plane, per_m: float, center: Color, half: tuple[float, float]
-) -> None:
+def shadow(shade: Plane, per_m: float, center: Color, half: tuple[float, float]) -> None:
     """Darken the floor softly around a box, as under diffuse light.
 
     center: x, y in metres from the picture's middle (y up), yaw in radians.
@@ -108,9 +111,7 @@ def edge_shadow(shade: Plane, per_m: float) -> None:
     """Darken the floor along the four walls."""
     height, width = shade.shape
     x, y = np.arange(width), np.arange(height)
-    away = np.minimum(
-        np.minimum(x, width - 1 - x)[None, :], np.minimum(y, height - 1 - y)[:, None]
-    )
+    away = np.minimum(np.minimum(x, width - 1 - x)[None, :], np.minimum(y, height - 1 - y)[:, None])
     shade *= 1 - 0.45 * np.clip(1 - away / (0.3 * per_m), 0, 1) ** 2
 
 
@@ -252,9 +253,12 @@ def books(random: np.random.Generator, size: int, color: Color) -> Picture:
 
 
 def rug(
-    shade: Plane, colors: Picture, per_m: float, center: tuple[float, float],
+    shade: Plane,
+    colors: Picture,
+    per_m: float,
+    center: tuple[float, float],
     half: tuple[float, float],
-) -> None:  # fmt: skip
+) -> None:
     """Paint a rug with a striped border onto the floor's shade and colours.
 
     center: x, y in metres from the picture's middle (y up).

@@ -49,9 +49,7 @@ class Contacts:
     """All contacts of a car. `wired` has the GPIO of each button, or None."""
 
     def __init__(self, wired: Sequence[int | None]) -> None:
-        self._bits = {
-            gpio: 1 << number for number, gpio in enumerate(wired) if gpio is not None
-        }
+        self._bits = {gpio: 1 << number for number, gpio in enumerate(wired) if gpio is not None}
         self._contacts: dict[int, Contact] = {}
         self.find(())
 

@@ -149,9 +149,13 @@ class Play:
     # # --- the car's turn ---
 
     def _scene(
-        self, mode: str, beats: tuple[tuple[float, int], ...], length_s: float,
-        pattern: tuple[int, ...] = (), done: int = 0,
-    ) -> Scene:  # fmt: skip
+        self,
+        mode: str,
+        beats: tuple[tuple[float, int], ...],
+        length_s: float,
+        pattern: tuple[int, ...] = (),
+        done: int = 0,
+    ) -> Scene:
         start_s = self._now_s
         timed = tuple((start_s + after_s, lit) for after_s, lit in beats)
         return Scene(mode, timed, start_s + length_s, pattern, done)
@@ -181,9 +185,7 @@ class Play:
 
     def _rainbow(self, until_s: float) -> Scene:
         """Start one round; it repeats until `until_s`."""
-        beats = tuple(
-            (number * RAINBOW_STEP_S, 1 << number) for number in range(self._count)
-        )
+        beats = tuple((number * RAINBOW_STEP_S, 1 << number) for number in range(self._count))
         scene = self._scene("rainbow", beats, self._count * RAINBOW_STEP_S)
         return replace(scene, until_s=until_s)
 

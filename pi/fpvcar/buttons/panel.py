@@ -20,11 +20,11 @@ from fpvcar.buttons.contacts import Contacts
 from fpvcar.buttons.game import CAR, Play, View
 from fpvcar.buttons.thread import ButtonsThread, Touch
 from fpvcar.config import Button, Profile
-from fpvcar.status import Recording
 from fpvcar.wire import buttons as buttons_wire
 from fpvcar.wire.buttons import Choose, Glow, Hold
 from fpvcar.wire.errors import VERSION
 from fpvcar.wire.json_text import encode_downward
+from fpvcar.wire.telemetry import Recording
 
 RESEND_S = 0.5
 """Period of repeated messages; a page turns grey after three missed ones."""
@@ -62,10 +62,13 @@ class Panel:
     """All buttons and lights of one car."""
 
     def __init__(
-        self, profile: Profile, watcher: Watcher | None = None,
+        self,
+        profile: Profile,
+        watcher: Watcher | None = None,
         clock_s: Callable[[], float] = time.monotonic,
-        dice: Callable[[int], int] = random.randrange, code: str = "",
-    ) -> None:  # fmt: skip
+        dice: Callable[[int], int] = random.randrange,
+        code: str = "",
+    ) -> None:
         """`watcher` is called after each step; it may neither wait nor raise. `code`
         is the drive code."""
         self.buttons = buttons_of(profile)
@@ -94,11 +97,13 @@ class Panel:
         if not (contacts or leds or lamps):
             return None
         return ButtonsThread(
-            profile, contacts, leds,
+            profile,
+            contacts,
+            leds,
             lambda closed: self._from_thread(self._begin, closed),
             lambda touches: self._from_thread(self._touch, touches),
             self._clock_s,
-        )  # fmt: skip
+        )
 
     # --- life ---
 
@@ -187,8 +192,7 @@ class Panel:
     def welcome(self) -> buttons_wire.Panel:
         """Return the first message for a page."""
         looks = tuple(
-            buttons_wire.Button(name, one.colour, one.shape)
-            for name, one in self.buttons.items()
+            buttons_wire.Button(name, one.colour, one.shape) for name, one in self.buttons.items()
         )
         return buttons_wire.Panel(VERSION, self._car, looks)
 
@@ -238,11 +242,14 @@ class Panel:
             sides = self._indicators.sides(now_s)
             self._watcher(self._view, (self._head, self._reversing, *sides))
         due_s = min(
-            self._play.due_s, self._indicators.due_s, self._recorder.due_s,
-            self._code_lamp.due_s, self._contacts.due_s,
+            self._play.due_s,
+            self._indicators.due_s,
+            self._recorder.due_s,
+            self._code_lamp.due_s,
+            self._contacts.due_s,
             *(fade.due_s(now_s) for fade in self._fades),
             self._resend_s if self._pages else math.inf,
-        )  # fmt: skip
+        )
         self._due_s = due_s
         return None if due_s == math.inf else max(0.0, due_s - now_s)
 
@@ -262,9 +269,7 @@ class Panel:
                 duties[one.led] = one.brightness * fade.share(now_s)
         sides = self._indicators.sides(now_s)
         lamps = (self._recorder.lit, self._code_lamp.lit)
-        duties |= lights.levels(
-            self._lights, self._head, self._reversing, sides, *lamps
-        )
+        duties |= lights.levels(self._lights, self._head, self._reversing, sides, *lamps)
         if duties != self._shown and self._thread is not None:
             self._shown = duties
             self._thread.show(duties)

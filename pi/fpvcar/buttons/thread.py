@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.devices.pins import Edge, IoPins, OpenEdges
-from fpvcar.threads import STOP_S, Worker
+from fpvcar.runtime.workers import STOP_S, Worker
 
 STEADY_US = 1000
 """Shorter pulses are a motor's sparks, not pushes. contacts.py handles bouncing."""
@@ -55,11 +55,14 @@ class ButtonsThread(Worker):
     """
 
     def __init__(
-        self, profile: Profile, contacts: Sequence[int], leds: Sequence[int],
+        self,
+        profile: Profile,
+        contacts: Sequence[int],
+        leds: Sequence[int],
         began: Callable[[frozenset[int]], None],
         touched: Callable[[list[Touch]], None],
         clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__("buttons")
         self._profile = profile
         self._contacts, self._leds = tuple(contacts), tuple(leds)
@@ -116,9 +119,7 @@ class ButtonsThread(Worker):
         """Report that no contact is known to be closed."""
         self._began(frozenset())
 
-    def _listen(
-        self, pins: IoPins, stack: contextlib.ExitStack
-    ) -> OpenEdges | None:  # fmt: skip
+    def _listen(self, pins: IoPins, stack: contextlib.ExitStack) -> OpenEdges | None:
         if not self._contacts:
             return None
         for gpio in self._contacts:
@@ -145,9 +146,7 @@ class ButtonsThread(Worker):
             if found:
                 self._touched(found)
 
-    def _show(
-        self, pins: IoPins, shown: dict[int, float], duties: Mapping[int, float]
-    ) -> None:
+    def _show(self, pins: IoPins, shown: dict[int, float], duties: Mapping[int, float]) -> None:
         changed = [one for one in duties.items() if shown.get(one[0]) != one[1]]
         # # Each change is a blocking call: pushes go before fading lights.
         changed.sort(key=lambda one: shown.get(one[0], 0.0) - one[1])

@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fpvcar.calibration import floor, still, values
-from fpvcar.calibration.kept import Kept
+from fpvcar.calibration import driving_steps, static_steps, values
 from fpvcar.calibration.motors import DeadBand, Direction
 from fpvcar.calibration.steps import Failed, Refused, Seen, Step, Wish
+from fpvcar.calibration.store import Kept
 from fpvcar.calibration.values import Value, fitting, known, over, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 
@@ -102,11 +102,11 @@ class Tuner:
         makers: dict[str, Callable[[], Step]] = {
             "direction": lambda: Direction(profile.motors, of, of in self.doubts),
             "dead_band": lambda: DeadBand(profile.motors, of),
-            "ends": lambda: floor.Ends(profile),
-            "straight": lambda: floor.Straight(profile),
-            "speed": lambda: floor.Speed(profile),
-            "distance": lambda: still.Distance(profile, of),
-            "battery": lambda: still.Pack(profile, self.own.battery),
+            "ends": lambda: driving_steps.Ends(profile),
+            "straight": lambda: driving_steps.Straight(profile),
+            "speed": lambda: driving_steps.Speed(profile),
+            "distance": lambda: static_steps.Distance(profile, of),
+            "battery": lambda: static_steps.Pack(profile, self.own.battery),
         }
         return makers[kind]()
 
@@ -149,9 +149,13 @@ class Tuner:
             return None
         wish: Wish = step.wish(limit, volts)
         return {
-            "kind": self._kind, "of": self._of, "phase": step.phase,
-            "wish": wish._asdict(), "found": step.found, **step.figures(),
-        }  # fmt: skip
+            "kind": self._kind,
+            "of": self._of,
+            "phase": step.phase,
+            "wish": wish._asdict(),
+            "found": step.found,
+            **step.figures(),
+        }
 
     def _going_on(self) -> Step:
         if self.step is None:
@@ -170,9 +174,9 @@ class Tuner:
     def set(self, key: str, value: Value, utc_s: float) -> None:
         """Keep one value that a person typed. Raises ConfigError."""
         if key.endswith(".offset_m") and isinstance(value, float):
-            if abs(value) > still.SURE_OFFSET_M:
+            if abs(value) > static_steps.SURE_OFFSET_M:
                 raise ConfigError(
-                    f"{key} = {value:g}: expected at most {still.SURE_OFFSET_M:g} "
+                    f"{key} = {value:g}: expected at most {static_steps.SURE_OFFSET_M:g} "
                     "either way; a larger one takes two measurements, in its step"
                 )
         self._change(key, {key: value}, utc_s)
@@ -184,9 +188,7 @@ class Tuner:
     def _change(self, what: str, new: dict[str, Value], utc_s: float) -> None:
         holding = self._fitted.values
         with_new(self.own, holding, new)
-        doubts = tuple(
-            name for name in self.doubts if f"motors.{name}.invert" not in new
-        )
+        doubts = tuple(name for name in self.doubts if f"motors.{name}.invert" not in new)
         self._hold(self.kept.changed(what, {**holding, **new}, utc_s, doubts))
 
     def _hold(self, new: Kept) -> None:
@@ -205,17 +207,23 @@ class Tuner:
         own, now = known(self.own), known(self.profile)
         return {
             "values": [
-                {"key": key, "value": one.value, "own": own[key].value,
-                 "least": one.least, "most": one.most}
+                {
+                    "key": key,
+                    "value": one.value,
+                    "own": own[key].value,
+                    "least": one.least,
+                    "most": one.most,
+                }
                 for key, one in now.items()
             ],
             "steps": [{"kind": kind, "of": of} for kind, of in self.offered()],
             "changes": [
-                {"utc_s": one.utc_s, "what": one.what,
-                 "values": one.values, "before": one.before}
+                {"utc_s": one.utc_s, "what": one.what, "values": one.values, "before": one.before}
                 for one in self.kept.changes
             ],
             "limit": self.own.gate.limit,
-            "now": self.kept.now, "undoable": self.kept.undoable,
-            "faults": self.faults, "doubts": self.doubts,
-        }  # fmt: skip
+            "now": self.kept.now,
+            "undoable": self.kept.undoable,
+            "faults": self.faults,
+            "doubts": self.doubts,
+        }

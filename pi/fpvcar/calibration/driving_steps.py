@@ -118,9 +118,10 @@ class Ends:
         self.trial: dict[str, Value] = {}
         self._side = "left"
         self._now = {
-            "centre_us": servo.centre_us, "left_deg": servo.left_deg,
+            "centre_us": servo.centre_us,
+            "left_deg": servo.left_deg,
             "right_deg": servo.right_deg,
-        }  # fmt: skip
+        }
         self._us = -SERVO_STEP_US if servo.invert else SERVO_STEP_US
 
     def wish(self, limit: float, volts: float) -> Wish:
@@ -215,9 +216,7 @@ class Speed:
         self.found = {}
         if line is not None:
             least, top = line
-            self.found = {
-                "guard.top_mps": round(top, 3), "speeds.least_mps": round(least, 3),
-            }  # fmt: skip
+            self.found = {"guard.top_mps": round(top, 3), "speeds.least_mps": round(least, 3)}
 
     def say(self, word: str, figures: Sequence[float]) -> None:
         """throttle: the next run's, -1..1; forget: the last run; measured: metres and
@@ -237,9 +236,7 @@ class Speed:
         elif word == "measured":
             way_m, took_s = _figures(figures, 2, "metres, seconds")
             if not 0.1 <= way_m <= 100.0 or not 0.1 <= took_s <= 100.0:
-                raise Refused(
-                    f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each"
-                )
+                raise Refused(f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each")
             self._runs.append(Run(self._throttle, way_m / took_s))
             self._judge()
         else:
@@ -253,10 +250,9 @@ class Speed:
         return {
             "throttle": self._throttle,
             "runs": [
-                {"throttle": one.throttle, "mps": round(one.speed_mps, 3)}
-                for one in self._runs
+                {"throttle": one.throttle, "mps": round(one.speed_mps, 3)} for one in self._runs
             ],
-            "shares": {
-                name: round(share_of(mps, *line), 3) for name, mps in wanted.items()
-            } if line else {},
-        }  # fmt: skip
+            "shares": {name: round(share_of(mps, *line), 3) for name, mps in wanted.items()}
+            if line
+            else {},
+        }

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar.status import Range
+from fpvcar.wire.telemetry import Range
 
 FRESH_S = 0.2
 MOVED_M = 0.012
@@ -25,9 +25,11 @@ TRACK_M, WHEELBASE_M = 0.13, 0.16
 def good(one: Range) -> bool:
     """Has it measured something just now?"""
     return (
-        one.state == "ok" and one.range_m is not None
-        and one.age_s is not None and one.age_s <= FRESH_S
-    )  # fmt: skip
+        one.state == "ok"
+        and one.range_m is not None
+        and one.age_s is not None
+        and one.age_s <= FRESH_S
+    )
 
 
 class Motion:

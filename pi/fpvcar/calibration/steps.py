@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fpvcar.calibration.values import Value
 from fpvcar.config import DcMotor, Motors
-from fpvcar.status import Range
+from fpvcar.wire.telemetry import Range
 
 
 class Seen(NamedTuple):

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from fpvcar import files
 from fpvcar.calibration.values import Value, Values
+from fpvcar.runtime import files
 
 FILE = "calibration.json"
 CHANGES_MOST = 100
@@ -103,12 +103,10 @@ def _checked(kept: Kept) -> Kept:
     """Raises ValueError."""
     count = len(kept.changes)
     if not OWN <= kept.now < count or any(
-        not FORGOTTEN <= change.before < number
-        for number, change in enumerate(kept.changes)
+        not FORGOTTEN <= change.before < number for number, change in enumerate(kept.changes)
     ):
         raise ValueError(
-            f"change {kept.now} of {count} refused: expected changes that each name "
-            "an earlier one"
+            f"change {kept.now} of {count} refused: expected changes that each name an earlier one"
         )
     return kept
 

@@ -9,15 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 import msgspec
 from msgspec import Meta
 
-from fpvcar.config import (
-    ConfigError,
-    DcMotor,
-    Motors,
-    Profile,
-    Section,
-    ServoMotor,
-    profiles,
-)
+from fpvcar.config import ConfigError, DcMotor, Motors, Profile, Section, ServoMotor, profiles
 
 Value = bool | float | tuple[float, ...]
 Values = Mapping[str, Value]
@@ -52,32 +44,23 @@ def _known(profile: Profile) -> Iterator[tuple[str, Known]]:
     if motors.differential:
         yield from _of(motors, "motors", ("turn", "balance"))
     yield from _of(profile.guard, "guard", ("top_mps",))
-    yield from _of(
-        profile.speeds, "speeds", ("least_mps", "small_child_mps", "child_mps")
-    )
+    yield from _of(profile.speeds, "speeds", ("least_mps", "small_child_mps", "child_mps"))
     if profile.battery.address is not None:
-        yield from _of(
-            profile.battery, "battery", ("full_v", "nominal_v", "empty_v", "curve")
-        )
+        yield from _of(profile.battery, "battery", ("full_v", "nominal_v", "empty_v", "curve"))
     for name, tof in profile.sensors.tof.items():
         yield from _of(tof, f"sensors.tof.{name}", ("offset_m",))
     for name, sonar in profile.sensors.ultrasound.items():
         yield from _of(sonar, f"sensors.ultrasound.{name}", ("offset_m",))
 
 
-def _of(
-    section: Section, where: str, keys: tuple[str, ...]
-) -> Iterator[tuple[str, Known]]:
+def _of(section: Section, where: str, keys: tuple[str, ...]) -> Iterator[tuple[str, Known]]:
     hints = get_type_hints(type(section), include_extras=True)
     for key in keys:
         meta = Meta()
         if get_origin(hints[key]) is Annotated:
             meta = next(one for one in get_args(hints[key]) if isinstance(one, Meta))
         least = meta.ge if meta.gt is None else meta.gt
-        yield (
-            f"{where}.{key}",
-            Known(getattr(section, key), least, meta.le),
-        )
+        yield (f"{where}.{key}", Known(getattr(section, key), least, meta.le))
 
 
 def over(profile: Profile, values: Values) -> Profile:
@@ -98,9 +81,7 @@ def over(profile: Profile, values: Values) -> Profile:
         place[last] = value
     tuned = profiles.parse(raw)
     if tuned.battery.empty_v != profile.battery.empty_v:
-        battery = msgspec.structs.replace(
-            tuned.battery, floor_v=profile.battery.lowest_v
-        )
+        battery = msgspec.structs.replace(tuned.battery, floor_v=profile.battery.lowest_v)
         tuned = msgspec.structs.replace(tuned, battery=battery)
     return _narrowed(profile, tuned)
 
@@ -124,9 +105,10 @@ def _narrowed(own: Profile, tuned: Profile) -> Profile:
     if servo.invert != mine.invert:
         left_deg, right_deg = -right_deg, -left_deg
     narrow = msgspec.structs.replace(
-        servo, left_deg=min(servo.left_deg, max(0.0, round(left_deg, 2))),
+        servo,
+        left_deg=min(servo.left_deg, max(0.0, round(left_deg, 2))),
         right_deg=min(servo.right_deg, max(0.0, round(right_deg, 2))),
-    )  # fmt: skip
+    )
     motors = msgspec.structs.replace(tuned.motors, steer=narrow)
     return msgspec.structs.replace(tuned, motors=motors)
 
@@ -197,6 +179,5 @@ def in_doubt(motors: Motors, fitted: Fitted) -> tuple[str, ...]:
     return tuple(
         name
         for name in motors.names
-        if name in lost
-        or (lost - {*motors.names} and f"motors.{name}.invert" not in fitted.values)
+        if name in lost or (lost - {*motors.names} and f"motors.{name}.invert" not in fitted.values)
     )

@@ -4,9 +4,11 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar import __version__, paths, verbs
-from fpvcar.arguments import within
-from fpvcar.system import PROFILE
+from fpvcar import __version__
+from fpvcar.cli import verbs
+from fpvcar.config.raspberry_pi_os import PROFILE
+from fpvcar.runtime import paths
+from fpvcar.runtime.arguments import within
 
 ABOUT = """\
 Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
@@ -40,9 +42,7 @@ Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 def parser() -> argparse.ArgumentParser:
     """All verbs with their options."""
     top = argparse.ArgumentParser(
-        "fpvcar",
-        description=ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "fpvcar", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"fpvcar {__version__}")
     top.add_argument("-v", "--verbose", action="store_true", help="say more")
@@ -73,20 +73,25 @@ def car_profile() -> Path:
 
 def _profile(parser: argparse.ArgumentParser, default: Path | None, words: str) -> None:
     parser.add_argument(
-        "--profile", type=Path, default=default, metavar="FILE",
+        "--profile",
+        type=Path,
+        default=default,
+        metavar="FILE",
         help=f"the car's profile (default: {words})",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="overrides",
         help="change one value of the profile, as TOML: --set 'pins.port = 8889'",
-    )  # fmt: skip
+    )
 
 
 def _address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument(
-        "--port", type=PORT, default=8080, help="http port; https is +1"
-    )
+    parser.add_argument("--port", type=PORT, default=8080, help="http port; https is +1")
 
 
 def _services(verb: Verb) -> None:
@@ -98,21 +103,21 @@ def _services(verb: Verb) -> None:
     wheels = verb("wheels", verbs.wheels, "switches the motors; beside `run`")
     _profile(wheels, car_profile(), OWN)
     wheels.add_argument(
-        "--emulated", action="store_true",
+        "--emulated",
+        action="store_true",
         help="the pins are the bench's: those of this computer are left alone",
-    )  # fmt: skip
+    )
     wheels.add_argument(
-        "--unsafe", action="store_true",
+        "--unsafe",
+        action="store_true",
         help="drive although the kernel may leave a motor on whose process has died",
-    )  # fmt: skip
+    )
     process = verb("camera", verbs.camera, "films; `run` starts it by itself")
     process.add_argument(
-        "source", choices=list(verbs.CAMERAS), help="--help after it: more"
+        "source", choices=[*verbs.CAMERAS, *verbs.BENCH_CAMERAS], help="--help after it: more"
     )
     process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
-    network = verb(
-        "network", verbs.network, "the car's Wi-Fi: a network, or one of its own"
-    )
+    network = verb("network", verbs.network, "the car's Wi-Fi: a network, or one of its own")
     network.epilog = (
         "serve: the service, with NetworkManager. show: where the car is, and the key "
         "of its own network with a picture for a phone: sudo fpvcar network show"
@@ -131,35 +136,40 @@ def _bench(verb: Verb) -> None:
     bench = verb("bench", verbs.bench, "the emulated car, and `run` against it")
     _profile(bench, BENCH, "the bench's")
     _address(bench)
-    bench.add_argument(
-        "--seed", type=within(int, 0, 999_999), default=1, help="which room"
-    )
+    bench.add_argument("--seed", type=within(int, 0, 999_999), default=1, help="which room")
     bench.add_argument("--browser", action="store_true", help="open the page")
     bench.add_argument(
-        "--no-stand-in", action="store_true",
+        "--no-stand-in",
+        action="store_true",
         help="no stand-in for the units that let go of the pins when pigpiod fails",
-    )  # fmt: skip
+    )
     bench.add_argument(
-        "--wire", action="append", default=[], metavar="GPIO,GPIO",
+        "--wire",
+        action="append",
+        default=[],
+        metavar="GPIO,GPIO",
         help="two pins of the emulated pigpiod that are wired together",
-    )  # fmt: skip
+    )
     bench.add_argument(
-        "--pipe-dir", type=Path, metavar="DIR",
+        "--pipe-dir",
+        type=Path,
+        metavar="DIR",
         help="where it makes its pipes pigpio and pigout, instead of in /dev",
-    )  # fmt: skip
+    )
     bench.add_argument(
-        "--really", action="append", default=[], metavar="KEY=VALUE",
+        "--really",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
         help="what the emulated car has in another way than its profile says, for "
         "calibration to find: 'motors.drive.invert = true', 'motors.balance = 0.08'",
-    )  # fmt: skip
+    )
 
 
 def _setups(verb: Verb) -> None:
     """What is done once: the profile, the wires, and on the Raspberry Pi of a car its
     files."""
-    known = verb(
-        "profile", verbs.profile, "profiles: what ships, what is whole, what fits"
-    )
+    known = verb("profile", verbs.profile, "profiles: what ships, what is whole, what fits")
     known.epilog = (
         "list: those that ship. show NAME: one of them, and what is on which GPIO. "
         "check FILE: is it whole, and what asks for care. propose: the one for this "
@@ -168,9 +178,12 @@ def _setups(verb: Verb) -> None:
     known.add_argument("what", choices=["list", "show", "check", "propose"])
     known.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
     known.add_argument(
-        "--root", type=Path, default=Path("/"), metavar="DIR",
+        "--root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
         help="the file system of the board that `propose` is for",
-    )  # fmt: skip
+    )
     wiring = verb("wiring", verbs.wiring, "which wire goes where, from a profile")
     wiring.epilog = (
         "Draws the Pi's header, the parts and each wire with its colour, as SVG: open "
@@ -183,9 +196,13 @@ def _setups(verb: Verb) -> None:
         ("table", "the wires, one a line, as text"),
     ):
         forms.add_argument(
-            f"--{form}", dest="form", action="store_const", const=form,
-            default="drawing", help=words,
-        )  # fmt: skip
+            f"--{form}",
+            dest="form",
+            action="store_const",
+            const=form,
+            default="drawing",
+            help=words,
+        )
     wiring.add_argument("--out", type=Path, metavar="FILE", help="instead of stdout")
     setup = verb("setup", verbs.setup, "makes this Raspberry Pi a car (needs root)")
     setup.epilog = (
@@ -197,15 +214,16 @@ def _setups(verb: Verb) -> None:
     setup.add_argument("--name", default="", help="the car's; then it is NAME.local")
     setup.add_argument("--undo", action="store_true", help="all but the profile")
     setup.add_argument(
-        "--root", type=Path, default=Path("/"), metavar="DIR",
+        "--root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
         help="write files below DIR: a card that is not booted",
-    )  # fmt: skip
+    )
 
 
 def _doctor(verb: Verb) -> None:
-    doctor = verb(
-        "doctor", verbs.doctor, "what is wrong with this car, and what mends it"
-    )
+    doctor = verb("doctor", verbs.doctor, "what is wrong with this car, and what mends it")
     doctor.epilog = (
         "Nothing moves: the dead man is fed, and then not, while the motors stand. As "
         "root it sees more: sudo fpvcar doctor. Exit status: 0 nothing worse than a "
@@ -214,20 +232,22 @@ def _doctor(verb: Verb) -> None:
     _profile(doctor, None, OWN)
     doctor.add_argument("--json", action="store_true", help="for programs")
     doctor.add_argument(
-        "--move", action="store_true",
+        "--move",
+        action="store_true",
         help="turn each motor, forward and back: only with the wheels in the air",
-    )  # fmt: skip
+    )
     doctor.add_argument("--port", type=PORT, default=8080, help="of `fpvcar run`")
     doctor.add_argument(
-        "--root", type=Path, default=Path("/"), metavar="DIR",
+        "--root",
+        type=Path,
+        default=Path("/"),
+        metavar="DIR",
         help="read files below DIR: a card that does not run is not asked more",
-    )  # fmt: skip
+    )
 
 
 def _hil(verb: Verb) -> None:
-    hil = verb(
-        "hil", verbs.hil, "hardware in the loop: measures a car on a bench or a rig"
-    )
+    hil = verb("hil", verbs.hil, "hardware in the loop: measures a car on a bench or a rig")
     hil.epilog = (
         "Starts an emulated car of its own and measures that; with --metal the car of "
         "this computer, wired as hardware/rig.md says. Never with wheels on "
@@ -236,9 +256,8 @@ def _hil(verb: Verb) -> None:
         "suite itself could not."
     )
     _profile(
-        hil, None, f"{paths.HARDWARE / 'rig.toml'}; with --metal /{PROFILE}, where "
-        "there is one",
-    )  # fmt: skip
+        hil, None, f"{paths.HARDWARE / 'rig.toml'}; with --metal /{PROFILE}, where there is one"
+    )
     hil.add_argument("--list", action="store_true", help="the checks; runs none")
     hil.add_argument("--only", default="", metavar="NAME[,NAME]", help="some of them")
     hil.add_argument(
@@ -255,27 +274,25 @@ def _hil(verb: Verb) -> None:
         help="write report.html, .json "
         "and .xml (JUnit) there, compared with the report that is there",
     )
+    hil.add_argument("--metal", action="store_true", help="this computer's own car, not the bench")
+    hil.add_argument("--port", type=PORT, default=8080, help="of `fpvcar run`, with --metal")
     hil.add_argument(
-        "--metal", action="store_true", help="this computer's own car, not the bench"
-    )
-    hil.add_argument(
-        "--port", type=PORT, default=8080, help="of `fpvcar run`, with --metal"
-    )
-    hil.add_argument(
-        "--browser", action="store_true",
+        "--browser",
+        action="store_true",
         help="you open a browser at the address that it prints: camera-glass measures "
         "there, not in a Chromium of its own",
-    )  # fmt: skip
+    )
 
 
 def _recordings(verb: Verb) -> None:
     """What is done with recordings."""
     look = verb("log", verbs.log, "what is in recordings, and whether they are whole")
     look.add_argument(
-        "what", choices=["list", "info", "verify", "recover", "release"],
+        "what",
+        choices=["list", "info", "verify", "recover", "release"],
         help="recover writes NAME.recovered.mcap: all but the damaged chunks; release: "
         "kept minutes may go again",
-    )  # fmt: skip
+    )
     look.add_argument("files", nargs="+", type=Path, metavar="FILE")
     look.add_argument("--out", type=Path, metavar="DIR", help="where recover writes")
     replay = verb("replay", verbs.replay, "would the car decide the same again?")
@@ -286,16 +303,16 @@ def _recordings(verb: Verb) -> None:
     replay.add_argument("files", nargs="+", type=Path, metavar="FILE")
     how = replay.add_mutually_exclusive_group()
     how.add_argument(
-        "--check", action="store_true",
+        "--check",
+        action="store_true",
         help="every setpoint has to come out bit for bit (the default)",
-    )  # fmt: skip
-    how.add_argument(
-        "--page", action="store_true", help="play them in a browser instead"
     )
+    how.add_argument("--page", action="store_true", help="play them in a browser instead")
     replay.add_argument(
-        "--partial", action="store_true",
+        "--partial",
+        action="store_true",
         help="exit with 0, not 3, where something is missing or could not be run again",
-    )  # fmt: skip
+    )
     replay.add_argument(
         "--port", type=within(int, 0, 65535), default=8090, help="of --page; 0: any"
     )
@@ -307,9 +324,7 @@ def _recordings(verb: Verb) -> None:
         ("csv", "a folder of tables, one a topic"),
         ("parquet", "the same as Parquet"),
     ):
-        kinds.add_argument(
-            f"--{kind}", dest="kind", action="store_const", const=kind, help=words
-        )
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=words)
     export.add_argument("--force", action="store_true", help="replace OUT")
     export.add_argument(
         "--partial",

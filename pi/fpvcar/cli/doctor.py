@@ -8,12 +8,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from fpvcar import paths
-from fpvcar import system as image
+from fpvcar.config import raspberry_pi_os as image
 from fpvcar.doctor import checks, collect, report
-from fpvcar.doctor.card import Card
 from fpvcar.doctor.collect import Machine, Where
-from fpvcar.doctor.live import Live
+from fpvcar.doctor.offline_image import Card
+from fpvcar.doctor.running_system import Live
+from fpvcar.runtime import paths
 
 WIDTH_MOST = 88
 
@@ -21,9 +21,7 @@ WIDTH_MOST = 88
 def run(arguments: Namespace, machine: Machine | None = None) -> int:
     """The verb; the exit status says how bad the worst is. Raises OSError."""
     if not arguments.root.is_dir():
-        raise NotADirectoryError(
-            f"{arguments.root} is no folder: --root takes the root of a card"
-        )
+        raise NotADirectoryError(f"{arguments.root} is no folder: --root takes the root of a card")
     where = where_of(arguments)
     words = [f"--profile={where.profile}"]
     words += [f"--set={one}" for one in where.overrides]

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fpvcar.recorder import folder
-from fpvcar.recordings import losses, names, reader, salvage, verify
-from fpvcar.recordings.library import Library
+from fpvcar.recordings import names, reader
+from fpvcar.recordings.library.recording_index import Library
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.units import MB, SECOND_NS, counted
+from fpvcar.recordings.repair import damage, salvage, verify
+from fpvcar.runtime.units import MB, SECOND_NS, counted
 
 DAMAGE_SHOWN = 20
 RECOVERED = ".recovered"
@@ -27,8 +28,10 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
     if what == "list":
         return 0 if all([_list(path) for path in paths]) else 1
     acts: dict[str, Callable[[Path], bool]] = {
-        "info": _info, "verify": _verify, "release": _release,
-    }  # fmt: skip
+        "info": _info,
+        "verify": _verify,
+        "release": _release,
+    }
     act, good = acts[what], True
     for path in names.files(paths, _warn):
         try:
@@ -158,9 +161,7 @@ def _verdict(recording: Recording, astray: bool, doubts: bool, good: str) -> str
         what = "not all of it holds" if doubts else "its indexes lead astray"
         return f"all is there, but {what}: {good} messages"
     if recording.was_closed:
-        return (
-            f"its summary does not hold, but nothing else is damaged: {good} messages"
-        )
+        return f"its summary does not hold, but nothing else is damaged: {good} messages"
     return f"never closed, but nothing is damaged: {good} messages"
 
 
@@ -169,15 +170,14 @@ def _say_what(path: Path, recording: Recording) -> None:
         f"{path}: {utc(recording.start_ns)}, "
         f"{_span(recording.start_ns, recording.end_ns)} minutes, "
         f"{recording.size / MB:.1f} MB, "
-        f"{losses.unclosed(recording) or 'closed'}"
+        f"{damage.unclosed(recording) or 'closed'}"
     )
     about = recording.about
     if about is None:
         print("  not written by fpvcar, or what it says of itself is damaged")
         return
     print(
-        f"  {about.car}, fpvcar {about.version}, recording {about.recording}, "
-        f"file {about.segment}"
+        f"  {about.car}, fpvcar {about.version}, recording {about.recording}, file {about.segment}"
     )
 
 
@@ -187,7 +187,7 @@ def _say_damage(recording: Recording) -> None:
         print(f"  at byte {one.at}: {one.length} bytes: {one.what}")
     if len(recording.damage) > DAMAGE_SHOWN:
         print(f"  and {len(recording.damage) - DAMAGE_SHOWN} more places")
-    missing = list(losses.missing_messages(recording))
+    missing = list(damage.missing_messages(recording))
     for words in missing[:DAMAGE_SHOWN]:
         print(f"  {words}")
     if len(missing) > DAMAGE_SHOWN:

@@ -12,11 +12,11 @@ import socket
 import time
 from pathlib import Path
 
-from fpvcar import paths
 from fpvcar.config import ConfigError, Profile
-from fpvcar.net.core import Machine
-from fpvcar.net.radio import OWN_ADDRESS
-from fpvcar.net.service import Service, load_key, own_network, serve, wifi_text
+from fpvcar.runtime import paths
+from fpvcar.wifi.core import Machine
+from fpvcar.wifi.radio import OWN_ADDRESS
+from fpvcar.wifi.service import Service, load_key, own_network, serve, wifi_text
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import LINE_MAX, SOCKET, NetworkState, parse_state
 
@@ -37,7 +37,7 @@ def run(what: str, profile: Profile) -> int:
 
 
 async def _serve(profile: Profile, where: Path | socket.socket) -> int:
-    from fpvcar.net.nmcli import NetworkManager
+    from fpvcar.wifi.nmcli import NetworkManager
 
     own = own_network(profile.car.name, load_key(paths.state_directory()))
     machine = Machine(profile.network.own, time.monotonic())

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from fpvcar import paths
-from fpvcar.recordings import export, reader
+from fpvcar.recordings import reader
+from fpvcar.recordings.export import export
 from fpvcar.recordings.overview import overview_of
-from fpvcar.server.pages import Handler, page_response, refuse_foreign
-from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.runtime import paths
+from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.pages import Handler, page_response, refuse_foreign
 
 HOST = "127.0.0.1"
 
@@ -43,9 +44,7 @@ async def _only_here(request: web.Request, handler: Handler) -> web.StreamRespon
 
 
 async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> None:
-    runner = web.AppRunner(
-        application(files, car), access_log=None, shutdown_timeout=0.5
-    )
+    runner = web.AppRunner(application(files, car), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     try:
         await web.TCPSite(runner, HOST, port).start()

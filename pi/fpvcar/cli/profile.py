@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar import paths
 from fpvcar.calibration.export import with_key
 from fpvcar.config import ConfigError, checks, profiles
+from fpvcar.config.raspberry_pi_os import HATS, METERS, MODEL
 from fpvcar.devices import backends
 from fpvcar.devices.i2c import ENABLE
-from fpvcar.system import HATS, METERS, MODEL
+from fpvcar.runtime import paths
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
 
 BUS = "dev/i2c-1"
@@ -80,9 +80,7 @@ def check(path: Path) -> bool:
         print(fault, file=sys.stderr)
         return False
     # "auto" is pigpiod on some boards: what holds on the others is said, too.
-    backend: backends.BackEnd = (
-        "pigpio" if profile.pins.backend == "pigpio" else "linux"
-    )
+    backend: backends.BackEnd = "pigpio" if profile.pins.backend == "pigpio" else "linux"
     hz = backends.most_hz(backend)
     for words in (
         *checks.warnings(profile),
@@ -104,8 +102,7 @@ def model_of(root: Path) -> str:
         text = (root / MODEL).read_text(encoding="utf-8", errors="replace")
     except OSError:
         raise ConfigError(
-            f"{root / MODEL}: not there: this is no Raspberry Pi; without one: "
-            "fpvcar bench"
+            f"{root / MODEL}: not there: this is no Raspberry Pi; without one: fpvcar bench"
         ) from None
     return text.rstrip("\0\n")
 
@@ -120,9 +117,7 @@ def propose(model: str, answering: Collection[int]) -> Proposal:
         reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
         toml = with_key(toml, "pca9685.address", f"{hat:#x}")
     else:
-        others = ", ".join(
-            one for one in shipped() if one not in (name, "bench", "rig")
-        )
+        others = ", ".join(one for one in shipped() if one not in (name, "bench", "rig"))
         reasons.append(f"no motor HAT answers: {name}; else one of {others}")
     for meter in (one for one in METERS if one in answering):
         reasons.append(f"an INA219 answers at {meter:#x}: it measures the battery")

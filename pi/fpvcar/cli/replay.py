@@ -1,4 +1,4 @@
-"""`fpvcar replay`: reads recordings, runs them again (see recordings/replay.py),
+"""`fpvcar replay`: reads recordings, runs them again (see recordings/replay/replay.py),
 reports."""
 
 import itertools
@@ -11,15 +11,18 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.config import ConfigError
-from fpvcar.recordings import export, losses, messages, replay, tables
-from fpvcar.recordings.ages import Seen
-from fpvcar.recordings.export import Input
-from fpvcar.recordings.losses import INCOMPLETE
+from fpvcar.recordings import messages
+from fpvcar.recordings.export import export, tables
+from fpvcar.recordings.export.export import Input
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.reader import ReadError
-from fpvcar.recordings.replay import Difference, Verdict
-from fpvcar.recordings.wishes import Given
-from fpvcar.units import SECOND_NS
+from fpvcar.recordings.repair import damage
+from fpvcar.recordings.repair.damage import INCOMPLETE
+from fpvcar.recordings.replay import replay
+from fpvcar.recordings.replay.ages import Seen
+from fpvcar.recordings.replay.check_inputs import Given
+from fpvcar.recordings.replay.replay import Difference, Verdict
+from fpvcar.runtime.units import SECOND_NS
 
 
 def run(paths: Sequence[Path], partial: bool = False) -> int:
@@ -66,7 +69,7 @@ def _again(files: Iterator[Input]) -> int:
         nonlocal missing
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
-            missing = missing or losses.cut_short(path, recording)
+            missing = missing or damage.cut_short(path, recording)
             found = recording.messages(set(replay.TOPICS))
             yield from replay.given_of(found, about.utc_offset_ns)
 
@@ -94,13 +97,8 @@ def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterato
         yield f"{names}: no run of the gate is recorded here"
         return
     minutes, seconds = divmod((verdict.last_ns - verdict.first_ns) // SECOND_NS, 60)
-    came = (
-        f"{verdict.differing:,} DIFFERENCES" if verdict.differing else "all as recorded"
-    )
-    yield (
-        f"{names}: {verdict.steps:,} steps in {minutes}:{seconds:02d}, {came} "
-        f"({took_s:.1f} s)"
-    )
+    came = f"{verdict.differing:,} DIFFERENCES" if verdict.differing else "all as recorded"
+    yield (f"{names}: {verdict.steps:,} steps in {minutes}:{seconds:02d}, {came} ({took_s:.1f} s)")
     if verdict.unsure:
         names = ", ".join(sorted(verdict.unsure_by))
         yield (

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from fpvcar import files
-from fpvcar.commands.profile import heading, shipped
+from fpvcar.cli.profile import heading, shipped
 from fpvcar.config import ConfigError, profiles
+from fpvcar.config.raspberry_pi_os import CONFIG_TXT, PIN_DAEMON, PROFILE, UNITS
 from fpvcar.devices import backends
-from fpvcar.net.radio import OWN
-from fpvcar.system import CONFIG_TXT, PIN_DAEMON, PROFILE, UNITS
+from fpvcar.runtime import files
+from fpvcar.wifi.radio import OWN
 
 BEGIN, END = "# fpvcar: begin", "# fpvcar: end"
 BLOCK = f"""\
@@ -125,9 +125,11 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
 def named(toml: str, name: str) -> str:
     """A profile with another name of the car; comments stay."""
     new, count = re.subn(
-        r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"', rf'\g<1>"{name}"',
-        toml, count=1,
-    )  # fmt: skip
+        r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"',
+        rf'\g<1>"{name}"',
+        toml,
+        count=1,
+    )
     if not count or tomllib.loads(new)["car"]["name"] != name:
         raise ConfigError('the profile has no line name = "..." below [car]')
     return new

@@ -16,10 +16,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fpvcar import paths, system
-from fpvcar.config import ConfigError, profiles
+from fpvcar.config import ConfigError, profiles, raspberry_pi_os
 from fpvcar.devices import backends
-from fpvcar.wheels import helper, service
+from fpvcar.runtime import paths
+from fpvcar.wheels import pins_off_client, service
 
 SwitchOff = Callable[[Sequence[int], Sequence[tuple[int, int]]], int]
 NEXT_STEP = (
@@ -43,9 +43,9 @@ def run(
     gpios, chips = pins_of(profile, overrides, runtimes)
     failed = switch_off(gpios, chips)
     asked = [
-        helper.ask_helper(one / helper.SOCKET)
+        pins_off_client.ask_helper(one / pins_off_client.SOCKET)
         for one in runtimes
-        if (one / helper.SOCKET).exists()
+        if (one / pins_off_client.SOCKET).exists()
     ]
     if failed and not any((*ended, *asked)):
         _say(NEXT_STEP)
@@ -55,7 +55,7 @@ def run(
 
 def runtimes() -> list[Path]:
     """Run-time directories where `wheels` may run: the car's, and this user's."""
-    found = [Path("/") / system.RUNTIME]
+    found = [Path("/") / raspberry_pi_os.RUNTIME]
     try:
         found.append(paths.runtime_directory())
     except OSError as fault:  # somebody else's: no reason not to stop the car
@@ -72,12 +72,12 @@ def pins_of(
     chips: set[tuple[int, int]] = set()
     for runtime in runtimes:
         try:
-            text = (runtime / helper.MOTOR_PINS).read_text()
+            text = (runtime / pins_off_client.MOTOR_PINS).read_text()
             pins, boards = backends.published_pins(text)
         except FileNotFoundError:
             continue
         except OSError as fault:
-            _say(f"{runtime / helper.MOTOR_PINS}: {fault.strerror or fault}")
+            _say(f"{runtime / pins_off_client.MOTOR_PINS}: {fault.strerror or fault}")
             continue
         gpios.update(pins)
         chips.update(boards)

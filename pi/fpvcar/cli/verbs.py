@@ -11,16 +11,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fpvcar import paths
+from fpvcar import config
 from fpvcar.config import checks, profiles
+from fpvcar.runtime import paths
 
 CAMERAS = {
-    "bench": "fpvcar.bench.camera.process",
     "picamera2": "fpvcar.video.pi_camera",
     "rpicam": "fpvcar.video.rpicam",
     "v4l2": "fpvcar.video.webcam",
 }
 """Camera -> the module of its process: no other one is imported."""
+BENCH_CAMERAS = {"bench": "camera", "bench-depth": "depth"}
+"""Camera -> its entry point in the bench package."""
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -53,11 +55,22 @@ def run(arguments: argparse.Namespace) -> int:
     for words in checks.warnings(profile):
         logging.getLogger("fpvcar.profile").warning("%s", words)
     options = app.Options(
-        arguments.host, arguments.port, paths.runtime_directory(), arguments.soc,
-        (sys.executable, "-m", __package__, "doctor", "--json",
-         f"--port={arguments.port}", f"--profile={arguments.profile}",
-         *(f"--set={one}" for one in arguments.overrides)), arguments.profile,
-    )  # fmt: skip
+        arguments.host,
+        arguments.port,
+        paths.runtime_directory(),
+        arguments.soc,
+        (
+            sys.executable,
+            "-m",
+            "fpvcar",
+            "doctor",
+            "--json",
+            f"--port={arguments.port}",
+            f"--profile={arguments.profile}",
+            *(f"--set={one}" for one in arguments.overrides),
+        ),
+        arguments.profile,
+    )
     return asyncio.run(app.run(profile, options))
 
 
@@ -74,26 +87,36 @@ def bench(arguments: argparse.Namespace) -> int:
     """Emulates a car, and runs it."""
     import asyncio
 
-    from fpvcar.bench import supervisor
-
+    supervisor = importlib.import_module(config.bench_module("supervisor"))
     options = supervisor.Options(
-        arguments.profile, tuple(arguments.overrides), arguments.host, arguments.port,
-        arguments.seed, arguments.browser, not arguments.no_stand_in,
-        tuple(arguments.wire), arguments.pipe_dir, tuple(arguments.really),
-    )  # fmt: skip
-    return asyncio.run(supervisor.run(options))
+        arguments.profile,
+        tuple(arguments.overrides),
+        arguments.host,
+        arguments.port,
+        arguments.seed,
+        arguments.browser,
+        not arguments.no_stand_in,
+        tuple(arguments.wire),
+        arguments.pipe_dir,
+        tuple(arguments.really),
+    )
+    status: int = asyncio.run(supervisor.run(options))
+    return status
 
 
 def camera(arguments: argparse.Namespace) -> int:
     """Films, as a process below `run`."""
-    module = importlib.import_module(CAMERAS[arguments.source])
+    name = CAMERAS.get(arguments.source)
+    if name is None:
+        name = config.bench_module(BENCH_CAMERAS[arguments.source])
+    module = importlib.import_module(name)
     status: int = module.main(arguments.rest)
     return status
 
 
 def stop(arguments: argparse.Namespace) -> int:
     """Stops the motors, whatever hangs."""
-    from fpvcar.commands import stop
+    from fpvcar.cli import stop
 
     return stop.run(arguments.profile, arguments.overrides, stop.runtimes())
 
@@ -112,61 +135,51 @@ def _refuse_missing(files: Sequence[Path]) -> None:
 
 def profile(arguments: argparse.Namespace) -> int:
     """Lists, shows, checks or proposes profiles."""
-    from fpvcar.commands import profile
+    from fpvcar.cli import profile
     from fpvcar.devices import backends
 
-    return profile.run(
-        arguments.what, arguments.names, arguments.root, backends.answering
-    )
+    return profile.run(arguments.what, arguments.names, arguments.root, backends.answering)
 
 
 def replay(arguments: argparse.Namespace) -> int:
     """Decides again what a recording has, or shows it in a browser."""
     _refuse_missing(arguments.files)
     if arguments.page:
-        from fpvcar.commands import play
+        from fpvcar.cli import play
 
         return play.run(arguments.files, arguments.port, arguments.browser)
-    from fpvcar.commands import pipes, replay
+    from fpvcar.cli import pipes, replay
 
     return pipes.quietly(lambda: replay.run(arguments.files, arguments.partial))
 
 
 def export(arguments: argparse.Namespace) -> int:
     """Makes a film or tables of recordings."""
-    from fpvcar.recordings import export
+    from fpvcar.recordings.export import export
 
     _refuse_missing(arguments.files)
     return export.run(
-        arguments.kind,
-        arguments.out,
-        arguments.files,
-        arguments.force,
-        arguments.partial,
+        arguments.kind, arguments.out, arguments.files, arguments.force, arguments.partial
     )
 
 
 def log(arguments: argparse.Namespace) -> int:
     """Tells what is in recordings, or mends them."""
-    from fpvcar.commands import log, pipes
+    from fpvcar.cli import log, pipes
 
-    return pipes.quietly(
-        lambda: log.run(arguments.what, arguments.files, arguments.out)
-    )
+    return pipes.quietly(lambda: log.run(arguments.what, arguments.files, arguments.out))
 
 
 def wiring(arguments: argparse.Namespace) -> int:
     """Draws the wires of a profile."""
-    from fpvcar.commands import pipes, wiring
+    from fpvcar.cli import pipes, wiring
 
-    return pipes.quietly(
-        lambda: wiring.run(arguments.name, arguments.form, arguments.out)
-    )
+    return pipes.quietly(lambda: wiring.run(arguments.name, arguments.form, arguments.out))
 
 
 def network(arguments: argparse.Namespace) -> int:
     """Serves the car's Wi-Fi, or shows it."""
-    from fpvcar.commands import network
+    from fpvcar.cli import network
 
     profile = profiles.load(arguments.profile, arguments.overrides)
     return network.run(arguments.what, profile)
@@ -174,14 +187,14 @@ def network(arguments: argparse.Namespace) -> int:
 
 def setup(arguments: argparse.Namespace) -> int:
     """Makes this computer a car, or undoes that."""
-    from fpvcar.commands import setup
+    from fpvcar.cli import setup
 
     return setup.main(arguments)
 
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Tells what is wrong, and what mends it."""
-    from fpvcar.commands import doctor, pipes
+    from fpvcar.cli import doctor, pipes
 
     return pipes.quietly(lambda: doctor.run(arguments))
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from fpvcar.commands.profile import shipped
+from fpvcar.cli.profile import shipped
 from fpvcar.config import profiles
 from fpvcar.wiring import drawing, parts, tables
 

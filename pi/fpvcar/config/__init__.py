@@ -3,6 +3,7 @@
 # ruff: noqa: I001  # a block a module; `as` says that the names are meant for others
 
 from fpvcar.config.base import (
+    bench_module as bench_module,
     ConfigError as ConfigError,
     Gpio as Gpio,
     PLAIN as PLAIN,

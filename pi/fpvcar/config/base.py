@@ -30,3 +30,20 @@ class ConfigError(ValueError):
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a profile."""
+
+
+def bench_module(name: str) -> str:
+    """Return the module that the bench package registers as `name`.
+
+    `name`: camera, depth, rig or supervisor. Raises ConfigError if the package is not
+    installed.
+    """
+    from importlib import metadata, util  # not above: a car never needs them
+
+    for entry in metadata.entry_points(group="fpvcar.bench", name=name):
+        if util.find_spec(entry.module.partition(".")[0]) is not None:
+            return entry.module
+    raise ConfigError(
+        "the emulated car is not installed: sudo apt install fpvcar-bench, "
+        "or pip install 'fpvcar[bench]'"
+    )

@@ -19,18 +19,11 @@ from fpvcar.config.motors import (
     Mx1508,
     ServoMotor,
 )
-from fpvcar.config.schema import (
-    Battery,
-    Button,
-    Camera,
-    Profile,
-)
+from fpvcar.config.schema import Battery, Button, Camera, Profile
 
 BUTTON_COUNT = (4, 6)
 """Fewest and most that fit a child's page."""
-FIXED_PINS = {
-    0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)",
-}  # fmt: skip
+FIXED_PINS = {0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)"}
 """Pins that no part may use; pigpiod refuses them, too."""
 LOWEST_DOWN = 9
 """From this GPIO on they are pulled down from the chip's reset on (see LowGpio)."""
@@ -107,9 +100,7 @@ def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
         f"motors.{name}.pwm_hz = {motor.pwm_hz}: cut to {most_hz} Hz; without pigpiod "
         "the program itself switches the pins"
         for name, motor in _named(profile.motors)
-        if isinstance(motor, Mx1508 | L298n)
-        and most_hz is not None
-        and motor.pwm_hz > most_hz
+        if isinstance(motor, Mx1508 | L298n) and most_hz is not None and motor.pwm_hz > most_hz
     ]
 
 
@@ -124,9 +115,7 @@ def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
         stall_a, peak_a = motor.stall_a(supply_v), motor.peak_a
         if hz < SMOOTH_HZ and stall_a > peak_a:
             least_ohm = supply_v / peak_a - motor.bridge_ohm
-            found.append(
-                OverPeak(f"motors.{name}", hz, stall_a, supply_v, peak_a, least_ohm)
-            )
+            found.append(OverPeak(f"motors.{name}", hz, stall_a, supply_v, peak_a, least_ohm))
     return found
 
 
@@ -176,9 +165,7 @@ def _refuse_like_buttons(buttons: dict[str, Button]) -> None:
     """Refuses more buttons than a page has room for, and two that look alike."""
     low, high = BUTTON_COUNT
     if buttons and not low <= len(buttons) <= high:
-        raise ConfigError(
-            f"buttons: {len(buttons)} of them; expected {low} to {high}, or none"
-        )
+        raise ConfigError(f"buttons: {len(buttons)} of them; expected {low} to {high}, or none")
     for key in ("colour", "shape"):
         seen: dict[str, str] = {}
         for name, button in buttons.items():
@@ -192,9 +179,7 @@ def _refuse_shared_pins(profile: Profile) -> None:
     seen = dict(_reserved_pins(profile))
     for gpio, place in used_pins(profile, ""):
         if gpio in seen:
-            raise ConfigError(
-                f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}"
-            )
+            raise ConfigError(f"{place} = {gpio}: GPIO {gpio} is already used by {seen[gpio]}")
         seen[gpio] = place
 
 
@@ -226,9 +211,7 @@ def _refuse_shared_addresses(profile: Profile) -> None:
     for name, tof in tofs.items():
         place, where = f"sensors.tof.{name}", (tof.bus, tof.address)
         if where in seen:
-            raise ConfigError(
-                f"{place}.address = {tof.address:#x}: already that of {seen[where]}"
-            )
+            raise ConfigError(f"{place}.address = {tof.address:#x}: already that of {seen[where]}")
         seen[where] = place
         if together[tof.bus] == 1:
             if tof.power is None and tof.address != TOF_ADDRESS:
@@ -256,9 +239,7 @@ def _refuse_shared_names(profile: Profile) -> None:
         for name in getattr(profile.sensors, kind):
             place = f"sensors.{kind}.{name}"
             if not NAME.fullmatch(name):
-                raise ConfigError(
-                    f"{place}: expected a name of letters, digits and -, at most 24"
-                )
+                raise ConfigError(f"{place}: expected a name of letters, digits and -, at most 24")
             if name in seen:
                 raise ConfigError(f"{place}: the name is already that of {seen[name]}")
             seen[name] = place
@@ -271,14 +252,11 @@ def _refuse_volts_out_of_order(battery: Battery) -> None:
         raise ConfigError(f"battery.empty_v = {low}: expected below full_v = {high}")
     if not low <= battery.nominal_v <= high:
         raise ConfigError(
-            f"battery.nominal_v = {battery.nominal_v}: expected {low} to {high}, "
-            "empty_v to full_v"
+            f"battery.nominal_v = {battery.nominal_v}: expected {low} to {high}, empty_v to full_v"
         )
     curve = battery.curve
     if curve[:1] != (0.0,) or curve[-1:] != (1.0,) or list(curve) != sorted(curve):
-        raise ConfigError(
-            f"battery.curve = {list(curve)}: expected shares that rise from 0 to 1"
-        )
+        raise ConfigError(f"battery.curve = {list(curve)}: expected shares that rise from 0 to 1")
 
 
 def _refuse_weak_supply(profile: Profile) -> None:

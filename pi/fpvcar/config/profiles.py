@@ -165,9 +165,7 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
 
 def _is_section(kind: Any) -> bool:
     kinds = _kinds(kind)
-    return bool(kinds) and all(
-        isinstance(one, type) and issubclass(one, Section) for one in kinds
-    )
+    return bool(kinds) and all(isinstance(one, type) and issubclass(one, Section) for one in kinds)
 
 
 def _kinds(kind: Any) -> tuple[Any, ...]:

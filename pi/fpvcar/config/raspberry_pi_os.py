@@ -12,9 +12,12 @@ RUNTIME = "run/fpvcar"
 SERVICES = ("fpvcar.service", "fpvcar-wheels.service")
 """Those that a watchdog looks after."""
 UNITS = (
-    "fpvcar-pins-off.socket", "fpvcar-wheels.service", "fpvcar.service",
-    "fpvcar-network.socket", "fpvcar-network.service",
-)  # fmt: skip
+    "fpvcar-pins-off.socket",
+    "fpvcar-wheels.service",
+    "fpvcar.service",
+    "fpvcar-network.socket",
+    "fpvcar-network.service",
+)
 PIN_DAEMON = "pigpiod.service"
 HATS = (0x60, 0x6F)
 """Where a PCA9685 is on motor HATs: Adafruit's, its clones'."""

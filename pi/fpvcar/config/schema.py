@@ -216,9 +216,7 @@ class Camera(Section, frozen=True):
     "stamped" the world with that clock above it.
     """
 
-    source: Literal[
-        "picamera2", "rpicam", "v4l2", "bench", "stamped", "strip", "none"
-    ] = "bench"
+    source: Literal["picamera2", "rpicam", "v4l2", "bench", "stamped", "strip", "none"] = "bench"
     """Built-in camera: a Pi's own by "picamera2", or by "rpicam" where that is missing,
     which cannot lower its bitrate; "v4l2", a webcam; "bench", "strip" or "stamped" on
     the bench; or "none"."""

@@ -11,16 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from fpvcar.config import (
-    Camera,
-    HatServo,
-    L298n,
-    Motor,
-    MotorHat,
-    Mx1508,
-    Profile,
-    Servo,
-)
+from fpvcar.config import Camera, HatServo, L298n, Motor, MotorHat, Mx1508, Profile, Servo
 from fpvcar.devices.capture import EncodedSource, FrameSource, WebcamSource
 from fpvcar.devices.computer import Computer
 from fpvcar.devices.i2c import I2cError, Open
@@ -28,14 +19,7 @@ from fpvcar.devices.motors.l298n import L298nBridge
 from fpvcar.devices.motors.motor_hat import MotorHatBridge
 from fpvcar.devices.motors.mx1508 import Mx1508Bridge
 from fpvcar.devices.motors.servo import ServoDriver
-from fpvcar.devices.pins import (
-    DeadMan,
-    IoPins,
-    MotorBoard,
-    MotorDriver,
-    OpenEdges,
-    Pins,
-)
+from fpvcar.devices.pins import DeadMan, IoPins, MotorBoard, MotorDriver, OpenEdges, Pins
 
 DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Mx1508: Mx1508Bridge,
@@ -216,10 +200,12 @@ def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
         from fpvcar.devices.motors.hat_board import HatBoard
 
         return HatBoard(
-            profile, lambda: open_i2c(profile, MOTORS_ANSWER_S),
+            profile,
+            lambda: open_i2c(profile, MOTORS_ANSWER_S),
             lambda: open_pins(profile, MOTORS_ANSWER_S),
-            lambda pins: motor_drivers(profile, pins), runtime / "guardian.lock",
-        )  # fmt: skip
+            lambda pins: motor_drivers(profile, pins),
+            runtime / "guardian.lock",
+        )
     if pins_backend(profile) == "linux":
         from fpvcar.devices.linux.gpio import LinuxBoard
 
@@ -239,9 +225,7 @@ def open_dead_man(profile: Profile) -> DeadMan:
     from fpvcar.devices.pigpio.dead_man import PROOF, ScriptDeadMan
     from fpvcar.devices.pigpio.pins import PigpioPins
 
-    return ScriptDeadMan(
-        PigpioPins(profile.pins.host, profile.pins.port), (), PROOF
-    )  # fmt: skip
+    return ScriptDeadMan(PigpioPins(profile.pins.host, profile.pins.port), (), PROOF)
 
 
 def motor_drivers(profile: Profile, pins: Pins) -> list[MotorDriver]:

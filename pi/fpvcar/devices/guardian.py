@@ -35,8 +35,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from fpvcar import memory
 from fpvcar.devices.pins import PinsLost
+from fpvcar.runtime import mlock
 
 PATIENCE_S = 0.2
 """A setpoint lasts for 0.12 s, and then `wheels` itself stops the car: after a
@@ -69,9 +69,11 @@ class Guardian:
     """Dead man of a back end without one of its own."""
 
     def __init__(
-        self, prepare: Callable[[], Off], clock_s: Callable[[], float] = time.monotonic,
+        self,
+        prepare: Callable[[], Off],
+        clock_s: Callable[[], float] = time.monotonic,
         turn: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`prepare()` runs in the guardian, which inherits no file of this process
         except `turn`, and opens the chip anew. Raises PinsLost if that fails.
         Call it before motors move."""
@@ -225,7 +227,7 @@ def _become(
         wheels = os.pidfd_open(parent)
         if os.getppid() == parent:
             _close_others(line.fileno(), wheels, *kept)
-            memory.lock()
+            mlock.lock()
             _guard(line, wheels, prepare)
         status = 0
     except BaseException as fault:  # # reported to the parent, which waits for READY

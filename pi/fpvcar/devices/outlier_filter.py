@@ -8,6 +8,8 @@ wrong reading three; a loose wire, a wet lens or a neighbour's echoes make most 
 
 from collections import deque
 
+NOISY = "noisy: its readings jump to and fro"
+"""State of a sensor whose readings this filter rejects."""
 LAST, MOST, CALM = 10, 7, 2
 """With MOST jumps among the LAST readings it is noisy, until there are at most CALM."""
 

@@ -4,7 +4,7 @@ back end."""
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from fpvcar.threads import Lost
+from fpvcar.runtime.workers import Lost
 
 
 class PinsFault(Lost):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from fpvcar import __version__, clock
-from fpvcar import system as image
+from fpvcar import __version__
 from fpvcar.config import ConfigError, Profile, profiles
+from fpvcar.config import raspberry_pi_os as image
 from fpvcar.config.checks import used_pins
 from fpvcar.devices import backends
 from fpvcar.devices.backends import BackEnd
@@ -26,6 +26,7 @@ from fpvcar.doctor.checks import sensors
 from fpvcar.doctor.facts import CardSpeed, Facts, Os, Pin, Running, Trip, Turned
 from fpvcar.doctor.report import Unasked
 from fpvcar.recordings import names
+from fpvcar.runtime import wall_clock
 
 LEAST_TIMEOUT = "proc/sys/net/ipv4/tcp_rto_min_us"
 CERTIFICATE = "https.crt"
@@ -109,7 +110,8 @@ def facts(where: Where, machine: Machine) -> Facts:
         wifi=computer.interface,
         power_save=(
             machine.power_save(computer.interface)
-            if computer.interface else Unasked("there is no Wi-Fi")
+            if computer.interface
+            else Unasked("there is no Wi-Fi")
         ),
         air=programs.air(machine.command),
         name=programs.host_name(machine.command),
@@ -117,7 +119,7 @@ def facts(where: Where, machine: Machine) -> Facts:
         units=programs.units(machine.command) if model is not None else NO_PI,
         watchdog=programs.watchdog(machine.command) if model is not None else NO_PI,
         running=running,
-    )  # fmt: skip
+    )
 
 
 def _profile(where: Where) -> Profile | str:
@@ -143,9 +145,7 @@ def _os(root: Path) -> Os:
     text = _text(root / "etc/os-release") or ""
     pairs = dict(re.findall(r'(?m)^(\w+)="?([^"\n]*)', text))
     kernel = (_text(root / "proc/sys/kernel/osrelease") or "").strip()
-    return Os(
-        pairs.get("PRETTY_NAME", ""), pairs.get("VERSION_CODENAME", ""), kernel
-    )  # fmt: skip
+    return Os(pairs.get("PRETTY_NAME", ""), pairs.get("VERSION_CODENAME", ""), kernel)
 
 
 def _packages(root: Path) -> frozenset[str] | Unasked:
@@ -183,9 +183,12 @@ def _levels(machine: Machine, profile: Profile | str) -> dict[int, Pin] | Unaske
 
 
 def _trip(
-    machine: Machine, profile: Profile | str, pins: str | Unasked,
-    loose: str | Unasked, answering: frozenset[tuple[int, int]] | Unasked,
-) -> Trip | Unasked:  # fmt: skip
+    machine: Machine,
+    profile: Profile | str,
+    pins: str | Unasked,
+    loose: str | Unasked,
+    answering: frozenset[tuple[int, int]] | Unasked,
+) -> Trip | Unasked:
     """The proof, unless what it needs is ill, which is said elsewhere."""
     if isinstance(profile, str):
         return REFUSED
@@ -202,9 +205,7 @@ def _trip(
     return machine.trip()
 
 
-def _turned(
-    where: Where, machine: Machine, profile: Profile | str
-) -> tuple[Turned, ...] | Unasked:
+def _turned(where: Where, machine: Machine, profile: Profile | str) -> tuple[Turned, ...] | Unasked:
     if isinstance(profile, str):
         return REFUSED
     return machine.turn(profile) if where.move else STAND_STILL
@@ -219,23 +220,18 @@ def _buses(root: Path, profile: Profile | str, machine: Machine) -> dict[int, st
     if not (root / image.MODEL).exists():  # the bench's, behind its pin daemon
         return dict.fromkeys(used, "")
     return {
-        bus: "" if (root / f"dev/i2c-{bus}").exists() else f"no such bus: {ENABLE}"
-        for bus in used
-    }  # fmt: skip
+        bus: "" if (root / f"dev/i2c-{bus}").exists() else f"no such bus: {ENABLE}" for bus in used
+    }
 
 
-def _answering(
-    machine: Machine, profile: Profile | str
-) -> frozenset[tuple[int, int]] | Unasked:
+def _answering(machine: Machine, profile: Profile | str) -> frozenset[tuple[int, int]] | Unasked:
     if isinstance(profile, str):
         return REFUSED
     places = sensors.to_ask(profile)
     return machine.answering(profile, sorted(places)) if places else frozenset()
 
 
-def _camera(
-    machine: Machine, profile: Profile | str, running: Running | Unasked
-) -> str | Unasked:
+def _camera(machine: Machine, profile: Profile | str, running: Running | Unasked) -> str | Unasked:
     """The running car has it, and says how it is."""
     if isinstance(running, Running):
         if running.camera == "none":
@@ -257,7 +253,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _old_recordings(directory: Path) -> int | Unasked:
-    before = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(clock.EARLIEST_S))
+    before = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall_clock.EARLIEST_S))
     try:
         inside = [(one, 0) for one in os.listdir(directory)]
     except FileNotFoundError:

@@ -32,9 +32,7 @@ class Card:
         """Not here."""
         return self._why
 
-    def answering(
-        self, profile: Profile, places: Collection[tuple[int, int]]
-    ) -> Unasked:
+    def answering(self, profile: Profile, places: Collection[tuple[int, int]]) -> Unasked:
         """Not here."""
         return self._why
 

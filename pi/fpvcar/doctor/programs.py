@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from fpvcar.config.raspberry_pi_os import SERVICES, UNITS
 from fpvcar.doctor.facts import Air, Pin, Unit
 from fpvcar.doctor.report import Unasked
-from fpvcar.net.nmcli import fields
-from fpvcar.system import SERVICES, UNITS
+from fpvcar.wifi.nmcli import fields
 
 DAY_S = 86_400.0
 HEARD = 40
@@ -33,9 +33,8 @@ class Command(Protocol):
 def units(command: Command) -> tuple[Unit, ...] | Unasked:
     """The car's units."""
     said = command(
-        "systemctl", "show",
-        "--property=Id,LoadState,ActiveState,NRestarts,WatchdogUSec", *UNITS,
-    )  # fmt: skip
+        "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts,WatchdogUSec", *UNITS
+    )
     if isinstance(said, Unasked):
         return said
     blocks = [dict(_pairs(block)) for block in said.strip().split("\n\n")]
@@ -51,9 +50,12 @@ def _unit(said: dict[str, str]) -> Unit:
     name, restarts = said["Id"], said.get("NRestarts", "")
     watched = name not in SERVICES or said.get("WatchdogUSec", "") not in OFF
     return Unit(
-        name, said.get("LoadState", ""), said.get("ActiveState", ""),
-        int(restarts) if restarts.isdecimal() else 0, watched,
-    )  # fmt: skip
+        name,
+        said.get("LoadState", ""),
+        said.get("ActiveState", ""),
+        int(restarts) if restarts.isdecimal() else 0,
+        watched,
+    )
 
 
 def watchdog(command: Command) -> bool | Unasked:
@@ -67,9 +69,8 @@ def watchdog(command: Command) -> bool | Unasked:
 def air(command: Command) -> Air | Unasked:
     """The channel, and who else is heard on it; nothing is looked for anew."""
     said = command(
-        "nmcli", "-t", "-f", "IN-USE,CHAN,SIGNAL", "device", "wifi", "list",
-        "--rescan", "no",
-    )  # fmt: skip
+        "nmcli", "-t", "-f", "IN-USE,CHAN,SIGNAL", "device", "wifi", "list", "--rescan", "no"
+    )
     if isinstance(said, Unasked):
         return said
     rows = [fields(line) for line in said.splitlines()]
@@ -79,9 +80,10 @@ def air(command: Command) -> Air | Unasked:
         return Unasked("its channel: the car is in no network")
     wide = WIDE if own <= LAST_2_4_GHZ else 1
     rivals = [
-        channel for used, channel, strength in heard
+        channel
+        for used, channel, strength in heard
         if used != "*" and strength >= HEARD and abs(channel - own) < wide
-    ]  # fmt: skip
+    ]
     return Air(own, len(rivals))
 
 
@@ -108,9 +110,7 @@ def host_name(command: Command) -> str | Unasked:
     return said.strip().removeprefix("s ").strip('"')
 
 
-def certificate_days(
-    command: Command, certificate: Path, utc_s: float
-) -> float | Unasked:
+def certificate_days(command: Command, certificate: Path, utc_s: float) -> float | Unasked:
     """How long it is good from now on."""
     said = command("openssl", "x509", "-in", str(certificate), "-noout", "-enddate")
     if isinstance(said, Unasked):

@@ -31,9 +31,7 @@ class Severity(enum.StrEnum):
 
 
 WORSE = list(Severity)
-STATUSES = {
-    Severity.OK: 0, Severity.NOTE: 0, Severity.WARNING: 3, Severity.FAULT: 4,
-}  # fmt: skip
+STATUSES = {Severity.OK: 0, Severity.NOTE: 0, Severity.WARNING: 3, Severity.FAULT: 4}
 """The exit status by the worst; 1 and 2 say that doctor itself could not."""
 LABELS = {Severity.NOTE: "Note", Severity.WARNING: "Warning", Severity.FAULT: "FAULT"}
 
@@ -91,9 +89,7 @@ class Report(Struct, frozen=True):
     not_asked: tuple[NotAsked, ...]
 
 
-def report_of(
-    about: str, parts: Iterable[tuple[str, Iterable[Finding | Unasked]]]
-) -> Report:
+def report_of(about: str, parts: Iterable[tuple[str, Iterable[Finding | Unasked]]]) -> Report:
     """Sorts what was said of each part."""
     findings: list[Finding] = []
     well: list[str] = []
@@ -143,8 +139,7 @@ def text(report: Report, width: int = 80) -> str:
 def summary(report: Report) -> str:
     """How many of what."""
     counts = [
-        (sum(one.severity is level for one in report.findings), level)
-        for level in reversed(WORSE)
+        (sum(one.severity is level for one in report.findings), level) for level in reversed(WORSE)
     ]
     said = [f"{count} {level}{'s' * (count != 1)}" for count, level in counts if count]
     return f"{', '.join(said)}." if said else "Nothing is wrong with what was asked."
@@ -152,6 +147,10 @@ def summary(report: Report) -> str:
 
 def _wrapped(words: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        words, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        words,
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

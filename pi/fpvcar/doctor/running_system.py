@@ -27,10 +27,10 @@ from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.pins import PinsFault
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
 from fpvcar.doctor.report import Unasked
-from fpvcar.units import MB
+from fpvcar.runtime.units import MB
 from fpvcar.video import camera as filming
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.wheels import trip as tripping
+from fpvcar.wheels import dead_man_selftest as tripping
 
 COMMAND_S, RUNNING_S, TRIP_S = 5.0, 3.0, 20.0
 END_S = 1.0
@@ -47,9 +47,7 @@ class Live:
     """This machine. `words`: the options that say which profile it is; `runtimes`:
     where `wheels` runs, then where else one might."""
 
-    def __init__(
-        self, words: Sequence[str], runtimes: Sequence[Path], port: int
-    ) -> None:
+    def __init__(self, words: Sequence[str], runtimes: Sequence[Path], port: int) -> None:
         self._words, self._runtimes, self._port = words, runtimes, port
 
     def command(self, *argv: str) -> str | Unasked:
@@ -59,10 +57,14 @@ class Live:
             return Unasked(f"there is no {argv[0]} here")
         try:
             done = subprocess.run(
-                [program, *argv[1:]], capture_output=True, text=True, errors="replace",
-                timeout=COMMAND_S, stdin=subprocess.DEVNULL,
+                [program, *argv[1:]],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=COMMAND_S,
+                stdin=subprocess.DEVNULL,
                 env={**os.environ, "LC_ALL": "C.UTF-8"},
-            )  # fmt: skip
+            )
         except (OSError, subprocess.SubprocessError) as fault:
             return Unasked(f"{argv[0]}: {fault}")
         if done.returncode:
@@ -136,15 +138,14 @@ class Live:
         if not done and err:
             return Unasked(err.strip().splitlines()[-1])
         return tuple(
-            Turned(name, done.get(name, "it was not asked"))
-            for name in profile.motors.names
+            Turned(name, done.get(name, "it was not asked")) for name in profile.motors.names
         )
 
     @contextlib.contextmanager
     def _wheels_process(
         self, *more: str
     ) -> "Iterator[tuple[subprocess.Popen[str], threading.Event]]":
-        """Starts wheels/trip.py, with an event that says whether it took too long.
+        """Starts wheels/dead_man_selftest.py, with an event that says whether it took too long.
 
         It runs as the user who has the motors: files of root's there would shut that
         user out. Its process group is its own: a Ctrl-C reaches doctor alone, which
@@ -197,10 +198,7 @@ class Live:
         """Writes 4 MB, each piece until it is on the card."""
         path = directory / f".doctor-{os.getpid()}"
         try:
-            if (
-                os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize
-                < LEAST_FREE_B
-            ):
+            if os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize < LEAST_FREE_B:
                 return Unasked("too little room to write anything only to see how fast")
             with path.open("xb", buffering=0) as file:
                 took_s = [_written_s(file.fileno()) for _ in range(PIECES)]
@@ -218,9 +216,7 @@ class Live:
             path.touch(exist_ok=False)
             path.unlink()
         except (FileNotFoundError, PermissionError):
-            return Unasked(
-                f"{state}: not there yet, or not allowed: sudo fpvcar doctor"
-            )
+            return Unasked(f"{state}: not there yet, or not allowed: sudo fpvcar doctor")
         except OSError as fault:
             return fault.strerror or str(fault)
         return ""
@@ -232,11 +228,7 @@ class Live:
     def power_save(self, interface: str) -> bool | Unasked:
         """Whether the Wi-Fi rests."""
         said = backends.wifi_power_save(interface)
-        return (
-            Unasked("the Wi-Fi's driver does not say whether it rests")
-            if said is None
-            else said
-        )
+        return Unasked("the Wi-Fi's driver does not say whether it rests") if said is None else said
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

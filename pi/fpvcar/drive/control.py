@@ -19,7 +19,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.saved import Saved, differing, guard_of, hold_of, limit_of
-from fpvcar.status import Guarding, Range
+from fpvcar.wire.telemetry import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
@@ -189,9 +189,13 @@ class Control:
         if self.guard_mode == "off":
             return Guarding(self.guard_mode, self._profile.guard.stop_m)
         return Guarding(
-            self.guard_mode, self._profile.guard.stop_m, self.free.ahead,
-            self.free.back, self._guard.ahead_by, self._guard.back_by,
-        )  # fmt: skip
+            self.guard_mode,
+            self._profile.guard.stop_m,
+            self.free.ahead,
+            self.free.back,
+            self._guard.ahead_by,
+            self._guard.back_by,
+        )
 
     def wish_age_s(self, now_s: float) -> float | None:
         """Age of the driver's last fresh wish; None while nobody drives."""
@@ -255,18 +259,32 @@ class Control:
         self.decision = gate.decide(wish, held, world, now_s, self._profile.gate)
         slew = self._slew
         self.duties, self._slew = mixing.mix(
-            self.decision.throttle, self.decision.steer, self._profile.motors,
-            mixing.supply_v(volts, self._profile.battery), slew, now_s,
-        )  # fmt: skip
+            self.decision.throttle,
+            self.decision.steer,
+            self._profile.motors,
+            mixing.supply_v(volts, self._profile.battery),
+            slew,
+            now_s,
+        )
         self._send(self.duties, now_ns)
         self._tick_s = self._next_tick_s(world, slew, now_s)
         after = self.decision
         self._save_changes(after.latches.hold)
         if self._watcher is not None:
-            self._watcher(Stepped(
-                now_ns, wish, held, world, self.guard_mode, self._seen, volts, slew,
-                after, self.duties,
-            ))  # fmt: skip
+            self._watcher(
+                Stepped(
+                    now_ns,
+                    wish,
+                    held,
+                    world,
+                    self.guard_mode,
+                    self._seen,
+                    volts,
+                    slew,
+                    after,
+                    self.duties,
+                )
+            )
         if (before.reason, before.latches) != (after.reason, after.latches):
             self._count(before, after)
             if not {before.reason, after.reason} <= _MOVING:  # at a wall: many a second
@@ -317,9 +335,7 @@ class Control:
         self.free = self._guard.look(self._seen, now_s, self.decision.throttle)
         return self.free if self.guard_mode == "limit" else Free()
 
-    def _next_tick_s(
-        self, world: gate.World, before: mixing.Slew, now_s: float
-    ) -> float:
+    def _next_tick_s(self, world: gate.World, before: mixing.Slew, now_s: float) -> float:
         """How soon the gate is to run again: before time alone changes what it
         decides. `before`: where the motors were, by the run before this one."""
         decision, wish = self.decision, self._wish

@@ -160,9 +160,7 @@ def holds_s(wish: Wish, world: World, now_s: float, limits: config.Gate) -> floa
 
 def hold(latches: Latches, wanted: Hold) -> Latches:
     """Adds a hold; the one that is harder to clear stays."""
-    if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(
-        wanted.cause, 0
-    ):
+    if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(wanted.cause, 0):
         return replace(latches, hold=wanted)
     return latches
 
@@ -216,9 +214,7 @@ class Freshness:
         """CLOCK_MONOTONIC of the message with this nonce; 0 if none is known."""
         return self._sent.get(nonce, 0)
 
-    def accept(
-        self, seq: int, sent_ms: float, seen: int, now_s: float
-    ) -> Staleness | None:
+    def accept(self, seq: int, sent_ms: float, seen: int, now_s: float) -> Staleness | None:
         """None if it is fresh; else "old" (doubled, reordered), "late" or "stale".
 
         `sent_ms`: the browser's clock. `seen`: the nonce that the wish returns.

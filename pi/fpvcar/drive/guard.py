@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fpvcar import config, status
-from fpvcar.status import NOISY
+from fpvcar import config
+from fpvcar.devices.outlier_filter import NOISY
+from fpvcar.wire import telemetry
 
 AHEAD_DEG, BACK_DEG = 0.0, 180.0
 HALF_DEG = 45.0
@@ -44,7 +45,7 @@ class Free(NamedTuple):
     back: float = 1.0
 
 
-def looks(one: status.Range, bearing_deg: float) -> bool:
+def looks(one: telemetry.Range, bearing_deg: float) -> bool:
     """Does the sensor look that way?"""
     off_deg = (one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
     return abs(off_deg) <= HALF_DEG
@@ -81,9 +82,7 @@ class Approach:
         return max(0.0, -slope / spread)
 
 
-def share(
-    range_m: float | None, age_s: float, speed_mps: float, guard: config.Guard
-) -> float:
+def share(range_m: float | None, age_s: float, speed_mps: float, guard: config.Guard) -> float:
     """The greatest share of full throttle towards what is `range_m` away."""
     if range_m is None:
         return 1.0
@@ -111,7 +110,7 @@ class Sight:
         self._near_m: float | None = None
         self._mps: float = 0
 
-    def look(self, one: status.Range, now_s: float, towards: float) -> float:
+    def look(self, one: telemetry.Range, now_s: float, towards: float) -> float:
         """The share of full throttle that is free that way.
 
         `towards` is the throttle that way since the last look, -1 to 1.
@@ -166,15 +165,11 @@ class Guard:
         self._settings = settings
         self._sights: dict[str, tuple[Sight, bool, bool]] = {}
 
-    def look(
-        self, ranges: Sequence[status.Range], now_s: float, throttle: float = 0.0
-    ) -> Free:
+    def look(self, ranges: Sequence[telemetry.Range], now_s: float, throttle: float = 0.0) -> Free:
         """What is free now, by all sensors. `throttle`: the setpoint until now."""
         ahead = back = NO_SENSOR
         for one in ranges:
-            sight, looks_ahead, looks_back = self._sights.get(one.name) or self._add(
-                one
-            )
+            sight, looks_ahead, looks_back = self._sights.get(one.name) or self._add(one)
             if looks_ahead:
                 ahead = min(ahead, (sight.look(one, now_s, throttle), one.name))
             if looks_back:
@@ -182,10 +177,8 @@ class Guard:
         self.ahead_by, self.back_by = ahead[1], back[1]
         return Free(min(1.0, ahead[0]), min(1.0, back[0]))
 
-    def _add(self, one: status.Range) -> tuple[Sight, bool, bool]:
+    def _add(self, one: telemetry.Range) -> tuple[Sight, bool, bool]:
         """Meets a sensor: which way it looks, it looks for ever."""
         sight = Sight(self._settings)
-        self._sights[one.name] = found = (
-            sight, looks(one, AHEAD_DEG), looks(one, BACK_DEG)
-        )  # fmt: skip
+        self._sights[one.name] = found = (sight, looks(one, AHEAD_DEG), looks(one, BACK_DEG))
         return found

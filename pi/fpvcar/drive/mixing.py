@@ -30,9 +30,8 @@ class Slew(NamedTuple):
 
 
 def mix(
-    throttle: float, steer: float, motors: Motors, volts: float,
-    before: Slew, now_s: float,
-) -> tuple[tuple[float, ...], Slew]:  # fmt: skip
+    throttle: float, steer: float, motors: Motors, volts: float, before: Slew, now_s: float
+) -> tuple[tuple[float, ...], Slew]:
     """The duties (drive, steering; or left, right) for a setpoint in -1..1, and the
     new memory.
 

@@ -12,10 +12,10 @@ from typing import get_args
 
 import msgspec
 
-from fpvcar import files
 from fpvcar.config import GuardMode, PersonName, Picture, Profile, Share
 from fpvcar.drive.gate import Cause, Hold
-from fpvcar.threads import Worker
+from fpvcar.runtime import files
+from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
 AGAIN_S = 5.0
@@ -24,9 +24,7 @@ GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
 log = logging.getLogger("fpvcar.saved")
 
 
-class Saved(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
-):
+class Saved(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What grown-ups set; None: as the profile says.
 
     `stopped_by` is the grown-up whose stop holds the car, None if none does.
@@ -57,9 +55,7 @@ def hold_of(saved: Saved) -> Hold | None:
     return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
 
 
-def differing(
-    profile: Profile, limit: float, guard: GuardMode, hold: Hold | None
-) -> Saved:
+def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | None) -> Saved:
     """What is to be saved: nothing of the profile, no stop but a grown-up's."""
     return Saved(
         limit if limit < profile.gate.limit else None,

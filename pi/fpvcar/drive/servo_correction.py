@@ -10,9 +10,7 @@ from fpvcar.config import Profile, ServoMotor
 Send = Callable[[tuple[float, ...], int], bool]
 
 
-def retold(
-    mine: ServoMotor, tuned: ServoMotor, duties: tuple[float, ...]
-) -> tuple[float, ...]:
+def retold(mine: ServoMotor, tuned: ServoMotor, duties: tuple[float, ...]) -> tuple[float, ...]:
     """Duties for whom the servo is `mine`, so that it turns as `tuned` would.
 
     At rest it stands in the centre of its own: zero stays zero.

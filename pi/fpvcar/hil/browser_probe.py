@@ -21,8 +21,8 @@ from aiohttp import WSMsgType, web
 from msgspec import Meta, Struct
 from yarl import URL
 
+from fpvcar.hil.led_detector import COLUMNS, ROWS
 from fpvcar.hil.rig import Failed, Seen
-from fpvcar.hil.spot import COLUMNS, ROWS
 
 MESSAGE_MAX_BYTES = 16_384
 SILENCE_S = 5.0
@@ -37,10 +37,7 @@ class Picture(Struct, tag_field="kind", tag="picture", frozen=True):
     shown_us: int
     captured_us: int
     path: str
-    cells: Annotated[
-        tuple[Bright, ...],
-        Meta(min_length=COLUMNS * ROWS, max_length=COLUMNS * ROWS),
-    ]
+    cells: Annotated[tuple[Bright, ...], Meta(min_length=COLUMNS * ROWS, max_length=COLUMNS * ROWS)]
 
 
 class Ping(Struct, tag_field="kind", tag="ping", frozen=True):
@@ -98,9 +95,11 @@ class Glass(AbstractContextManager["Glass"]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._end()
 
     def _end(self) -> None:
@@ -121,9 +120,7 @@ class Glass(AbstractContextManager["Glass"]):
     async def _listen(self, request: web.Request) -> web.WebSocketResponse:
         if not own_page(request.headers.get("Origin", ""), request.host):
             raise web.HTTPForbidden(text="Open the car's own page /hil.\n")
-        page = web.WebSocketResponse(
-            compress=False, max_msg_size=MESSAGE_MAX_BYTES, timeout=END_S
-        )
+        page = web.WebSocketResponse(compress=False, max_msg_size=MESSAGE_MAX_BYTES, timeout=END_S)
         await page.prepare(request)
         old, self._page = self._page, page
         if old is not None:

@@ -10,14 +10,19 @@ import tempfile
 from collections.abc import Iterator
 
 from fpvcar.hil.rig import NotHere
-from fpvcar.leash import leashed
+from fpvcar.runtime.pdeathsig import leashed
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 NONE = f"no browser ({', '.join(PROGRAMS)}): apt install chromium, or hil --browser"
 FLAGS = (
-    "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+    "--headless=new",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 AS_ROOT = ("--no-sandbox",)
 """Chromium's sandbox does not start as root; the only page it opens is the car's
 own."""
@@ -43,9 +48,12 @@ def headless(address: str) -> Iterator[None]:
         rootly = AS_ROOT if os.geteuid() == 0 else ()
         argv = [found, *FLAGS, *rootly, f"--user-data-dir={home}", address]
         process = subprocess.Popen(
-            leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            leashed(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
             yield
         finally:
@@ -63,7 +71,4 @@ def invitation(address: str) -> str:
 
     picture = io.StringIO()
     segno.make(address).terminal(picture, compact=True)
-    return (
-        f"Open {address} in any browser, and keep it in front.\n"
-        f"{picture.getvalue().rstrip()}"
-    )
+    return f"Open {address} in any browser, and keep it in front.\n{picture.getvalue().rstrip()}"

@@ -1,6 +1,7 @@
 """`fpvcar hil`: run the suite on the bench or on this car, and report."""
 
 import contextlib
+import importlib
 import logging
 import os
 import platform
@@ -14,13 +15,14 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import __version__, files, paths
-from fpvcar.config import ConfigError, profiles
+from fpvcar import __version__
+from fpvcar.config import bench_module, profiles
+from fpvcar.config.raspberry_pi_os import PROFILE
 from fpvcar.hil import page, results, runner
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.metal_rig import MetalRig
 from fpvcar.hil.rig import Check, Rig
-from fpvcar.system import PROFILE
+from fpvcar.runtime import files, paths
 
 
 def run(arguments: Namespace) -> int:
@@ -89,12 +91,7 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
         profile = profiles.load(arguments.profile or default, arguments.overrides)
         yield MetalRig(profile, arguments.port, person=arguments.browser)
         return
-    try:
-        from fpvcar.hil.bench_rig import bench
-    except ModuleNotFoundError as fault:
-        raise ConfigError(
-            f"no bench here ({fault}): apt install fpvcar-bench, or hil --metal"
-        ) from None
+    bench = importlib.import_module(bench_module("rig")).bench
     with tempfile.TemporaryDirectory(prefix="fpvcar-hil-") as home:
         overrides = tuple(arguments.overrides)
         chosen = arguments.profile or rig

@@ -17,13 +17,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from aiohttp import (
-    ClientError,
-    ClientSession,
-    ClientWebSocketResponse,
-    ClientWSTimeout,
-    WSMsgType,
-)
+from aiohttp import ClientError, ClientSession, ClientWebSocketResponse, ClientWSTimeout, WSMsgType
 
 from fpvcar.wire.errors import VERSION
 from fpvcar.wire.video import VideoHeader, parse_video
@@ -101,9 +95,11 @@ class Driver(AbstractContextManager["Driver"]):
         return True
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._close()
 
     def _close(self) -> None:
@@ -134,9 +130,11 @@ class Driver(AbstractContextManager["Driver"]):
     async def _socket(self, path: str) -> ClientWebSocketResponse:
         assert self._session is not None
         made = await self._session.ws_connect(
-            f"http://{self._base}{path}", origin=f"http://{self._base}",
-            max_msg_size=UNIT_MAX_BYTES, timeout=ClientWSTimeout(ws_close=CLOSE_S),
-        )  # fmt: skip
+            f"http://{self._base}{path}",
+            origin=f"http://{self._base}",
+            max_msg_size=UNIT_MAX_BYTES,
+            timeout=ClientWSTimeout(ws_close=CLOSE_S),
+        )
         self._sockets.append(made)
         return made
 
@@ -166,9 +164,13 @@ class Driver(AbstractContextManager["Driver"]):
         self._seq += 1
         throttle, steer = self.wish
         await self._say(
-            kind="drive", seq=self._seq, t=time.monotonic() * 1000.0,
-            throttle=throttle, steer=steer, seen=self._seen,
-        )  # fmt: skip
+            kind="drive",
+            seq=self._seq,
+            t=time.monotonic() * 1000.0,
+            throttle=throttle,
+            steer=steer,
+            seen=self._seen,
+        )
 
     async def _send(self) -> None:
         while True:

@@ -10,8 +10,8 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.devices.pins import IoPins, OpenEdges, PinsFault
 from fpvcar.hil import browsers
+from fpvcar.hil.browser_probe import Glass
 from fpvcar.hil.driver import Driver
-from fpvcar.hil.glass import Glass
 from fpvcar.hil.rig import Failed, NotHere
 
 HEADLESS_S, PERSON_S = 30.0, 120.0
@@ -43,9 +43,7 @@ class Wired:
             yield pins
 
     @contextlib.contextmanager
-    def edges(
-        self, gpios: Sequence[int], by: Profile | None = None
-    ) -> Iterator[OpenEdges]:  # fmt: skip
+    def edges(self, gpios: Sequence[int], by: Profile | None = None) -> Iterator[OpenEdges]:
         """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
         with self.pins(by) as pins:
             for gpio in gpios:

@@ -31,8 +31,7 @@ class Spot(NamedTuple):
 def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
     """Find the cell that best separates pictures of the dark and the lit LED. Raises
     Failed if no cell does."""
-    before, after = ([fmean(one) for one in zip(*shown, strict=True)]
-                     for shown in (dark, lit))  # fmt: skip
+    before, after = ([fmean(one) for one in zip(*shown, strict=True)] for shown in (dark, lit))
     gains = [one - other for one, other in zip(after, before, strict=True)]
     cell = max(range(len(gains)), key=gains.__getitem__)
     if gains[cell] < LEAST:

@@ -15,14 +15,14 @@ from pathlib import Path
 import msgspec
 
 from fpvcar.config import Profile
+from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.devices import backends
 from fpvcar.devices.pins import PinsFault
+from fpvcar.hil.gpio_rig import Wired
+from fpvcar.hil.pin_recorder import EdgeDuties, Scope
 from fpvcar.hil.results import Where
 from fpvcar.hil.rig import NotHere
-from fpvcar.hil.scope import EdgeDuties, Scope
-from fpvcar.hil.wired import Wired
-from fpvcar.server import access
-from fpvcar.system import MODEL
+from fpvcar.server.auth import access
 
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
 SLOWEST_HZ = 100
@@ -48,9 +48,13 @@ class MetalRig(Wired):
     listens = ""
 
     def __init__(
-        self, profile: Profile, port: int, pid_of: PidOf = unit_pid,
-        root: Path = Path("/"), person: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        profile: Profile,
+        port: int,
+        pid_of: PidOf = unit_pid,
+        root: Path = Path("/"),
+        person: bool = False,
+    ) -> None:
         super().__init__(profile, port, person)
         self.host = access.lan_address()
         self._pid_of, self._metal = pid_of, (root / MODEL).exists()
@@ -63,14 +67,17 @@ class MetalRig(Wired):
         rig = self.profile.rig
         absent = {
             "processes": "" if os.geteuid() == 0 else "not root: sudo fpvcar hil",
-            "pin daemon": "no pigpiod: the kernel has the pins" if self._linux
-            else "" if self._metal else "pigpiod, which this ends, hears the pins",
+            "pin daemon": "no pigpiod: the kernel has the pins"
+            if self._linux
+            else ""
+            if self._metal
+            else "pigpiod, which this ends, hears the pins",
             "browser": "" if self.person else "nobody with a browser: hil --browser",
             "target": "" if rig.target_m else "no rig.target_m: how far is the target?",
             "load": "" if rig.load_a else "no rig.load_a: what does the load draw?",
             "radio": "no radio: the driver comes over this computer's loopback",
             "metal": "" if self._metal else "this is no Raspberry Pi",
-        }  # fmt: skip
+        }
         return absent.get(part) or self.unwired(part)
 
     @contextlib.contextmanager
@@ -93,9 +100,10 @@ class MetalRig(Wired):
         if unit == "camera":
             below = Path(f"/proc/{pids[0]}/task/{pids[0]}/children")
             pids = [
-                pid for pid in map(int, below.read_text().split())
+                pid
+                for pid in map(int, below.read_text().split())
                 if b"camera" in Path(f"/proc/{pid}/cmdline").read_bytes()
-            ]  # fmt: skip
+            ]
             if not pids:
                 raise NotHere("no camera's process below `run`")
         now_ns = time.monotonic_ns()

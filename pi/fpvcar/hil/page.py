@@ -9,9 +9,12 @@ from fpvcar.hil import plots
 from fpvcar.hil.results import Report, Result, again, summary
 
 TITLES = {
-    "pins": "Pins and PWM", "sensors": "Sensors and buttons", "camera": "Camera",
-    "stops": "Who stops the car", "metal": "What only metal can confirm",
-}  # fmt: skip
+    "pins": "Pins and PWM",
+    "sensors": "Sensors and buttons",
+    "camera": "Camera",
+    "stops": "Who stops the car",
+    "metal": "What only metal can confirm",
+}
 WHERE = {
     "bench": "on the bench: an emulated car. It says nothing of real hardware.",
     "metal": "on a real car's pins.",
@@ -73,11 +76,10 @@ def _row(one: Result, before: Result | None) -> str:
         f'<td class="verdict {shape}">{one.verdict}</td>',
         _figure("worst", figure(one.worst, one.limit.unit)),
         _figure("median", figure(one.median, one.limit.unit)),
-        _figure("limit", f"{escape(str(one.limit))}<br>"
-                f"<small>{escape(one.limit.source)}</small>"),
+        _figure("limit", f"{escape(str(one.limit))}<br><small>{escape(one.limit.source)}</small>"),
         _figure("last report", _compared(one, before)),
         f"<td>{plots.trace(one)}{plots.values(one, before)}</td>",
-    ]  # fmt: skip
+    ]
     return f"<tr>{''.join(cells)}</tr>"
 
 
@@ -107,9 +109,7 @@ def _compared(one: Result, before: Result | None) -> str:
     change = one.worst - before.worst
     sign = "+" if change >= 0.0 else "-"
     shape = ' class="worse"' if change > 0.1 * one.limit.most else ""
-    return (
-        f"{words}<br><small{shape}>{sign}{figure(abs(change), one.limit.unit)}</small>"
-    )
+    return f"{words}<br><small{shape}>{sign}{figure(abs(change), one.limit.unit)}</small>"
 
 
 def junit(report: Report) -> bytes:
@@ -117,16 +117,23 @@ def junit(report: Report) -> bytes:
     seconds."""
     found = [one.verdict for one in report.results]
     suite = ET.Element(
-        "testsuite", name=f"fpvcar hil ({report.where})", tests=str(len(found)),
-        failures=str(found.count("failed")), skipped=str(found.count("not run")),
-        errors="0", timestamp=f"{report.date}T00:00:00",
-    )  # fmt: skip
+        "testsuite",
+        name=f"fpvcar hil ({report.where})",
+        tests=str(len(found)),
+        failures=str(found.count("failed")),
+        skipped=str(found.count("not run")),
+        errors="0",
+        timestamp=f"{report.date}T00:00:00",
+    )
     for one in report.results:
         seconds = one.worst if one.limit.unit == "s" and one.worst else 0.0
         case = ET.SubElement(
-            suite, "testcase", name=one.name, time=f"{seconds:.6f}",
+            suite,
+            "testcase",
+            name=one.name,
+            time=f"{seconds:.6f}",
             classname=f"fpvcar.hil.{one.group}",
-        )  # fmt: skip
+        )
         if one.verdict == "failed":
             ET.SubElement(case, "failure", message=one.why)
         elif one.verdict == "not run":

@@ -39,9 +39,8 @@ class Scope(AbstractContextManager["Scope"]):
     """Recorder thread that polls until the context ends."""
 
     def __init__(
-        self, poll: Callable[[], tuple[float, ...]],
-        clock_ns: Callable[[], int] = time.monotonic_ns,
-    ) -> None:  # fmt: skip
+        self, poll: Callable[[], tuple[float, ...]], clock_ns: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self.samples: list[Sample] = []
         self._until_ns: list[int] = []
         """Time at which each sample was last seen unchanged."""
@@ -56,9 +55,11 @@ class Scope(AbstractContextManager["Scope"]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._end.set()
         self._thread.join()
 
@@ -101,9 +102,7 @@ class Scope(AbstractContextManager["Scope"]):
             if not holds(one):
                 break
             since_ns = one.time_ns
-        return since_ns is not None and (
-            self._until_ns[-1] - since_ns > SETTLED_S * 1e9
-        )
+        return since_ns is not None and (self._until_ns[-1] - since_ns > SETTLED_S * 1e9)
 
     def drove_at(self, time_ns: int) -> bool:
         """Return True if a motor ran at that time."""
@@ -125,8 +124,7 @@ class Scope(AbstractContextManager["Scope"]):
         have waited for a core."""
         together = list(zip(self.samples, self._until_ns, strict=False))[number:]
         return any(
-            one.driving and end_ns - one.time_ns > TRANSIENT_S * 1e9
-            for one, end_ns in together
+            one.driving and end_ns - one.time_ns > TRANSIENT_S * 1e9 for one, end_ns in together
         )
 
     def trace(self, since_ns: int) -> tuple[tuple[float, float], ...]:
@@ -148,9 +146,12 @@ class EdgeDuties:
     """
 
     def __init__(
-        self, edges: Edges, gpios: Sequence[int], period_s: float,
+        self,
+        edges: Edges,
+        gpios: Sequence[int],
+        period_s: float,
         clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._edges, self._gpios, self._clock_s = edges, gpios, clock_s
         self._patience_s = 2.0 * period_s
         self._last_s = dict.fromkeys(gpios, float("-inf"))
@@ -185,10 +186,6 @@ def pulses(edges: Sequence[tuple[int, int]]) -> Pulses | None:
         return None
     first, last = rises[0], rises[-1]
     whole_us = (edges[last][0] - edges[first][0]) % TICKS
-    periods = [
-        (edges[after][0] - edges[one][0]) % TICKS for one, after in pairwise(rises)
-    ]
-    widths = tuple(
-        (edges[index + 1][0] - edges[index][0]) % TICKS for index in rises[:-1]
-    )
+    periods = [(edges[after][0] - edges[one][0]) % TICKS for one, after in pairwise(rises)]
+    widths = tuple((edges[index + 1][0] - edges[index][0]) % TICKS for index in rises[:-1])
     return Pulses(sum(widths) / whole_us, 1e6 / statistics.median(periods), widths)

@@ -75,9 +75,7 @@ class Report(Struct, frozen=True):
 def status(results: Iterable[Result]) -> int:
     """Return the exit status of the worst result. Checks that need metal or a person
     do not count as gaps."""
-    verdicts = {
-        one.verdict for one in results if not one.metal or one.verdict != "not run"
-    }
+    verdicts = {one.verdict for one in results if not one.metal or one.verdict != "not run"}
     if "failed" in verdicts:
         return STATUS_FAILED
     return STATUS_NOT_RUN if "not run" in verdicts else STATUS_OK

@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol
 from fpvcar.config import Profile
 from fpvcar.devices.pins import IoPins, OpenEdges
 from fpvcar.hil.driver import Driver
+from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Limit, Measured, Where
-from fpvcar.hil.scope import Scope
 
 
 class NotHere(Exception):

@@ -30,9 +30,7 @@ def chosen(checks: Sequence[Check], only: str) -> tuple[Check, ...]:
     return tuple(one for one in checks if one.name in names)
 
 
-def run(
-    checks: Iterable[Check], rig: Rig, repeat: int, say: Say
-) -> Iterator[Result]:  # fmt: skip
+def run(checks: Iterable[Check], rig: Rig, repeat: int, say: Say) -> Iterator[Result]:
     """Yield one result per check. A fault of one check does not end the run."""
     for check in checks:
         result = _run(check, rig, repeat)
@@ -72,9 +70,7 @@ def _in_time(check: Check, act: Act, rig: Rig) -> Measured:
     return measured
 
 
-def _measure(
-    act: Act, rig: Rig, repeated: list[str]
-) -> Measured:  # fmt: skip
+def _measure(act: Act, rig: Rig, repeated: list[str]) -> Measured:
     """Measure, with two retries when a busy machine made the car stop itself or the
     pin daemon restart."""
     for left in reversed(range(TRIES)):
@@ -91,9 +87,8 @@ def _measure(
 
 
 def judged(
-    check: Check, found: Sequence[Measured], faults: Sequence[str],
-    repeated: Sequence[str] = (),
-) -> Result:  # fmt: skip
+    check: Check, found: Sequence[Measured], faults: Sequence[str], repeated: Sequence[str] = ()
+) -> Result:
     """Compare every measurement with the limit."""
     over = [one.value for one in found if one.value > check.limit.most]
     why = "; ".join(dict.fromkeys(faults))
@@ -104,16 +99,26 @@ def judged(
 
 
 def result_of(
-    check: Check, verdict: Verdict, found: Sequence[Measured] = (), why: str = "",
+    check: Check,
+    verdict: Verdict,
+    found: Sequence[Measured] = (),
+    why: str = "",
     repeated: Sequence[str] = (),
-) -> Result:  # fmt: skip
+) -> Result:
     """Return a check's result with the trace of the worst measurement."""
     worst = max(found, key=lambda one: one.value, default=Measured(0.0))
     return Result(
-        check.name, check.group, check.proves, check.limit, verdict,
-        tuple(one.value for one in found), why, worst.trace, check.metal,
+        check.name,
+        check.group,
+        check.proves,
+        check.limit,
+        verdict,
+        tuple(one.value for one in found),
+        why,
+        worst.trace,
+        check.metal,
         tuple(repeated),
-    )  # fmt: skip
+    )
 
 
 def line(result: Result) -> str:

@@ -42,9 +42,12 @@ def page(report: Report, checks: Sequence[Check] = CHECKS) -> str:
     passed = sum(one.verdict == "passed" for one in report.results)
     counts = f"{passed} of {len(checks)} statements confirmed"
     head = HEAD.format(
-        where=WHERE[report.where], date=report.date, version=report.version,
-        machine=report.machine, counts=counts,
-    )  # fmt: skip
+        where=WHERE[report.where],
+        date=report.date,
+        version=report.version,
+        machine=report.machine,
+        counts=counts,
+    )
     lines = [head, *_confirmed(report, checks, found), OPEN]
     for check in (one for one in checks if one.metal):
         where = _where(report, found.get(check.name))
@@ -53,9 +56,7 @@ def page(report: Report, checks: Sequence[Check] = CHECKS) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _confirmed(
-    report: Report, checks: Sequence[Check], found: dict[str, Result]
-) -> Iterator[str]:  # fmt: skip
+def _confirmed(report: Report, checks: Sequence[Check], found: dict[str, Result]) -> Iterator[str]:
     group = ""
     for check in (one for one in checks if not one.metal):
         if check.group != group:

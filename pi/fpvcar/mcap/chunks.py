@@ -120,8 +120,7 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
         library: Any = importlib.import_module("zstandard")
     except ImportError:
         raise PackageMissing(
-            "compressed with zstd, which the Python package zstandard reads: "
-            "pip install zstandard"
+            "compressed with zstd, which the Python package zstandard reads: pip install zstandard"
         ) from None
     try:
         stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))

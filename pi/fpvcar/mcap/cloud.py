@@ -49,9 +49,13 @@ _CLOUD_FILE = (
     b"\x12\x0c\n\x04data\x18\x06 \x01(\x0cb\x06proto3"
 )
 FILES = (
-    protobuf.TIMESTAMP_FILE, VECTOR_FILE, QUATERNION_FILE, _POSE_FILE,
-    _ELEMENT_FILE, _CLOUD_FILE,
-)  # fmt: skip
+    protobuf.TIMESTAMP_FILE,
+    VECTOR_FILE,
+    QUATERNION_FILE,
+    _POSE_FILE,
+    _ELEMENT_FILE,
+    _CLOUD_FILE,
+)
 """FileDescriptorProto of each, as protoc makes them; each after what it imports."""
 
 Point = tuple[float, float, float]
@@ -76,10 +80,14 @@ def cloud(time_ns: int, frame_id: str, points: Iterable[Point]) -> bytes:
     data = b"".join(_POINT.pack(*point) for point in points)
     return b"".join(
         (
-            b"\x0a", protobuf.varint(len(when)), when, sized(2, frame_id.encode()),
-            _LAYOUT, sized(6, data),
+            b"\x0a",
+            protobuf.varint(len(when)),
+            when,
+            sized(2, frame_id.encode()),
+            _LAYOUT,
+            sized(6, data),
         )
-    )  # fmt: skip
+    )
 
 
 def take_points(data: int | bytes) -> tuple[Point, ...]:

@@ -123,9 +123,7 @@ def take_channel(body: bytes | memoryview) -> Channel:
 def take_chunk(body: bytes | memoryview) -> Chunk:
     """Parses a chunk. Raises Damaged, also where its lengths do not agree."""
     fields = Fields(body)
-    start_ns, end_ns, size, crc = records.CHUNK_FIXED.unpack(
-        fields.take(records.CHUNK_FIXED.size)
-    )
+    start_ns, end_ns, size, crc = records.CHUNK_FIXED.unpack(fields.take(records.CHUNK_FIXED.size))
     compression, stored = fields.text(), fields.number(8)
     if stored != fields.left:
         raise Damaged(f"a chunk says {stored} bytes, its record {fields.left}")

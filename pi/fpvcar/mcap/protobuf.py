@@ -84,10 +84,16 @@ def video(time_ns: int, frame_id: str, data: bytes, coding: str) -> bytes:
     return b"".join(
         (
             # Present even when empty: a message field is not left out.
-            b"\x0a", varint(len(when)), when, sized(2, frame_id.encode()),
-            b"\x1a", varint(len(data)), data, sized(4, coding.encode()),
+            b"\x0a",
+            varint(len(when)),
+            when,
+            sized(2, frame_id.encode()),
+            b"\x1a",
+            varint(len(data)),
+            data,
+            sized(4, coding.encode()),
         )
-    )  # fmt: skip
+    )
 
 
 def log(time_ns: int, level: int, message: str, name: str) -> bytes:
@@ -95,10 +101,14 @@ def log(time_ns: int, level: int, message: str, name: str) -> bytes:
     when = timestamp(time_ns)
     return b"".join(
         (
-            b"\x0a", varint(len(when)), when, _number(2, level),
-            sized(3, message.encode()), sized(4, name.encode()),
+            b"\x0a",
+            varint(len(when)),
+            when,
+            _number(2, level),
+            sized(3, message.encode()),
+            sized(4, name.encode()),
         )
-    )  # fmt: skip
+    )
 
 
 def descriptor_set(*files: bytes) -> bytes:

@@ -62,14 +62,11 @@ def channel(number: int, schema_number: int, topic: str, coding: str) -> bytes:
     return record(CHANNEL, body + _map({}))
 
 
-def message(
-    number: int, sequence: int, log_ns: int, publish_ns: int, data: bytes
-) -> bytes:
+def message(number: int, sequence: int, log_ns: int, publish_ns: int, data: bytes) -> bytes:
     """Encodes a message on channel `number`."""
     head = MESSAGE_HEAD.pack(
-        MESSAGE, MESSAGE_FIXED + len(data), number, sequence & 0xFFFFFFFF,
-        log_ns, publish_ns,
-    )  # fmt: skip
+        MESSAGE, MESSAGE_FIXED + len(data), number, sequence & 0xFFFFFFFF, log_ns, publish_ns
+    )
     return head + data
 
 
@@ -110,8 +107,7 @@ class ChunkPlace(NamedTuple):
 def chunk_index(place: ChunkPlace) -> bytes:
     """Encode a chunk's entry in the summary."""
     offsets = b"".join(struct.pack("<HQ", *one) for one in place.index_at.items())
-    body = struct.pack("<4QI", place.start_ns, place.end_ns, place.at, place.length,
-                       len(offsets))  # fmt: skip
+    body = struct.pack("<4QI", place.start_ns, place.end_ns, place.at, place.length, len(offsets))
     body += offsets + struct.pack("<Q", place.index_length) + _text(place.compression)
     return record(CHUNK_INDEX, body + struct.pack("<QQ", place.stored, place.size))
 
@@ -139,10 +135,17 @@ class Counts(NamedTuple):
 def statistics(counts: Counts) -> bytes:
     """Encodes the statistics of a file with one metadata record."""
     body = struct.pack(
-        "<QHIIIIQQI", sum(counts.messages.values()), counts.schemas,
-        len(counts.messages), 0, 1, counts.chunks, counts.start_ns, counts.end_ns,
+        "<QHIIIIQQI",
+        sum(counts.messages.values()),
+        counts.schemas,
+        len(counts.messages),
+        0,
+        1,
+        counts.chunks,
+        counts.start_ns,
+        counts.end_ns,
         10 * len(counts.messages),
-    )  # fmt: skip
+    )
     each = b"".join(struct.pack("<HQ", *one) for one in counts.messages.items())
     return record(STATISTICS, body + each)
 

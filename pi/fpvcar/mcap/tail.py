@@ -36,10 +36,7 @@ def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
         return None
     footer = parsing.take_footer(end[_HEAD.size : records.FOOTER_SIZE])
     start = (footer.summary_at or at) if at_instead is None else at_instead
-    if (
-        not len(records.MAGIC) + _DATA_END_SIZE <= start <= at
-        or at - start > CHUNK_MOST
-    ):
+    if not len(records.MAGIC) + _DATA_END_SIZE <= start <= at or at - start > CHUNK_MOST:
         return None
     data_end = source.read(start - _DATA_END_SIZE, _DATA_END_SIZE)
     body = source.read(start, at - start)

@@ -20,7 +20,7 @@ more."""
 SIZE = 512
 """What any message but a picture counts for while it waits, bytes."""
 TALLIED = (messages.Step, messages.Turn)
-"""What a Tally takes: see recordings/stints.py."""
+"""What a Tally takes: see recordings/library/driver_spans.py."""
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -69,9 +69,7 @@ class Encoder:
         for one in noted:
             message, data = self._encoded(one)
             if data is not None:
-                record = records.message(
-                    one.number, one.sequence, one.log_ns, one.publish_ns, data
-                )
+                record = records.message(one.number, one.sequence, one.log_ns, one.publish_ns, data)
                 told = message if isinstance(message, TALLIED) else None
                 found.append(Item(one.number, one.log_ns, record, one.key, told))
         return found

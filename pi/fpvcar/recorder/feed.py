@@ -19,11 +19,11 @@ from fpvcar.drive.control import Stepped
 from fpvcar.mcap.cloud import Point
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
-from fpvcar.recordings.points import ORIGIN, points_of
-from fpvcar.status import Battery, Measured, Range, Recording
-from fpvcar.timers import aligned_sleep
+from fpvcar.recordings.export.point_cloud import ORIGIN, points_of
+from fpvcar.runtime.aligned_timer import aligned_sleep
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire import up
+from fpvcar.wire.telemetry import Battery, Measured, Range, Recording
 
 SECOND_S = 1.0
 NEWER_S = 0.0005
@@ -83,13 +83,23 @@ def step_of(stepped: Stepped) -> messages.Step:
     """Converts a run of the gate into what is recorded of it."""
     decision, world = stepped.decision, stepped.world
     return messages.Step(
-        now_ns=stepped.now_ns, limit=world.limit, latches=stepped.latches,
-        slew=stepped.slew, throttle=decision.throttle, steer=decision.steer,
-        reason=decision.reason, after=decision.latches, duties=stepped.duties,
-        wish=messages.wish_of(stepped.wish), picture_age_s=world.picture_age_s,
-        fault=world.fault, volts=stepped.volts, free=world.free,
-        ranges=tuple(stepped.ranges), guard_mode=stepped.guard_mode,
-    )  # fmt: skip
+        now_ns=stepped.now_ns,
+        limit=world.limit,
+        latches=stepped.latches,
+        slew=stepped.slew,
+        throttle=decision.throttle,
+        steer=decision.steer,
+        reason=decision.reason,
+        after=decision.latches,
+        duties=stepped.duties,
+        wish=messages.wish_of(stepped.wish),
+        picture_age_s=world.picture_age_s,
+        fault=world.fault,
+        volts=stepped.volts,
+        free=world.free,
+        ranges=tuple(stepped.ranges),
+        guard_mode=stepped.guard_mode,
+    )
 
 
 class Feed:
@@ -174,20 +184,25 @@ class Feed:
         lit = tuple(one for n, one in enumerate(names) if view.lit >> n & 1)
         buttons = messages.Buttons(lit, view.mode, view.length, view.done, view.best)
         for topic, said in (
-            (messages.BUTTONS, buttons), (messages.LIGHTS, messages.Lights(*lamps))
-        ):  # fmt: skip
+            (messages.BUTTONS, buttons),
+            (messages.LIGHTS, messages.Lights(*lamps)),
+        ):
             if self._lasting.get(topic) != said:
                 self._put_lasting(topic, said)
 
     @harmless
-    def latency(
-        self, name: str, drives: bool, report: up.Report, lost: float | None
-    ) -> None:
+    def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
         """Records what a page measured."""
         latency = messages.Latency(
-            name, drives, report.path, report.picture_ms, report.link_ms, report.fps,
-            report.dropped, lost,
-        )  # fmt: skip
+            name,
+            drives,
+            report.path,
+            report.picture_ms,
+            report.link_ms,
+            report.fps,
+            report.dropped,
+            lost,
+        )
         self._recorder.put(messages.LATENCY, latency)
 
     # --- what people do with the recorder ---
@@ -305,9 +320,8 @@ class Feed:
                 self._put_range(one.name, when_ns, one.bearing_deg, one.range_m, "ok")
 
     def _put_range(
-        self, name: str, when_ns: int, bearing_deg: float, range_m: float | None,
-        state: str,
-    ) -> None:  # fmt: skip
+        self, name: str, when_ns: int, bearing_deg: float, range_m: float | None, state: str
+    ) -> None:
         reading = messages.Reading(bearing_deg, range_m, state)
         self._recorder.put(messages.RANGE + name, reading, when_ns)
         arc = partial(

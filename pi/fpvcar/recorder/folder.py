@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fpvcar import files
+from fpvcar.runtime import files
 
 PIECES_MOST = 512
 """How many pieces one writev(2) gets; the kernel takes 1024."""
@@ -119,9 +119,7 @@ class Folder:
             for one in listing:
                 with contextlib.suppress(FileNotFoundError):  # gone meanwhile
                     if one.is_file(follow_symlinks=False):
-                        found.append(
-                            (one.name, one.stat(follow_symlinks=False).st_size)
-                        )
+                        found.append((one.name, one.stat(follow_symlinks=False).st_size))
         return found
 
     def free(self) -> int:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from fpvcar.recorder.encoder import Begin, Keep, Noted, Rest
-from fpvcar.units import MB
+from fpvcar.runtime.units import MB
 
 VIDEO_MOST, ALL_MOST = 6 * MB, 8 * MB
 """Bytes that may wait for the card: 20 s at 2 Mbit/s."""
@@ -72,6 +72,4 @@ class Handover:
 
     def give_back(self, taken: Sequence[Entry]) -> None:
         """Gives back the room of what is written, or lost."""
-        self._given_back_bytes += sum(
-            one.size for one in taken if isinstance(one, Noted)
-        )
+        self._given_back_bytes += sum(one.size for one in taken if isinstance(one, Noted))

@@ -10,14 +10,15 @@ import logging
 
 import msgspec
 
-from fpvcar import clock, config
+from fpvcar import config
 from fpvcar.recorder.encoder import SIZE, Begin, Message, Noted
 from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, names
-from fpvcar.status import Recording
-from fpvcar.units import MB, SECOND_NS
+from fpvcar.runtime import wall_clock
+from fpvcar.runtime.units import MB, SECOND_NS
+from fpvcar.wire.telemetry import Recording
 
 STALLED_S = 2.0
 CLOCK_SET_NS = 5 * SECOND_NS
@@ -30,9 +31,14 @@ class Recorder:
     """The recorder as the loop uses it; every call but `stop` costs microseconds."""
 
     def __init__(
-        self, settings: config.Recording, about: messages.About, catalogue: Catalogue,
-        handover: Handover, thread: RecorderThread, clock: Clock,
-    ) -> None:  # fmt: skip
+        self,
+        settings: config.Recording,
+        about: messages.About,
+        catalogue: Catalogue,
+        handover: Handover,
+        thread: RecorderThread,
+        clock: Clock,
+    ) -> None:
         self.on = settings.on
         self.idle = False
         """Nothing is written, not even to be kept later."""
@@ -86,21 +92,27 @@ class Recorder:
         self._hand_over(messages.CAMERA, picture, now_ns, capture_ns, len(unit), key)
 
     def note(
-        self, text: str, level: int = messages.INFO, name: str = messages.RECORDER,
+        self,
+        text: str,
+        level: int = messages.INFO,
+        name: str = messages.RECORDER,
         topic: str = messages.EVENT,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Records an event, or a mark."""
         utc_ns = max(0, self._clock.monotonic_ns() + self.offset_ns)
         self.put(topic, messages.Event(utc_ns, level, text, name))
 
     def _hand_over(
-        self, topic: str, message: Message, log_ns: int, publish_ns: int,
-        size: int = SIZE, key: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        topic: str,
+        message: Message,
+        log_ns: int,
+        publish_ns: int,
+        size: int = SIZE,
+        key: bool = False,
+    ) -> None:
         sequence, number = self._sequences[topic], self._catalogue.numbers[topic]
-        if self._handover.put(
-            Noted(number, sequence, log_ns, publish_ns, message, size, key)
-        ):
+        if self._handover.put(Noted(number, sequence, log_ns, publish_ns, message, size, key)):
             self._sequences[topic] = sequence + 1
         else:
             self._refused += 1
@@ -144,9 +156,7 @@ class Recorder:
             self._begin()
         by_ns = self._offset_now() - self.offset_ns
         if abs(by_ns) > CLOCK_SET_NS:
-            self.note(
-                f"the clock was set by {by_ns / SECOND_NS:+.0f} s", messages.WARNING
-            )
+            self.note(f"the clock was set by {by_ns / SECOND_NS:+.0f} s", messages.WARNING)
             self._begin()
         if thread.state != "ok":
             return
@@ -165,22 +175,22 @@ class Recorder:
         self._say_if_old((self.began_ns + self.offset_ns) / SECOND_NS)
         name = names.recording_name(self._about.car, self.began_ns + self.offset_ns)
         about = messages.About(
-            self._about.car, self._about.version, name, 0, self.offset_ns,
-            self._about.profile,
-        )  # fmt: skip
+            self._about.car, self._about.version, name, 0, self.offset_ns, self._about.profile
+        )
         self._handover.begin(Begin(about, not self.on, self.idle))
         self.begun += 1
         self._to_key = True
 
     def _say_if_old(self, utc_s: float) -> None:
         """A clock in 1970, say: the ring removes by date."""
-        if self.idle or clock.sane(utc_s):
+        if self.idle or wall_clock.sane(utc_s):
             return
         log.warning(
             "this recording gets a wrong date, and is among the first to go when room "
             "is needed: bring it home soon (the page Recordings). A new one begins as "
-            "soon as the clock is right: %s", clock.wrong(utc_s),
-        )  # fmt: skip
+            "soon as the clock is right: %s",
+            wall_clock.wrong(utc_s),
+        )
 
     def _offset_now(self) -> int:
         return self._clock.utc_ns() - self._clock.monotonic_ns()
@@ -197,9 +207,14 @@ class Recorder:
         left = self._thread.left
         seconds = (self._clock.monotonic_ns() - self.began_ns) / SECOND_NS
         return Recording(
-            self.on, self._state(), seconds, left and left / MB, self._thread.kept,
-            self.dropped, self._settings.station,
-        )  # fmt: skip
+            self.on,
+            self._state(),
+            seconds,
+            left and left / MB,
+            self._thread.kept,
+            self.dropped,
+            self._settings.station,
+        )
 
     def _state(self) -> str:
         if self._thread.dead:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fpvcar import config
 from fpvcar.recorder.folder import FolderLike
 from fpvcar.recordings import names
-from fpvcar.units import MB
+from fpvcar.runtime.units import MB
 
 log = logging.getLogger("fpvcar.recorder")
 NEW_SHARE = 8
@@ -96,9 +96,7 @@ class Ring:
         self._note_left(free, open_b)
         return free >= self.room.keep_free
 
-    def make_room(
-        self, current: str, opened: tuple[str, int], recent: Collection[str]
-    ) -> None:
+    def make_room(self, current: str, opened: tuple[str, int], recent: Collection[str]) -> None:
         """Removes what the function make_room says. `current` is the recording of now,
         `opened` its open file's name and bytes; a `recent` file may be kept yet.
 

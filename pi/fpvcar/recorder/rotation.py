@@ -19,9 +19,10 @@ from fpvcar import config
 from fpvcar.recorder.folder import FolderLike
 from fpvcar.recorder.retention import NoRoom, Ring
 from fpvcar.recorder.writer import Catalogue, Item, Writer
-from fpvcar.recordings import messages, names, sums
+from fpvcar.recordings import messages, names
+from fpvcar.recordings.library import checksums
 from fpvcar.recordings.names import OPEN, ROLLING
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 
 GRACE_NS = 2 * SECOND_NS
 """How long a full file waits for a key frame to end before."""
@@ -76,7 +77,7 @@ class Rotation:
         self._file: int | None = None
         self._name = ""
         self._writer: Writer | None = None
-        self._sums = sums.Summing()
+        self._sums = checksums.Summing()
         self._good = 0
         self._written = False
         self._kept = False
@@ -230,7 +231,7 @@ class Rotation:
         self._kept, self._ends_ns = False, math.inf
         about = msgspec.structs.replace(self._about, segment=self._number)
         self._writer = Writer(self._catalogue, about)
-        self._sums = sums.Summing()
+        self._sums = checksums.Summing()
         self._append(file, [self._writer.begin()])
         self._good = self._writer.size
 
@@ -262,7 +263,7 @@ class Rotation:
         if name.endswith(names.SEALED):
             self._note_parked(name, writer.start_ns)
             with contextlib.suppress(OSError):  # else they are read when asked for
-                self._folder.write(name + names.SUMS, sums.encoded(self._sums.sums()))
+                self._folder.write(name + names.SUMS, checksums.encoded(self._sums.sums()))
 
     def _append(self, file: int, parts: Sequence[bytes]) -> None:
         self._folder.append(file, parts)

@@ -16,14 +16,12 @@ from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.thread import SYSTEM_CLOCK, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
 from fpvcar.recordings import messages, mounts, topics
-from fpvcar.recordings.salvage import salvage
+from fpvcar.recordings.repair.salvage import salvage
 
 
 def about(profile: Profile) -> messages.About:
     """Says what all files of a car say of it."""
-    return messages.About(
-        profile.car.name, __version__, "", 0, 0, msgspec.to_builtins(profile)
-    )
+    return messages.About(profile.car.name, __version__, "", 0, 0, msgspec.to_builtins(profile))
 
 
 def catalogue(sources: Sources) -> Catalogue:
@@ -36,17 +34,17 @@ class CarRecorder:
     """The recorder of one car and what feeds it."""
 
     def __init__(
-        self, profile: Profile, directory: Path, sources: Sources,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:  # fmt: skip
+        self, profile: Profile, directory: Path, sources: Sources, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
         settings, topics = profile.recording, catalogue(sources)
         handover = Handover()
         self.thread = RecorderThread(
-            handover, Rotation(Folder(directory), settings, topics),
-            functools.partial(salvage, directory), settings.sync_s, clock,
-        )  # fmt: skip
-        self.recorder = Recorder(
-            settings, about(profile), topics, handover, self.thread, clock
+            handover,
+            Rotation(Folder(directory), settings, topics),
+            functools.partial(salvage, directory),
+            settings.sync_s,
+            clock,
         )
+        self.recorder = Recorder(settings, about(profile), topics, handover, self.thread, clock)
         positions = mounts.positions(msgspec.to_builtins(profile))
         self.feed = Feed(self.recorder, sources, positions)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from fpvcar.recorder.encoder import Begin, Encoder, Keep, Noted, Rest
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
-from fpvcar.recordings.salvage import Salvager, Seal
-from fpvcar.threads import Periodic
-from fpvcar.units import SECOND_NS
+from fpvcar.recordings.repair.salvage import Salvager, Seal
+from fpvcar.runtime.units import SECOND_NS
+from fpvcar.runtime.workers import Periodic
 
 AGAIN_S = 2.0
 """How long after a fault the card is tried again."""
@@ -41,9 +41,8 @@ class RecorderThread(Periodic):
     """
 
     def __init__(
-        self, handover: Handover, rotation: Rotation, seal: Seal, sync_s: float,
-        clock: Clock,
-    ) -> None:  # fmt: skip
+        self, handover: Handover, rotation: Rotation, seal: Seal, sync_s: float, clock: Clock
+    ) -> None:
         """`seal(name)` seals a file that a run before left open, a little at each
         step."""
         super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from fpvcar.mcap import records
 from fpvcar.mcap.records import ChunkPlace, Counts
-from fpvcar.recordings import messages, mounts, stints
+from fpvcar.recordings import messages, mounts
+from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.topics import Topic
 
 LIBRARY = "fpvcar"
@@ -45,9 +46,7 @@ class Catalogue:
         self.schemas = b"".join(records.schema(ids[kind], *kind) for kind in ids)
         self.channels = b"".join(
             records.channel(number, ids[kind], topic.name, topic.coding)
-            for number, (topic, kind) in enumerate(
-                zip(self.topics, kinds, strict=True), 1
-            )
+            for number, (topic, kind) in enumerate(zip(self.topics, kinds, strict=True), 1)
         )
 
 
@@ -64,7 +63,7 @@ class Writer:
         self._transforms = mounts.transforms(about.profile)
         self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
         self._places: list[ChunkPlace] = []
-        self._tally = stints.Tally(stints.top_mps(about))
+        self._tally = driver_spans.Tally(driver_spans.top_mps(about))
         self._metadata = (0, 0)
 
     def begin(self) -> bytes:
@@ -72,10 +71,13 @@ class Writer:
         about = self._about
         head = records.MAGIC + records.header(f"{LIBRARY} {about.version}")
         texts = {
-            "car": about.car, "version": about.version, "recording": about.recording,
-            "segment": str(about.segment), "utc_offset_ns": str(about.utc_offset_ns),
+            "car": about.car,
+            "version": about.version,
+            "recording": about.recording,
+            "segment": str(about.segment),
+            "utc_offset_ns": str(about.utc_offset_ns),
             "profile": messages.encode_json(about.profile).decode(),
-        }  # fmt: skip
+        }
         metadata = records.metadata(messages.METADATA, texts)
         self._metadata = (len(head), len(metadata))
         return self._appended(head + metadata)
@@ -106,17 +108,14 @@ class Writer:
         index_at, indexes = self._indexes(index, at + length)
         index_length = sum(map(len, indexes))
         self._places.append(
-            ChunkPlace(at, length, start_ns, end_ns, index_at, index_length,
-                       offset, offset)
-        )  # fmt: skip
+            ChunkPlace(at, length, start_ns, end_ns, index_at, index_length, offset, offset)
+        )
         self.start_ns = min(self.start_ns or start_ns, start_ns)
         self.end_ns = max(self.end_ns, end_ns)
         self.size += length + index_length
         return [head, body, *indexes]
 
-    def _indexes(
-        self, index: dict[int, list[int]], at: int
-    ) -> tuple[dict[int, int], list[bytes]]:
+    def _indexes(self, index: dict[int, list[int]], at: int) -> tuple[dict[int, int], list[bytes]]:
         """Encodes the message indexes that stand `at`; says where each of them is."""
         index_at, indexes = {}, []
         for number, entries in index.items():
@@ -130,18 +129,20 @@ class Writer:
         """Encodes who drove, data end, summary and footer."""
         last = b"".join(self.chunk(self._stints())) if self._tally.heard else b""
         counts = Counts(
-            self._counts, self._catalogue.schema_count, len(self._places),
-            self.start_ns, self.end_ns,
-        )  # fmt: skip
+            self._counts,
+            self._catalogue.schema_count,
+            len(self._places),
+            self.start_ns,
+            self.end_ns,
+        )
         ending = records.data_end()
         groups = (
             (records.SCHEMA, self._catalogue.schemas),
             (records.CHANNEL, self._catalogue.channels),
             (records.STATISTICS, records.statistics(counts)),
             (records.CHUNK_INDEX, b"".join(map(records.chunk_index, self._places))),
-            (records.METADATA_INDEX,
-             records.metadata_index(*self._metadata, messages.METADATA)),
-        )  # fmt: skip
+            (records.METADATA_INDEX, records.metadata_index(*self._metadata, messages.METADATA)),
+        )
         summary = records.summary(self.size + len(ending), groups)
         return last + self._appended(ending + summary)
 
@@ -157,9 +158,7 @@ class Writer:
         if len(self._places) % COPIES_EVERY >= COPIES:
             return b"", items
         number, log_ns = self._catalogue.numbers[messages.ABOUT], items[0].log_ns
-        about = records.message(
-            number, self._counts[number], log_ns, log_ns, self._about_bytes
-        )
+        about = records.message(number, self._counts[number], log_ns, log_ns, self._about_bytes)
         front = self._catalogue.schemas + self._catalogue.channels
         first = [Item(number, log_ns, about), *self._places_at(log_ns)]
         return front, [*first, *items]

@@ -39,9 +39,7 @@ class Sequences:
             self.gaps.append(Gap(number, sequence - last[0] - 1, last[1], log_ns))
         self._last[number] = sequence, log_ns
 
-    def all(
-        self, summary: Iterable[tuple[int, bytes]], found: Mapping[int, int]
-    ) -> Iterator[Gap]:
+    def all(self, summary: Iterable[tuple[int, bytes]], found: Mapping[int, int]) -> Iterator[Gap]:
         """Yields the gaps, and what the summary counts beyond them; `found` are the
         messages that are there, by channel."""
         yield from self.gaps

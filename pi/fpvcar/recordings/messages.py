@@ -33,19 +33,16 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar import config, status
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.mcap import cloud, frames, protobuf
 from fpvcar.mcap.cloud import Point
 from fpvcar.mcap.frames import Transform
+from fpvcar.wire import telemetry
 
-ABOUT, CAMERA, BATTERY, WISH, STEP = (
-    "/recording", "/camera", "/battery", "/wish", "/step"
-)  # fmt: skip
-DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = (
-    "/driver", "/lights", "/buttons", "/health", "/latency"
-)  # fmt: skip
+ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wish", "/step")
+DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = ("/driver", "/lights", "/buttons", "/health", "/latency")
 EVENT, MARK, STINTS = "/event", "/mark", "/stints"
 TRANSFORMS = "/tf"
 RANGE, POINTS = "/range/", "/points/"
@@ -172,7 +169,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     fault: gate.Cause | None = None
     volts: float | None = None
     free: guard.Free = guard.Free()
-    ranges: tuple[status.Range, ...] = ()
+    ranges: tuple[telemetry.Range, ...] = ()
     guard_mode: str = "off"
 
     def wished(self) -> gate.Wish | None:
@@ -181,9 +178,8 @@ class Step(Struct, frozen=True, omit_defaults=True):
             return None
         received_s = self.wish.received_s
         return gate.Wish(
-            self.wish.throttle, self.wish.steer,
-            -math.inf if received_s is None else received_s,
-        )  # fmt: skip
+            self.wish.throttle, self.wish.steer, -math.inf if received_s is None else received_s
+        )
 
     def world(self) -> gate.World:
         """The world, as gate.decide takes it."""
@@ -240,7 +236,7 @@ class Health(Struct, frozen=True):
 
 
 def health_of(
-    camera: str, wheels: str, board: str, viewers: int, computer: status.Health
+    camera: str, wheels: str, board: str, viewers: int, computer: telemetry.Health
 ) -> Health:
     """Joins the parts' words and what is known of the computer, as figures by name."""
     figures = {
@@ -284,9 +280,17 @@ class Stints(Struct, frozen=True):
 
 
 JSON_KINDS: dict[str, type[Struct]] = {
-    ABOUT: About, BATTERY: status.Battery, WISH: WishIn, STEP: Step, DRIVER: Turn,
-    LIGHTS: Lights, BUTTONS: Buttons, HEALTH: Health, LATENCY: Latency, STINTS: Stints,
-}  # fmt: skip
+    ABOUT: About,
+    BATTERY: telemetry.Battery,
+    WISH: WishIn,
+    STEP: Step,
+    DRIVER: Turn,
+    LIGHTS: Lights,
+    BUTTONS: Buttons,
+    HEALTH: Health,
+    LATENCY: Latency,
+    STINTS: Stints,
+}
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
     topic: msgspec.json.Decoder(kind) for topic, kind in JSON_KINDS.items()
 }
@@ -294,17 +298,28 @@ _reading_decoder = msgspec.json.Decoder(Reading)
 _encoder = msgspec.json.Encoder()
 
 Message = (
-    About | Picture | Event | Reading | status.Battery | WishIn | Step | Turn | Lights
-    | Buttons | Health | Latency | Stints | Points | Transforms
-)  # fmt: skip
+    About
+    | Picture
+    | Event
+    | Reading
+    | telemetry.Battery
+    | WishIn
+    | Step
+    | Turn
+    | Lights
+    | Buttons
+    | Health
+    | Latency
+    | Stints
+    | Points
+    | Transforms
+)
 
 
 def encode(message: Message) -> bytes:
     """Encodes any message. A float that is not finite becomes null."""
     if isinstance(message, Picture):
-        return protobuf.video(
-            message.capture_ns, message.frame_id, message.unit, message.coding
-        )
+        return protobuf.video(message.capture_ns, message.frame_id, message.unit, message.coding)
     if isinstance(message, Event):
         return protobuf.log(message.time_ns, message.level, message.text, message.name)
     if isinstance(message, Transforms):
@@ -345,9 +360,11 @@ def _picture(data: bytes) -> Picture:
     if isinstance(unit, int):
         raise protobuf.ProtobufError("a number where a picture was expected")
     return Picture(
-        protobuf.take_timestamp(found.get(1, b"")), unit,
-        protobuf.take_text(found.get(4, b"")), protobuf.take_text(found.get(2, b"")),
-    )  # fmt: skip
+        protobuf.take_timestamp(found.get(1, b"")),
+        unit,
+        protobuf.take_text(found.get(4, b"")),
+        protobuf.take_text(found.get(2, b"")),
+    )
 
 
 def _event(data: bytes) -> Event:
@@ -356,14 +373,17 @@ def _event(data: bytes) -> Event:
     if isinstance(level, bytes):
         raise protobuf.ProtobufError("bytes where a level was expected")
     return Event(
-        protobuf.take_timestamp(found.get(1, b"")), level,
-        protobuf.take_text(found.get(3, b"")), protobuf.take_text(found.get(4, b"")),
-    )  # fmt: skip
+        protobuf.take_timestamp(found.get(1, b"")),
+        level,
+        protobuf.take_text(found.get(3, b"")),
+        protobuf.take_text(found.get(4, b"")),
+    )
 
 
 def _points(data: bytes) -> Points:
     found = dict(protobuf.fields(data))
     return Points(
         protobuf.take_timestamp(found.get(1, b"")),
-        cloud.take_points(found.get(6, b"")), protobuf.take_text(found.get(2, b"")),
-    )  # fmt: skip
+        cloud.take_points(found.get(6, b"")),
+        protobuf.take_text(found.get(2, b"")),
+    )

@@ -18,16 +18,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 
 SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
 SUMS = ".sums"
 BESIDE = (*MARKS, SUMS)
 """What goes before the file itself: no later file of that name finds them."""
-_NAME = re.compile(
-    r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)"
-)
+_NAME = re.compile(r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)")
 
 
 class Name(NamedTuple):

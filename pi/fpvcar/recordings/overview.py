@@ -36,9 +36,8 @@ def overview_of(path: Path) -> Overview:
         source.close()
     with reader.read(path) as whole:
         return Overview(
-            whole.start_ns, whole.end_ns, whole.size, whole.closed,
-            dict(whole.counts), whole.about,
-        )  # fmt: skip
+            whole.start_ns, whole.end_ns, whole.size, whole.closed, dict(whole.counts), whole.about
+        )
 
 
 def closed_overview(source: Source, tail: Tail) -> Overview | None:

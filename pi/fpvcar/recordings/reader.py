@@ -19,13 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import (
-    FileSource,
-    Source,
-    ThrottledSource,
-    good_chunk,
-    inner_records,
-)
+from fpvcar.mcap.chunks import FileSource, Source, ThrottledSource, good_chunk, inner_records
 from fpvcar.mcap.parsing import Damaged, PackageMissing
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Damage, Found, Walk
@@ -112,9 +106,11 @@ class Recording:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -137,9 +133,8 @@ class Recording:
         return self.closed and not self.damage
 
     def messages(
-        self, topics: Collection[str] | None = None, start_ns: int = 0,
-        end_ns: int = EVER_NS,
-    ) -> Iterator[Message]:  # fmt: skip
+        self, topics: Collection[str] | None = None, start_ns: int = 0, end_ns: int = EVER_NS
+    ) -> Iterator[Message]:
         """Yields the messages of these topics (None: all) in this time, in the order in
         which they were recorded. Raises OSError."""
         wanted = {
@@ -279,9 +274,12 @@ def _message(body: memoryview, wanted: dict[int, str]) -> Message | None:
         return None
     sequence, log_ns = int.from_bytes(body[2:6], "little"), body[6:14]
     return Message(
-        topic, int.from_bytes(log_ns, "little"), int.from_bytes(body[14:22], "little"),
-        sequence, bytes(body[22:]),
-    )  # fmt: skip
+        topic,
+        int.from_bytes(log_ns, "little"),
+        int.from_bytes(body[14:22], "little"),
+        sequence,
+        bytes(body[22:]),
+    )
 
 
 def _about(data: bytes) -> messages.About | None:

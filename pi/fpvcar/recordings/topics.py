@@ -22,9 +22,7 @@ class Topic(NamedTuple):
 
 def json_schema(kind: type[Struct]) -> bytes:
     """Makes a JSON Schema whose root is an object: Foxglove resolves no $ref there."""
-    (root,), defined = msgspec.json.schema_components(
-        [kind], ref_template="#/$defs/{name}"
-    )
+    (root,), defined = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = str(root["$ref"]).rpartition("/")[2]
     whole = {"title": name, **defined.pop(name)}
     return messages.encode_json({**whole, "$defs": defined} if defined else whole)
@@ -40,23 +38,16 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
     names = tuple(ranges)
     kinds |= {messages.RANGE + name: messages.Reading for name in names}
     return (
-        Topic(
-            messages.CAMERA, "protobuf", "foxglove.CompressedVideo", "protobuf", video
-        ),
-        Topic(
-            messages.TRANSFORMS, "protobuf", "foxglove.FrameTransforms", "protobuf",
-            places,
-        ),
+        Topic(messages.CAMERA, "protobuf", "foxglove.CompressedVideo", "protobuf", video),
+        Topic(messages.TRANSFORMS, "protobuf", "foxglove.FrameTransforms", "protobuf", places),
         Topic(messages.EVENT, "protobuf", "foxglove.Log", "protobuf", log),
         Topic(messages.MARK, "protobuf", "foxglove.Log", "protobuf", log),
         *(
-            Topic(name, "json", f"fpvcar.{kind.__name__}", "jsonschema",
-                  json_schema(kind))
+            Topic(name, "json", f"fpvcar.{kind.__name__}", "jsonschema", json_schema(kind))
             for name, kind in kinds.items()
         ),
         *(
-            Topic(messages.POINTS + name, "protobuf", "foxglove.PointCloud", "protobuf",
-                  points)
+            Topic(messages.POINTS + name, "protobuf", "foxglove.PointCloud", "protobuf", points)
             for name in names
         ),
-    )  # fmt: skip
+    )

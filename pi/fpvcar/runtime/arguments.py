@@ -11,9 +11,7 @@ def within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
     """What argparse takes for a number's type: from `least` to `most`."""
 
     def number(text: str) -> T:
-        refused = argparse.ArgumentTypeError(
-            f"{text} refused: expected {least:g} to {most:g}"
-        )
+        refused = argparse.ArgumentTypeError(f"{text} refused: expected {least:g} to {most:g}")
         try:
             value = kind(text)
         except ValueError:

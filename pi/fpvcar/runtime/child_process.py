@@ -20,8 +20,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fpvcar.leash import leashed
-from fpvcar.units import MIB
+from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.units import MIB
 
 READ_BYTES = 1 << 18
 PIPE_BYTES = MIB
@@ -52,9 +52,12 @@ class ChildProcess:
     """
 
     def __init__(
-        self, argv: Sequence[str], talks: bool, on_bytes: Callable[[bytes], None],
+        self,
+        argv: Sequence[str],
+        talks: bool,
+        on_bytes: Callable[[bytes], None],
         rest_s: Callable[[], float] = lambda: 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """After each read, what comes waits in the pipe for `rest_s()`."""
         self.last_line = ""
         """The last line that the child wrote to stderr; usually why it died."""
@@ -327,9 +330,7 @@ class Supervisor(ABC):
         if (why := self.not_started(program, None)) is not None:
             return why
         try:
-            self.process = ChildProcess(
-                self.argv, self._talks, self._receive, self.rest_s
-            )
+            self.process = ChildProcess(self.argv, self._talks, self._receive, self.rest_s)
         except OSError as fault:
             return self.not_started(program, fault) or str(fault)
         self.started()

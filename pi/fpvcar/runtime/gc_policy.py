@@ -8,7 +8,7 @@ setpoint. So it waits until they stand; young objects are collected all the whil
 import gc
 from collections.abc import Callable
 
-from fpvcar.timers import aligned_sleep
+from fpvcar.runtime.aligned_timer import aligned_sleep
 
 LOOK_S = 1.0
 COLLECT_AT = 20

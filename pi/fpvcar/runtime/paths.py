@@ -8,7 +8,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def _own(name: str) -> Path:

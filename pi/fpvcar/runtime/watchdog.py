@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from fpvcar import sd_notify
-from fpvcar.timers import aligned_sleep
+from fpvcar.runtime import sd_notify
+from fpvcar.runtime.aligned_timer import aligned_sleep
 
 PATIENCE_S = 2.0
 LOOK_S = 0.5

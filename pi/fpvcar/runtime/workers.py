@@ -152,9 +152,13 @@ class Periodic(Runner):
     """Calls `turn` every `every_s`; `first` before all turns and `last` after them."""
 
     def __init__(
-        self, name: str, first: Callable[[], None], turn: Callable[[], None],
-        last: Callable[[], None], every_s: float,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        first: Callable[[], None],
+        turn: Callable[[], None],
+        last: Callable[[], None],
+        every_s: float,
+    ) -> None:
         super().__init__(name)
         self._first, self._turn, self._last = first, turn, last
         self._every_s = every_s

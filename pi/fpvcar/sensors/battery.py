@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from fpvcar import config, status
+from fpvcar import config
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219, Reading
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
+from fpvcar.devices.outlier_filter import NOISY, NoiseFilter
 from fpvcar.devices.pins import PinsFault
-from fpvcar.noise import NoiseFilter
-from fpvcar.status import NOISY
-from fpvcar.threads import Worker
+from fpvcar.runtime.workers import Worker
+from fpvcar.wire import telemetry
 
 BATTERY_EVERY_S = 0.078
 """12 a second, so that none is 0.1 s old, and longer than an average takes."""
@@ -92,17 +92,15 @@ class BatterySensor(Worker):
         """Judges the charge by this profile, of the same car, from now on."""
         self._profile, self._gauge = profile, Gauge(profile.battery)
 
-    def status(self, now_s: float) -> status.Battery | None:
+    def status(self, now_s: float) -> telemetry.Battery | None:
         """The last reading and its age; None for a car without such a sensor."""
         if self._profile.battery.address is None:
             return None
         if self._last is None:
-            return status.Battery(None, None, None, False, None, self.state)
+            return telemetry.Battery(None, None, None, False, None, self.state)
         last, at_s = self._last
         age_s = max(0.0, now_s - at_s)
-        return status.Battery(
-            last.volts, last.amps, last.share, last.low, age_s, self.state
-        )
+        return telemetry.Battery(last.volts, last.amps, last.share, last.low, age_s, self.state)
 
     def volts(self, now_s: float) -> float | None:
         """The voltage, while it is young; None else."""

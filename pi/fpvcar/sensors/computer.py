@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvcar import clock as wall
-from fpvcar import status
 from fpvcar.devices.computer import Computer, Found
-from fpvcar.sensors import card
-from fpvcar.threads import Lost, Worker
-from fpvcar.units import MB
+from fpvcar.runtime import wall_clock as wall
+from fpvcar.runtime.units import MB
+from fpvcar.runtime.workers import Lost, Worker
+from fpvcar.sensors import sd_card
+from fpvcar.wire import telemetry
 
 EVERY_S = 2.0
 """The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
@@ -39,9 +39,9 @@ NOW = (
 EARLIER = "there was under-voltage since the start: look at battery and cable"
 
 
-def judge(found: Found) -> status.Health:
+def judge(found: Found) -> telemetry.Health:
     """Figures and faults. What cannot be understood is unknown."""
-    health = status.Health(
+    health = telemetry.Health(
         celsius=_tidy(celsius(found.milli_c)),
         throttled=throttled(found.throttled, found.alarm),
         wifi_dbm=signal_dbm(found.wireless),
@@ -51,11 +51,11 @@ def judge(found: Found) -> status.Health:
         load=_number(_first(found.loadavg)),
         uptime_s=_tidy(_number(_first(found.uptime))),
     )
-    said = [*faults(health), *card.faults(card.card_of(found)), *clock(found.utc_s)]
+    said = [*faults(health), *sd_card.faults(sd_card.card_of(found)), *clock(found.utc_s)]
     return msgspec.structs.replace(health, faults=tuple(said))
 
 
-def faults(health: status.Health) -> list[str]:
+def faults(health: telemetry.Health) -> list[str]:
     """What is the matter, the worst first."""
     bits = health.throttled or 0
     words = [text for bit, text in NOW if bits & bit]
@@ -140,19 +140,21 @@ class HealthThread(Worker):
     """Looks every 2 s. A card that hangs holds up this thread only; its age says so."""
 
     def __init__(
-        self, machine: Computer, every_s: float = EVERY_S,
+        self,
+        machine: Computer,
+        every_s: float = EVERY_S,
         clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__("health")
         self._machine, self._every_s, self._clock_s = machine, every_s, clock_s
-        self._last: tuple[status.Health, float] | None = None
-        self.card = status.Card()
+        self._last: tuple[telemetry.Health, float] | None = None
+        self.card = telemetry.Card()
         self._logged_s: dict[str, float] = {}
 
-    def status(self, now_s: float) -> status.Health:
+    def status(self, now_s: float) -> telemetry.Health:
         """The last look, and how old it is."""
         if self._last is None:
-            return status.Health()
+            return telemetry.Health()
         last, at_s = self._last
         age_s = round(max(0.0, now_s - at_s), 1)
         return msgspec.structs.replace(last, age_s=age_s)
@@ -175,7 +177,7 @@ class HealthThread(Worker):
             except OSError as fault:
                 raise Lost(f"cannot look at this computer: {fault.strerror}") from None
             found, now_s = judge(raw), self._clock_s()
-            self.card = card.card_of(raw)
+            self.card = sd_card.card_of(raw)
             self._last = found, now_s
             self.set_state("ok")
             for words in found.faults:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar import config
-from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError
-from fpvcar.noise import NoiseFilter
+from fpvcar.devices.outlier_filter import NoiseFilter
+from fpvcar.runtime.child_process import BackOff, Supervisor
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
 from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
 from fpvcar.wire.errors import WireError
@@ -47,9 +47,7 @@ class Records:
         self._buffer += data
         head = DEPTH_HEADER.size
         while len(self._buffer) >= head:
-            length, nearest_m, capture_us = parse_depth_header(
-                bytes(self._buffer[:head])
-            )
+            length, nearest_m, capture_us = parse_depth_header(bytes(self._buffer[:head]))
             if len(self._buffer) < head + length:
                 return
             png = bytes(self._buffer[head : head + length])
@@ -64,10 +62,16 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
     if depth.source == "bench":
         if soc is None:
             raise ConfigError('depth.source = "bench" needs a bench: `fpvcar bench`')
-        return [sys.executable, "-m", "fpvcar.bench.depth", "--soc", str(soc)]
-    words = [sys.executable, "-m", "fpvcar.sensors.depth_process", f"--fps={depth.fps}",
-             f"--width={depth.width}", f"--height={depth.height}",
-             f"--wide-deg={depth.wide_deg:g}"]  # fmt: skip
+        return [sys.executable, "-m", "fpvcar", "camera", "bench-depth", "--soc", str(soc)]
+    words = [
+        sys.executable,
+        "-m",
+        "fpvcar.sensors.depth_process",
+        f"--fps={depth.fps}",
+        f"--width={depth.width}",
+        f"--height={depth.height}",
+        f"--wide-deg={depth.wide_deg:g}",
+    ]
     return [*words, f"--device={depth.device}"] if depth.device else words
 
 
@@ -76,10 +80,13 @@ class DepthCamera(Supervisor):
     the last small picture, b"" before the first."""
 
     def __init__(
-        self, argv: Sequence[str], reading: LastReading,
-        clock_s: Callable[[], float] = time.monotonic, start_s: float = START_S,
+        self,
+        argv: Sequence[str],
+        reading: LastReading,
+        clock_s: Callable[[], float] = time.monotonic,
+        start_s: float = START_S,
         silent_s: float = SILENT_S,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(argv, True, BackOff(AGAIN_S, AGAIN_MOST_S), silent_s)
         self.reading, self.png = reading, b""
         self._clock_s, self._start_s = clock_s, start_s

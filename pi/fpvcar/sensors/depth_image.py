@@ -99,10 +99,12 @@ def png(small: Small) -> bytes:
     head = struct.pack(">IIBBBBB", small.width, small.height, 8, 3, 0, 0, 0)
     return PNG + b"".join(
         (
-            _chunk(b"IHDR", head), _chunk(b"PLTE", PALETTE),
-            _chunk(b"IDAT", zlib.compress(rows, 1)), _chunk(b"IEND", b""),
+            _chunk(b"IHDR", head),
+            _chunk(b"PLTE", PALETTE),
+            _chunk(b"IDAT", zlib.compress(rows, 1)),
+            _chunk(b"IEND", b""),
         )
-    )  # fmt: skip
+    )
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -43,9 +43,12 @@ class Still:
 
 
 def records(
-    camera: FrameSource, across: float, ended: Callable[[], bool],
-    write: Callable[[bytes], None], clock_s: Callable[[], float] = time.monotonic,
-) -> None:  # fmt: skip
+    camera: FrameSource,
+    across: float,
+    ended: Callable[[], bool],
+    write: Callable[[bytes], None],
+    clock_s: Callable[[], float] = time.monotonic,
+) -> None:
     """Writes a record a frame, until `ended`. Raises CaptureError for a camera that
     is silent, or stuck."""
     shown_s, still = -1.0, Still()
@@ -55,9 +58,7 @@ def records(
             raise CaptureError(f"no frame for {SILENT_S:.0f} s")
         now_s = clock_s()
         try:
-            small = depth_image.decimated(
-                frame.data, camera.width, camera.height, camera.line_b
-            )
+            small = depth_image.decimated(frame.data, camera.width, camera.height, camera.line_b)
         except ValueError as fault:
             print(f"depth: {fault}", file=sys.stderr, flush=True)
             continue
@@ -85,9 +86,7 @@ def to_stdout(data: bytes) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Runs the process; exit status 1, with a reason on stderr, if it cannot."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.sensors.depth_process")
-    parser.add_argument(
-        "--device", default="", help="/dev/videoN; else the first with Z16"
-    )
+    parser.add_argument("--device", default="", help="/dev/videoN; else the first with Z16")
     parser.add_argument("--width", type=int, default=480)
     parser.add_argument("--height", type=int, default=270)
     parser.add_argument("--fps", type=int, default=15)
@@ -95,9 +94,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         across = math.tan(math.radians(options.wide_deg / 2))
-        camera = backends.open_depth(
-            options.device, options.width, options.height, options.fps
-        )
+        camera = backends.open_depth(options.device, options.width, options.height, options.fps)
         with contextlib.closing(camera):
             records(camera, across, stdin_ended, to_stdout)
     except CaptureError as fault:

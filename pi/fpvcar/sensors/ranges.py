@@ -10,11 +10,12 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from fpvcar import config, status
+from fpvcar import config
 from fpvcar.sensors.reading import LastReading, RangeThread
 from fpvcar.sensors.tof import TofThread
 from fpvcar.sensors.ultrasonic import UltrasonicThread
-from fpvcar.status import Measured
+from fpvcar.wire import telemetry
+from fpvcar.wire.telemetry import Measured
 
 
 class Ranges:
@@ -26,8 +27,7 @@ class Ranges:
         sensors = profile.sensors
         tofs = [LastReading(name, one.bearing_deg) for name, one in sensors.tof.items()]
         ultrasonics = [
-            LastReading(name, one.bearing_deg)
-            for name, one in sensors.ultrasound.items()
+            LastReading(name, one.bearing_deg) for name, one in sensors.ultrasound.items()
         ]
         self.depth = LastReading("depth", profile.depth.bearing_deg)
         """The depth camera's range; DepthCamera updates it."""
@@ -37,9 +37,7 @@ class Ranges:
         if tofs:
             self._threads.append(TofThread("tof", profile, tofs, clock_s))
         if ultrasonics:
-            self._threads.append(
-                UltrasonicThread("sonar", profile, ultrasonics, clock_s)
-            )
+            self._threads.append(UltrasonicThread("sonar", profile, ultrasonics, clock_s))
         self.tune(profile)
 
     def tune(self, profile: config.Profile) -> None:
@@ -70,7 +68,7 @@ class Ranges:
         await asyncio.gather(*(thread.watch() for thread in self._threads))
         await asyncio.Event().wait()  # a car without range sensors
 
-    def status(self, now_s: float) -> tuple[status.Range, ...]:
+    def status(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """One entry a sensor, in the profile's order."""
         return tuple(one.status(now_s) for one in self._readings)
 

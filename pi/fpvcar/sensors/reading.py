@@ -5,9 +5,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fpvcar import config, status
-from fpvcar.status import NOISY
-from fpvcar.threads import Worker
+from fpvcar import config
+from fpvcar.devices.outlier_filter import NOISY
+from fpvcar.runtime.workers import Worker
+from fpvcar.wire import telemetry
 
 JUMP_M, JUMP_SHARE = 0.1, 0.2
 """A range that jumps by more, in metres and as a share, is noise: see noise.py."""
@@ -28,44 +29,39 @@ class LastReading:
     readings: int = 0
     offset_m: float = 0.0
     """Added to each range."""
-    unread: deque[status.Measured] = field(
-        default_factory=lambda: deque(maxlen=UNREAD_MOST)
-    )
+    unread: deque[telemetry.Measured] = field(default_factory=lambda: deque(maxlen=UNREAD_MOST))
     """Measurements that nobody has taken out yet; the oldest go first."""
 
     def update(self, range_m: float | None, state: str, now_s: float) -> None:
         """Takes a measurement; only an "ok" one sets the range and its age."""
         self.state = state
         if state == "ok":
-            self.range_m = (
-                None if range_m is None else max(0.0, range_m + self.offset_m)
-            )
+            self.range_m = None if range_m is None else max(0.0, range_m + self.offset_m)
             self.at_s = now_s
             self.readings += 1
-            self.unread.append(
-                status.Measured(self.name, self.bearing_deg, self.range_m, now_s)
-            )
+            self.unread.append(telemetry.Measured(self.name, self.bearing_deg, self.range_m, now_s))
 
     def noisy(self, nearest: float | None) -> None:
         """Keeps the nearest of readings that jump; its age goes on."""
         self.state = NOISY
         self.range_m = None if nearest is None else max(0.0, nearest + self.offset_m)
 
-    def status(self, now_s: float) -> status.Range:
+    def status(self, now_s: float) -> telemetry.Range:
         """Range and age; `age_s` is None before the first measurement."""
         age_s = None if self.at_s == NEVER_S else now_s - self.at_s
-        return status.Range(
-            self.name, self.bearing_deg, self.range_m, age_s, self.state
-        )  # fmt: skip
+        return telemetry.Range(self.name, self.bearing_deg, self.range_m, age_s, self.state)
 
 
 class RangeThread(Worker):
     """The thread of all sensors of one kind."""
 
     def __init__(
-        self, name: str, profile: config.Profile, readings: list[LastReading],
+        self,
+        name: str,
+        profile: config.Profile,
+        readings: list[LastReading],
         clock_s: Callable[[], float],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name)
         self._profile, self._readings, self._clock_s = profile, readings, clock_s
 

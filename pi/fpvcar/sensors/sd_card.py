@@ -7,7 +7,7 @@ met errors is mounted read-only by the kernel, whoever is driving.
 from collections.abc import Iterator
 
 from fpvcar.devices.computer import Found
-from fpvcar.status import Card
+from fpvcar.wire.telemetry import Card
 
 WORN = 0.9
 """From here on it is to be replaced: JESD84-B51 calls it 90 % of the life time."""

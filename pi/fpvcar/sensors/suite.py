@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvcar import status
 from fpvcar.sensors.battery import BatterySensor
 from fpvcar.sensors.computer import HealthThread
 from fpvcar.sensors.ranges import Ranges
+from fpvcar.wire import telemetry
 
 
 class SensorSuite:
@@ -17,21 +17,24 @@ class SensorSuite:
     """
 
     def __init__(
-        self, ranges: Ranges, battery: BatterySensor, health: HealthThread,
+        self,
+        ranges: Ranges,
+        battery: BatterySensor,
+        health: HealthThread,
         calibration: Callable[[], tuple[str, ...]] = tuple,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._ranges, self._battery, self._health = ranges, battery, health
         self.calibration = calibration
 
-    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """One entry a range sensor, in the profile's order."""
         return self._ranges.status(now_s)
 
-    def battery(self, now_s: float) -> status.Battery | None:
+    def battery(self, now_s: float) -> telemetry.Battery | None:
         """None for a car that cannot measure it."""
         return self._battery.status(now_s)
 
-    def health(self, now_s: float) -> status.Health:
+    def health(self, now_s: float) -> telemetry.Health:
         """Health of the computer in the car, with the calibration's faults."""
         health = self._health.status(now_s)
         faults = self.calibration()
@@ -44,7 +47,7 @@ class SensorSuite:
         self._ranges.attend(here)
         self._battery.attend(here)
 
-    def card(self) -> status.Card:
+    def card(self) -> telemetry.Card:
         """What the car writes on."""
         return self._health.card
 

@@ -9,8 +9,8 @@ from fpvcar import config
 from fpvcar.devices import backends
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, OpenDevice
+from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Pins, PinsFault
-from fpvcar.noise import NoiseFilter
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
@@ -33,9 +33,13 @@ class Tof:
     """One VL53L0X as the thread handles it: `turn` does what is due."""
 
     def __init__(
-        self, where: config.Tof, reading: LastReading, pins: Pins | None,
-        open_device: Open, clock_s: Callable[[], float],
-    ) -> None:  # fmt: skip
+        self,
+        where: config.Tof,
+        reading: LastReading,
+        pins: Pins | None,
+        open_device: Open,
+        clock_s: Callable[[], float],
+    ) -> None:
         """`pins` is for its XSHUT; None where none is named."""
         self.reading, self.due_s = reading, NEVER_S
         self.patience_s = 0.0

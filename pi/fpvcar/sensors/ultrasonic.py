@@ -9,8 +9,8 @@ from fpvcar import config
 from fpvcar.config.schema import CYCLE_S, TURN_S
 from fpvcar.devices import backends
 from fpvcar.devices.chips import hcsr04
+from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edges, IoPins
-from fpvcar.noise import NoiseFilter
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading, RangeThread
 
 LATE_S = 0.003
@@ -49,9 +49,7 @@ class UltrasonicThread(RangeThread):
                 sample = sensor.measure(celsius, after_s)
                 update(reading, sample, self._clock_s())
 
-    def _sensor(
-        self, pins: IoPins, edges: Edges, place: config.Ultrasound
-    ) -> hcsr04.HcSr04:
+    def _sensor(self, pins: IoPins, edges: Edges, place: config.Ultrasound) -> hcsr04.HcSr04:
         pins.write(place.trigger, 0)
 
         trigger = partial(pins.trigger, place.trigger)

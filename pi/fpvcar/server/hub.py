@@ -18,19 +18,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvcar import parts
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.server.access import CodeCheck, video_id
-from fpvcar.server.credentials import KEY_BYTES
-from fpvcar.server.devices import Devices
-from fpvcar.server.drive_socket import Session
-from fpvcar.server.driving import Driving
+from fpvcar.runtime import service
+from fpvcar.server.auth.access import CodeCheck, video_id
+from fpvcar.server.auth.authorization import Unlocking
+from fpvcar.server.auth.credentials import KEY_BYTES
+from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.recorder import NoRecorder, Recorder
-from fpvcar.server.session import ELSEWHERE, Closing
 from fpvcar.server.settings import Lights, Picture, Settings
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.session import ELSEWHERE, Closing
 from fpvcar.server.state import CarState, Senses, Stateful, welcome
-from fpvcar.server.unlocking import Unlocking
+from fpvcar.server.wheel import Driving
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
@@ -83,25 +83,19 @@ class Hub:
         self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
         self._recorder = recorder or NoRecorder()
         self._driving = Driving(profile, control, lights, self._recorder, changed.set)
-        self._settings = Settings(
-            profile, control, lights, self._recorder, changed.set, picture
-        )
+        self._settings = Settings(profile, control, lights, self._recorder, changed.set, picture)
         self._seat = self._driving.seat
         self.unlocking = Unlocking(
-            codes,
-            devices,
-            self.sessions,
-            self._driving,
-            changed.set,
-            utc_s,
-            stations,
+            codes, devices, self.sessions, self._driving, changed.set, utc_s, stations
         )
         self._senses, self._here_s = senses, clock_s()
         self._state = CarState(control, self._seat, senses, camera, self._recorder)
         self._handlers: dict[type, Callable[..., None]] = {
-            up.Ping: self._ping, **self._driving.handlers(),
-            **self._settings.handlers(), **self.unlocking.handlers(),
-        }  # fmt: skip
+            up.Ping: self._ping,
+            **self._driving.handlers(),
+            **self._settings.handlers(),
+            **self.unlocking.handlers(),
+        }
 
     # --- coming and going ---
 
@@ -153,9 +147,7 @@ class Hub:
         if isinstance(message, up.Hello):
             self._hello(session, message, now_s)
         elif not session.client:
-            session.refuse(
-                Error("hello first", "", "hello", "send hello", "hello_first")
-            )
+            session.refuse(Error("hello first", "", "hello", "send hello", "hello_first"))
         else:
             self.unlocking.used(session, message, now_s)
             self._handlers[type(message)](session, message, now_s)
@@ -164,9 +156,7 @@ class Hub:
 
     def _hello(self, session: Session, hello: up.Hello, now_s: float) -> None:
         if session.client:
-            session.deny(
-                Error("hello twice", "", "once a socket", "", "hello_twice"), now_s
-            )
+            session.deny(Error("hello twice", "", "once a socket", "", "hello_twice"), now_s)
             return
         old = self._session_of(hello.client)
         session.client, session.name = hello.client, hello.name or "somebody"
@@ -180,11 +170,7 @@ class Hub:
             self.unlocking.try_code(session, hello.code, now_s)
         self._driving.join(session, now_s)
         code_needed = not session.rights.drive
-        session.send(
-            welcome(
-                self._profile, self._https_port, code_needed, session.video, now_s
-            )
-        )  # fmt: skip
+        session.send(welcome(self._profile, self._https_port, code_needed, session.video, now_s))
         self.unlocking.offer(session)
         self.changed.set()
 
@@ -198,7 +184,7 @@ class Hub:
 
     async def run(self) -> None:
         """Sends states 10 times a second, and at once when `changed` is set."""
-        await asyncio.gather(parts.by_timer(self._beat, self._timed), self._at_once())
+        await asyncio.gather(service.by_timer(self._beat, self._timed), self._at_once())
 
     def _beat(self) -> float:
         self.broadcast()

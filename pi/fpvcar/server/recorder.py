@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from fpvcar.status import Recording
 from fpvcar.wire import up
+from fpvcar.wire.telemetry import Recording
 
 
 class Recorder(Protocol):
@@ -18,9 +18,7 @@ class Recorder(Protocol):
     def turn(self, name: str | None, why: str) -> None:
         """`name` has the wheel now; None: nobody has."""
 
-    def latency(
-        self, name: str, drives: bool, report: up.Report, lost: float | None
-    ) -> None:
+    def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
         """A page has measured."""
 
     def switch(self, on: bool, name: str) -> None:
@@ -45,9 +43,7 @@ class NoRecorder:
     def turn(self, name: str | None, why: str) -> None:
         """Is dropped."""
 
-    def latency(
-        self, name: str, drives: bool, report: up.Report, lost: float | None
-    ) -> None:
+    def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
         """Is dropped."""
 
     def switch(self, on: bool, name: str) -> None:

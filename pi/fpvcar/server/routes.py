@@ -11,26 +11,21 @@ from aiohttp import web
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
-from fpvcar.server import (
-    access,
-    buttons_socket,
-    copies_socket,
-    drive_socket,
-    video_socket,
-)
-from fpvcar.server.access import Rights
-from fpvcar.server.calibration_api import CalibrationApi
-from fpvcar.server.devices import Device, Devices
-from fpvcar.server.doctor_api import DoctorApi
-from fpvcar.server.drive_socket import Session
-from fpvcar.server.exports import EXPORTS
-from fpvcar.server.exposition import CONTENT_TYPE
-from fpvcar.server.hub import Hub
-from fpvcar.server.invitations_api import InvitationsApi
-from fpvcar.server.limits import RESERVED, Places, Rank
-from fpvcar.server.listener import connection_of
-from fpvcar.server.network_api import NetworkApi
-from fpvcar.server.pages import (
+from fpvcar.server.api.calibration_api import CalibrationApi
+from fpvcar.server.api.doctor_api import DoctorApi
+from fpvcar.server.api.exports import EXPORTS
+from fpvcar.server.api.invitations_api import InvitationsApi
+from fpvcar.server.api.network_api import NetworkApi
+from fpvcar.server.api.prometheus_text import CONTENT_TYPE
+from fpvcar.server.api.recordings_api import Recordings
+from fpvcar.server.api.station_api import StationApi
+from fpvcar.server.api.trust_api import TrustApi
+from fpvcar.server.auth import access
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.auth.remembered_browsers import Device, Devices
+from fpvcar.server.http.limits import RESERVED, Places, Rank
+from fpvcar.server.http.listener import connection_of
+from fpvcar.server.http.pages import (
     HEADERS,
     Handler,
     errors_as_pages,
@@ -38,23 +33,30 @@ from fpvcar.server.pages import (
     refuse_foreign,
     refuse_other_sites,
 )
-from fpvcar.server.recordings_api import Recordings
-from fpvcar.server.session import Closing
-from fpvcar.server.station_api import StationApi
-from fpvcar.server.trust_api import TrustApi
+from fpvcar.server.hub import Hub
+from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, video_socket
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.session import Closing
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
 
 PAGES = {
-    "": "index.html", "buttons": "buttons.html", "recordings": "recordings.html",
-    "network": "network.html", "hil": "hil.html",
-}  # fmt: skip
+    "": "index.html",
+    "buttons": "buttons.html",
+    "recordings": "recordings.html",
+    "network": "network.html",
+    "hil": "hil.html",
+}
 """The page at each short address."""
 HANDSHAKE = (
-    "Connection", "Upgrade", "Sec-WebSocket-Version", "Sec-WebSocket-Key",
-    "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions",
-)  # fmt: skip
+    "Connection",
+    "Upgrade",
+    "Sec-WebSocket-Version",
+    "Sec-WebSocket-Key",
+    "Sec-WebSocket-Protocol",
+    "Sec-WebSocket-Extensions",
+)
 
 
 class Figures(Protocol):
@@ -74,21 +76,29 @@ class Server:
     """The routes of one car."""
 
     def __init__(
-        self, profile: Profile, hub: Hub, devices: Devices, stream: Stream,
-        web_root: Path, figures: Figures, connections: Places,
+        self,
+        profile: Profile,
+        hub: Hub,
+        devices: Devices,
+        stream: Stream,
+        web_root: Path,
+        figures: Figures,
+        connections: Places,
         panel: Panel | None = None,
-        recordings: Recordings | None = None, eye: DepthCamera | None = None,
-        picture: PictureSettings | None = None, station: StationApi | None = None,
-        network: NetworkApi | None = None, doctor: DoctorApi | None = None,
+        recordings: Recordings | None = None,
+        eye: DepthCamera | None = None,
+        picture: PictureSettings | None = None,
+        station: StationApi | None = None,
+        network: NetworkApi | None = None,
+        doctor: DoctorApi | None = None,
         calibration: CalibrationApi | None = None,
-        invitations: InvitationsApi | None = None, trust: TrustApi | None = None,
-    ) -> None:  # fmt: skip
+        invitations: InvitationsApi | None = None,
+        trust: TrustApi | None = None,
+    ) -> None:
         """`connections` hears which of them are a page's, or a driver's."""
         self._figures, self._panel = figures, panel
         self._network, self._eye, self._picture = network, eye, picture
-        self._parts = (
-            recordings, station, network, doctor, calibration, invitations, trust
-        )  # fmt: skip
+        self._parts = (recordings, station, network, doctor, calibration, invitations, trust)
         self._profile, self._hub, self._stream = profile, hub, stream
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
@@ -103,8 +113,7 @@ class Server:
     def application(self) -> web.Application:
         """The aiohttp application; made once per `run`."""
         app = web.Application(
-            middlewares=[errors_as_pages, self._only_our_names],
-            client_max_size=64 * 1024,
+            middlewares=[errors_as_pages, self._only_our_names], client_max_size=64 * 1024
         )
         app.router.add_get("/ws/drive", self._drive)
         app.router.add_get("/ws/video", self._video)
@@ -126,25 +135,22 @@ class Server:
         return app
 
     @web.middleware
-    async def _only_our_names(
-        self, request: web.Request, handler: Handler
-    ) -> web.StreamResponse:
+    async def _only_our_names(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuses what no page of this car sends."""
         name = self._profile.car.name
         refuse_foreign(
-            request, name,
+            request,
+            name,
             f'Host "{{}}" refused: open the car by its IP address, localhost or '
             f"{name}, or add the name to server.allowed_hosts in the profile.",
             (*self._profile.server.allowed_hosts, *self._names()),
-        )  # fmt: skip
+        )
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
                 raise web.HTTPBadRequest(text=f"{name} refused: expected ASCII.\n")
         exports = request.method == "POST" and request.path == EXPORTS
         if request.can_read_body and not exports:
-            raise web.HTTPRequestEntityTooLarge(
-                0, 0, text="A body was refused: expected none.\n"
-            )
+            raise web.HTTPRequestEntityTooLarge(0, 0, text="A body was refused: expected none.\n")
         if self._device(request) is not None:
             self._promote(request, Rank.DRIVES)
         return await handler(request)
@@ -162,9 +168,7 @@ class Server:
         if request.transport is not None:
             self._connections.promote(connection_of(request.transport), rank)
 
-    def _enter(
-        self, places: Places, request: web.Request, rank: Rank, where: str
-    ) -> Hashable:
+    def _enter(self, places: Places, request: web.Request, rank: Rank, where: str) -> Hashable:
         """Takes a place; returns by what it is held. Raises HTTPServiceUnavailable."""
         cut = _cutting(request)
         full = places.enter(cut, request.remote or "", cut, rank)
@@ -235,7 +239,7 @@ class Server:
             self._promote(request, Rank.DRIVES)
 
         try:
-            return await copies_socket.serve(
+            return await redundant_link.serve(
                 request, self._hub, self._senders, promote, time.monotonic
             )
         finally:

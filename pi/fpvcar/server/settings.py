@@ -7,13 +7,13 @@ Each method is one message of one browser, for hub.Hub, which knows who sent it.
 from collections.abc import Callable
 from typing import Protocol
 
-from fpvcar import config, status
+from fpvcar import config
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
-from fpvcar.server.drive_socket import Session
-from fpvcar.server.limits import Meter
+from fpvcar.server.http.limits import Meter
 from fpvcar.server.recorder import Recorder
-from fpvcar.wire import up
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.wire import telemetry, up
 from fpvcar.wire.down import Error
 
 PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
@@ -29,7 +29,7 @@ class Lights(Protocol):
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
         """Rear lights and indicators follow what the car does."""
 
-    def record(self, recording: status.Recording | None) -> None:
+    def record(self, recording: telemetry.Recording | None) -> None:
         """An LED follows the recorder."""
 
     def tell_code(self, network: str) -> None:
@@ -47,9 +47,14 @@ class Settings:
     """The switches; `changed()` is called when the pages are to see it."""
 
     def __init__(
-        self, profile: Profile, control: Control, lights: Lights, recorder: Recorder,
-        changed: Callable[[], None], picture: Picture | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        profile: Profile,
+        control: Control,
+        lights: Lights,
+        recorder: Recorder,
+        changed: Callable[[], None],
+        picture: Picture | None = None,
+    ) -> None:
         self.head_lights = False
         self._profile, self._control, self._lights = profile, control, lights
         self._recorder, self._changed = recorder, changed
@@ -72,9 +77,15 @@ class Settings:
         most = self._profile.gate.limit
         if limit.throttle > most:
             session.deny(
-                Error("speed limit refused", f"{limit.throttle:g}", f"<= {most:g}",
-                      "gate.limit of the profile is higher up", "limit"), now_s,
-            )  # fmt: skip
+                Error(
+                    "speed limit refused",
+                    f"{limit.throttle:g}",
+                    f"<= {most:g}",
+                    "gate.limit of the profile is higher up",
+                    "limit",
+                ),
+                now_s,
+            )
             return
         self._control.limit = limit.throttle
         self._control.step()
@@ -97,15 +108,20 @@ class Settings:
         unknown = "to" if self._picture is None else self._picture.change(wanted.to)
         if unknown is not None:
             session.deny(
-                Error("this camera cannot be told", unknown, "",
-                      "GET /api/picture says what it can", "no_picture"), now_s,
-            )  # fmt: skip
+                Error(
+                    "this camera cannot be told",
+                    unknown,
+                    "",
+                    "GET /api/picture says what it can",
+                    "no_picture",
+                ),
+                now_s,
+            )
         self._changed()
 
     def record(
-        self, session: Session, wanted: up.SetRecording | up.Keep | up.Mark,
-        now_s: float,
-    ) -> None:  # fmt: skip
+        self, session: Session, wanted: up.SetRecording | up.Keep | up.Mark, now_s: float
+    ) -> None:
         """Whoever may drive keeps the last minute and marks moments.
 
         Only a grown-up turns recording on or off: a child that stops it loses its
@@ -132,8 +148,11 @@ class Settings:
     def handlers(self) -> dict[type, Callable[..., None]]:
         """The method for each kind of message."""
         return {
-            up.Lights: self.lights, up.Limit: self.limit,
-            up.Guard: self.guard, up.SetPicture: self.picture,
+            up.Lights: self.lights,
+            up.Limit: self.limit,
+            up.Guard: self.guard,
+            up.SetPicture: self.picture,
             up.SetRecording: self.record,
-            up.Keep: self.record, up.Mark: self.record,
-        }  # fmt: skip
+            up.Keep: self.record,
+            up.Mark: self.record,
+        }

@@ -2,14 +2,14 @@
 
 from typing import Protocol
 
-from fpvcar import __version__, status
+from fpvcar import __version__
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause, Latches
 from fpvcar.drive.seat import Seat
-from fpvcar.server.drive_socket import Session
 from fpvcar.server.recorder import Recorder
-from fpvcar.wire import down
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.wire import down, telemetry
 from fpvcar.wire.errors import VERSION
 
 DRIVE_EVERY_MS = 40
@@ -19,13 +19,13 @@ DRIVE_EVERY_MS = 40
 class Senses(Protocol):
     """The sensors of the car: suite.SensorSuite."""
 
-    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """One entry a range sensor."""
 
-    def battery(self, now_s: float) -> status.Battery | None:
+    def battery(self, now_s: float) -> telemetry.Battery | None:
         """The pack, or None where nothing measures it."""
 
-    def health(self, now_s: float) -> status.Health:
+    def health(self, now_s: float) -> telemetry.Health:
         """The computer in the car."""
 
     def attend(self, here: bool) -> None:
@@ -67,9 +67,8 @@ class CarState:
     """The car as pages see it."""
 
     def __init__(
-        self, control: Control, seat: Seat, senses: Senses, camera: Stateful,
-        recorder: Recorder,
-    ) -> None:  # fmt: skip
+        self, control: Control, seat: Seat, senses: Senses, camera: Stateful, recorder: Recorder
+    ) -> None:
         self.seq = self._nonce = 0
         self._control, self._seat, self._senses = control, seat, senses
         self._camera, self._recorder = camera, recorder

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from fpvcar.config import Profile
 from fpvcar.drive.control import Control
 from fpvcar.drive.seat import Seat
-from fpvcar.server.access import network_of
-from fpvcar.server.drive_socket import Session
-from fpvcar.server.limits import Meter
+from fpvcar.server.auth.access import network_of
+from fpvcar.server.http.limits import Meter
 from fpvcar.server.recorder import Recorder
 from fpvcar.server.settings import Lights
+from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
@@ -30,9 +30,13 @@ class Driving:
     """
 
     def __init__(
-        self, profile: Profile, control: Control, lights: Lights, recorder: Recorder,
+        self,
+        profile: Profile,
+        control: Control,
+        lights: Lights,
+        recorder: Recorder,
         changed: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.seat = Seat()
         self._profile, self._control, self._lights = profile, control, lights
         self._recorder, self._changed = recorder, changed
@@ -69,9 +73,7 @@ class Driving:
     def _shine(self) -> None:
         """The lights follow what the car does."""
         decision = self._control.decision
-        self._lights.follow(
-            decision.throttle, decision.steer, decision.latches.stopped
-        )  # fmt: skip
+        self._lights.follow(decision.throttle, decision.steer, decision.latches.stopped)
 
     # --- the wheel ---
 
@@ -113,9 +115,8 @@ class Driving:
             self._recorder.wish(drive, session.name, "not at the wheel", seen_us)
         driver = self.seat.holder.name if self.seat.holder else "nobody"
         session.deny(
-            Error("not at the wheel", f"{driver} drives", "", "take the wheel",
-                  "not_driver"), now_s,
-        )  # fmt: skip
+            Error("not at the wheel", f"{driver} drives", "", "take the wheel", "not_driver"), now_s
+        )
 
     def take(self, session: Session, _: up.Take, now_s: float) -> None:
         """Asks for the wheel; its holder keeps it while he drives. To who may only
@@ -129,13 +130,14 @@ class Driving:
         if wait_s > 0.0 and not session.rights.grown_up and holder is not None:
             session.deny(
                 Error(
-                    f"{holder.name} has the wheel", "take",
+                    f"{holder.name} has the wheel",
+                    "take",
                     f"free after 10 s without driving ({wait_s:.0f} s to go)",
                     f"ask {holder.name} to give it, or wait",
                     "wheel_taken",
                 ),
                 now_s,
-            )  # fmt: skip
+            )
             return
         self._sit_down(session, now_s)
         self._changed()
@@ -165,14 +167,20 @@ class Driving:
         """Go on: the driver's, or a grown-up's."""
         if not (session.rights.grown_up or self.seat.holds(session.client)):
             session.deny(
-                Error("only the driver goes on", "resume", "", "take the wheel",
-                      "not_driver"), now_s,
-            )  # fmt: skip
+                Error("only the driver goes on", "resume", "", "take the wheel", "not_driver"),
+                now_s,
+            )
         elif not self._control.resume(session.rights.grown_up):
             session.deny(
-                Error("a grown-up stopped the car", "resume", "a grown-up's Go on",
-                      "ask a grown-up", "grown_up_stop"), now_s,
-            )  # fmt: skip
+                Error(
+                    "a grown-up stopped the car",
+                    "resume",
+                    "a grown-up's Go on",
+                    "ask a grown-up",
+                    "grown_up_stop",
+                ),
+                now_s,
+            )
 
     def report(self, session: Session, report: up.Report, now_s: float) -> None:
         """What a page measured: recorded, of those that do not drive not all."""
@@ -184,6 +192,10 @@ class Driving:
     def handlers(self) -> dict[type, Callable[..., None]]:
         """The method for each kind of message."""
         return {
-            up.Drive: self.drive, up.Take: self.take, up.Release: self.release,
-            up.Estop: self.estop, up.Resume: self.resume, up.Report: self.report,
-        }  # fmt: skip
+            up.Drive: self.drive,
+            up.Take: self.take,
+            up.Release: self.release,
+            up.Estop: self.estop,
+            up.Resume: self.resume,
+            up.Report: self.report,
+        }

@@ -124,9 +124,7 @@ class LinkMeter:
 
     def settled(self, now_s: float) -> bool:
         """Is the link known well enough to judge it by?"""
-        return (
-            bool(self._windows) and now_s - self._since_s >= SETTLED_TRIPS * self.rtt_s
-        )
+        return bool(self._windows) and now_s - self._since_s >= SETTLED_TRIPS * self.rtt_s
 
     @property
     def limit_bytes(self) -> float:

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from fpvcar.child import BackOff, Supervisor
 from fpvcar.config import ConfigError, Profile
+from fpvcar.runtime.child_process import BackOff, Supervisor
 from fpvcar.video import faults, options
+from fpvcar.video.access_unit_records import Plain, Records, Splitter
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.process import MISSING, NO_CAMERA
-from fpvcar.video.units import Plain, Records, Splitter
 from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
@@ -63,7 +63,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     if profile.rig.led is not None:
         words.append(f"--led={profile.rig.led}")
     words += options.words_of(camera, options.BENCH_KEYS)
-    return [sys.executable, "-m", "fpvcar.bench.camera.process", *words], True
+    return [sys.executable, "-m", "fpvcar", "camera", "bench", *words], True
 
 
 class Camera(Supervisor):
@@ -90,9 +90,8 @@ class Camera(Supervisor):
         self._newest_us: int | None = None
 
     async def film(
-        self, *takers: Callable[[AccessUnit], None],
-        seen: Callable[[], bool] = lambda: True,
-    ) -> None:  # fmt: skip
+        self, *takers: Callable[[AccessUnit], None], seen: Callable[[], bool] = lambda: True
+    ) -> None:
         """Keeps the program running; each unit goes to all takers, in their order.
 
         What they get of each life of the program begins with a key frame. While

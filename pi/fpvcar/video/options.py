@@ -13,9 +13,18 @@ from fpvcar.config import Camera, Exposure, Flip
 
 FORMATS = ("auto", "h264", "yuyv", "mjpeg")
 KEYS = (
-    "device", "format", "width", "height", "fps", "bitrate", "gop_s", "flip",
-    "exposure", "brightness", "night",
-)  # fmt: skip
+    "device",
+    "format",
+    "width",
+    "height",
+    "fps",
+    "bitrate",
+    "gop_s",
+    "flip",
+    "exposure",
+    "brightness",
+    "night",
+)
 BENCH_KEYS = tuple(key for key in KEYS if key not in ("device", "format", "exposure"))
 USUAL = Camera()
 UNASKED_GOP_S = 0.5
@@ -47,25 +56,25 @@ def parser(prog: str, about: str) -> argparse.ArgumentParser:
         'takes "key", "bitrate N" and "look EXPOSURE BRIGHTNESS NIGHT"; it ends with '
         "stdin.",
     )
-    made.add_argument(
-        "--device", default="", help="/dev/videoN of a webcam; 0 or 1 of a Pi's"
-    )
+    made.add_argument("--device", default="", help="/dev/videoN of a webcam; 0 or 1 of a Pi's")
     made.add_argument("--format", choices=FORMATS, default="auto", help="of a webcam")
     made.add_argument("--width", type=int, default=USUAL.width)
     made.add_argument("--height", type=int, default=USUAL.height)
     made.add_argument("--fps", type=float, default=USUAL.fps)
     made.add_argument("--bitrate", type=int, default=USUAL.bitrate, help="bit/s")
+    made.add_argument("--gop-s", type=float, default=USUAL.gop_s, help="between two key frames")
     made.add_argument(
-        "--gop-s", type=float, default=USUAL.gop_s, help="between two key frames"
+        "--flip",
+        choices=get_args(Flip),
+        default=USUAL.flip,
+        help="both: for a camera that hangs upside down",
     )
     made.add_argument(
-        "--flip", choices=get_args(Flip), default=USUAL.flip,
-        help="both: for a camera that hangs upside down",
-    )  # fmt: skip
-    made.add_argument(
-        "--exposure", choices=get_args(Exposure), default=USUAL.exposure,
+        "--exposure",
+        choices=get_args(Exposure),
+        default=USUAL.exposure,
         help="sport: short, so that motion is sharp; of a Pi's camera",
-    )  # fmt: skip
+    )
     made.add_argument("--brightness", type=float, default=0.0, help="-1 to 1")
     made.add_argument("--night", action="store_true", help="expose up to 0.1 s")
     return made

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, EncodedSource
 from fpvcar.video import options
-from fpvcar.video.look import Look
+from fpvcar.video.image_settings import Look
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 

@@ -14,14 +14,19 @@ import msgspec
 from fpvcar.config import Camera as Wanted
 from fpvcar.config import Picture, Profile
 from fpvcar.video.camera import Camera, argv_of
-from fpvcar.video.look import look_of
+from fpvcar.video.image_settings import look_of
 
 ALL = tuple(Picture.__struct_fields__)
 NO_EXPOSURE = tuple(name for name in ALL if name != "exposure")
 ABLE = {
-    "picamera2": ALL, "rpicam": ALL, "v4l2": NO_EXPOSURE, "bench": NO_EXPOSURE,
-    "stamped": NO_EXPOSURE, "strip": NO_EXPOSURE, "none": (),
-}  # fmt: skip
+    "picamera2": ALL,
+    "rpicam": ALL,
+    "v4l2": NO_EXPOSURE,
+    "bench": NO_EXPOSURE,
+    "stamped": NO_EXPOSURE,
+    "strip": NO_EXPOSURE,
+    "none": (),
+}
 """What each source can be told; a webcam chooses its exposure itself."""
 LOOK = ("exposure", "brightness", "night")
 """What changes without a new start."""
@@ -53,9 +58,13 @@ class PictureSettings:
     """The picture as it is set. `save` gets what is not as in the profile."""
 
     def __init__(
-        self, profile: Profile, before: Picture | None, soc: Path | None,
-        camera: Camera, save: Callable[[Picture], None],
-    ) -> None:  # fmt: skip
+        self,
+        profile: Profile,
+        before: Picture | None,
+        soc: Path | None,
+        camera: Camera,
+        save: Callable[[Picture], None],
+    ) -> None:
         """`before`: what was saved; `camera` runs with it already."""
         self._own, self._soc, self._camera, self._save = profile, soc, camera, save
         self._profile = with_picture(profile, before)
@@ -70,9 +79,7 @@ class PictureSettings:
         self._profile = with_picture(self._profile, wanted)
         camera = self._profile.camera
         argv, _ = argv_of(self._profile, self._soc)
-        if all(
-            getattr(before, n) == getattr(camera, n) for n in known if n not in LOOK
-        ):
+        if all(getattr(before, n) == getattr(camera, n) for n in known if n not in LOOK):
             self._camera.tell(argv, look_of(camera).line())
         else:
             self._camera.renew(argv)
@@ -92,6 +99,4 @@ class PictureSettings:
     def as_json(self) -> dict[str, object]:
         """For /api/picture: the settings, and which of them can be set."""
         camera = self._profile.camera
-        return {
-            "can": able(camera), **{name: getattr(camera, name) for name in ALL},
-        }  # fmt: skip
+        return {"can": able(camera), **{name: getattr(camera, name) for name in ALL}}

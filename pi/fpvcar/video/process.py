@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fpvcar.devices.capture import Missing, NoCamera
-from fpvcar.video.look import Look, parse_look
+from fpvcar.video.image_settings import Look, parse_look
 from fpvcar.wire.camera import Record, pack_record
 
 FAILED, BAD_OPTIONS, MISSING, NO_CAMERA = 1, 2, 3, 4

@@ -19,10 +19,10 @@ from collections.abc import Iterable
 from fpvcar.config import NIGHT_S
 from fpvcar.config import Camera as Wanted
 from fpvcar.devices.capture import CaptureError, Missing, NoCamera
-from fpvcar.leash import leashed
+from fpvcar.runtime.pdeathsig import leashed
 from fpvcar.video import h264, options
 from fpvcar.video.datagrams import Receiver, Stamps
-from fpvcar.video.look import Look, look_of
+from fpvcar.video.image_settings import Look, look_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
@@ -48,15 +48,24 @@ def command(
     """
     fps = min(wanted.fps, 1.0 / NIGHT_S) if look.night else wanted.fps
     values = {
-        "--timeout": 0, "--width": wanted.width, "--height": wanted.height,
-        "--framerate": f"{fps:g}", "--bitrate": max(wanted.bitrate, LEAST_BITRATE),
-        "--intra": options.unasked_gop(wanted.gop_s, fps), "--codec": "h264",
-        "--profile": "baseline", "--denoise": "cdn_off", "--buffer-count": BUFFERS,
+        "--timeout": 0,
+        "--width": wanted.width,
+        "--height": wanted.height,
+        "--framerate": f"{fps:g}",
+        "--bitrate": max(wanted.bitrate, LEAST_BITRATE),
+        "--intra": options.unasked_gop(wanted.gop_s, fps),
+        "--codec": "h264",
+        "--profile": "baseline",
+        "--denoise": "cdn_off",
+        "--buffer-count": BUFFERS,
         "--exposure": "long" if look.night else look.exposure,
-        "--brightness": f"{look.brightness:g}", "--libav-format": "h264",
-        "--verbose": 0, "--metadata": metadata, "--metadata-format": "txt",
+        "--brightness": f"{look.brightness:g}",
+        "--libav-format": "h264",
+        "--verbose": 0,
+        "--metadata": metadata,
+        "--metadata-format": "txt",
         "--camera": wanted.device or 0,
-    }  # fmt: skip
+    }
     flags = ["--nopreview", "--inline", "--flush", "--low-latency"]
     if wanted.flip in ("horizontal", "both"):
         flags.append("--hflip")
@@ -94,13 +103,15 @@ class Rpicam:
         os.set_blocking(ours, False)
         self._metadata, self._stamps = ours, Stamps(ours)
         argv = command(
-            self._program, self._known, self._wanted, look, self._receiver.port,
-            f"/dev/fd/{theirs}",
-        )  # fmt: skip
+            self._program, self._known, self._wanted, look, self._receiver.port, f"/dev/fd/{theirs}"
+        )
         self._child = subprocess.Popen(
-            leashed(argv), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, pass_fds=(theirs,),
-        )  # fmt: skip
+            leashed(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=(theirs,),
+        )
         os.close(theirs)
         assert self._child.stderr
         self._errors = self._child.stderr.fileno()

@@ -7,12 +7,14 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 
 from fpvcar.config import Flip
-from fpvcar.video.look import Look
+from fpvcar.video.image_settings import Look
 
 FLIPS: dict[Flip, tuple[str, ...]] = {
-    "none": (), "horizontal": ("hflip",), "vertical": ("vflip",),
+    "none": (),
+    "horizontal": ("hflip",),
+    "vertical": ("vflip",),
     "both": ("hflip", "vflip"),
-}  # fmt: skip
+}
 BRIGHTEST = 96
 """What brightness 1 adds to luma (16 to 235)."""
 NIGHT_GAMMA = 0.6
@@ -53,9 +55,7 @@ class Lens:
         graph = Graph()
         planar = VideoFormat("yuv420p", width, height)
         base = Fraction(1, 1_000_000)
-        nodes = [
-            graph.add_buffer(width=width, height=height, format=planar, time_base=base)
-        ]
+        nodes = [graph.add_buffer(width=width, height=height, format=planar, time_base=base)]
         nodes += [graph.add(name, words) for name, words in self._filters]
         nodes.append(graph.add("buffersink"))
         graph.link_nodes(*nodes).configure()

@@ -92,9 +92,8 @@ class Viewer:
     """Queued units of one viewer. `wake` is called when `next` may return one."""
 
     def __init__(
-        self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None],
-        keys: KeyRequests,
-    ) -> None:  # fmt: skip
+        self, is_driver: Callable[[], bool], ask_key: Callable[["Viewer"], None], keys: KeyRequests
+    ) -> None:
         self.is_driver = is_driver
         self._keys = keys
         self.wake: Callable[[], None] = lambda: None
@@ -180,9 +179,8 @@ class Viewer:
         while self._sent_s and now_s - self._sent_s[0] >= 1.0:
             self._sent_s.popleft()
         return ViewerStats(
-            self.is_driver(), len(self._sent_s), self.frames, self.bytes,
-            self.dropped, self._age_s,
-        )  # fmt: skip
+            self.is_driver(), len(self._sent_s), self.frames, self.bytes, self.dropped, self._age_s
+        )
 
 
 class Stream:
@@ -247,9 +245,7 @@ class Stream:
         """Forgets a viewer that is gone; its figures count on."""
         self.viewers.remove(viewer)
         frames, sent, dropped = self.gone
-        self.gone = (
-            frames + viewer.frames, sent + viewer.bytes, dropped + viewer.dropped
-        )  # fmt: skip
+        self.gone = (frames + viewer.frames, sent + viewer.bytes, dropped + viewer.dropped)
 
     def report(self, viewer: Viewer, link: LinkReport) -> None:
         """Takes what a viewer's link does; the driver's sets the bitrate."""

@@ -8,8 +8,8 @@ from fpvcar.config import Camera as Wanted
 from fpvcar.config import Flip
 from fpvcar.devices.capture import WebcamSource
 from fpvcar.video.encoder import Encoder
-from fpvcar.video.lens import Lens
-from fpvcar.video.look import Look
+from fpvcar.video.image_settings import Look
+from fpvcar.video.software_filter import Lens
 from fpvcar.wire.camera import Record
 
 MJPEG = "MJPG"

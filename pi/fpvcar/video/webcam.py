@@ -18,15 +18,13 @@ from fpvcar.config import Camera as Wanted
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, Missing, WebcamSource
 from fpvcar.video import h264, options
-from fpvcar.video.look import Look, look_of
+from fpvcar.video.image_settings import Look, look_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
 GOP_MOST_S = 2.5
 H264, YUYV, MJPEG = "H264", "YUYV", "MJPG"
-FORMATS = {
-    "auto": (H264, YUYV, MJPEG), "h264": (H264,), "yuyv": (YUYV,), "mjpeg": (MJPEG,),
-}  # fmt: skip
+FORMATS = {"auto": (H264, YUYV, MJPEG), "h264": (H264,), "yuyv": (YUYV,), "mjpeg": (MJPEG,)}
 
 
 class RareKeys(CaptureError):
@@ -99,8 +97,7 @@ def rest_of(source: WebcamSource, look: Look) -> Look:
     """What of a look the webcam's controls leave to be done."""
     bright = source.set_brightness(look.brightness)
     dark = source.set_night(look.night)
-    return Look(look.exposure, 0.0 if bright else look.brightness,
-                look.night and not dark)  # fmt: skip
+    return Look(look.exposure, 0.0 if bright else look.brightness, look.night and not dark)
 
 
 class Passed:
@@ -141,8 +138,7 @@ def coder_of(source: WebcamSource, wanted: Wanted, look: Look) -> Coder:
         from fpvcar.video.transcoder import Transcoder
     except ImportError as fault:
         raise Missing(
-            f"PyAV is needed for {source.format} of a webcam; sudo apt install "
-            f"python3-av ({fault})"
+            f"PyAV is needed for {source.format} of a webcam; sudo apt install python3-av ({fault})"
         ) from None
     return Transcoder(source, wanted, look)
 
@@ -166,14 +162,10 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def film(
-    wanted: Wanted, formats: Sequence[str], pipes: Pipes, control: Control
-) -> None:  # fmt: skip
+def film(wanted: Wanted, formats: Sequence[str], pipes: Pipes, control: Control) -> None:
     """Opens the webcam and passes its pictures on until a pipe ends. Raises
     CaptureError, Missing."""
-    source = backends.open_webcam(
-        wanted.device, formats, wanted.width, wanted.height, wanted.fps
-    )
+    source = backends.open_webcam(wanted.device, formats, wanted.width, wanted.height, wanted.fps)
     with contextlib.closing(source):
         report(f"{source.format} {source.width}x{source.height}")
         source.set_bitrate(wanted.bitrate)

@@ -6,11 +6,12 @@ import sys
 import time
 from pathlib import Path
 
-from fpvcar import config, memory
+from fpvcar import config
 from fpvcar.config import checks, profiles
 from fpvcar.devices import backends
-from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.helper import SOCKET, ask_helper, write_pins
+from fpvcar.runtime import mlock
+from fpvcar.wheels.controller import Wheels
+from fpvcar.wheels.pins_off_client import SOCKET, ask_helper, write_pins
 from fpvcar.wheels.service import Service
 
 log = logging.getLogger("fpvcar.wheels")
@@ -21,7 +22,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
 
     `own_pins`: the daemon drives this computer's pins, not the bench's.
     """
-    unlocked = memory.lock()
+    unlocked = mlock.lock()
     if unlocked is not None:
         log.info("memory is not locked: %s", unlocked)
     warn_of_pulses(profile)
@@ -45,9 +46,7 @@ def warn_of_pulses(profile: config.Profile) -> None:
 
 
 def _command_line() -> int:
-    parser = argparse.ArgumentParser(
-        "python -m fpvcar.wheels", description=main.__doc__
-    )
+    parser = argparse.ArgumentParser("python -m fpvcar.wheels", description=main.__doc__)
     parser.add_argument("--profile", type=Path, required=True)
     parser.add_argument("--runtime", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[], dest="overrides")

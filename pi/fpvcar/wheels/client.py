@@ -15,14 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.wheels import (
-    PACKET_MAX,
-    Answer,
-    Setpoint,
-    Status,
-    pack_setpoint,
-    parse_packet,
-)
+from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
 
 LEASE_NS, REST_LEASE_NS = 120_000_000, 140_000_000
 """How long a setpoint is good for: one that moves the car, and zero, which is sent more
@@ -59,9 +52,11 @@ class WheelsClient:
         """Since when a car that moved has nobody at its wheels."""
 
     async def run(
-        self, on_answer: Callable[[Answer], None], on_state: Callable[[str], None],
+        self,
+        on_answer: Callable[[Answer], None],
+        on_state: Callable[[str], None],
         on_why: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Connects, and connects again; for ever.
 
         `on_answer` is called with every answer, by `hear`; `on_state` on every change

@@ -23,13 +23,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from fpvcar import config
-from fpvcar.devices.pins import (
-    MotorBoard,
-    MotorDriver,
-    PinsFault,
-    PinsRefused,
-    PinsSilent,
-)
+from fpvcar.devices.pins import MotorBoard, MotorDriver, PinsFault, PinsRefused, PinsSilent
 from fpvcar.drive import mixing
 from fpvcar.wheels.lease import Lease
 from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
@@ -57,9 +51,12 @@ class Wheels:
     """
 
     def __init__(
-        self, profile: config.Profile, connect: Callable[[], MotorBoard],
-        alarm: Callable[[], object], free: Callable[[], str] = lambda: "",
-    ) -> None:  # fmt: skip
+        self,
+        profile: config.Profile,
+        connect: Callable[[], MotorBoard],
+        alarm: Callable[[], object],
+        free: Callable[[], str] = lambda: "",
+    ) -> None:
         motors, low_v = profile.motors, profile.battery.lowest_v
         self.lease = Lease(tuple(mixing.top_duty(one, low_v) for one in motors.pair))
         self._connect, self._alarm, self._free = connect, alarm, free

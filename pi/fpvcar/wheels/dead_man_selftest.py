@@ -1,4 +1,4 @@
-"""Proves the dead man of a car and moves nothing: python -m fpvcar.wheels.trip
+"""Proves the dead man of a car and moves nothing: python -m fpvcar.wheels.dead_man_selftest
 
     feed, until it is awake -> "fed" -> silence ... -> "tripped", or the guardian kills
 
@@ -22,13 +22,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from fpvcar import config, system
-from fpvcar.config import profiles
+from fpvcar import config
+from fpvcar.config import profiles, raspberry_pi_os
 from fpvcar.devices import backends
 from fpvcar.devices.pins import DeadMan, PinsFault
 from fpvcar.drive import mixing
-from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.helper import SOCKET, ask_helper, write_pins
+from fpvcar.wheels.controller import Wheels
+from fpvcar.wheels.pins_off_client import SOCKET, ask_helper, write_pins
 from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint
 
 AWAKE_S, TRIPPED_S = 3.0, 5.0
@@ -136,9 +136,7 @@ def trip(profile: config.Profile, runtimes: Sequence[Path], leave: Leave) -> Non
             board.close()
 
 
-def turn(
-    profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave: Leave
-) -> None:
+def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave: Leave) -> None:
     """Turns one motor after the other, as a drive would: by setpoints with a deadline,
     through the lease. Raises OSError where `wheels` runs, InterruptedError."""
     with taken(runtimes) as free:
@@ -147,7 +145,7 @@ def turn(
                 "`fpvcar wheels` has the wheels, or they are root's to take: sudo "
                 "systemctl stop fpvcar-wheels; sudo fpvcar doctor --move"
             )
-        own_pins = runtimes[0] == Path("/") / system.RUNTIME
+        own_pins = runtimes[0] == Path("/") / raspberry_pi_os.RUNTIME
         wheels = Wheels(
             profile,
             connect=lambda: backends.open_motors(profile, runtimes[0]),
@@ -169,9 +167,7 @@ def turn(
             wheels.close(time.monotonic_ns())
 
 
-def _both_ways(
-    wheels: Wheels, index: int, duty: float, turn_s: float, leave: Leave
-) -> str:
+def _both_ways(wheels: Wheels, index: int, duty: float, turn_s: float, leave: Leave) -> str:
     """Forward, then back; "" or why not."""
     for one in (0.0, duty, 0.0, -duty, 0.0):
         words = _held(wheels, index, one, turn_s if one else STAND_S, leave)
@@ -205,19 +201,26 @@ def _refusal(wheels: Wheels, answers: list[Answer]) -> str:
 def main() -> int:
     """Runs it; faults go to stderr."""
     parser = argparse.ArgumentParser(
-        "python -m fpvcar.wheels.trip", description=__doc__
+        "python -m fpvcar.wheels.dead_man_selftest", description=__doc__
     )
     parser.add_argument("--profile", type=Path, required=True)
     parser.add_argument(
-        "--runtime", type=Path, required=True, action="append", metavar="DIR",
+        "--runtime",
+        type=Path,
+        required=True,
+        action="append",
+        metavar="DIR",
         help="where `wheels` has its lock; the others where it may have it, too",
-    )  # fmt: skip
+    )
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--turn", type=float, default=0.0, metavar="SECONDS")
     parser.add_argument(
-        "--parent", type=int, default=os.getppid(), metavar="PID",
+        "--parent",
+        type=int,
+        default=os.getppid(),
+        metavar="PID",
         help="ends when this process is no longer the parent",
-    )  # fmt: skip
+    )
     given = parser.parse_args()
     leave = Leave(given.parent)
     try:

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from fpvcar import files
+from fpvcar.runtime import files
 
 SOCKET, MOTOR_PINS = "pins-off.sock", "motor-pins"
 log = logging.getLogger("fpvcar.wheels")
@@ -31,9 +31,7 @@ def ask_helper(path: Path) -> bool:
         return True
 
 
-def write_pins(
-    runtime: Path, gpios: Sequence[int], chips: Sequence[tuple[int, int]] = ()
-) -> None:
+def write_pins(runtime: Path, gpios: Sequence[int], chips: Sequence[tuple[int, int]] = ()) -> None:
     """Writes down which pins the helper is to let go of, and which PCA9685 (bus,
     address) it is to switch off. Raises OSError."""
     path = runtime / MOTOR_PINS

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Protocol
 
-from fpvcar import sd_notify
+from fpvcar.runtime import sd_notify
 from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack_why
 
 SOCKET = "wheels.sock"
@@ -58,9 +58,7 @@ class Core(Protocol):
 class Service:
     """Listens at RUNTIME/wheels.sock. Raises OSError if another process does."""
 
-    def __init__(
-        self, wheels: Core, runtime: Path, clock_ns: Callable[[], int]
-    ) -> None:
+    def __init__(self, wheels: Core, runtime: Path, clock_ns: Callable[[], int]) -> None:
         self._wheels, self._clock_ns = wheels, clock_ns
         self._ending = self._hung_up = False
         self._told = ""
@@ -91,9 +89,11 @@ class Service:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Stops the car, brakes to the end of the brake, then lets go."""
         signal.set_wakeup_fd(-1)
         self._send(self._wheels.stop(WheelsReason.EXIT, self._clock_ns()))

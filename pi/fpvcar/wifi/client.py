@@ -6,16 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar.timers import aligned_sleep
+from fpvcar.runtime.aligned_timer import aligned_sleep
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.network import (
-    LINE_MAX,
-    NetworkState,
-    Used,
-    Wish,
-    encode,
-    parse_state,
-)
+from fpvcar.wire.network import LINE_MAX, NetworkState, Used, Wish, encode, parse_state
 
 RETRY_S = 2.0
 USED_S = 2.0
@@ -27,9 +20,8 @@ class NetworkClient:
     answer; not every car runs one."""
 
     def __init__(
-        self, path: Path, used: Callable[[], bool],
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self, path: Path, used: Callable[[], bool], clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self.state: NetworkState | None = None
         self._path, self._used, self._clock_s = path, used, clock_s
         self._heard_s = 0.0

@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from fpvcar.net.core import Link
-from fpvcar.net.radio import RadioFault
+from fpvcar.wifi.core import Link
+from fpvcar.wifi.radio import RadioFault
 from fpvcar.wire.network import Network, Security
 
 
@@ -31,9 +31,8 @@ class FakeRadio:
     """
 
     def __init__(
-        self, around: dict[str, Station], known: dict[str, str] | None = None,
-        takes_s: float = 0.0,
-    ) -> None:  # fmt: skip
+        self, around: dict[str, Station], known: dict[str, str] | None = None, takes_s: float = 0.0
+    ) -> None:
         self.around, self.known = around, dict(known or {})
         self.takes_s = takes_s
         self.history: list[tuple[str, str]] = []

@@ -12,9 +12,9 @@ import os
 import re
 import uuid
 
-from fpvcar.leash import leashed
-from fpvcar.net.core import JOIN_S, Link
-from fpvcar.net.radio import OWN, OWN_ADDRESS, RadioFault
+from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.wifi.core import JOIN_S, Link
+from fpvcar.wifi.radio import OWN, OWN_ADDRESS, RadioFault
 from fpvcar.wire.network import Network, Security
 
 CALL_S = 20.0
@@ -119,9 +119,7 @@ class NetworkManager:
 
     async def _list(self, rescan: str) -> list[list[str]]:
         words = ("wifi", "list", "ifname", self._device, "--rescan", rescan)
-        return await _table(
-            "IN-USE,SSID,SIGNAL,SECURITY", "device", *words, within_s=LOOK_S
-        )
+        return await _table("IN-USE,SSID,SIGNAL,SECURITY", "device", *words, within_s=LOOK_S)
 
     async def networks(self, anew: bool = True) -> list[Network]:
         """Scan. As an access point the radio returns its previous scan."""
@@ -142,12 +140,31 @@ class NetworkManager:
         if self._opened != (ssid, key):
             await self._forget(OWN)
             await self._add(
-                OWN, ssid, "wpa-psk", key, "connection.autoconnect", "no",
-                "wifi.mode", "ap", "wifi.band", "bg", "wifi-sec.proto", "rsn",
-                "wifi-sec.pairwise", "ccmp", "wifi-sec.group", "ccmp",
-                "wifi-sec.pmf", "disable", "ipv4.method", "shared",
-                "ipv4.addresses", f"{OWN_ADDRESS}/24", "ipv6.method", "disabled",
-            )  # fmt: skip
+                OWN,
+                ssid,
+                "wpa-psk",
+                key,
+                "connection.autoconnect",
+                "no",
+                "wifi.mode",
+                "ap",
+                "wifi.band",
+                "bg",
+                "wifi-sec.proto",
+                "rsn",
+                "wifi-sec.pairwise",
+                "ccmp",
+                "wifi-sec.group",
+                "ccmp",
+                "wifi-sec.pmf",
+                "disable",
+                "ipv4.method",
+                "shared",
+                "ipv4.addresses",
+                f"{OWN_ADDRESS}/24",
+                "ipv6.method",
+                "disabled",
+            )
             self._opened = (ssid, key)
         await self._up(OWN, JOIN_S)
 
@@ -172,26 +189,41 @@ class NetworkManager:
         called = f"fpvcar {network.ssid}"
         await self._forget(called)
         await _nmcli(
-            "connection", "modify", "id", name, "connection.id", called,
-            "connection.autoconnect", "yes", "connection.auth-retries", "-1",
-        )  # fmt: skip
+            "connection",
+            "modify",
+            "id",
+            name,
+            "connection.id",
+            called,
+            "connection.autoconnect",
+            "yes",
+            "connection.auth-retries",
+            "-1",
+        )
 
-    async def _add(
-        self, name: str, ssid: str, management: str, key: str, *more: str
-    ) -> None:
+    async def _add(self, name: str, ssid: str, management: str, key: str, *more: str) -> None:
         await _nmcli(
-            "connection", "add", "type", "wifi", "ifname", self._device,
-            "con-name", name, "ssid", ssid, *MANAGEMENT[management], *more,
-        )  # fmt: skip
+            "connection",
+            "add",
+            "type",
+            "wifi",
+            "ifname",
+            self._device,
+            "con-name",
+            name,
+            "ssid",
+            ssid,
+            *MANAGEMENT[management],
+            *more,
+        )
         if key:  # # not by passwd-file: it would supply a wrong key again and again
             lines = f"set 802-11-wireless-security.psk {key}\nsave persistent\nquit\n"
             await _nmcli("connection", "edit", "id", name, stdin=lines)
 
     async def _up(self, name: str, within_s: float) -> None:
         await _nmcli(
-            "-w", f"{within_s:.0f}", "connection", "up", "id", name,
-            within_s=within_s + CALL_S,
-        )  # fmt: skip
+            "-w", f"{within_s:.0f}", "connection", "up", "id", name, within_s=within_s + CALL_S
+        )
 
     async def _forget(self, name: str) -> None:
         with contextlib.suppress(RadioFault):  # # no such connection
@@ -228,15 +260,15 @@ def _management(security: str) -> str:
 
 async def _start(*words: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *leashed(("nmcli", *words)), stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        *leashed(("nmcli", *words)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
         env={**os.environ, "LC_ALL": "C.UTF-8"},
-    )  # fmt: skip
+    )
 
 
-async def _table(
-    columns: str, *words: str, within_s: float = CALL_S
-) -> list[list[str]]:
+async def _table(columns: str, *words: str, within_s: float = CALL_S) -> list[list[str]]:
     """The rows of a terse table. Rows with missing or additional columns are skipped.
 
     nmcli prints network and connection names as they are, and a stranger chooses a
@@ -252,17 +284,18 @@ async def _nmcli(*words: str, within_s: float = CALL_S, stdin: str = "") -> str:
     return await _call("nmcli", *words, within_s=within_s, stdin=stdin)
 
 
-async def _call(
-    program: str, *words: str, within_s: float = CALL_S, stdin: str = ""
-) -> str:
+async def _call(program: str, *words: str, within_s: float = CALL_S, stdin: str = "") -> str:
     """Return the output of a program. Raises RadioFault with its translated error
     message."""
     try:
         process = await asyncio.create_subprocess_exec(
-            program, *words, stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            program,
+            *words,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             env={**os.environ, "LC_ALL": "C.UTF-8"},
-        )  # fmt: skip
+        )
     except OSError:
         raise RadioFault(NO_NM) from None
     try:

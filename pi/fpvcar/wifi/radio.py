@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from fpvcar.net.core import Link
+from fpvcar.wifi.core import Link
 from fpvcar.wire.network import Network
 
 OWN = "fpvcar-own"

@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fpvcar import files, sd_notify
-from fpvcar.net.core import Act, Machine, Open
-from fpvcar.net.radio import Radio, RadioFault
+from fpvcar.runtime import files, sd_notify
+from fpvcar.wifi.core import Act, Machine, Open
+from fpvcar.wifi.radio import Radio, RadioFault
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     LINE_MAX,
@@ -73,9 +73,13 @@ class Service:
     such as "rusty.local"."""
 
     def __init__(
-        self, machine: Machine, radio: Radio, own: Own, expected: str,
+        self,
+        machine: Machine,
+        radio: Radio,
+        own: Own,
+        expected: str,
         clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._machine, self._radio, self._own = machine, radio, own
         self._expected, self._clock_s = expected, clock_s
         self._networks: tuple[Network, ...] = ()
@@ -176,9 +180,14 @@ class Service:
         now_s, state = self._clock_s(), self._machine.state
         seen_s = self._seen_s
         return NetworkState(
-            state.phase, self._own, state.ssid, state.reason, self._networks,
-            None if seen_s is None else round(now_s - seen_s), self._name,
-        )  # fmt: skip
+            state.phase,
+            self._own,
+            state.ssid,
+            state.reason,
+            self._networks,
+            None if seen_s is None else round(now_s - seen_s),
+            self._name,
+        )
 
     def tell(self) -> None:
         """Send the state to all clients, and log a change."""
@@ -202,9 +211,7 @@ class Service:
         ssid = where.get(state.phase, state.ssid)
         return f"{state.phase} {ssid}".rstrip() + why + taken
 
-    async def serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one client until it disconnects or sends an invalid line."""
         self._users[writer] = False
         writer.write(encode(self.state()))

@@ -4,8 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from fpvcar.status import Battery, Guarding, Health, Range, Recording
 from fpvcar.wire.json_text import Down
+from fpvcar.wire.telemetry import Battery, Guarding, Health, Range, Recording
 
 
 class Welcome(Down, tag="welcome", frozen=True):
@@ -89,11 +89,28 @@ class Pong(Down, tag="pong", frozen=True):
 
 
 ErrorCode = Literal[
-    "refused", "unknown_kind", "hello_first", "hello_twice", "too_many_messages",
-    "watch_only", "grown_up_only", "wrong_code", "too_many_codes", "may_drive",
-    "late", "no_seen", "not_driver", "wheel_taken", "grown_up_stop",
-    "no_picture", "limit", "too_often", "locked", "time_over", "ended",
-]  # fmt: skip
+    "refused",
+    "unknown_kind",
+    "hello_first",
+    "hello_twice",
+    "too_many_messages",
+    "watch_only",
+    "grown_up_only",
+    "wrong_code",
+    "too_many_codes",
+    "may_drive",
+    "late",
+    "no_seen",
+    "not_driver",
+    "wheel_taken",
+    "grown_up_stop",
+    "no_picture",
+    "limit",
+    "too_often",
+    "locked",
+    "time_over",
+    "ended",
+]
 
 
 class Error(Down, tag="error", frozen=True):

@@ -56,9 +56,7 @@ class NetworkState(Struct, frozen=True):
     name: str = ""
 
 
-class Join(
-    Struct, frozen=True, tag="join", tag_field="kind", forbid_unknown_fields=True
-):
+class Join(Struct, frozen=True, tag="join", tag_field="kind", forbid_unknown_fields=True):
     """Leave whatever network it is in, for this one."""
 
     ssid: Ssid

@@ -5,9 +5,6 @@ The state on the wire (wire/down.py) and the recordings hold them as they are.
 
 from msgspec import Struct
 
-NOISY = "noisy: its readings jump to and fro"
-"""The `state` of a sensor whose readings noise.py distrusts."""
-
 
 class Range(Struct, frozen=True):
     """One range sensor. `bearing_deg` 0 is ahead, + is left.

@@ -134,10 +134,26 @@ class Report(Up, tag="report", frozen=True):
 
 
 Upward = (
-    Hello | Unlock | Drive | Take | Release | Estop | Resume
-    | Lights | Limit | Guard | SetPicture | SetRecording | Keep | Mark
-    | Lock | Who | End | Ping | Report
-)  # fmt: skip
+    Hello
+    | Unlock
+    | Drive
+    | Take
+    | Release
+    | Estop
+    | Resume
+    | Lights
+    | Limit
+    | Guard
+    | SetPicture
+    | SetRecording
+    | Keep
+    | Mark
+    | Lock
+    | Who
+    | End
+    | Ping
+    | Report
+)
 
 _decoders = decoders(Upward)
 

@@ -16,7 +16,7 @@ one sets the bitrate, and has copies. The id in the URL is no secret.
 import struct
 from typing import NamedTuple
 
-from fpvcar.units import MIB
+from fpvcar.runtime.units import MIB
 from fpvcar.wire.errors import VERSION, WireError
 
 UNIT_MAX_BYTES = 4 * MIB

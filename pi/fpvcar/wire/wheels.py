@@ -84,9 +84,13 @@ def pack_setpoint(setpoint: Setpoint) -> bytes:
     """The 32 bytes of a setpoint."""
     duties = (*setpoint.duties, *(0.0,) * (MOTORS_MAX - len(setpoint.duties)))
     return SETPOINT.pack(
-        VERSION, KIND_SETPOINT, len(setpoint.duties),
-        setpoint.seq & 0xFFFFFFFF, setpoint.deadline_ns, *duties,
-    )  # fmt: skip
+        VERSION,
+        KIND_SETPOINT,
+        len(setpoint.duties),
+        setpoint.seq & 0xFFFFFFFF,
+        setpoint.deadline_ns,
+        *duties,
+    )
 
 
 def parse_setpoint(packet: bytes) -> Setpoint:
@@ -107,9 +111,14 @@ def parse_setpoint(packet: bytes) -> Setpoint:
 def pack_answer(answer: Answer) -> bytes:
     """The 24 bytes of an answer."""
     return ANSWER.pack(
-        VERSION, KIND_ANSWER, answer.status, answer.reason,
-        answer.seq & 0xFFFFFFFF, answer.now_ns, 0,
-    )  # fmt: skip
+        VERSION,
+        KIND_ANSWER,
+        answer.status,
+        answer.reason,
+        answer.seq & 0xFFFFFFFF,
+        answer.now_ns,
+        0,
+    )
 
 
 def pack_why(words: str) -> bytes:

@@ -9,29 +9,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fpvcar.wiring import layout, tables
 from fpvcar.wiring.header import PINS, Pin
-from fpvcar.wiring.layout import (
-    MARGIN,
-    PILL_H,
-    PILL_W,
-    PITCH,
-    VIA_W,
-    Box,
-    Layout,
-    Spot,
-    Track,
-)
-from fpvcar.wiring.plan import (
-    BATTERY,
-    FIVE_V,
-    GROUND,
-    PI,
-    THREE_V,
-    USES,
-    End,
-    Plan,
-    Terminal,
-    Use,
-)
+from fpvcar.wiring.layout import MARGIN, PILL_H, PILL_W, PITCH, VIA_W, Box, Layout, Spot, Track
+from fpvcar.wiring.plan import BATTERY, FIVE_V, GROUND, PI, THREE_V, USES, End, Plan, Terminal, Use
 
 INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
@@ -66,9 +45,15 @@ def svg(plan: Plan) -> str:
 
 
 def _text(
-    x: int, y: int, words: str, size: int, *, bold: bool = False, anchor: str = "start",
+    x: int,
+    y: int,
+    words: str,
+    size: int,
+    *,
+    bold: bool = False,
+    anchor: str = "start",
     fill: str = INK,
-) -> str:  # fmt: skip
+) -> str:
     weight = ' font-weight="bold"' if bold else ""
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return (
@@ -94,13 +79,23 @@ def _header(plan: Plan) -> Iterator[str]:
         yield f'<g class="pin" data-pin="{pin.number}">'
         yield _rect(x, y, PILL_W, PILL_H, fill, _border(pin, use))
         yield _text(
-            x + 8 if even else x + PILL_W - 8, y + 14, str(pin.number), 12,
-            bold=use is not None, anchor="start" if even else "end", fill=ink,
-        )  # fmt: skip
+            x + 8 if even else x + PILL_W - 8,
+            y + 14,
+            str(pin.number),
+            12,
+            bold=use is not None,
+            anchor="start" if even else "end",
+            fill=ink,
+        )
         yield _text(
-            x + PILL_W - 8 if even else x + 8, y + 14, pin.name, 12,
-            bold=use is not None, anchor="end" if even else "start", fill=ink,
-        )  # fmt: skip
+            x + PILL_W - 8 if even else x + 8,
+            y + 14,
+            pin.name,
+            12,
+            bold=use is not None,
+            anchor="end" if even else "start",
+            fill=ink,
+        )
         yield "</g>"
 
 
@@ -123,10 +118,17 @@ def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
     heavy = track.start.part != PI and use in (BATTERY, GROUND, FIVE_V)
     width = 5 if heavy else 3
     ys = sorted(spot.line for spot in ends)
-    way = " ".join([f"M{track.x} {ys[0]}V{ys[-1]}", *(
-        f"M{spot.x} {spot.y}" + (f"V{spot.line}" if spot.line != spot.y else "")
-        + f"H{track.x}" for spot in ends
-    )])  # fmt: skip
+    way = " ".join(
+        [
+            f"M{track.x} {ys[0]}V{ys[-1]}",
+            *(
+                f"M{spot.x} {spot.y}"
+                + (f"V{spot.line}" if spot.line != spot.y else "")
+                + f"H{track.x}"
+                for spot in ends
+            ),
+        ]
+    )
     names = ", ".join(str(wire.end) for wire in track.wires)
     yield '<g class="wire" fill="none" stroke-linejoin="round" stroke-linecap="square">'
     yield f"<title>{_safe(f'{use.colour}: {track.start} to {names}')}</title>"
@@ -135,8 +137,7 @@ def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
     for spot in ends:
         if ys[0] < spot.line < ys[-1] and len(ends) > 2:
             yield (
-                f'<circle cx="{track.x}" cy="{spot.line}" r="4" fill="{use.rgb}" '
-                f'stroke="{INK}"/>'
+                f'<circle cx="{track.x}" cy="{spot.line}" r="4" fill="{use.rgb}" stroke="{INK}"/>'
             )
     yield "</g>"
 
@@ -156,9 +157,7 @@ def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
     yield "</g>"
 
 
-def _terminal(
-    spot: Spot, width: int, terminal: Terminal, notes: dict[str, int]
-) -> Iterator[str]:
+def _terminal(spot: Spot, width: int, terminal: Terminal, notes: dict[str, int]) -> Iterator[str]:
     """Its name beside the wire; at the other side where the wire comes from."""
     inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
     label = _label(terminal, notes)
@@ -170,9 +169,7 @@ def _terminal(
     if terminal.via:
         x = spot.x - VIA_W + 4
         yield _rect(x, spot.y - 9, VIA_W - 12, 18, PAPER, INK)
-        yield _text(
-            x + (VIA_W - 12) // 2, spot.y + 4, terminal.via, 11, anchor="middle"
-        )
+        yield _text(x + (VIA_W - 12) // 2, spot.y + 4, terminal.via, 11, anchor="middle")
 
 
 def _label(terminal: Terminal, notes: dict[str, int]) -> str:

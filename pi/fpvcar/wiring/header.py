@@ -7,23 +7,61 @@ from typing import NamedTuple
 
 ROWS = 20
 GPIO_AT = {
-    3: 2, 5: 3, 7: 4, 8: 14, 10: 15, 11: 17, 12: 18, 13: 27, 15: 22, 16: 23, 18: 24,
-    19: 10, 21: 9, 22: 25, 23: 11, 24: 8, 26: 7, 27: 0, 28: 1, 29: 5, 31: 6, 32: 12,
-    33: 13, 35: 19, 36: 16, 37: 26, 38: 20, 40: 21,
-}  # fmt: skip
+    3: 2,
+    5: 3,
+    7: 4,
+    8: 14,
+    10: 15,
+    11: 17,
+    12: 18,
+    13: 27,
+    15: 22,
+    16: 23,
+    18: 24,
+    19: 10,
+    21: 9,
+    22: 25,
+    23: 11,
+    24: 8,
+    26: 7,
+    27: 0,
+    28: 1,
+    29: 5,
+    31: 6,
+    32: 12,
+    33: 13,
+    35: 19,
+    36: 16,
+    37: 26,
+    38: 20,
+    40: 21,
+}
 """Pin -> BCM number. Odd pins are the row at the board's middle, even ones at its edge;
 pins 1 and 2 are farthest from the USB sockets."""
 SUPPLY_AT = {
-    1: "3V3", 2: "5V", 4: "5V", 6: "GND", 9: "GND", 14: "GND", 17: "3V3", 20: "GND",
-    25: "GND", 30: "GND", 34: "GND", 39: "GND",
-}  # fmt: skip
+    1: "3V3",
+    2: "5V",
+    4: "5V",
+    6: "GND",
+    9: "GND",
+    14: "GND",
+    17: "3V3",
+    20: "GND",
+    25: "GND",
+    30: "GND",
+    34: "GND",
+    39: "GND",
+}
 PIN_3V3, PIN_5V, PIN_GND = 1, 2, 6
 """Where a rail for several parts begins."""
 USED_BY_THE_IMAGE = {
-    7: "SPI (spi=on drives it high)", 8: "SPI (spi=on drives it high)",
-    14: "the serial console (UART)", 15: "the serial console (UART)",
-    18: "sound, if it is on", 19: "sound, if it is on",
-}  # fmt: skip
+    7: "SPI (spi=on drives it high)",
+    8: "SPI (spi=on drives it high)",
+    14: "the serial console (UART)",
+    15: "the serial console (UART)",
+    18: "sound, if it is on",
+    19: "sound, if it is on",
+}
 """GPIO that Raspberry Pi OS may use for something else."""
 
 

@@ -92,9 +92,7 @@ def lay_out(plan: Plan) -> Layout:
         for row, terminal in enumerate(box.part.terminals)
     }
     spots |= {End(PI, str(pin.number)): _pin_spot(pin.number) for pin in PINS}
-    return Layout(
-        tuple(boxes), spots, _tracks(nets, spots), bottom, right_x + RIGHT_W + MARGIN
-    )
+    return Layout(tuple(boxes), spots, _tracks(nets, spots), bottom, right_x + RIGHT_W + MARGIN)
 
 
 def _pin_spot(number: int) -> Spot:
@@ -130,14 +128,14 @@ def _tracks(nets: dict[End, list[Wire]], spots: dict[End, Spot]) -> tuple[Track,
     lines = []
     for start, wires in nets.items():
         ends = [spots[start], *(spots[wire.end] for wire in wires)]
-        lines.append(Net(
-            tuple(spot.line for spot in ends if not spot.right),
-            tuple(spot.line for spot in ends if spot.right),
-        ))  # fmt: skip
+        lines.append(
+            Net(
+                tuple(spot.line for spot in ends if not spot.right),
+                tuple(spot.line for spot in ends if spot.right),
+            )
+        )
     starts = list(nets)
     return tuple(
-        Track(
-            starts[net], tuple(nets[starts[net]]), MARGIN + LEFT_W + TRACK * (place + 2)
-        )
+        Track(starts[net], tuple(nets[starts[net]]), MARGIN + LEFT_W + TRACK * (place + 2))
         for place, net in enumerate(tracks(lines))
     )

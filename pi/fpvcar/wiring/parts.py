@@ -2,16 +2,7 @@
 
 from collections.abc import Iterator
 
-from fpvcar.config import (
-    AnyMotor,
-    DcMotor,
-    HatServo,
-    L298n,
-    MotorHat,
-    Mx1508,
-    Profile,
-    Servo,
-)
+from fpvcar.config import AnyMotor, DcMotor, HatServo, L298n, MotorHat, Mx1508, Profile, Servo
 from fpvcar.config.checks import LOWEST_DOWN
 from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -41,9 +32,7 @@ OWN_5V = "A servo's 5 V come from a regulator of its own, never from the Pi."
 ONE_TERMINAL = "One terminal: the ground of the Pi meets the battery's here."
 SOCKET = "The regulator's USB plug goes into the Pi's power socket."
 JUMPERS = "Take the jumpers off ENA and ENB."
-LOGIC_JUMPER = (
-    "The L298N makes 5 V for itself (its 5V jumper stays): that terminal goes nowhere."
-)
+LOGIC_JUMPER = "The L298N makes 5 V for itself (its 5V jumper stays): that terminal goes nowhere."
 ON_HEADER = "A HAT sits on all 40 pins: these are the ones it uses."
 OE_UP = "10 kΩ from OE to 3.3 V: the outputs are off until the program runs."
 IN_LEAD = "In the battery's lead, before the driver and the regulator."
@@ -57,9 +46,13 @@ def plan_of(profile: Profile, title: str) -> Plan:
         return Plan(title, (rig.SUPPLY,), on_rig, ())
     motors = dict(zip(_names(profile), profile.motors.pair, strict=True))
     parts = (
-        *_drivers(profile, motors), *_meter(profile), *_ranges(profile),
-        *_buttons(profile), *_lights(profile), *_cameras(profile),
-    )  # fmt: skip
+        *_drivers(profile, motors),
+        *_meter(profile),
+        *_ranges(profile),
+        *_buttons(profile),
+        *_lights(profile),
+        *_cameras(profile),
+    )
     supply = (*_supply(profile, motors), *_other_buses(profile))
     return Plan(title, supply, parts, tuple(_turning(motors)))
 
@@ -70,9 +63,7 @@ def _names(profile: Profile) -> tuple[str, str]:
     return "Drive motor", "Steering"
 
 
-def _gpio(
-    name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()
-) -> Terminal:
+def _gpio(name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()) -> Terminal:
     """A terminal on a GPIO, with what else may use that pin."""
     other = USED_BY_THE_IMAGE.get(number)
     care = () if other is None else (f"Raspberry Pi OS may use it, too: {other}.",)
@@ -96,10 +87,7 @@ def _fed(profile: Profile) -> End:
 
 def _power(profile: Profile, plus: str, minus: str) -> tuple[Terminal, Terminal]:
     """The two terminals of what the battery feeds."""
-    return (
-        Terminal(plus, _fed(profile), plan.BATTERY),
-        Terminal(minus, BATTERY_MINUS),
-    )
+    return (Terminal(plus, _fed(profile), plan.BATTERY), Terminal(minus, BATTERY_MINUS))
 
 
 def _capacitor(profile: Profile, driver: str) -> Part:
@@ -233,10 +221,13 @@ def _turning(motors: dict[str, AnyMotor]) -> Iterator[Part]:
                 yield Part(f"{name} servo", _servo(motor))
                 continue
         notes = (_bears(motor),)
-        yield Part(name, (
-            Terminal("1", starts[0], plan.BATTERY, "", notes),
-            Terminal("2", starts[1], plan.BATTERY, "", notes),
-        ))  # fmt: skip
+        yield Part(
+            name,
+            (
+                Terminal("1", starts[0], plan.BATTERY, "", notes),
+                Terminal("2", starts[1], plan.BATTERY, "", notes),
+            ),
+        )
 
 
 def _bears(motor: DcMotor) -> str:
@@ -263,16 +254,17 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
 def _ranges(profile: Profile) -> Iterator[Part]:
     for name, tof in profile.sensors.tof.items():
         shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.ASKS),)
-        yield Part(
-            f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}"
-        )
+        yield Part(f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}")
     for name, sonar in profile.sensors.ultrasound.items():
-        yield Part(f"HC-SR04 {name}", (
-            Terminal("VCC", PI_5V, plan.FIVE_V),
-            _gpio("Trig", sonar.trigger, plan.ASKS),
-            _gpio("Echo", sonar.echo, plan.HEARS, "divider", (DIVIDER,)),
-            _ground(),
-        ))  # fmt: skip
+        yield Part(
+            f"HC-SR04 {name}",
+            (
+                Terminal("VCC", PI_5V, plan.FIVE_V),
+                _gpio("Trig", sonar.trigger, plan.ASKS),
+                _gpio("Echo", sonar.echo, plan.HEARS, "divider", (DIVIDER,)),
+                _ground(),
+            ),
+        )
 
 
 def _buttons(profile: Profile) -> Iterator[Part]:
@@ -289,10 +281,13 @@ def _buttons(profile: Profile) -> Iterator[Part]:
 def _lights(profile: Profile) -> Iterator[Part]:
     lights = profile.lights
     lists = {
-        "head": lights.head, "rear": lights.rear, "left": lights.indicator_left,
-        "right": lights.indicator_right, "recorder": lights.recorder,
+        "head": lights.head,
+        "rear": lights.rear,
+        "left": lights.indicator_left,
+        "right": lights.indicator_right,
+        "recorder": lights.recorder,
         "code": lights.code,
-    }  # fmt: skip
+    }
     terminals = [
         _gpio(f"{name} {i}" if len(leds) > 1 else name, led, plan.LIGHTS, "330 Ω")
         for name, leds in lists.items()

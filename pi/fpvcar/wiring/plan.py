@@ -26,9 +26,7 @@ MOVES = Use("green", "#20a040", "moves the car: inputs of a driver, a servo's si
 ASKS = Use("violet", "#a040d0", "from the Pi to a sensor: Trig, XSHUT")
 HEARS = Use("grey", "#909090", "to the Pi: Echo, a button")
 LIGHTS = Use("white", "#ffffff", "an LED")
-USES = (
-    BATTERY, GROUND, FIVE_V, THREE_V, SDA, SCL, MOVES, ASKS, HEARS, LIGHTS,
-)  # fmt: skip
+USES = (BATTERY, GROUND, FIVE_V, THREE_V, SDA, SCL, MOVES, ASKS, HEARS, LIGHTS)
 
 
 class End(NamedTuple):

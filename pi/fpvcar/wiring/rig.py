@@ -22,15 +22,18 @@ def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
     yield from sensors
     rig = profile.rig
     if rig.led is not None:
-        yield Part("LED", (
-            _pin("long leg", rig.led, plan.LIGHTS, "330 Ω", (LED,)),
-            Terminal("short leg", PI_GND),
-        ))  # fmt: skip
+        yield Part(
+            "LED",
+            (
+                _pin("long leg", rig.led, plan.LIGHTS, "330 Ω", (LED,)),
+                Terminal("short leg", PI_GND),
+            ),
+        )
     if profile.battery.address is not None:
-        yield Part("Load 15 Ω", (
-            Terminal("1", End(METER, "VIN-"), plan.FIVE_V, "", (LOAD,)),
-            Terminal("2", PI_GND),
-        ))  # fmt: skip
+        yield Part(
+            "Load 15 Ω",
+            (Terminal("1", End(METER, "VIN-"), plan.FIVE_V, "", (LOAD,)), Terminal("2", PI_GND)),
+        )
 
 
 def _loops(profile: Profile) -> Iterator[Terminal]:
@@ -43,9 +46,7 @@ def _loops(profile: Profile) -> Iterator[Terminal]:
     for sensor in list(profile.sensors.ultrasound.values())[:1]:
         if rig.echo is not None:
             pairs.append((plan.HEARS, sensor.echo, rig.echo))
-    contacts = [
-        one.button for one in profile.buttons.values() if one.button is not None
-    ]
+    contacts = [one.button for one in profile.buttons.values() if one.button is not None]
     if rig.contact is not None and contacts:
         pairs.append((plan.ASKS, rig.contact, contacts[0]))
     for number, (use, gives, hears) in enumerate(pairs, 1):
@@ -53,7 +54,5 @@ def _loops(profile: Profile) -> Iterator[Terminal]:
         yield _pin(f"R{number} b", hears, plan.HEARS)
 
 
-def _pin(
-    name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()
-) -> Terminal:
+def _pin(name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()) -> Terminal:
     return Terminal(name, plan.gpio(number), use, via, notes)

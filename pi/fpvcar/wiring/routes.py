@@ -20,9 +20,7 @@ class Net(NamedTuple):
 def crossings(first: Net, second: Net) -> int:
     """How often two nets cross, with the first one's track on the left."""
     (low, high), (under, over) = first.span, second.span
-    return sum(under <= y <= over for y in first.right) + sum(
-        low <= y <= high for y in second.left
-    )
+    return sum(under <= y <= over for y in first.right) + sum(low <= y <= high for y in second.left)
 
 
 def tracks(nets: Sequence[Net]) -> list[int]:

@@ -28,9 +28,7 @@ def pins(plan: Plan) -> str:
             f"[{pin.number:2}]" if wires[str(pin.number)] else f" {pin.number:2} "
             for pin in (odd, even)
         ]
-        line = (
-            f"{left:>{SIDE}} {odd.name:>7} {marks[0]}{marks[1]} {even.name:7} {right}"
-        )
+        line = f"{left:>{SIDE}} {odd.name:>7} {marks[0]}{marks[1]} {even.name:7} {right}"
         lines.append(line.rstrip())
     return "\n".join(lines) + "\n"
 

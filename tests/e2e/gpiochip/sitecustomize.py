@@ -18,7 +18,7 @@ runpy.run_path(str(Path(__file__).parents[1] / "blockable" / "sitecustomize.py")
 
 
 def _give(runtime: Path) -> None:
-    from fpvcar.bench import soc as chip
+    from fpvbench import soc as chip
     from fpvcar.devices.linux import gpio, gpiochip
     from fpvcar.devices.pins import PinsRefused
 

@@ -11,8 +11,8 @@ from benchmarks.baseline_webrtc import StripTrack
 from benchmarks.bidi import Tab
 from websockets.sync.client import ClientConnection
 
-from fpvcar.bench.camera import strip
-from fpvcar.bench.camera.picture import Strip
+from fpvbench.camera import strip
+from fpvbench.camera.picture import Strip
 
 
 def test_the_recipe_is_a_picture_behind_and_the_example_is_not() -> None:

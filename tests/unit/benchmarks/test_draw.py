@@ -16,11 +16,16 @@ def results() -> list[Result]:
     """As a full run has them: 900 pictures, 200 stops."""
     ages = [8.0 + number * 7 % 17 for number in range(900)]
     paths = [
-        "path 640x480@29.9, WebCodecs", "path 1280x720@29.9, WebCodecs",
-        "path 640x480@59.8, WebCodecs", "path 640x480@29.9, MSE, as shown",
-        "path 640x480@29.9, MSE, as painted", "whole 640x480@29.9, rendering included",
-        "beside: aiortc, H.264", "beside: aiortc, VP8", "beside: MJPEG",
-    ]  # fmt: skip
+        "path 640x480@29.9, WebCodecs",
+        "path 1280x720@29.9, WebCodecs",
+        "path 640x480@59.8, WebCodecs",
+        "path 640x480@29.9, MSE, as shown",
+        "path 640x480@29.9, MSE, as painted",
+        "whole 640x480@29.9, rendering included",
+        "beside: aiortc, H.264",
+        "beside: aiortc, VP8",
+        "beside: MJPEG",
+    ]
     found: list[Result] = [row("video", name, "ms", ages) for name in paths]
     found.append(row("video", "path, longest freeze", "ms", [70.0], Aim(worst=150)))
     found.append(row("video", "ours / aiortc", "x", [0.4], Aim(median=0.45)))

@@ -93,19 +93,15 @@ def test_presented_goes_by_the_media_time() -> None:
 def test_presented_follows_a_new_source() -> None:
     """Media time begins anew after a reset of the element; the ages go on."""
     samples = [
-        [7000 + 33.0 * n, 7028 + 33.0 * n, 0.033 * (n if n < 20 else n - 20)]
-        for n in range(40)
+        [7000 + 33.0 * n, 7028 + 33.0 * n, 0.033 * (n if n < 20 else n - 20)] for n in range(40)
     ]
     assert glass.presented(samples, 0.0).ages_ms == pytest.approx([28.0] * 35)
 
 
 @pytest.mark.parametrize(
-    ("share", "late", "served"),
-    [(0.99, 5, True), (0.98, 0, False), (1.0, 6, False)],
+    ("share", "late", "served"), [(0.99, 5, True), (0.98, 0, False), (1.0, 6, False)]
 )
-def test_a_crowd_is_served_by_what_comes_and_when(
-    share: float, late: int, served: bool
-) -> None:
+def test_a_crowd_is_served_by_what_comes_and_when(share: float, late: int, served: bool) -> None:
     load = Load(1, ages_ms=[33.0] * (100 - late) + [33.1] * late, share=share)
     assert load.in_time == pytest.approx(1 - late / 100)
     assert load.served is served

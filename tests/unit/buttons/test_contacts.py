@@ -14,9 +14,7 @@ def pushes(contact: Contact, edges: list[tuple[float, bool]]) -> int:
     return sum(contact.edge(closed, at_s) for at_s, closed in edges)
 
 
-def train(
-    start_s: float, gaps_s: list[float], closed: bool
-) -> list[tuple[float, bool]]:
+def train(start_s: float, gaps_s: list[float], closed: bool) -> list[tuple[float, bool]]:
     """Edges that begin with `closed` and end with it, `gaps_s` apart."""
     edges = [(start_s, closed)]
     for number, gap_s in enumerate(gaps_s):

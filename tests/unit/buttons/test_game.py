@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar.buttons.game import (
-    CAR,
-    CHOOSE_S,
-    GLOW_S,
-    LONG_S,
-    LONGEST,
-    PATIENCE_S,
-    Play,
-    View,
-)
+from fpvcar.buttons.game import CAR, CHOOSE_S, GLOW_S, LONG_S, LONGEST, PATIENCE_S, Play, View
 
 EPSILON_S = 1e-6
 BUTTONS = 4
@@ -308,10 +299,16 @@ def test_the_pictures_end_it() -> None:
         assert play.view == View()
 
 
-@given(some.lists(some.tuples(
-    some.sampled_from(["game", "rainbow", "free", "a", CAR, "wait"]),
-    some.integers(0, 63), some.floats(0.0, 20.0),
-), max_size=40))  # fmt: skip
+@given(
+    some.lists(
+        some.tuples(
+            some.sampled_from(["game", "rainbow", "free", "a", CAR, "wait"]),
+            some.integers(0, 63),
+            some.floats(0.0, 20.0),
+        ),
+        max_size=40,
+    )
+)
 def test_whatever_people_do_it_ends_dark(acts: list[tuple[str, int, float]]) -> None:
     play, now_s = playing(), 0.0
     for what, mask, after_s in acts:

@@ -152,9 +152,7 @@ def seen(indicators: Indicators, from_s: float, to_s: float) -> list[tuple[bool,
 
 
 @pytest.mark.parametrize(("steer", "side"), [(1.0, LEFT), (0.3, LEFT), (-0.5, RIGHT)])
-def test_they_blink_on_the_side_to_which_it_steers(
-    steer: float, side: tuple[bool, bool]
-) -> None:
+def test_they_blink_on_the_side_to_which_it_steers(steer: float, side: tuple[bool, bool]) -> None:
     indicators = Indicators()
     indicators.follow(steer, False, 10.0)
     assert seen(indicators, 10.0, 10.0 + 4 * HALF_S) == [side, NONE, side, NONE, side]
@@ -203,8 +201,7 @@ def test_all_blink_in_step() -> None:
 
 @given(
     some.lists(
-        some.tuples(some.floats(0.0, 2.0), some.floats(-1.0, 1.0), some.booleans()),
-        max_size=40,
+        some.tuples(some.floats(0.0, 2.0), some.floats(-1.0, 1.0), some.booleans()), max_size=40
     )
 )
 def test_however_it_is_driven_no_lamp_stays_on_for_longer_than_half_a_beat(

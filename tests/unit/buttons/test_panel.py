@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fpvcar import config, paths
+from fpvcar import config
 from fpvcar.buttons.contacts import UP_S
 from fpvcar.buttons.game import CHOOSE_S, GLOW_S, LONG_S
 from fpvcar.buttons.lights import CALL_S, HALF_S
@@ -12,8 +12,9 @@ from fpvcar.buttons.panel import RESEND_S, Panel
 from fpvcar.buttons.thread import TICKS, ButtonsThread, Touch, touches
 from fpvcar.config import profiles
 from fpvcar.devices.pins import Edge
-from fpvcar.status import Recording
+from fpvcar.runtime import paths
 from fpvcar.wire.buttons import Choose, Hold
+from fpvcar.wire.telemetry import Recording
 
 BENCH = paths.HARDWARE / "bench.toml"
 WIRED = profiles.load(BENCH)
@@ -42,9 +43,7 @@ class Room:
 
     def __init__(self, profile: config.Profile = BARE) -> None:
         self.now_s = 100.0
-        self.panel = Panel(
-            profile, None, lambda: self.now_s, lambda most: 0, code="204816"
-        )
+        self.panel = Panel(profile, None, lambda: self.now_s, lambda most: 0, code="204816")
         self.panel.step()
 
     def page(self, source: str) -> Page:
@@ -162,9 +161,11 @@ def test_a_car_without_buttons_has_four_on_its_pages() -> None:
     panel = Room().panel
     looks = panel.welcome().buttons
     assert [(one.colour, one.shape) for one in looks] == [
-        ("red", "circle"), ("yellow", "triangle"), ("green", "square"),
+        ("red", "circle"),
+        ("yellow", "triangle"),
+        ("green", "square"),
         ("blue", "star"),
-    ]  # fmt: skip
+    ]
     assert panel.state == "ok"
 
 
@@ -216,17 +217,14 @@ def test_a_push_so_short_that_nobody_looked_counts() -> None:
     room.wait(5.0)  # the pattern is: red
     gpio = RED.button
     assert gpio is not None
-    room.panel._touch([
-        Touch(gpio, True, room.now_s), Touch(gpio, False, room.now_s + 0.001),
-    ])  # fmt: skip
+    room.panel._touch([Touch(gpio, True, room.now_s), Touch(gpio, False, room.now_s + 0.001)])
     room.panel.step()
     assert page.heard[-1]["mode"] == "cheer"
     room.wait(5.0)  # red, red
     at_s = room.now_s
-    room.panel._touch([
-        Touch(gpio, True, at_s), Touch(gpio, False, at_s + 0.01),
-        Touch(gpio, True, at_s + 0.05),
-    ])  # fmt: skip
+    room.panel._touch(
+        [Touch(gpio, True, at_s), Touch(gpio, False, at_s + 0.01), Touch(gpio, True, at_s + 0.05)]
+    )
     room.panel.step()
     assert page.heard[-1]["best"] == 2, "two pushes in one report"
 
@@ -256,8 +254,10 @@ def test_edges_are_dated_by_the_daemon_whose_clock_wraps() -> None:
     edges = [Edge(TICKS - 500, 7, 0), Edge(1500, 7, 1), Edge(2500, 8, 0)]
     found = touches(edges, 9.0)
     assert [(gpio, closed, round(at_s, 6)) for gpio, closed, at_s in found] == [
-        (7, True, 8.997), (7, False, 8.999), (8, True, 9.0),
-    ]  # fmt: skip
+        (7, True, 8.997),
+        (7, False, 8.999),
+        (8, True, 9.0),
+    ]
     assert touches([], 9.0) == []
 
 

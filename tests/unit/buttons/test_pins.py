@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
-from fpvcar.bench import soc as chips
+from fpvbench import soc as chips
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
-from tests.rigs.wheels import Chip
+from fpvcar.runtime import paths
+from tests.support.wheels import Chip
 
 SOON_S = 5.0
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
@@ -163,9 +163,7 @@ async def test_lights_follow_and_are_off_at_the_end(chip: Chip) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-async def test_a_thread_that_fails_ends_the_service(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     panel = Panel(PROFILE)
 
     def fail() -> None:

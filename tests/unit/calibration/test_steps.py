@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from fpvcar.calibration.floor import Ends, Speed, Straight
+from fpvcar.calibration.driving_steps import Ends, Speed, Straight
 from fpvcar.calibration.motors import DeadBand, Direction
+from fpvcar.calibration.static_steps import CURVES, Distance, Pack
 from fpvcar.calibration.steps import Refused, Seen, Step, Wish, wish_for
-from fpvcar.calibration.still import CURVES, Distance, Pack
 from fpvcar.drive import mixing
-from fpvcar.status import Range
-from tests.rigs.profiles import profile_of
+from fpvcar.wire.telemetry import Range
+from tests.support.profiles import profile_of
 
 BENCH, SIDES = profile_of("bench"), profile_of("differential")
 SERVO = profile_of("mx1508-servo")
@@ -154,9 +154,12 @@ def test_speeds_may_be_measured_by_hand() -> None:
     step.say("forget", [])
     assert step.phase == "again" and not step.found
     for word, figures in (
-        ("throttle", [0.05]), ("throttle", []), ("measured", [0.0, 1.0]), ("fast", []),
+        ("throttle", [0.05]),
+        ("throttle", []),
+        ("measured", [0.0, 1.0]),
+        ("fast", []),
         ("throttle", [float("nan")]),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Refused, match="expected"):
             step.say(word, figures)
 
@@ -269,12 +272,18 @@ def test_pack_far_from_its_chemistry_is_kept_only_if_a_person_is_sure() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "word", "volts", "odd"),
-    [("nimh", "full", 8.2, False), ("nimh", "full", 7.68, True),
-     ("nimh", "empty", 6.1, False), ("nimh", "empty", 6.2, True),
-     ("lithium", "full", 8.15, False), ("lithium", "full", 8.14, True),
-     ("lithium", "empty", 6.38, False), ("lithium", "empty", 6.39, True),
-     ("line", "full", 8.66, True)],
-)  # fmt: skip
+    [
+        ("nimh", "full", 8.2, False),
+        ("nimh", "full", 7.68, True),
+        ("nimh", "empty", 6.1, False),
+        ("nimh", "empty", 6.2, True),
+        ("lithium", "full", 8.15, False),
+        ("lithium", "full", 8.14, True),
+        ("lithium", "empty", 6.38, False),
+        ("lithium", "empty", 6.39, True),
+        ("line", "full", 8.66, True),
+    ],
+)
 def test_pack_is_compared_with_the_cells_of_its_kind(
     kind: str, word: str, volts: float, odd: bool
 ) -> None:

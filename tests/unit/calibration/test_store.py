@@ -7,20 +7,20 @@ from unittest.mock import Mock
 
 import pytest
 
-from fpvcar import paths
-from fpvcar.calibration import kept
+from fpvcar.calibration import store
+from fpvcar.calibration.calibrator import AWAY_S, Tuner
 from fpvcar.calibration.export import with_key, written
-from fpvcar.calibration.kept import CHANGES_MOST, OWN, Change, Kept
-from fpvcar.calibration.servo import OwnServo, retold
 from fpvcar.calibration.steps import Refused, Seen
-from fpvcar.calibration.tuner import AWAY_S, Tuner
+from fpvcar.calibration.store import CHANGES_MOST, OWN, Change, Kept
 from fpvcar.calibration.values import GONE, Value, fitting, known, over, with_new
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.drive import mixing
-from fpvcar.wheels.core import Wheels
+from fpvcar.drive.servo_correction import OwnServo, retold
+from fpvcar.runtime import paths
+from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Setpoint, WheelsReason, pack_setpoint
-from tests.rigs.profiles import profile_of
+from tests.support.profiles import profile_of
 
 BENCH, SERVO = profile_of("bench"), profile_of("mx1508-servo")
 DEAD = "motors.drive.dead_band"
@@ -32,10 +32,12 @@ def test_values_lie_over_the_profile_within_its_bounds() -> None:
     assert known(tuned)[DEAD].value == 0.2 and tuned.guard.top_mps == 2.0
     assert over(BENCH, {}) is BENCH
     for key, value, words in (
-        (DEAD, 1.5, "dead_band"), ("motors.drive.forward", 5.0, "no such value"),
-        ("battery.full_v", 5.0, "full_v"), ("battery.curve", (0.5, 1.0), "rise"),
+        (DEAD, 1.5, "dead_band"),
+        ("motors.drive.forward", 5.0, "no such value"),
+        ("battery.full_v", 5.0, "full_v"),
+        ("battery.curve", (0.5, 1.0), "rise"),
         ("motors.drive.invert", 0.5, "invert"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ConfigError, match=words):
             over(BENCH, {key: value})
 
@@ -54,9 +56,11 @@ def text_of(name: str) -> str:
 
 def test_an_exported_profile_has_the_values_and_its_comments() -> None:
     values: dict[str, Value] = {
-        DEAD: 0.123456, "motors.drive.invert": True, "speeds.child_mps": 0.7,
+        DEAD: 0.123456,
+        "motors.drive.invert": True,
+        "speeds.child_mps": 0.7,
         "battery.curve": (0.0, 0.5, 1.0),
-    }  # fmt: skip
+    }
     text = written(text_of("bench"), values)
     assert "# FA-130 type" in text and "dead_band = 0.1235        #" in text
     profile = profiles.parse(tomllib.loads(text))
@@ -87,9 +91,7 @@ def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
     own: Any = SERVO.motors.pair[1]
     for centre_us in (1400.0, 1500.0, 1600.0):
         for invert in (False, True):
-            values = {
-                "motors.steer.centre_us": centre_us, "motors.steer.invert": invert,
-            }  # fmt: skip
+            values = {"motors.steer.centre_us": centre_us, "motors.steer.invert": invert}
             tuned: Any = over(SERVO, values).motors.pair[1]
             low, high = sorted(map(own.pulse_us, (-1.0, 1.0)))
             for way in (-1.0, 1.0):
@@ -100,9 +102,7 @@ def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
 
 
 def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
-    tuned = over(
-        SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0}
-    )
+    tuned = over(SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0})
     mine, other = SERVO.motors.pair[1], tuned.motors.pair[1]
     assert isinstance(mine, ServoMotor) and isinstance(other, ServoMotor)
     for steer in (-1.0, -0.3, 0.0, 0.5, 1.0):
@@ -157,25 +157,29 @@ def test_undone_branches_keep_their_change_before_when_the_list_is_cut() -> None
 
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / kept.FILE
-    assert kept.load(path, MOTORS) == Kept()
+    path = tmp_path / store.FILE
+    assert store.load(path, MOTORS) == Kept()
     here = Kept().changed("battery", {"battery.curve": (0.0, 1.0), DEAD: 0.2}, 5.0)
     here = here.changed("direction", {"motors.drive.invert": True}, 6.0, ("steer",))
-    kept.write(path, here)
-    assert kept.load(path, MOTORS) == here and here.doubts == ("steer",)
+    store.write(path, here)
+    assert store.load(path, MOTORS) == here and here.doubts == ("steer",)
     assert fitting(BENCH, here.values).values["motors.drive.invert"] is True
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", '{"now": 3}', '{"now": 0, "changes": [{"utc_s": 1, "what": "", '
-             '"values": {}, "before": 0}]}', '{"other": 1}'],
-)  # fmt: skip
-def test_a_damaged_file_leaves_every_direction_in_doubt(
-    tmp_path: Path, text: str
-) -> None:
-    path = tmp_path / kept.FILE
+    "text",
+    [
+        "",
+        "{",
+        '{"now": 3}',
+        '{"now": 0, "changes": [{"utc_s": 1, "what": "", "values": {}, "before": 0}]}',
+        '{"other": 1}',
+    ],
+)
+def test_a_damaged_file_leaves_every_direction_in_doubt(tmp_path: Path, text: str) -> None:
+    path = tmp_path / store.FILE
     path.write_text(text)
-    read = kept.load(path, MOTORS)
+    read = store.load(path, MOTORS)
     assert read.values == {} and read.doubts == MOTORS and not read.undoable
     assert read.changes[0].utc_s == pytest.approx(path.stat().st_mtime)
     tuner = Tuner(BENCH, read)
@@ -184,8 +188,8 @@ def test_a_damaged_file_leaves_every_direction_in_doubt(
     tuner.set("motors.drive.invert", True, 1.0)
     assert list(tuner.doubts) == ["steer"] and tuner.in_doubt
     tuner.set(DEAD, 0.2, 2.0)
-    kept.write(path, tuner.kept)
-    again = Tuner(BENCH, kept.load(path, MOTORS))
+    store.write(path, tuner.kept)
+    again = Tuner(BENCH, store.load(path, MOTORS))
     assert list(again.doubts) == ["steer"], "another value settles no direction"
     again.set("motors.steer.invert", False, 3.0)
     assert not again.doubts and not again.in_doubt and again.faults == ()
@@ -193,12 +197,10 @@ def test_a_damaged_file_leaves_every_direction_in_doubt(
     assert list(again.doubts) == ["steer"]
 
 
-def test_a_file_that_cannot_be_read_leaves_every_direction_in_doubt(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "file" / kept.FILE
+def test_a_file_that_cannot_be_read_leaves_every_direction_in_doubt(tmp_path: Path) -> None:
+    path = tmp_path / "file" / store.FILE
     path.parent.write_text("no folder")
-    assert kept.load(path, MOTORS).doubts == MOTORS
+    assert store.load(path, MOTORS).doubts == MOTORS
 
 
 def test_fitting_drops_values_that_a_profile_has_no_more() -> None:
@@ -213,9 +215,11 @@ def test_fitting_drops_values_that_a_profile_has_no_more() -> None:
 def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None:
     """One line of car.toml was edited after these values had been calibrated."""
     values: dict[str, Value] = {
-        "motors.drive.invert": True, DEAD: 0.2, "battery.full_v": 8.0,
+        "motors.drive.invert": True,
+        DEAD: 0.2,
+        "battery.full_v": 8.0,
         "guard.top_mps": 2.0,
-    }  # fmt: skip
+    }
     edited = profile_of("bench", "battery.nominal_v = 8.2")
     fitted = fitting(edited, values)
     assert set(fitted.dropped) == {"battery.full_v"}
@@ -226,17 +230,16 @@ def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None
     assert tuner.as_json()["faults"] == tuner.faults and len(tuner.faults) == 1
 
 
-@pytest.mark.parametrize(
-    ("full_v", "nominal_v", "empty_v"), [(12.6, 11.1, 9.9), (4.2, 3.7, 3.1)]
-)
+@pytest.mark.parametrize(("full_v", "nominal_v", "empty_v"), [(12.6, 11.1, 9.9), (4.2, 3.7, 3.1)])
 def test_fitting_adds_voltages_in_the_order_in_which_they_fit(
     full_v: float, nominal_v: float, empty_v: float
 ) -> None:
     """Each alone clashes with the profile's others; a fourth value clashes for good."""
     volts: dict[str, Value] = {
-        "battery.full_v": full_v, "battery.nominal_v": nominal_v,
+        "battery.full_v": full_v,
+        "battery.nominal_v": nominal_v,
         "battery.empty_v": empty_v,
-    }  # fmt: skip
+    }
     fitted = fitting(BENCH, {**volts, DEAD: 2.0})
     assert fitted.values == volts and set(fitted.dropped) == {DEAD}
 
@@ -277,17 +280,16 @@ def test_a_direction_of_a_motor_that_is_gone_puts_all_others_in_doubt() -> None:
 def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
     """`wheels` knows the profile alone: `run` may send nothing above its limits."""
     for values in (
-        {"battery.empty_v": 3.2}, {"battery.empty_v": 3.2, "battery.nominal_v": 4.0},
+        {"battery.empty_v": 3.2},
+        {"battery.empty_v": 3.2, "battery.nominal_v": 4.0},
         {"battery.empty_v": 7.0},
-    ):  # fmt: skip
+    ):
         tuned = over(BENCH, values)
         assert tuned.battery.empty_v == values["battery.empty_v"], "for the page"
         wheels = Wheels(BENCH, connect=Mock(side_effect=PinsFault), alarm=Mock())
         for measured_v in (None, 0.1, 3.5, 6.0, 6.2, 7.0, 8.4):
             supply_v = mixing.supply_v(measured_v, tuned.battery)
-            duties, _ = mixing.mix(
-                1.0, 1.0, tuned.motors, supply_v, mixing.Slew(1.0, 1.0), 1.0
-            )
+            duties, _ = mixing.mix(1.0, 1.0, tuned.motors, supply_v, mixing.Slew(1.0, 1.0), 1.0)
             packet = pack_setpoint(Setpoint(1, 10**8, duties))
             answers = wheels.lease.take([packet], 0).answers
             assert [one.reason for one in answers] == [WheelsReason.ZERO_FIRST]

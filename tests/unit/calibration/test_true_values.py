@@ -2,11 +2,11 @@
 
 import pytest
 
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import Bridges, mx1508
-from fpvcar.calibration.floor import Speed
-from tests.rigs.calibrated import BENT_US, PlayedCar
-from tests.rigs.profiles import profile_of
+from fpvbench.world import scene
+from fpvbench.world.bridge import Bridges, mx1508
+from fpvcar.calibration.driving_steps import Speed
+from tests.support.calibrated import BENT_US, PlayedCar
+from tests.support.profiles import profile_of
 
 
 @pytest.fixture(scope="module")

@@ -11,15 +11,13 @@ import mcap.writer
 import pytest
 
 from fpvcar import __main__
-from fpvcar.commands import log
+from fpvcar.cli import log
 from fpvcar.mcap import records
 from fpvcar.recorder.folder import Folder
-from fpvcar.recordings import entries, reader, verify
-from tests.rigs.recording import (
-    file,
-    flipped,
-    recording,
-)
+from fpvcar.recordings import reader
+from fpvcar.recordings.library import summaries
+from fpvcar.recordings.repair import verify
+from tests.support.recording import file, flipped, recording
 from tests.unit.recorder.test_folder import NAME, record
 
 
@@ -50,16 +48,15 @@ def test_list_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_folder_is_listed_by_its_index(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     record(tmp_path, 3)
     for number in range(20):
         (tmp_path / f"Plague-20261120T100000Z-{number:04d}.mcap").write_bytes(b"none")
     assert run("list", tmp_path) == 1
     first = capsys.readouterr()
     assert first.err.count("no MCAP: begins with") == 20 and "pictures" in first.out
-    monkeypatch.delattr(entries, "entry_of")  # nothing is looked into again
+    monkeypatch.delattr(summaries, "entry_of")  # nothing is looked into again
     assert run("list", tmp_path) == 1 and capsys.readouterr() == first
 
 
@@ -130,10 +127,7 @@ def test_a_summary_that_is_of_another_file_is_found(tmp_path: Path) -> None:
     with recording(many) as other:
         other.tail = [(records.CHUNK_INDEX, lines[0]), (records.CHUNK_INDEX, bytes(60))]
         said = list(verify.astray(other))
-    assert said == [
-        "in the summary: no such chunk at byte 0",
-        "in the summary: 2 of 5 chunks",
-    ]
+    assert said == ["in the summary: no such chunk at byte 0", "in the summary: 2 of 5 chunks"]
 
 
 def test_what_is_kept_is_shown_and_let_go(
@@ -171,9 +165,7 @@ def test_recover_writes_a_clean_file_and_replaces_none(
     assert (out / "bad.recovered.mcap").exists()
 
 
-def test_log_refuses_in_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_log_refuses_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "a.png"
     other.write_bytes(b"\x89PNG\r\n\x1a\n")
     for what in ("list", "info", "verify", "recover"):
@@ -207,9 +199,7 @@ def test_a_file_of_somebody_else_has_no_car(
     assert "not written by fpvcar" in said and "/x" in said
 
 
-def test_many_damages_are_summed_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_damages_are_summed_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = bytearray(file(60))
     path = tmp_path / "worn.mcap"
     path.write_bytes(data)
@@ -237,15 +227,15 @@ def test_a_pipe_is_no_file_and_nobody_waits_for_it(
 
 
 @pytest.mark.parametrize("words", [("log", "info"), ("replay",)])
-def test_it_ends_quietly_where_nobody_reads_on(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_it_ends_quietly_where_nobody_reads_on(tmp_path: Path, words: tuple[str, ...]) -> None:
     record(tmp_path, 3)
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
         [sys.executable, "-m", "fpvcar", *words, *[tmp_path / NAME] * 400],
-        stdout=writing, stderr=subprocess.PIPE, check=False,
-    )  # fmt: skip
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(writing)
     assert done.returncode == 128 + signal.SIGPIPE and done.stderr == b""

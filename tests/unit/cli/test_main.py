@@ -27,15 +27,18 @@ def umask() -> Iterator[None]:
     ],
 )
 def test_a_card_that_takes_no_codes_at_the_first_start(
-    number: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number), str(tmp_path / "codes.json"))
 
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run"))
-    monkeypatch.setattr("fpvcar.files.write_whole", full)
+    monkeypatch.setattr("fpvcar.runtime.files.write_whole", full)
     none = ["--set=camera.source = 'none'", "--set=gate.blind = 'ignore'"]
     assert main(["run", *none]) == 1
     said = capsys.readouterr().err
@@ -71,9 +74,7 @@ def test_without_a_verb_it_says_what_it_can(capsys: pytest.CaptureFixture[str]) 
     assert "fpvcar bench --host 0.0.0.0" in capsys.readouterr().out
 
 
-def test_what_a_verb_lacks_is_named_and_nothing_else(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_a_verb_lacks_is_named_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["profile"])
     assert capsys.readouterr().err.endswith("are required: what\n")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.commands import profile
-from fpvcar.commands.profile import propose
+from fpvcar.cli import profile
+from fpvcar.cli.profile import propose
 from fpvcar.config import ConfigError, MotorHat, Mx1508, Profile, profiles
 from fpvcar.devices import backends
 
@@ -65,9 +65,7 @@ def test_it_checks_files_and_says_what_asks_for_care(
         profile.run("check", [], Path("/"), nobody)
 
 
-def test_it_proposes_what_it_finds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_proposes_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked: list[tuple[int, Sequence[int]]] = []
 
     def probe(bus: int, addresses: Sequence[int]) -> Collection[int]:

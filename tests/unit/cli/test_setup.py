@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import system
-from fpvcar.command_line import parser
-from fpvcar.commands import setup
-from fpvcar.config import ConfigError, L298n, profiles
+from fpvcar.cli import setup
+from fpvcar.cli.command_line import parser
+from fpvcar.config import ConfigError, L298n, profiles, raspberry_pi_os
 from fpvcar.devices import backends
 
-CONFIG_TXT = (
-    "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
-)
+CONFIG_TXT = "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverlay=dwc2\n"
 
 
 @pytest.fixture
@@ -36,14 +33,12 @@ def all_files(card: Path) -> dict[str, str]:
 def test_one_command_makes_a_car(card: Path) -> None:
     assert setup.main(setting_up(card, "--board=l298n", "--name=Rusty")) == 0
     made = all_files(card)
-    assert set(made) == {
-        "boot/firmware/config.txt", system.PROFILE, *setup.OWN_FILES,
-    }  # fmt: skip
-    profile = profiles.load(card / system.PROFILE)
+    assert set(made) == {"boot/firmware/config.txt", raspberry_pi_os.PROFILE, *setup.OWN_FILES}
+    profile = profiles.load(card / raspberry_pi_os.PROFILE)
     assert profile.car.name == "Rusty"
     shipped = profiles.load(setup.boards()["l298n"])
     assert profile.motors == shipped.motors
-    assert "# ENA" in made[system.PROFILE], "comments stay"
+    assert "# ENA" in made[raspberry_pi_os.PROFILE], "comments stay"
     config = made["boot/firmware/config.txt"]
     assert config.startswith(CONFIG_TXT.rstrip())
     for line in ("dtparam=i2c_arm=on", "camera_auto_detect=1", "dtparam=watchdog=on"):
@@ -53,9 +48,7 @@ def test_one_command_makes_a_car(card: Path) -> None:
         assert (card / name).stat().st_mode & 0o444 == 0o444, name
 
 
-def test_a_second_time_nothing_is_written(
-    card: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_time_nothing_is_written(card: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = setting_up(card, "--board=l298n", "--name=Rusty")
     setup.main(arguments)
     before = all_files(card)
@@ -67,7 +60,7 @@ def test_a_second_time_nothing_is_written(
 
 def test_a_profile_that_is_there_stays_but_for_its_name(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / system.PROFILE
+    path = card / raspberry_pi_os.PROFILE
     path.write_text(path.read_text().replace("brake_s = 0.2", "brake_s = 0.1"))
     setup.main(setting_up(card))
     assert profiles.load(path).car.name == "Rusty"
@@ -88,9 +81,9 @@ def test_undo_leaves_the_profile_only(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     assert setup.main(setting_up(card, "--undo"), run) == 0
     left = all_files(card)
-    assert left.pop(system.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
+    assert left.pop(raspberry_pi_os.PROFILE) and left == {"boot/firmware/config.txt": CONFIG_TXT}
     assert ran == [
-        ("systemctl", "disable", "--quiet", "--now", *system.UNITS),
+        ("systemctl", "disable", "--quiet", "--now", *raspberry_pi_os.UNITS),
         ("nmcli", "connection", "delete", "id", "fpvcar-own"),
     ]
 
@@ -132,7 +125,7 @@ def test_what_is_no_answer_is_refused_and_nothing_is_written(
 
 def test_a_profile_that_is_refused_stays_as_it_is(card: Path) -> None:
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
-    path = card / system.PROFILE
+    path = card / raspberry_pi_os.PROFILE
     path.write_text(path.read_text().replace("enable = 18", "enable = 17"))
     before = all_files(card)
     with pytest.raises(ConfigError, match="GPIO 17 is already used"):
@@ -162,13 +155,13 @@ def test_where_the_kernel_has_the_pins_no_daemon_is_asked_for(
 
     def run(*argv: str) -> bool:
         ran.append(argv)
-        return system.PIN_DAEMON not in argv
+        return raspberry_pi_os.PIN_DAEMON not in argv
 
     setup.main(setting_up(card, "--board=l298n", "--name=Rusty"))
     monkeypatch.setattr(backends, "pins_backend", lambda profile: "linux")
     setup.start(setup.Answers("l298n", "Rusty"), card, run)
     assert ("modprobe", "i2c-dev") in ran
-    assert not any(system.PIN_DAEMON in argv for argv in ran)
+    assert not any(raspberry_pi_os.PIN_DAEMON in argv for argv in ran)
     assert "no pin daemon" not in capsys.readouterr().out
 
 
@@ -187,7 +180,7 @@ def test_it_starts_what_there_is(
     setup.start(setup.Answers("l298n", "Rusty"), card, run)
     assert ("hostnamectl", "set-hostname", "rusty") in ran
     assert ("sysctl", "--quiet", f"--load={card / setup.SYSCTL}") in ran
-    assert ("systemctl", "restart", *system.UNITS) in ran
+    assert ("systemctl", "restart", *raspberry_pi_os.UNITS) in ran
     said = capsys.readouterr().out
     assert ("no pin daemon here" in said) is not there
     assert ("systemctl status fpvcar" in said) is not there

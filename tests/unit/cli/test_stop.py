@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import command_line, paths
-from fpvcar.commands import stop
+from fpvcar.cli import command_line, stop
 from fpvcar.config import ConfigError
-from fpvcar.wheels.helper import SOCKET, write_pins
+from fpvcar.runtime import paths
+from fpvcar.wheels.pins_off_client import SOCKET, write_pins
 
 BENCH = paths.HARDWARE / "bench.toml"
 BENCH_PINS = [17, 23, 24, 27]
@@ -35,9 +35,7 @@ class Off:
         self.chips: list[tuple[int, int]] = []
         self._status = status
 
-    def __call__(
-        self, gpios: Sequence[int], chips: Sequence[tuple[int, int]]
-    ) -> int:  # fmt: skip
+    def __call__(self, gpios: Sequence[int], chips: Sequence[tuple[int, int]]) -> int:
         self.gpios, self.chips = list(gpios), list(chips)
         return self._status
 
@@ -124,9 +122,7 @@ def test_stop_where_the_registers_are_unknown_ends_wheels_and_asks_the_helper(
     assert wheels.wait(5.0) == -signal.SIGKILL
 
 
-def test_stop_ends_wheels_that_hangs(
-    tmp_path: Path, wheels: "subprocess.Popen[str]"
-) -> None:
+def test_stop_ends_wheels_that_hangs(tmp_path: Path, wheels: "subprocess.Popen[str]") -> None:
     os.kill(wheels.pid, signal.SIGSTOP)
     assert stop.run(BENCH, [], [tmp_path], Off(1)) == 0
     assert wheels.wait(5.0) == -signal.SIGKILL

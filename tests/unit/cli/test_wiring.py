@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
 from fpvcar.__main__ import main
+from fpvcar.runtime import paths
 
 MX1508 = str(paths.HARDWARE / "mx1508.toml")
 
@@ -20,9 +20,7 @@ def mask() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_name_and_its_file_are_drawn_alike(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_name_and_its_file_are_drawn_alike(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wiring", "mx1508"]) == 0
     drawn = capsys.readouterr().out
     assert drawn.startswith("<svg ") and drawn.endswith("</svg>\n")

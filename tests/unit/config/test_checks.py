@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from fpvcar.config import ConfigError, Profile, checks, profiles
-from fpvcar.paths import HARDWARE
-from tests.rigs.profiles import minimal
+from fpvcar.runtime.paths import HARDWARE
+from tests.support.profiles import minimal
 
 
 def four(**red: Any) -> dict[str, dict[str, Any]]:
@@ -88,19 +88,14 @@ def test_indicators_share_no_pin() -> None:
             {"a": {"power": 4, "address": 48}, "b": {"power": 12, "address": 48}},
             "b.address = 0x30: already that of sensors.tof.a",
         ),
-        (
-            {"a": {"power": 4, "address": 0x31}, "b": {"address": 0x30}},
-            "b has no power: with 2",
-        ),
+        ({"a": {"power": 4, "address": 0x31}, "b": {"address": 0x30}}, "b has no power: with 2"),
         ({"a": {"address": 0x30}}, "a.address = 0x30: without power .* expected 0x29"),
         ({"a": {}, "b": {"bus": 0, "address": 0x30}}, "b.address = 0x30: without"),
         ({"a": {"address": 0x78}}, "address"),
         ({"a": {"power": 17}}, "GPIO 17 is already used by"),
     ],
 )
-def test_range_sensors_that_cannot_be_told_apart(
-    tofs: dict[str, object], words: str
-) -> None:
+def test_range_sensors_that_cannot_be_told_apart(tofs: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         profiles.parse(minimal(sensors={"tof": tofs}))
 
@@ -158,9 +153,7 @@ def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> N
         "guard.stale_s = 0.2: a round of 6 sensors.ultrasound takes 0.217 s; "
         "expected at least that, or fewer of them"
     )
-    assert profiles.parse(
-        minimal(sensors=ultrasounds(6), guard={**on, "stale_s": 0.22})
-    )
+    assert profiles.parse(minimal(sensors=ultrasounds(6), guard={**on, "stale_s": 0.22}))
     assert profiles.parse(minimal(sensors=ultrasounds(6)))
     with pytest.raises(ConfigError, match="1 sensors.ultrasound takes 0.085 s"):
         profiles.parse(minimal(sensors=ultrasounds(1), guard={**on, "stale_s": 0.08}))
@@ -168,9 +161,7 @@ def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> N
 
 
 def test_a_sensor_may_be_called_depth_where_no_camera_is() -> None:
-    assert (
-        "depth" in profiles.parse(minimal(sensors={"tof": {"depth": {}}})).sensors.tof
-    )
+    assert "depth" in profiles.parse(minimal(sensors={"tof": {"depth": {}}})).sensors.tof
 
 
 def test_a_car_without_a_camera_must_not_wait_for_its_picture() -> None:
@@ -273,9 +264,7 @@ def test_a_hat_takes_its_bus_and_its_address() -> None:
     motors = {"left": HAT, "right": HAT | {"port": 2}}
     profiles.parse(minimal(motors=motors, battery={"address": 0x40}))
     with pytest.raises(ConfigError, match="battery.address = 0x40: .* of pca9685"):
-        profiles.parse(
-            minimal(motors=motors, battery={"address": 0x40}, pca9685={"address": 0x40})
-        )
+        profiles.parse(minimal(motors=motors, battery={"address": 0x40}, pca9685={"address": 0x40}))
     with pytest.raises(ConfigError, match="already used by pca9685 .SDA of I2C bus 1"):
         profiles.parse(minimal(motors=motors, lights={"head": [2]}))
 
@@ -291,13 +280,14 @@ DEPTH = {"source": "v4l2", "fps": 10}
 @pytest.mark.parametrize(
     ("more", "stale_s"),
     [
-        ({}, 0.2), ({"guard": {"stale_s": 0.7}}, 0.7),
+        ({}, 0.2),
+        ({"guard": {"stale_s": 0.7}}, 0.7),
         ({"depth": DEPTH, "guard": {"stale_s": 0.1}}, 0.2),
         ({"guard": {"stale_s": 0.1}}, 0.1),
         ({"sensors": {"ultrasound": SONARS}}, 8 * 0.032 + 0.025),
         ({"sensors": {"ultrasound": SONARS}, "guard": {"stale_s": 0.5}}, 0.5),
     ],
-)  # fmt: skip
+)
 def test_range_stale_s_follows_the_guard_and_the_slowest_sensors(
     more: dict[str, Any], stale_s: float
 ) -> None:

@@ -6,15 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from fpvcar import config, paths
+from fpvcar import config
 from fpvcar.config import ConfigError, profiles
-from tests.rigs.profiles import minimal
+from fpvcar.runtime import paths
+from tests.support.profiles import minimal
 
 BENCH = paths.HARDWARE / "bench.toml"
 L298N = (
-    'motors.drive.driver = "l298n"', "motors.drive.enable = 10",
-    'motors.steer.driver = "l298n"', "motors.steer.enable = 11",
-)  # fmt: skip
+    'motors.drive.driver = "l298n"',
+    "motors.drive.enable = 10",
+    'motors.steer.driver = "l298n"',
+    "motors.steer.enable = 11",
+)
 """The bench's car behind another chip."""
 
 
@@ -60,8 +63,7 @@ def test_each_profile_that_is_shipped_can_be_had(path: Path) -> None:
 def test_a_hat_has_one_frequency_for_motors_and_servos() -> None:
     path = paths.HARDWARE / "motor-hat.toml"
     assert profiles.load(path).hat_hz() == 1526
-    servo = ["motors.steer = {}", 'motors.steer.driver = "hat-servo"',
-             "motors.steer.channel = 0"]  # fmt: skip
+    servo = ["motors.steer = {}", 'motors.steer.driver = "hat-servo"', "motors.steer.channel = 0"]
     profile = profiles.load(path, servo)
     assert profile.hat_hz() == 50
     assert profile.stop_pins() == () and profile.stop_chips() == ((1, 0x60),)
@@ -99,15 +101,13 @@ def test_an_l298n_names_its_enable() -> None:
         ({"gate": {"xyz": 1}}, "known here: blind"),
         (
             {"sensors": {"ultrasound": {"rear": {"triger": 1, "echo": 2}}}},
-            "sensors.ultrasound.rear.triger; did you mean "
-            "sensors.ultrasound.rear.trigger?",
+            "sensors.ultrasound.rear.triger; did you mean sensors.ultrasound.rear.trigger?",
         ),
         ({"lights": {"head": [17]}}, "GPIO 17 is already used by motors.drive.forward"),
         ({"lights": {"head": [5, 5]}}, "lights.head = 5: GPIO 5 is already used"),
         (
             {"sensors": {"ultrasound": {"rear": {"trigger": 24, "echo": 2}}}},
-            "sensors.ultrasound.rear.trigger = 24: GPIO 24 is already used by "
-            "motors.steer.forward",
+            "sensors.ultrasound.rear.trigger = 24: GPIO 24 is already used by motors.steer.forward",
         ),
         (
             {"lights": {"head": [5, 28]}},
@@ -119,10 +119,7 @@ def test_an_l298n_names_its_enable() -> None:
             "sensors.tof[...].power: expected `int` <= 27: a GPIO by its BCM number",
         ),
         ({"pins": {"port": 80}}, ">= 1024"),
-        (
-            {"camera": {"source": "bensh"}},
-            "stamped, strip, none; did you mean bench?",
-        ),
+        ({"camera": {"source": "bensh"}}, "stamped, strip, none; did you mean bench?"),
         ({"camera": {"width": "wide"}}, 'camera.width = "wide": expected `int`'),
         ({"battery": {"empty_v": 9.0}}, "expected below full_v = 8.4"),
         ({"car": {"name": ""}}, "car.name"),
@@ -134,32 +131,19 @@ def test_an_l298n_names_its_enable() -> None:
             'driver = "mx1580": expected one of mx1508, l298n, motor-hat, servo, '
             "hat-servo; did you mean mx1508?",
         ),
-        (
-            motor(driver="relay"),
-            'motors.drive.driver = "relay": expected one of mx1508',
-        ),
+        (motor(driver="relay"), 'motors.drive.driver = "relay": expected one of mx1508'),
         (motor(driver=3), "motors.drive.driver"),
         (motor(driver=["mx1508"]), "motors.drive.driver"),
-        (
-            motor(forwards=17),
-            "motors.drive.forwards; did you mean motors.drive.forward",
-        ),
+        (motor(forwards=17), "motors.drive.forwards; did you mean motors.drive.forward"),
         (motor(driver="l298"), "did you mean l298n?"),
-        (
-            motor(driver="l298n"),
-            "motors.drive: object missing required field `enable`",
-        ),
+        (motor(driver="l298n"), "motors.drive: object missing required field `enable`"),
         (motor(driver="l298n", enabel=18), "did you mean motors.drive.enable?"),
         (motor(driver="l298n", enable=8), ">= 9"),
-        (
-            motor(driver="l298n", enable=24),
-            "24 is already used by motors.drive.enable",
-        ),
+        (motor(driver="l298n", enable=24), "24 is already used by motors.drive.enable"),
         (motor(enable=18), "unknown key motors.drive.enable; known here: "),
         (
             motor(driver="l298n", enable=18) | {"battery": {"empty_v": 4.7}},
-            "battery.empty_v = 4.7: expected at least 4.8, which the driver of "
-            "motors.drive needs",
+            "battery.empty_v = 4.7: expected at least 4.8, which the driver of motors.drive needs",
         ),
         ({"motors": {"drive": 3}}, "motors.drive"),
         ({"motors": 3}, "motors"),
@@ -186,9 +170,7 @@ def test_an_empty_table_takes_all_away() -> None:
 
 
 def test_overrides_change_single_values() -> None:
-    profile = profiles.load(
-        BENCH, ["pins.port = 8889", 'camera.command = ["a", "b c"]']
-    )
+    profile = profiles.load(BENCH, ["pins.port = 8889", 'camera.command = ["a", "b c"]'])
     assert profile.pins.port == 8889 and profile.pins.host == "127.0.0.1"
     assert profile.camera.command == ("a", "b c")
 

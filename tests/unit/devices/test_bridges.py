@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar.bench.world.bridge import CHIPS, Bridge
+from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import HAT_CHANNELS, DcMotor, L298n, MotorHat, Mx1508
 from fpvcar.devices.backends import DRIVERS
 from fpvcar.devices.fake import FakeDeadMan, FakePins
@@ -213,8 +213,7 @@ def test_the_dead_man_lets_go_and_drives_nothing_on_his_way(
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.3, 1.0, -0.3, -1.0]), st.floats(0.0, 0.3)),
-    max_size=40,
+    st.tuples(st.sampled_from([0.0, 0.3, 1.0, -0.3, -1.0]), st.floats(0.0, 0.3)), max_size=40
 )
 
 

@@ -23,7 +23,7 @@ from fpvcar.devices.guardian import (
     take_turn,
 )
 from fpvcar.devices.pins import PinsLost
-from tests.rigs.wheels import MARGIN_S, START_S, until
+from tests.support.wheels import MARGIN_S, START_S, until
 
 WHEELS = """
 import sys, time
@@ -67,8 +67,10 @@ class Wheels:
     def __init__(self, path: Path, feeds: int, then: str, failures: int = 0) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-c", WHEELS, path, str(failures), str(feeds), then],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         assert self.process.stdout is not None
         self.guardian = int(self.process.stdout.readline())
 
@@ -103,9 +105,7 @@ def gone(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] == "Z"
 
 
-def test_a_silent_one_is_killed_and_the_motors_are_off(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_silent_one_is_killed_and_the_motors_are_off(start: Start, tmp_path: Path) -> None:
     wheels = start(5)
     wheels.says("silent")
     took_s = until((tmp_path / "off").exists, START_S, "it does not switch off")
@@ -113,9 +113,7 @@ def test_a_silent_one_is_killed_and_the_motors_are_off(
     assert wheels.process.wait(START_S) == -signal.SIGKILL
 
 
-def test_what_a_killed_one_wrote_last_is_undone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_killed_one_wrote_last_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL does not wait; a call to the bus is finished, maybe after our own."""
     victim = subprocess.Popen(["sleep", "60"])
     dead: list[bool] = []
@@ -158,9 +156,7 @@ def test_who_rests_may_be_silent(start: Start, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_it_outlives_what_ends_a_unit(
-    start: Start, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_it_outlives_what_ends_a_unit(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     """systemd sends SIGTERM to the whole group; the guardian is to be the last."""
     wheels = start(1000)
     os.kill(wheels.guardian, number)
@@ -169,9 +165,7 @@ def test_it_outlives_what_ends_a_unit(
     until((tmp_path / "off").exists, MARGIN_S, "it does not switch off")
 
 
-def test_a_bus_that_fails_is_opened_and_tried_again(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_bus_that_fails_is_opened_and_tried_again(start: Start, tmp_path: Path) -> None:
     wheels = start(1000, failures=10)
     wheels.process.kill()
     until((tmp_path / "off").exists, MARGIN_S * 2, "it gave up")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fpvcar import paths
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.fake import FakePins
@@ -16,7 +15,8 @@ from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors import hat_board
 from fpvcar.devices.motors.hat_board import DISABLED, HatBoard, Switch
 from fpvcar.devices.pins import IoPins, PinsFault, PinsLost, PinsSilent
-from tests.rigs.hat import hat
+from fpvcar.runtime import paths
+from tests.support.hat import hat
 
 OE, PORT_1 = 4, 8
 

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar import status
 from fpvcar.devices.chips import hcsr04
 from fpvcar.devices.chips.hcsr04 import HcSr04, Median, Sample, Status
+from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import Edge, PinsFault
-from fpvcar.noise import NoiseFilter
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, LastReading
-from tests.rigs.pigpiod import emulator
+from fpvcar.wire import telemetry
+from tests.support.pigpiod import emulator
 
 ECHO, OTHER, TRIGGER = 21, 22, 20
 FILTER = partial(NoiseFilter, JUMP_M, JUMP_SHARE)
@@ -82,8 +82,7 @@ def test_a_metre_at_twenty_degrees() -> None:
 
 def test_sound_is_slower_in_the_cold() -> None:
     warm, cold = (
-        Air(lambda: echo(5800)).sensor().measure(celsius).range_m
-        for celsius in (30.0, -10.0)
+        Air(lambda: echo(5800)).sensor().measure(celsius).range_m for celsius in (30.0, -10.0)
     )
     assert warm is not None and cold is not None
     assert warm / cold == pytest.approx(349.5 / 325.2, abs=1e-3)
@@ -215,19 +214,20 @@ def test_what_waits_tells_nothing_and_gets_old() -> None:
     samples = LastReading("rear", 180.0)
     ultrasonic.update(samples, Sample(0.5, Status.OK), 10.0)
     ultrasonic.update(samples, Sample(None, Status.WAITING), 10.2)
-    assert samples.status(10.25) == status.Range("rear", 180.0, 0.5, 0.25, "ok")
+    assert samples.status(10.25) == telemetry.Range("rear", 180.0, 0.5, 0.25, "ok")
     ultrasonic.update(samples, Sample(None, Status.STUCK), 10.3)
-    stuck = status.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
+    stuck = telemetry.Range("rear", 180.0, 0.5, 0.5, "its echo does not fall")
     ultrasonic.update(samples, Sample(None, Status.WAITING), 10.4)
     assert samples.status(10.5) == stuck
     ultrasonic.update(samples, Sample(None, Status.FAR), 10.75)
-    assert samples.status(11.0) == status.Range("rear", 180.0, None, 0.25, "ok")
+    assert samples.status(11.0) == telemetry.Range("rear", 180.0, None, 0.25, "ok")
 
 
 @given(
     some.lists(some.floats(0.5, 0.6), min_size=5, max_size=20),
-    some.integers(2, 19), some.none() | some.floats(0.02, 4.0),
-)  # fmt: skip
+    some.integers(2, 19),
+    some.none() | some.floats(0.02, 4.0),
+)
 def test_a_single_wrong_echo_is_never_seen(
     steady_m: list[float], at: int, wild_m: float | None
 ) -> None:
@@ -252,13 +252,9 @@ def test_a_fault_is_told_at_once_and_the_median_begins_anew() -> None:
 def test_against_the_daemon(tmp_path: Path) -> None:
     with emulator(tmp_path, "--hcsr04", f"{TRIGGER},{ECHO},0") as daemon:
         pins = PigpioPins("127.0.0.1", daemon.port, 5.0)
-        with contextlib.closing(
-            PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)
-        ) as edges:
+        with contextlib.closing(PigpioEdges("127.0.0.1", daemon.port, [ECHO, OTHER], 5.0)) as edges:
             pins.write(TRIGGER, 0)
-            sensor = HcSr04(
-                edges, partial(pins.trigger, TRIGGER), ECHO, FILTER(), time.monotonic
-            )  # fmt: skip
+            sensor = HcSr04(edges, partial(pins.trigger, TRIGGER), ECHO, FILTER(), time.monotonic)
             for range_m in (0.3, 1.7, math.inf, 0.05):
                 daemon.soc.world.range_m[0] = range_m
                 for number in range(8):

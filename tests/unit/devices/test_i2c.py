@@ -12,21 +12,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar import paths
-from fpvcar.bench import soc as chips
-from fpvcar.bench.chips import i2c as model
-from fpvcar.bench.chips import vl53l0x as tof_model
-from fpvcar.bench.chips.i2c import Bus, Nack
-from fpvcar.bench.pigpiod.daemon import Attached, Daemon
-from fpvcar.bench.pigpiod.server import Server, clock_us
+from fpvbench import soc as chips
+from fpvbench.chips import i2c as model
+from fpvbench.chips import vl53l0x as tof_model
+from fpvbench.chips.i2c import Bus, Nack
+from fpvbench.pigpiod.daemon import Attached, Daemon
+from fpvbench.pigpiod.server import Server, clock_us
 from fpvcar.config import Pins, Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips.ina219 import Ina219
 from fpvcar.devices.chips.vl53l0x import Vl53l0x
 from fpvcar.devices.i2c import I2cError, Open, Read, Write
 from fpvcar.devices.linux.i2c import SmbusI2c
-from tests.rigs.i2c_contract import CHECKS, MEMORY, NOBODY
-from tests.unit.bench.test_pigpiod_i2c import Memory
+from fpvcar.runtime import paths
+from tests.support.i2c_contract import CHECKS, MEMORY, NOBODY
+from tests.unit.fpvbench.test_pigpiod_i2c import Memory
 
 
 class FakeSMBus:
@@ -75,9 +75,7 @@ class FakeSMBus:
     def write_word_data(self, address: int, register: int, value: int) -> None:
         self._write(address, bytes((register,)) + value.to_bytes(2, "little"))
 
-    def write_i2c_block_data(
-        self, address: int, register: int, data: list[int]
-    ) -> None:  # fmt: skip
+    def write_i2c_block_data(self, address: int, register: int, data: list[int]) -> None:
         assert 1 <= len(data) <= 32
         self._write(address, bytes((register, *data)))
 
@@ -100,9 +98,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> type[FakeSMBus]:
 def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
     """The emulator in a thread, with any bus; its port."""
     chips.create(folder / "soc")
-    server = Server(
-        Daemon(chips.attach(folder / "soc"), Attached(buses={1: bus}), clock_us())
-    )
+    server = Server(Daemon(chips.attach(folder / "soc"), Attached(buses={1: bus}), clock_us()))
     ready, ports = threading.Event(), list[int]()
     loop, ended = asyncio.new_event_loop(), asyncio.Event()
 
@@ -169,10 +165,7 @@ def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> N
         device, other = opens(1, MEMORY), opens(1, MEMORY)
         refused = device.posted(Write(0xED, bytes(12)))
         device.write(0x10, b"\x66")
-        for again in (
-            lambda: device.read(0x10, 1),
-            lambda: device.write(0x10, b"\x66"),
-        ):
+        for again in (lambda: device.read(0x10, 1), lambda: device.write(0x10, b"\x66")):
             refused()
             assert other.read(0x10, 1) == b"\x66"
             with pytest.raises(I2cError, match="0x50"):
@@ -220,9 +213,7 @@ def test_the_profile_chooses() -> None:
         (errno.EPERM, "Operation not permitted"),
     ],
 )
-def test_what_the_kernel_says_in_words(
-    kernel: type[FakeSMBus], number: int, words: str
-) -> None:
+def test_what_the_kernel_says_in_words(kernel: type[FakeSMBus], number: int, words: str) -> None:
     device = SmbusI2c(1, MEMORY)
     kernel.fault = OSError(number, "Operation not permitted")
     with pytest.raises(I2cError) as fault:

@@ -4,13 +4,7 @@ import msgspec
 import pytest
 
 from fpvcar.config import Battery
-from fpvcar.devices.chips.ina219 import (
-    AFTER_RESET,
-    SETTING,
-    Ina219,
-    Reading,
-    Register,
-)
+from fpvcar.devices.chips.ina219 import AFTER_RESET, SETTING, Ina219, Reading, Register
 from fpvcar.devices.i2c import I2cDevice, I2cError
 from fpvcar.sensors.battery import BATTERY_EVERY_S, Gauge
 

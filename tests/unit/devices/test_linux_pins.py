@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from fpvcar import paths
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.linux import gpio, gpiochip, strict
@@ -17,6 +16,7 @@ from fpvcar.devices.linux import pulses as linux_pulses
 from fpvcar.devices.linux.gpio import LinuxBoard, LinuxPins
 from fpvcar.devices.linux.pulses import MOST_HZ, Pulses, Schedule
 from fpvcar.devices.pins import PinsLost, PinsRefused
+from fpvcar.runtime import paths
 
 BENCH = paths.HARDWARE / "bench.toml"
 TOAD = paths.HARDWARE / "mx1508.toml"
@@ -131,13 +131,10 @@ def test_what_it_had_taken_is_let_go_when_the_next_is_refused(chip: FakeChip) ->
     assert chip.asked == [(inputs, 0)]
 
 
-@pytest.mark.parametrize(
-    ("word", "says"), [("Y\n", "would run on"), (None, "nobody knows")]
-)
+@pytest.mark.parametrize(("word", "says"), [("Y\n", "would run on"), (None, "nobody knows")])
 def test_a_kernel_that_may_leave_a_motor_on_is_refused(
-    tmp_path: Path, chip: FakeChip, monkeypatch: pytest.MonkeyPatch, word: str | None,
-    says: str,
-) -> None:  # fmt: skip
+    tmp_path: Path, chip: FakeChip, monkeypatch: pytest.MonkeyPatch, word: str | None, says: str
+) -> None:
     monkeypatch.setattr(gpio, "ROOT", tmp_path)
     path = tmp_path / strict.PARAMETER.format("pinctrl_bcm2835")
     path.parent.mkdir(parents=True)
@@ -165,9 +162,10 @@ def test_motors_whose_pin_is_taken_are_let_go(chip: FakeChip) -> None:
 def test_who_drives_the_pins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpio, "suits", lambda: True)
     for pins, i2c, expected in (
-        ("auto", "auto", ("linux", "linux")), ("pigpio", "auto", ("pigpio", "pigpio")),
+        ("auto", "auto", ("linux", "linux")),
+        ("pigpio", "auto", ("pigpio", "pigpio")),
         ("linux", "pigpio", ("linux", "pigpio")),
-    ):  # fmt: skip
+    ):
         profile = loaded(f'pins.backend = "{pins}"', f'i2c.backend = "{i2c}"')
         found = backends.pins_backend(profile), backends.i2c_backend(profile)
         assert found == expected
@@ -269,9 +267,7 @@ def test_pulses_that_end_for_whatever_reason_are_said(
 
 
 @pytest.mark.parametrize("wakes", [False, True])
-def test_pulses_that_stand_still_are_lost(
-    monkeypatch: pytest.MonkeyPatch, wakes: bool
-) -> None:
+def test_pulses_that_stand_still_are_lost(monkeypatch: pytest.MonkeyPatch, wakes: bool) -> None:
     """A thread that was only stopped together with us catches up while we wait."""
     now_s = [1.0]
     asleep, woken, caught_up, over = (threading.Event() for _ in range(4))

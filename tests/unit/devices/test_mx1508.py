@@ -77,15 +77,12 @@ def test_reversal_rests_with_both_inputs_low() -> None:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.3, 1.0, -0.3, -1.0]), st.floats(0.0, 0.3)),
-    max_size=40,
+    st.tuples(st.sampled_from([0.0, 0.3, 1.0, -0.3, -1.0]), st.floats(0.0, 0.3)), max_size=40
 )
 
 
 @given(STEPS, st.sampled_from([MOTOR, COASTS]))
-def test_both_inputs_are_on_to_brake_only(
-    steps: list[tuple[float, float]], motor: Mx1508
-) -> None:
+def test_both_inputs_are_on_to_brake_only(steps: list[tuple[float, float]], motor: Mx1508) -> None:
     duties: list[tuple[float, float]] = []
     pins = FakePins(lambda pins: duties.append((pins.duty(F), pins.duty(R))))
     bridge, now_s = Mx1508Bridge(motor, pins), 0.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar.noise import LAST, NoiseFilter
+from fpvcar.devices.outlier_filter import LAST, NoiseFilter
 
 
 def verdicts(readings: Iterable[float | None]) -> list[bool]:
@@ -17,9 +17,7 @@ def verdicts(readings: Iterable[float | None]) -> list[bool]:
 
 
 @given(some.floats(0.1, 4.0), some.floats(-0.1, 0.1), some.integers(3, 60))
-def test_whatever_moves_steadily_is_quiet(
-    from_m: float, step_m: float, count: int
-) -> None:
+def test_whatever_moves_steadily_is_quiet(from_m: float, step_m: float, count: int) -> None:
     """3 m/s at 30 readings a second."""
     line = [max(0.01, from_m + number * step_m) for number in range(count)]
     assert not any(verdicts(line))

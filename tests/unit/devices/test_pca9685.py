@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench import soc as chips
-from fpvcar.bench.world.bridge import Bridge, Turned, Wiring
+from fpvbench import soc as chips
+from fpvbench.world.bridge import Bridge, Turned, Wiring
 from fpvcar.config import HatServo, MotorHat, Motors
 from fpvcar.devices import backends
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off, frequency_hz, prescale
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.pins import PinsLost
-from tests.rigs.hat import Wire, hat
+from tests.support.hat import Wire, hat
 
 M1, M2 = MotorHat(port=1, brake_s=0.2), MotorHat(port=2, max_volts=6.0)
 SERVO = HatServo(channel=15, left_deg=20.0, right_deg=30.0)
@@ -69,9 +69,7 @@ def test_two_inputs_change_in_one_transaction(wired: tuple[chips.Soc, Wire]) -> 
         pins.write_together((9, 11), 1)
 
 
-def test_one_error_is_tried_again_and_the_second_is_lost(
-    wired: tuple[chips.Soc, Wire],
-) -> None:
+def test_one_error_is_tried_again_and_the_second_is_lost(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     pins = Pca9685(wire, 1526)
     wire.failing = 1
@@ -90,14 +88,10 @@ def test_nobody_there_is_said(wired: tuple[chips.Soc, Wire]) -> None:
         Pca9685(wire, 1526)
 
 
-def test_motors_drive_brake_and_are_cut_by_one_byte(
-    wired: tuple[chips.Soc, Wire],
-) -> None:
+def test_motors_drive_brake_and_are_cut_by_one_byte(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     motors = Motors(left=M1, right=M2)
-    drivers = [
-        backends.DRIVERS[type(one)](one, Pca9685(wire, 1526)) for one in (M1, M2)
-    ]
+    drivers = [backends.DRIVERS[type(one)](one, Pca9685(wire, 1526)) for one in (M1, M2)]
     wiring = Wiring(motors)
     drivers[0].drive(0.25, 0.0)
     drivers[1].drive(-0.5, 0.0)
@@ -110,9 +104,7 @@ def test_motors_drive_brake_and_are_cut_by_one_byte(
     assert wiring.bridges(soc).steer == Bridge(-0.5, 0.5, 0.0), "driven again"
 
 
-def test_a_servo_has_no_pulse_before_its_first_zero(
-    wired: tuple[chips.Soc, Wire],
-) -> None:
+def test_a_servo_has_no_pulse_before_its_first_zero(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     driver = backends.DRIVERS[HatServo](SERVO, Pca9685(wire, 50))
     wiring = Wiring(Motors(drive=M1, steer=SERVO))
@@ -139,9 +131,7 @@ def test_oe_disables_all(wired: tuple[chips.Soc, Wire]) -> None:
 # --- the model's own rules -----------------------------------------------------
 
 
-def test_the_prescaler_is_written_while_it_sleeps_only(
-    wired: tuple[chips.Soc, Wire],
-) -> None:
+def test_the_prescaler_is_written_while_it_sleeps_only(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     assert wire.read(0x00, 1) == b"\x11" and wire.read(0x01, 1) == b"\x04"
     wire.write(0x00, b"\x20")
@@ -152,9 +142,7 @@ def test_the_prescaler_is_written_while_it_sleeps_only(
     assert wire.read(0xFE, 1) == b"\x03", "3 is the least"
 
 
-def test_asleep_nothing_is_on_and_restart_is_set(
-    wired: tuple[chips.Soc, Wire],
-) -> None:
+def test_asleep_nothing_is_on_and_restart_is_set(wired: tuple[chips.Soc, Wire]) -> None:
     soc, wire = wired
     Pca9685(wire, 1526).write(0, 1)
     wire.write(0x00, b"\x30")
@@ -163,9 +151,7 @@ def test_asleep_nothing_is_on_and_restart_is_set(
     assert soc.hat.duty(0) == 1.0 and not wire.read(0x00, 1)[0] & 0x80
 
 
-def test_registers_that_are_not_there_are_refused(
-    wired: tuple[chips.Soc, Wire],
-) -> None:
+def test_registers_that_are_not_there_are_refused(wired: tuple[chips.Soc, Wire]) -> None:
     with pytest.raises(I2cError):
         wired[1].write(0x46, b"\x00")
     assert wired[1].read(0xFA, 4) == bytes(4), "write only"

@@ -9,8 +9,8 @@ from typing import Protocol
 import msgspec
 import pytest
 
-from fpvcar import config, paths
-from fpvcar.bench import soc as chips
+from fpvbench import soc as chips
+from fpvcar import config
 from fpvcar.config import Motors, profiles
 from fpvcar.devices import backends
 from fpvcar.devices.fake import FakePins
@@ -19,8 +19,9 @@ from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
-from tests.rigs.profiles import mx1508s
-from tests.rigs.wheels import BENCH, Chip, until
+from fpvcar.runtime import paths
+from tests.support.profiles import mx1508s
+from tests.support.wheels import BENCH, Chip, until
 
 
 class Bench(Protocol):
@@ -158,9 +159,7 @@ def test_what_to_do_is_said_where_nobody_is(chip: Chip) -> None:
     chip.pigpiod.wait()
     with pytest.raises(PinsLost, match="systemctl enable --now pigpiod"):
         PigpioPins("127.0.0.1", chip.port)
-    with pytest.raises(
-        PinsLost, match='Connection refused.* Pi 5 .*pins.backend = "auto"'
-    ):
+    with pytest.raises(PinsLost, match='Connection refused.* Pi 5 .*pins.backend = "auto"'):
         PigpioPins("::1", chip.port)
 
 
@@ -220,9 +219,7 @@ def test_two_edges_are_waited_for_together(chip: Chip) -> None:
             assert edges.read(0.05, 2) == edges.read(0.0) == []
 
 
-def test_smallest_duty_is_never_rounded_to_nothing(
-    chip: Chip, pins: PigpioPins
-) -> None:
+def test_smallest_duty_is_never_rounded_to_nothing(chip: Chip, pins: PigpioPins) -> None:
     bench = ChipBench(chip, pins)
     bench.pins.set_frequency(17, 800)
     bench.pins.pwm(17, 1e-6)
@@ -254,9 +251,7 @@ def test_dead_man_releases_a_brake(chip: Chip, pins: PigpioPins) -> None:
     until(lambda: pin[17].duty() == pin[27].duty() == 0.0, 2.0, "it brakes for ever")
 
 
-def test_dead_man_outlives_its_client_and_is_replaced(
-    chip: Chip, pins: PigpioPins
-) -> None:
+def test_dead_man_outlives_its_client_and_is_replaced(chip: Chip, pins: PigpioPins) -> None:
     for _ in range(40):  # a daemon has 32 slots
         with contextlib.closing(PigpioPins("127.0.0.1", chip.port, 1.0)) as former:
             ScriptDeadMan(former, (17, 27))
@@ -334,9 +329,7 @@ def test_a_board_that_cannot_be_made_ends_its_connection(
             closed.append(self)
             super().close()
 
-    monkeypatch.setattr(
-        dead_man, "PigpioPins", lambda host, port: Noted(host, port, 5.0)
-    )
+    monkeypatch.setattr(dead_man, "PigpioPins", lambda host, port: Noted(host, port, 5.0))
     with pytest.raises(PinsLost, match="GPIO 1: .*permission"):
         backends.open_motors(profile, tmp_path)
     assert len(closed) == 1

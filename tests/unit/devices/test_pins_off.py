@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
 from fpvcar.__main__ import main
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.linux import pins_off
+from fpvcar.runtime import paths
 
 OUT, ALT5 = 1, 2
 FLOATS, DOWN, UP = "floats", "down", "up"
@@ -121,11 +121,7 @@ def test_the_program_reads_its_pins_and_writes_the_device(
 
 def test_stop_lets_go_of_every_pin_that_moves_the_car(pi: Path) -> None:
     assert main(["stop", f"--profile={paths.HARDWARE / 'l298n.toml'}"]) == 0
-    inputs = {
-        gpio
-        for gpio in range(54)
-        if not register(pi, gpio // 10 * 4) >> gpio % 10 * 3 & 7
-    }
+    inputs = {gpio for gpio in range(54) if not register(pi, gpio // 10 * 4) >> gpio % 10 * 3 & 7}
     assert inputs == {18, 17, 27, 25, 24, 23}
 
 
@@ -198,9 +194,7 @@ def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:
         pins_off.let_go([17])
 
 
-def test_a_hat_is_switched_off_by_one_byte(
-    pi: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hat_is_switched_off_by_one_byte(pi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Although its pins fail: whichever is left stops the car."""
     bus, asked = pi / "i2c-1", list[int]()
     bus.write_bytes(b"")

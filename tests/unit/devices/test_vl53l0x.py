@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fpvbench.chips import vl53l0x as model
 from fpvcar import config
-from fpvcar.bench.chips import vl53l0x as model
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import Tof
-from tests.rigs.vl53l0x import Rig
+from tests.support.vl53l0x import Rig
 
 TRACE = Path(__file__).parents[2] / "vectors" / "vl53l0x_set_up.txt"
 
@@ -54,9 +54,7 @@ def test_every_transfer_of_the_set_up_is_the_apis() -> None:
     rig = Rig()
     ranging(rig)
     assert [line for line, _ in groupby(rig.trace)] == [
-        line
-        for line in TRACE.read_text(encoding="ascii").splitlines()
-        if not line.startswith("#")
+        line for line in TRACE.read_text(encoding="ascii").splitlines() if not line.startswith("#")
     ]
 
 
@@ -71,9 +69,7 @@ def test_every_transfer_of_the_set_up_is_the_apis() -> None:
         (0xB0, "ffffffffffff", "00f0ffffffff"),  # there are no more
     ],
 )
-def test_so_many_good_spads_are_chosen_of_their_kind(
-    info: int, good: str, chosen: str
-) -> None:
+def test_so_many_good_spads_are_chosen_of_their_kind(info: int, good: str, chosen: str) -> None:
     spads, count = vl53l0x.Register.GLOBAL_SPAD_ENABLES_REF, bytes((info,))
 
     def spoil(register: int, data: bytes) -> bytes:
@@ -120,9 +116,15 @@ def test_too_near_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("raw_mm", "status"),
-    [(0, Status.NEAR), (29, Status.NEAR), (2001, Status.PHASE), (8190, Status.PHASE),
-     (8191, Status.PHASE), (0xFFFF, Status.PHASE)],
-)  # fmt: skip
+    [
+        (0, Status.NEAR),
+        (29, Status.NEAR),
+        (2001, Status.PHASE),
+        (8190, Status.PHASE),
+        (8191, Status.PHASE),
+        (0xFFFF, Status.PHASE),
+    ],
+)
 def test_a_valid_status_with_an_impossible_range_is_no_distance(
     raw_mm: int, status: Status
 ) -> None:
@@ -234,9 +236,7 @@ class Wired(OpenDevice):
             self.tof.turn()
 
 
-def test_a_fault_at_any_transfer_of_its_thread_is_got_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fault_at_any_transfer_of_its_thread_is_got_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Moved to its address, set up and read twice."""
     whole = Wired(monkeypatch)
     whole.turns(2, 1.0)

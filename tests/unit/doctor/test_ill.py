@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from fpvcar import __version__, system
-from fpvcar.command_line import parser
-from fpvcar.commands import doctor
+from fpvcar import __version__
+from fpvcar.cli import doctor
+from fpvcar.cli.command_line import parser
+from fpvcar.config import raspberry_pi_os
 from fpvcar.devices.linux import computer as linux_computer
 from fpvcar.doctor import checks
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
 from fpvcar.doctor.report import Severity, Unasked
-from fpvcar.paths import HARDWARE
-from tests.rigs import doctor as rig
-from tests.rigs.doctor import GONE, PlayedMachine, change, examined, healthy, put
+from fpvcar.runtime.paths import HARDWARE
+from tests.support import doctor as rig
+from tests.support.doctor import GONE, PlayedMachine, change, examined, healthy, put
 
 Ill = Callable[[Path, PlayedMachine], object]
 
@@ -74,27 +75,45 @@ def recorded_in_1970(root: Path, machine: PlayedMachine) -> None:
 
 
 CONFIG = "boot/firmware/config.txt"
-MODEL = system.MODEL
+MODEL = raspberry_pi_os.MODEL
 HOT, WORN = "sys/class/thermal/thermal_zone0/temp", "sys/block/mmcblk0/device/life_time"
 UNITS = "systemctl show --property=Id"
 FPVCAR = rig.UNIT.format("fpvcar.service")
 ILL: list[tuple[str, Ill]] = [
     ("board", a_file(MODEL, "Banana Pi M2\0")),
-    ("board-daemon", both(a_file(MODEL, "Raspberry Pi 5 Model B Rev 1.0\0"),
-                          an_answer(back_end="pigpio"))),
+    (
+        "board-daemon",
+        both(a_file(MODEL, "Raspberry Pi 5 Model B Rev 1.0\0"), an_answer(back_end="pigpio")),
+    ),
     ("board-slow", a_file(MODEL, "Raspberry Pi Zero W Rev 1.1\0")),
     ("system", a_file("etc/os-release", "VERSION_CODENAME=buster\n")),
-    ("package", a_file("var/lib/dpkg/status", rig.FILES["var/lib/dpkg/status"].replace(
-        "picamera2", "picture"))),
-    ("profile-care", both(in_profile("forward = 17 ", "forward = 4 "),
-                          a_word("pinctrl", "17: ip", "4: ip"))),
-    ("pin-shared", both(a_file("boot/firmware/cmdline.txt", "console=serial0,115200\n"),
-                        in_profile("trigger = 5", "trigger = 14"))),
+    (
+        "package",
+        a_file(
+            "var/lib/dpkg/status", rig.FILES["var/lib/dpkg/status"].replace("picamera2", "picture")
+        ),
+    ),
+    (
+        "profile-care",
+        both(in_profile("forward = 17 ", "forward = 4 "), a_word("pinctrl", "17: ip", "4: ip")),
+    ),
+    (
+        "pin-shared",
+        both(
+            a_file("boot/firmware/cmdline.txt", "console=serial0,115200\n"),
+            in_profile("trigger = 5", "trigger = 14"),
+        ),
+    ),
     ("version", an_answer(car=Running("0.0.9", "ok"))),
     ("strict", both(a_file(rig.PERSIST, "Y\n"), a_file(CONFIG, "dtparam=spi=on\n"))),
     ("strict-reboot", a_file(rig.PERSIST, "Y\n")),
-    ("unsafe", both(a_file(rig.PERSIST, "Y\n"),
-                    in_profile("[battery]", "[pins]\nunsafe = true\n\n[battery]"))),
+    (
+        "unsafe",
+        both(
+            a_file(rig.PERSIST, "Y\n"),
+            in_profile("[battery]", "[pins]\nunsafe = true\n\n[battery]"),
+        ),
+    ),
     ("pins", an_answer(why_no_pins="pigpiod at 127.0.0.1 port 8888: refused")),
     ("pin-held", an_answer(held={24: "spi0 CS0"})),
     ("pwm-peak", in_profile(rig.WINDING + "slew", "slew")),
@@ -135,10 +154,8 @@ ILL: list[tuple[str, Ill]] = [
     ("unit-restarts", a_word(UNITS, FPVCAR, FPVCAR.replace("rts=0", "rts=7"))),
     ("unit-watchdog", a_word(UNITS, FPVCAR, FPVCAR.replace("5s", "infinity"))),
     ("watchdog", a_word("systemctl show --property=RuntimeWatchdogUSec", "15s", "0")),
-]  # fmt: skip
-ELSEWHERE = {
-    "module", "profile", "motor", "card-full", "card-no-room",
-}  # fmt: skip
+]
+ELSEWHERE = {"module", "profile", "motor", "card-full", "card-no-room"}
 """Kinds that tests of their own bring about, below."""
 
 
@@ -158,9 +175,7 @@ def test_a_car_that_is_well_has_no_finding_and_all_is_asked(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("key", "ill"), ILL, ids=[key for key, _ in ILL])
-def test_each_illness_gives_exactly_its_finding(
-    key: str, ill: Ill, tmp_path: Path
-) -> None:
+def test_each_illness_gives_exactly_its_finding(key: str, ill: Ill, tmp_path: Path) -> None:
     machine = PlayedMachine()
     ill(healthy(tmp_path), machine)
     assert keys(tmp_path, machine) == [key]
@@ -188,25 +203,17 @@ def test_motors_turn_only_when_asked_to(tmp_path: Path) -> None:
     assert keys(tmp_path, machine, "--move") == ["motor"]
 
 
-@pytest.mark.parametrize(
-    ("free_mb", "key"), [(120.0, "card-full"), (0.0, "card-no-room")]
-)
+@pytest.mark.parametrize(("free_mb", "key"), [(120.0, "card-full"), (0.0, "card-no-room")])
 def test_a_card_without_room(
     free_mb: float, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        linux_computer.Machine, "_free_b", lambda self: round(free_mb * 1e6)
-    )
+    monkeypatch.setattr(linux_computer.Machine, "_free_b", lambda self: round(free_mb * 1e6))
     assert keys(healthy(tmp_path), PlayedMachine()) == [key]
 
 
-def test_a_library_that_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healthy(tmp_path)
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name: name != "segno" or None
-    )
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name != "segno" or None)
     assert keys(tmp_path, PlayedMachine()) == ["module"]
 
 
@@ -218,12 +225,7 @@ def test_what_was_not_asked_is_not_called_well(tmp_path: Path) -> None:
     machine.said["nmcli"] = Unasked("there is no nmcli here")
     report = examined(tmp_path, machine)
     assert report.findings == ()
-    assert {one.part for one in report.not_asked} == {
-        "supply",
-        "wear",
-        "Wi-Fi",
-        "motors",
-    }
+    assert {one.part for one in report.not_asked} == {"supply", "wear", "Wi-Fi", "motors"}
     assert not {"supply", "wear", "Wi-Fi", "motors"} & set(report.well)
 
 
@@ -244,9 +246,7 @@ def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
         an_answer(tripped=Trip(0.2, False)),
     ],
 )
-def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(
-    ill: Ill, tmp_path: Path
-) -> None:
+def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(ill: Ill, tmp_path: Path) -> None:
     machine = PlayedMachine()
     ill(healthy(tmp_path), machine)
     report = examined(tmp_path, machine)
@@ -256,7 +256,7 @@ def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(
 
 def test_a_hat_that_is_missing_is_one_finding(tmp_path: Path) -> None:
     hat = (HARDWARE / "motor-hat.toml").read_text()
-    put(healthy(tmp_path), system.PROFILE, hat)
+    put(healthy(tmp_path), raspberry_pi_os.PROFILE, hat)
     machine = PlayedMachine()
     machine.said["busctl"] = Unasked("it is not there")
     machine.tripped = Trip(None, True, "nobody acknowledges the write")
@@ -276,7 +276,5 @@ def test_a_card_that_does_not_run_is_read_and_not_touched(
     assert doctor.run(parser().parse_args(words)) == 4
     said = json.loads(capsys.readouterr().out)
     assert [one["key"] for one in said["findings"]] == ["strict-reboot"]
-    assert {"camera", "clock", "dead man", "units"} <= {
-        one["part"] for one in said["not_asked"]
-    }
+    assert {"camera", "clock", "dead man", "units"} <= {one["part"] for one in said["not_asked"]}
     assert sorted(tmp_path.rglob("*")) == before

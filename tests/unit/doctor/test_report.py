@@ -15,7 +15,7 @@ KINDS: dict[Severity, Kind] = {
         f"{level.value} of {{part}}",
         "because of a reason that is told in full, in words, on more than one line",
         "sudo mend-it --at-once {part}",
-    )  # fmt: skip
+    )
     for level in Severity
     if level is not Severity.OK
 }

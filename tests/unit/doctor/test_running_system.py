@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.world.bridge import Wiring
+from fpvbench.world.bridge import Wiring
 from fpvcar.config import Profile, profiles
 from fpvcar.doctor.facts import Running, Trip, Turned
-from fpvcar.doctor.live import Live
 from fpvcar.doctor.report import Unasked
+from fpvcar.doctor.running_system import Live
 from fpvcar.video import h264
 from fpvcar.wire.camera import pack_record
 from tests.e2e.harness import PinWatch
-from tests.rigs.video_source import encode
-from tests.rigs.wheels import BENCH, Chip, Client, Rig
+from tests.support.video_source import encode
+from tests.support.wheels import BENCH, Chip, Client, Rig
 from tests.unit.wheels.test_hat import HAT
 
 HAT_CHIP = "--i2c=1:0x60:pca9685"
-FAKE = str(Path(__file__).parents[2] / "rigs" / "fake_camera.py")
+FAKE = str(Path(__file__).parents[2] / "support" / "fake_camera.py")
 SOON_S = 0.15
 """The dead man's patience is 0.2 s; a loaded machine needs as long as it likes."""
 
@@ -105,10 +105,8 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     assert live(chip, BENCH).pins(on(chip)) == ""
 
 
-def test_a_proof_that_hangs_is_ended(
-    chip: Chip, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fpvcar.doctor.live.TRIP_S", 0.0)
+def test_a_proof_that_hangs_is_ended(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fpvcar.doctor.running_system.TRIP_S", 0.0)
     trip = live(chip, BENCH).trip()
     assert isinstance(trip, Trip) and trip.after_s is None
     assert trip.words == "no answer within 0 s"
@@ -117,15 +115,17 @@ def test_a_proof_that_hangs_is_ended(
 def test_each_motor_turns_both_ways_when_it_is_to(
     chip: Chip, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fpvcar.doctor.live.TURN_S", 0.3)
+    monkeypatch.setattr("fpvcar.doctor.running_system.TURN_S", 0.3)
     profile = on(chip)
     with PinWatch(chip.soc, profile.motor_pins()) as watch:
         turned = live(chip, BENCH).turn(profile)
     assert turned == (Turned("drive"), Turned("steer"))
     driven = {
-        pin for sample in watch.samples for pin, duty in enumerate(sample.duties)
+        pin
+        for sample in watch.samples
+        for pin, duty in enumerate(sample.duties)
         if 0.0 < duty < 1.0 and sample.driving
-    }  # fmt: skip
+    }
     assert driven == {0, 1, 2, 3} and not watch.now.driving
 
 
@@ -161,14 +161,12 @@ def test_a_bench_camera_and_no_camera_are_not_asked(tmp_path: Path) -> None:
     assert isinstance(asked.camera(profiles.load(BENCH, none)), Unasked)
 
 
-def test_a_small_write_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Live([], [tmp_path], 1)
     speed = asked.speed(tmp_path)
     assert not isinstance(speed, Unasked) and speed.mb_per_s > 0.0 < speed.longest_s
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("fpvcar.doctor.live.LEAST_FREE_B", 1 << 62)
+    monkeypatch.setattr("fpvcar.doctor.running_system.LEAST_FREE_B", 1 << 62)
     assert isinstance(asked.speed(tmp_path), Unasked)
     assert isinstance(asked.speed(tmp_path / "gone"), Unasked)
 
@@ -176,9 +174,7 @@ def test_a_small_write_leaves_nothing(
 def test_a_program_that_is_missing_or_fails_is_no_answer(tmp_path: Path) -> None:
     asked = Live([], [tmp_path], 1)
     assert asked.command("echo", "so") == "so\n"
-    assert asked.command("no-such-program") == Unasked(
-        "there is no no-such-program here"
-    )
+    assert asked.command("no-such-program") == Unasked("there is no no-such-program here")
     failed = asked.command("sh", "-c", "echo why >&2; exit 3")
     assert failed == Unasked("sh: why")
 

@@ -4,22 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from fpvcar import paths, status
 from fpvcar.config import profiles
-from fpvcar.drive.control import (
-    IDLE_TICK_S,
-    NO_PINS,
-    RENEW_S,
-    TICK_S,
-    Control,
-    Inputs,
-)
+from fpvcar.drive.control import IDLE_TICK_S, NO_PINS, RENEW_S, TICK_S, Control, Inputs
 from fpvcar.drive.gate import Cause
+from fpvcar.runtime import paths
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
-from fpvcar.wire import down
+from fpvcar.wire import down, telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.rigs.control import PROFILE, Rig
-from tests.rigs.profiles import mx1508s
+from tests.support.control import PROFILE, Rig
+from tests.support.profiles import mx1508s
 
 
 def test_a_wish_is_sent_at_once() -> None:
@@ -124,9 +117,7 @@ def test_a_stop_that_the_wheels_have_answered_counts_before_a_wish() -> None:
         while waiting:
             rig.control.wheels_answer(waiting.pop())
 
-    rig.control = Control(
-        PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns, hear=hear
-    )
+    rig.control = Control(PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns, hear=hear)
     rig.answer(Status.APPLIED)
     rig.wish(0.0)
     assert not waiting and rig.cause is Cause.WHEELS_STOPPED
@@ -140,9 +131,13 @@ def test_a_stop_that_the_wheels_have_answered_counts_before_a_wish() -> None:
 def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
     rig, heard = Rig(), list[int]()
     control = Control(
-        PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns,
+        PROFILE,
+        rig.send,
+        rig.inputs,
+        rig.changed,
+        lambda: rig.now_ns,
         hear=lambda: heard.append(len(rig.sent)),
-    )  # fmt: skip
+    )
     assert control.tick() == IDLE_TICK_S and heard == [0] and len(rig.sent) == 1
     rig.now_ns += 30_000_000
     assert control.tick() == pytest.approx(0.07) and heard == [0, 1]
@@ -312,9 +307,12 @@ def test_control_with_a_motor_in_doubt_holds_the_car_until_it_is_settled() -> No
 def test_a_car_that_starts_is_not_broken_until_somebody_tries() -> None:
     rig = Rig()
     fresh = Control(
-        PROFILE, rig.send, Inputs(lambda _: 0.03, lambda _: None, lambda _: ()),
-        rig.changed, lambda: rig.now_ns,
-    )  # fmt: skip
+        PROFILE,
+        rig.send,
+        Inputs(lambda _: 0.03, lambda _: None, lambda _: ()),
+        rig.changed,
+        lambda: rig.now_ns,
+    )
     fresh.wheels_state("absent")
     fresh.wish(0.0, 0.0, 1.0)
     assert fresh.decision.latches.hold is None
@@ -365,7 +363,7 @@ def test_a_setpoint_that_nothing_changes_is_renewed_in_time() -> None:
         rig.wish(1.0)
     assert rig.control.due_in_s == RENEW_S
     assert LEASE_NS / 1e9 - RENEW_S >= 0.075, "what a loop may stand still for"
-    rig.seen = (status.Range("front", 0.0, 0.6, 0.01, "ok"),)
+    rig.seen = (telemetry.Range("front", 0.0, 0.6, 0.01, "ok"),)
     rig.control.guard_mode = "limit"
     for _ in range(20):
         rig.now_ns += 40_000_000
@@ -427,7 +425,7 @@ def test_a_calibrated_profile_counts_from_now_on() -> None:
     rig.control.tune(profiles.load(paths.HARDWARE / "bench.toml", overrides))
     assert rig.sent[-1][0] < -0.13
     rig.control.guard_mode = "limit"
-    rig.seen = (status.Range("front", 0.0, 0.5, 0.0),)
+    rig.seen = (telemetry.Range("front", 0.0, 0.5, 0.0),)
     rig.tick()
     fast = rig.control.free.ahead
     rig.control.tune(PROFILE)

@@ -6,7 +6,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
 from fpvcar.drive.saved import Saved
 from fpvcar.wire.wheels import Status
-from tests.rigs.control import PROFILE, Rig
+from tests.support.control import PROFILE, Rig
 
 
 class Saving(Rig):
@@ -19,9 +19,14 @@ class Saving(Rig):
 
     def restart(self) -> None:
         self.control = Control(
-            PROFILE, self.send, self.inputs, self.changed, lambda: self.now_ns,
-            self.saved[-1] if self.saved else None, self.saved.append,
-        )  # fmt: skip
+            PROFILE,
+            self.send,
+            self.inputs,
+            self.changed,
+            lambda: self.now_ns,
+            self.saved[-1] if self.saved else None,
+            self.saved.append,
+        )
         self.answer(Status.APPLIED)
 
     def set_limit(self, limit: float) -> None:
@@ -99,7 +104,11 @@ def test_what_is_the_profiles_own_is_never_written_down() -> None:
     assert rig.saved[-1] == Saved()
     looser = msgspec.structs.replace(PROFILE.guard, mode="off")
     control = Control(
-        msgspec.structs.replace(PROFILE, guard=looser), rig.send, rig.inputs,
-        rig.changed, lambda: rig.now_ns, rig.saved[-1],
-    )  # fmt: skip
+        msgspec.structs.replace(PROFILE, guard=looser),
+        rig.send,
+        rig.inputs,
+        rig.changed,
+        lambda: rig.now_ns,
+        rig.saved[-1],
+    )
     assert control.guard_mode == "off"

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from fpvcar.drive.gate import Freshness
 from fpvcar.wire.wheels import Status, WheelsReason
-from tests.rigs.control import PROFILE, Rig
+from tests.support.control import PROFILE, Rig
 
 
 class Storm(RuleBasedStateMachine):
@@ -34,9 +34,7 @@ class Storm(RuleBasedStateMachine):
         late_ms=st.sampled_from([0, 0, 0, 10, 199, 201, 800]),
         back=st.sampled_from([0, 0, 0, 1, 5]),
     )
-    def a_wish_arrives(
-        self, throttle: float, steer: float, late_ms: int, back: int
-    ) -> None:
+    def a_wish_arrives(self, throttle: float, steer: float, late_ms: int, back: int) -> None:
         """Late, doubled and reordered ones among them."""
         self.seq += 1
         sent_ms = self.rig.now_ns / 1e6 - late_ms

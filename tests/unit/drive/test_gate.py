@@ -7,16 +7,7 @@ from msgspec import Struct
 
 from fpvcar.config import Gate
 from fpvcar.drive import gate
-from fpvcar.drive.gate import (
-    Cause,
-    Freshness,
-    Hold,
-    Latches,
-    Staleness,
-    Wish,
-    World,
-    decide,
-)
+from fpvcar.drive.gate import Cause, Freshness, Hold, Latches, Staleness, Wish, World, decide
 
 LIMITS = Gate()
 FREE = Latches(arm=None)
@@ -60,9 +51,7 @@ def test_nobody_keeps_the_reason_for_which_the_car_stopped() -> None:
     assert decision.latches.arm is Cause.SILENCE
 
 
-@pytest.mark.parametrize(
-    ("now_s", "moves"), [(10.2499, True), (10.25, False), (10.3, False)]
-)
+@pytest.mark.parametrize(("now_s", "moves"), [(10.2499, True), (10.25, False), (10.3, False)])
 def test_silence_of_a_quarter_second_stops(now_s: float, moves: bool) -> None:
     decision = decide(FORWARD, FREE, GOOD, now_s, LIMITS)
     assert (decision.throttle == 1.0) is moves
@@ -138,9 +127,7 @@ def test_resume_without_a_hold_changes_nothing() -> None:
         (Cause.PINS, Cause.WHEELS_LOST, Cause.PINS),
     ],
 )
-def test_the_hold_that_is_harder_to_clear_stays(
-    first: Cause, second: Cause, stays: Cause
-) -> None:
+def test_the_hold_that_is_harder_to_clear_stays(first: Cause, second: Cause, stays: Cause) -> None:
     latches = gate.hold(gate.hold(FREE, Hold(first)), Hold(second))
     assert latches.hold == Hold(stays)
 
@@ -214,12 +201,8 @@ class TestFreshness:
     def test_the_first_wish_is_the_measure(self) -> None:
         assert Page(0.15, 0.4).accept(1, 5_000_000.0, 100.0) is None
 
-    @pytest.mark.parametrize(
-        ("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")]
-    )
-    def test_later_than_the_limit_is_stale(
-        self, late_s: float, verdict: str | None
-    ) -> None:
+    @pytest.mark.parametrize(("late_s", "verdict"), [(0.0, None), (0.149, None), (0.151, "stale")])
+    def test_later_than_the_limit_is_stale(self, late_s: float, verdict: str | None) -> None:
         page = Page(0.15, 0.4)
         page.accept(1, 1000.0, 100.0)
         assert page.accept(2, 1040.0, 100.04 + late_s) == verdict
@@ -274,20 +257,13 @@ class TestFreshness:
     def test_memory_is_bounded(self) -> None:
         page = Page(0.15, 0.4)
         for seq in range(20_000):
-            page.accept(
-                seq,
-                seq * 5.0,
-                100.0 + seq * 0.005 + seq * 1e-7,
-            )
+            page.accept(seq, seq * 5.0, 100.0 + seq * 0.005 + seq * 1e-7)
         assert len(page.fresh._fastest) <= 32
 
     @pytest.mark.parametrize(
-        ("age_s", "verdict"),
-        [(0.0, None), (0.25, None), (0.25 + 2**-19, "late"), (9.0, "late")],
+        ("age_s", "verdict"), [(0.0, None), (0.25, None), (0.25 + 2**-19, "late"), (9.0, "late")]
     )
-    def test_a_wish_on_an_old_state_is_late(
-        self, age_s: float, verdict: str | None
-    ) -> None:
+    def test_a_wish_on_an_old_state_is_late(self, age_s: float, verdict: str | None) -> None:
         page = Page(0.15, 0.25)
         assert page.accept(1, 0.0, 100.0, age_s) == verdict
 
@@ -356,12 +332,13 @@ class TestFreshness:
 @pytest.mark.parametrize(
     ("latches", "words"),
     [
-        (Latches(None), "driving"), (Latches(Cause.HANDOVER), "driving"),
+        (Latches(None), "driving"),
+        (Latches(Cause.HANDOVER), "driving"),
         (Latches(Cause.SILENCE), "stopped: silence"),
         (Latches(Cause.SILENCE, Hold(Cause.ESTOP, "Bob")), "stopped: estop Bob"),
         (Latches(None, Hold(Cause.PINS)), "stopped: pins"),
     ],
-)  # fmt: skip
+)
 def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
     assert gate.Decision(0.5, 0.0, "driving", latches).words == words
 
@@ -378,9 +355,8 @@ def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
     ],
 )
 def test_how_long_a_decision_holds(
-    picture_age_s: float | None, blind: Literal["stop", "limit", "ignore"],
-    holds_s: float,
-) -> None:  # fmt: skip
+    picture_age_s: float | None, blind: Literal["stop", "limit", "ignore"], holds_s: float
+) -> None:
     limits = Gate(silence_s=0.25, blind_s=0.25, blind=blind)
     world = World(picture_age_s, None, 1.0)
     found = gate.holds_s(Wish(1.0, 0.0, 99.95), world, 100.0, limits)

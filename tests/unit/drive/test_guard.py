@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar import config, paths, status
+from fpvcar import config
 from fpvcar.config import profiles
+from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.drive import gate
 from fpvcar.drive.guard import AWAY, Approach, Free, Guard, share
-from fpvcar.status import NOISY
+from fpvcar.runtime import paths
+from fpvcar.wire import telemetry
 
 BENCH = profiles.load(paths.HARDWARE / "bench.toml")
 LIMITS = msgspec.structs.replace(BENCH.guard, mode="limit")
 
 
-def measured(
-    range_m: float | None, age_s: float = 0.02, state: str = "ok"
-) -> status.Range:
-    return status.Range("front", 0.0, range_m, age_s, state)
+def measured(range_m: float | None, age_s: float = 0.02, state: str = "ok") -> telemetry.Range:
+    return telemetry.Range("front", 0.0, range_m, age_s, state)
 
 
 # --- the pure part ---
@@ -44,9 +44,9 @@ def test_far_is_free_and_near_is_not() -> None:
 
 
 def test_backwards_is_another_way() -> None:
-    rear = status.Range("rear", 180.0, 0.1, 0.02)
+    rear = telemetry.Range("rear", 180.0, 0.1, 0.02)
     assert Guard(LIMITS).look([rear], 1.0) == Free(1.0, 0.0)
-    aside = status.Range("left", 90.0, 0.1, 0.02)
+    aside = telemetry.Range("left", 90.0, 0.1, 0.02)
     assert Guard(LIMITS).look([aside], 1.0) == Free(1.0, 1.0)
 
 
@@ -59,11 +59,15 @@ def test_what_is_no_number_leaves_nothing(wrong: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "blind", [measured(None, 0.3), measured(2.0, state="does not answer"),
-              status.Range("front", 0.0, None, None, "starting"),
-              status.Range("front", 0.0, None, None)],
-)  # fmt: skip
-def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: status.Range) -> None:
+    "blind",
+    [
+        measured(None, 0.3),
+        measured(2.0, state="does not answer"),
+        telemetry.Range("front", 0.0, None, None, "starting"),
+        telemetry.Range("front", 0.0, None, None),
+    ],
+)
+def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: telemetry.Range) -> None:
     assert Guard(LIMITS).look([blind], 1.0).ahead == LIMITS.unseen_limit
 
 
@@ -141,17 +145,26 @@ def test_shares_by_hand(
 
 @pytest.mark.parametrize(
     ("bearing_deg", "free"),
-    [(45.0, Free(0.0, 1.0)), (46.0, Free()), (-45.0, Free(0.0, 1.0)), (-46.0, Free()),
-     (135.0, Free(1.0, 0.0)), (134.0, Free()), (-135.0, Free(1.0, 0.0)),
-     (-134.0, Free()), (180.0, Free(1.0, 0.0)), (-180.0, Free(1.0, 0.0))],
-)  # fmt: skip
+    [
+        (45.0, Free(0.0, 1.0)),
+        (46.0, Free()),
+        (-45.0, Free(0.0, 1.0)),
+        (-46.0, Free()),
+        (135.0, Free(1.0, 0.0)),
+        (134.0, Free()),
+        (-135.0, Free(1.0, 0.0)),
+        (-134.0, Free()),
+        (180.0, Free(1.0, 0.0)),
+        (-180.0, Free(1.0, 0.0)),
+    ],
+)
 def test_a_sensor_counts_for_the_way_it_looks(bearing_deg: float, free: Free) -> None:
-    near = status.Range("one", bearing_deg, 0.1, 0.0)
+    near = telemetry.Range("one", bearing_deg, 0.1, 0.0)
     assert Guard(RULE).look([near], 1.0) == free
 
 
 def test_the_nearest_of_several_counts() -> None:
-    far, near = status.Range("a", -20.0, 3.0, 0.0), status.Range("b", 20.0, 0.8, 0.1)
+    far, near = telemetry.Range("a", -20.0, 3.0, 0.0), telemetry.Range("b", 20.0, 0.8, 0.1)
     for both in ([far, near], [near, far]):
         assert Guard(RULE).look(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
 
@@ -159,8 +172,8 @@ def test_the_nearest_of_several_counts() -> None:
 def test_the_sensor_that_limits_is_named() -> None:
     guard = Guard(RULE)
     assert (guard.ahead_by, guard.back_by) == ("", "")
-    far, near = status.Range("a", -20.0, 3.0, 0.0), status.Range("b", 20.0, 0.8, 0.1)
-    guard.look([far, near, status.Range("c", 180.0, 0.2, 0.0)], 1.0)
+    far, near = telemetry.Range("a", -20.0, 3.0, 0.0), telemetry.Range("b", 20.0, 0.8, 0.1)
+    guard.look([far, near, telemetry.Range("c", 180.0, 0.2, 0.0)], 1.0)
     assert (guard.ahead_by, guard.back_by) == ("b", "c")
     guard.look([near], 1.1)
     assert (guard.ahead_by, guard.back_by) == ("b", "")
@@ -184,7 +197,7 @@ def remembered(range_m: float | None, mps: float = 0.0) -> object:
 
 
 @pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, measured(None, 9.0, NOISY)])
-def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: status.Range) -> None:
+def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: telemetry.Range) -> None:
     guard = Guard(LIMITS)
     assert guard.look([measured(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
     assert guard.look([fault], 1.02, 1.0).ahead == 0.0
@@ -198,8 +211,8 @@ def test_what_fails_before_it_saw_anything_is_as_the_profile_says() -> None:
 
 def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
     guard = Guard(SEE)
-    lost = status.Range("rear", 180.0, None, None, "does not answer")
-    guard.look([status.Range("rear", 180.0, 1.0, 0.0)], 1.0)
+    lost = telemetry.Range("rear", 180.0, None, None, "does not answer")
+    guard.look([telemetry.Range("rear", 180.0, 1.0, 0.0)], 1.0)
     assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
     assert guard.look([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
 
@@ -330,9 +343,7 @@ def test_what_comes_nearer_fast_stops_the_car() -> None:
 
 
 @pytest.mark.parametrize(("nearest_m", "expected"), [(0.82, 0.5089), (0.78, 0.0)])
-def test_the_speed_is_by_when_it_was_measured(
-    nearest_m: float, expected: float
-) -> None:
+def test_the_speed_is_by_when_it_was_measured(nearest_m: float, expected: float) -> None:
     """1 m/s: measured every 0.1 s, told with ages between 0 and 0.19 s.
 
     0.1 + 0.5 m must fit into what is left of the range without stop_m.

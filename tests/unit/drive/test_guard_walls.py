@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from fpvcar import config, status
-from fpvcar.bench.chips.vl53l0x import REACH_M
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.process import TICK_S, World
+from fpvbench.chips.vl53l0x import REACH_M
+from fpvbench.world import scene
+from fpvbench.world.process import TICK_S, World
+from fpvcar import config
 from fpvcar.config.schema import CYCLE_S
 from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
@@ -25,9 +25,10 @@ from fpvcar.drive.control import Control, Inputs
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
+from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.rigs.profiles import mx1508s
-from tests.rigs.world import inputs
+from tests.support.profiles import mx1508s
+from tests.support.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo
 from tests.unit.drive.test_guard import BENCH, LIMITS
 
@@ -62,10 +63,12 @@ class Drive:
         self.pins = FakePins()
         self.bridge, _ = motor_drivers(self.profile, self.pins)
         self.control = Control(
-            self.profile, self.send,
+            self.profile,
+            self.send,
             Inputs(lambda _: 0.01, lambda _: self.volts, self.ranges),
-            lambda: None, lambda: round(self.now_s * 1e9),
-        )  # fmt: skip
+            lambda: None,
+            lambda: round(self.now_s * 1e9),
+        )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 0, 0))
         self.due_s = self.volts_due_s = self.wish_due_s = self.now_s
         self.volts = self.world.battery.volts
@@ -118,7 +121,7 @@ class Drive:
         self.reading.update(seen_m, "ok", self.now_s)
         self.due_s = self.now_s + SENSOR_S
 
-    def faulty(self, measured: status.Range) -> status.Range:
+    def faulty(self, measured: telemetry.Range) -> telemetry.Range:
         """As the guard gets it."""
         return measured
 
@@ -143,7 +146,7 @@ class Drive:
         self.hardest_mps = self.world.hardest_mps
         self.fastest_mps = max(self.fastest_mps, abs(self.world.speed_mps))
 
-    def ranges(self, now_s: float) -> Sequence[status.Range]:
+    def ranges(self, now_s: float) -> Sequence[telemetry.Range]:
         """For the gate."""
         return [self.faulty(self.reading.status(now_s))]
 
@@ -208,7 +211,7 @@ class Failing(Drive):
         super().__post_init__()
         self.fault, self.from_s, self.until_s, self.failed = 0, 0.0, math.inf, 0
 
-    def faulty(self, measured: status.Range) -> status.Range:
+    def faulty(self, measured: telemetry.Range) -> telemetry.Range:
         if self.until_s == math.inf and measured.range_m is not None:
             self.from_s = self.until_s = self.now_s
         if self.now_s >= self.until_s:
@@ -228,10 +231,7 @@ class Failing(Drive):
 
 
 def at_a_wall(
-    seed: int,
-    guard: config.Guard = LIMITS,
-    car: type[Drive] = Drive,
-    furnished: bool = False,
+    seed: int, guard: config.Guard = LIMITS, car: type[Drive] = Drive, furnished: bool = False
 ) -> Drive:
     drive = car(seed, msgspec.structs.replace(BENCH, guard=guard), furnished)
     for _ in range(round(DRIVE_S / TICK_S)):

@@ -131,9 +131,7 @@ def test_no_sequence_breaks_a_bound(wishes: list[tuple[float, float, float]]) ->
         if slew.drive * before.drive < 0.0:
             grown = abs(slew.drive)
         assert grown <= most + 1e-9
-        for duty, wish, motor in zip(
-            duties, (throttle, steer), (MOTOR, STEER), strict=True
-        ):
+        for duty, wish, motor in zip(duties, (throttle, steer), (MOTOR, STEER), strict=True):
             assert (duty == 0.0) == (wish == 0.0) and duty * wish >= 0.0
             assert duty == 0.0 or motor.dead_band <= abs(duty) <= 0.4 + 1e-9
 
@@ -150,11 +148,16 @@ def test_a_servo_takes_the_setpoint_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("throttle", "steer", "sides"),
     [
-        (1.0, 0.0, (1.0, 1.0)), (-0.5, 0.0, (-0.5, -0.5)), (0.0, 1.0, (-0.5, 0.5)),
-        (0.0, -1.0, (0.5, -0.5)), (0.5, 1.0, (0.0, 1.0)), (0.0, 0.0, (0.0, 0.0)),
-        (1.0, 1.0, (1 / 3, 1.0)), (-1.0, 1.0, (-1.0, -1 / 3)),
+        (1.0, 0.0, (1.0, 1.0)),
+        (-0.5, 0.0, (-0.5, -0.5)),
+        (0.0, 1.0, (-0.5, 0.5)),
+        (0.0, -1.0, (0.5, -0.5)),
+        (0.5, 1.0, (0.0, 1.0)),
+        (0.0, 0.0, (0.0, 0.0)),
+        (1.0, 1.0, (1 / 3, 1.0)),
+        (-1.0, 1.0, (-1.0, -1 / 3)),
     ],
-)  # fmt: skip
+)
 def test_sides_turn_and_keep_their_bend(
     throttle: float, steer: float, sides: tuple[float, float]
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from fpvcar import config
 from fpvcar.drive import saved
 from fpvcar.drive.saved import FILE, Saved, Saver, guard_of, limit_of
-from tests.rigs.control import PROFILE
+from tests.support.control import PROFILE
 
 MUMS = Saved(0.3, "limit", "Mum")
 WITHIN_S = 5.0
@@ -101,22 +101,27 @@ def test_a_card_that_fails_is_said_once_and_tried_again(
         saver.put(MUMS)
         until(lambda: saver.state == "ok")
     assert Saver(tmp_path).before == MUMS
-    warnings = [
-        one.getMessage() for one in caplog.records if one.levelname == "WARNING"
-    ]
-    assert len(warnings) == 1 and "lost at a restart: [Errno 5]" in warnings[0], (
-        warnings
-    )
+    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert len(warnings) == 1 and "lost at a restart: [Errno 5]" in warnings[0], warnings
 
 
 @pytest.mark.parametrize(
     "found",
     [
-        b"", b"{", b"\xff", b'"\xff"', b"[]", b'{"limit":1.5}', b'{"limit":"0.3"}',
-        b'{"guard":"none"}', b'{"guard":"limit\\n"}', b'{"drive":"123456"}',
-        b'{"stopped_by":"' + b"x" * 33 + b'"}', b"\0" * 40,
+        b"",
+        b"{",
+        b"\xff",
+        b'"\xff"',
+        b"[]",
+        b'{"limit":1.5}',
+        b'{"limit":"0.3"}',
+        b'{"guard":"none"}',
+        b'{"guard":"limit\\n"}',
+        b'{"drive":"123456"}',
+        b'{"stopped_by":"' + b"x" * 33 + b'"}',
+        b"\0" * 40,
     ],
-)  # fmt: skip
+)
 def test_what_is_damaged_or_not_ours_is_left_out_and_said(
     tmp_path: Path, found: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -133,11 +138,16 @@ def test_nothing_is_looser_than_the_profile() -> None:
     assert limit_of(Saved(), profile(0.5, "off")) == 0.5
     guards = {
         (mine, own): guard_of(Saved(guard=mine), profile(1.0, own))
-        for mine in (None, *saved.GUARD_MODES) for own in saved.GUARD_MODES
-    }  # fmt: skip
+        for mine in (None, *saved.GUARD_MODES)
+        for own in saved.GUARD_MODES
+    }
     assert {pair for pair, mode in guards.items() if mode == "off"} == {
-        (None, "off"), ("off", "off"),
-    }  # fmt: skip
+        (None, "off"),
+        ("off", "off"),
+    }
     assert {pair for pair, mode in guards.items() if mode == "warn"} == {
-        (None, "warn"), ("off", "warn"), ("warn", "off"), ("warn", "warn"),
-    }  # fmt: skip
+        (None, "warn"),
+        ("off", "warn"),
+        ("warn", "off"),
+        ("warn", "warn"),
+    }

@@ -8,16 +8,8 @@ import pigpio
 import pytest
 from gpiozero.pins.pigpio import PiGPIOFactory
 
-from tests.rigs.pigpio_clients import (
-    ECHO,
-    LIMIT_S,
-    MCP3008_SELECT,
-    SHARES,
-    TRIGGER,
-    WIRES,
-    stop,
-)
-from tests.rigs.pigpiod import Emulator, emulator
+from tests.support.pigpio_clients import ECHO, LIMIT_S, MCP3008_SELECT, SHARES, TRIGGER, WIRES, stop
+from tests.support.pigpiod import Emulator, emulator
 
 
 @pytest.fixture

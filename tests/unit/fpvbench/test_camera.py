@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpvcar.bench import soc
-from fpvcar.bench.camera import process
-from fpvcar.bench.camera import strip as camera_strip
-from tests.rigs.camera import Camera, decode, decoder, luma, nal_types
+from fpvbench import soc
+from fpvbench.camera import process
+from fpvbench.camera import strip as camera_strip
+from tests.support.camera import Camera, decode, decoder, luma, nal_types
 
 SMALL = ("--source=strip", "--width=320", "--height=240")
 Start = Callable[..., Camera]
@@ -51,16 +51,15 @@ def test_stamped_records_decode_to_their_time(start: Start) -> None:
 @pytest.mark.parametrize("fps", [30, 60, 90])
 @pytest.mark.parametrize(("width", "height"), [(640, 480), (1280, 720)])
 def test_modes_of_a_pi_camera(start: Start, width: int, height: int, fps: int) -> None:
-    strip = start("--source=strip", f"--width={width}", f"--height={height}",
-                  f"--fps={fps}", "--gop-s=0.5")  # fmt: skip
+    strip = start(
+        "--source=strip", f"--width={width}", f"--height={height}", f"--fps={fps}", "--gop-s=0.5"
+    )
     records, codec = [strip.record() for _ in range(10)], decoder()
     pictures = [decode(codec, record.unit) for record in records]
     assert {(each.width, each.height) for each in pictures} == {(width, height)}
     clocks = [camera_strip.read(luma(each)) for each in pictures]
     assert clocks == [record.capture_us // 1000 % 2**32 for record in records]
-    gaps_us = [
-        b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)
-    ]
+    gaps_us = [b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)]
     assert sorted(gaps_us)[4] > 0.9e6 / fps  # never faster than was asked for
 
 
@@ -170,9 +169,7 @@ def place(chip: soc.Soc, x: float, yaw_w: float = 1.0, yaw_z: float = 0.0) -> No
         world.qpos[:7] = [x, 0.0, 0.032, yaw_w, 0.0, 0.0, yaw_z]
 
 
-def test_shows_the_room_and_that_the_car_moves(
-    start: Start, chip: soc.Soc, tmp_path: Path
-) -> None:
+def test_shows_the_room_and_that_the_car_moves(start: Start, chip: soc.Soc, tmp_path: Path) -> None:
     place(chip, -1.9)
     room, codec = start(f"--soc={tmp_path / 'soc'}", "--bitrate=4000000"), decoder()
     first = [decode(codec, room.record().unit) for _ in range(8)][-1]
@@ -192,9 +189,7 @@ def test_shows_the_room_and_that_the_car_moves(
 def test_goes_on_without_a_world_and_follows_a_new_one(
     start: Start, chip: soc.Soc, tmp_path: Path
 ) -> None:
-    room = start(
-        f"--soc={tmp_path / 'soc'}", "--source=stamped", "--width=320", "--height=240"
-    )
+    room = start(f"--soc={tmp_path / 'soc'}", "--source=stamped", "--width=320", "--height=240")
     codec = decoder()
     for _ in range(3):
         record = room.record()
@@ -210,9 +205,7 @@ def test_goes_on_without_a_world_and_follows_a_new_one(
     assert room.end() == 0
 
 
-def test_without_egl_it_says_which_packages(
-    start: Start, chip: soc.Soc, tmp_path: Path
-) -> None:
+def test_without_egl_it_says_which_packages(start: Start, chip: soc.Soc, tmp_path: Path) -> None:
     room = start(f"--soc={tmp_path / 'soc'}", __EGL_VENDOR_LIBRARY_DIRS="/nowhere")
     assert room.process.wait(20) == process.NO_EGL
     said = room.said()

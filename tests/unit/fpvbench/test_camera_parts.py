@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.camera import strip
-from fpvcar.bench.camera.picture import Strip, WithLed
-from fpvcar.hil import spot
+from fpvbench import soc as chip
+from fpvbench.camera import strip
+from fpvbench.camera.picture import Strip, WithLed
+from fpvcar.hil import led_detector
 from fpvcar.video.encoder import Encoder
-from tests.rigs.camera import decode, decoder, nal_types
+from tests.support.camera import decode, decoder, nal_types
 
 # --- the strip ---------------------------------------------------------------------
 
@@ -32,24 +32,22 @@ def test_strip_refuses_what_is_none() -> None:
 
 
 @pytest.mark.parametrize("size", [(640, 480), (328, 240)])  # lines with room behind
-def test_an_led_of_the_chip_shines_in_the_picture(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_an_led_of_the_chip_shines_in_the_picture(tmp_path: Path, size: tuple[int, int]) -> None:
     chip.create(tmp_path / "soc")
     soc = chip.attach(tmp_path / "soc")
     source = WithLed(Strip(*size), soc, 9, size)
 
-    def shown() -> spot.Cells:
+    def shown() -> led_detector.Cells:
         plane = source.take()[1].planes[0]
         luma = np.frombuffer(memoryview(plane), dtype=np.uint8)
         rows = luma.reshape(plane.height, plane.line_size)[:, : plane.width]
         assert strip.read(rows) is not None, "the clock stays"
-        return spot.of_luma(rows)
+        return led_detector.of_luma(rows)
 
     soc.pin[9].mode = chip.MODE_OUTPUT
     dark = [shown() for _ in range(5)]
     soc.pin[9].out = 1
-    found = spot.find(dark, [shown() for _ in range(5)])
+    found = led_detector.find(dark, [shown() for _ in range(5)])
     assert found.lit(shown())
     soc.pin[9].mode = chip.MODE_INPUT
     assert not found.lit(shown()), "an LED at an input is dark"
@@ -84,9 +82,6 @@ def test_key_frames_stay_within_the_vbv() -> None:
 
 
 def test_a_still_picture_does_not_fill_the_bitrate() -> None:
-    encoder, (_, picture) = (
-        Encoder(320, 240, 30, 2_000_000),
-        Strip(320, 240).take(),
-    )
+    encoder, (_, picture) = (Encoder(320, 240, 30, 2_000_000), Strip(320, 240).take())
     sizes = [len(encoder.encode(picture, key=False)[0]) for _ in range(29)]
     assert sum(sizes[5:]) < 24 * 500

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fpvcar.bench.camera.smooth import EDGE, Smoother
+from fpvbench.camera.smooth import EDGE, Smoother
 
 Luma = NDArray[np.uint8]
 WIDTH, HEIGHT = 96, 64

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 
-from fpvcar.hil.bench_rig import below, waits_s
+from fpvbench.hil_rig import below, waits_s
 from tests.e2e.harness import wait_for
 
 BURN = f"{sys.executable} -c 'while True: pass' & echo $!; wait"
@@ -13,9 +13,7 @@ BURN = f"{sys.executable} -c 'while True: pass' & echo $!; wait"
 
 def test_who_shares_a_core_waits() -> None:
     (core, *_) = sorted(os.sched_getaffinity(0))
-    shells = [
-        subprocess.Popen(["sh", "-c", BURN], stdout=subprocess.PIPE) for _ in range(2)
-    ]
+    shells = [subprocess.Popen(["sh", "-c", BURN], stdout=subprocess.PIPE) for _ in range(2)]
     busy = [int(one.stdout.readline()) for one in shells if one.stdout]
     try:
         for pid in busy:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.outside import drive
-from fpvcar.bench.pigpiod.protocol import Cmd, Wait
-from tests.rigs.pigpiod import START_US, Core, Report, make_core, words
+from fpvbench.outside import drive
+from fpvbench.pigpiod.protocol import Cmd, Wait
+from tests.support.pigpiod import START_US, Core, Report, make_core, words
 
 T0 = START_US
 INPUT, OUTPUT = 0, 1
@@ -97,14 +97,24 @@ def test_a_line_that_is_held_low_acknowledges(i2c: Core) -> None:
 @pytest.mark.parametrize(
     "parts,error",
     [
-        ((99,), -111), ((ADDRESS,), -111), ((FLAGS, 1), -111), ((READ,), -111),
-        ((WRITE,), -111), ((START, READ, 0), -111), ((START, WRITE, 0), -111),
-        ((START, ESCAPE, READ, 1), -111), ((START, WRITE, 3, 1, 2), -109),
+        ((99,), -111),
+        ((ADDRESS,), -111),
+        ((FLAGS, 1), -111),
+        ((READ,), -111),
+        ((WRITE,), -111),
+        ((START, READ, 0), -111),
+        ((START, WRITE, 0), -111),
+        ((START, ESCAPE, READ, 1), -111),
+        ((START, WRITE, 3, 1, 2), -109),
         ((START, READ, 1, ESCAPE, READ, 0xFF, 0x7F), -110),
-        ((START, ESCAPE, READ, 0, 0x80), -110), ((END, 99), 0), ((FLAGS, 1, 1), 0),
-        ((ESCAPE, ADDRESS, 1, 1), 0), ((ESCAPE, START, STOP), 0), ((), -90),
+        ((START, ESCAPE, READ, 0, 0x80), -110),
+        ((END, 99), 0),
+        ((FLAGS, 1, 1), 0),
+        ((ESCAPE, ADDRESS, 1, 1), 0),
+        ((ESCAPE, START, STOP), 0),
+        ((), -90),
     ],
-)  # fmt: skip
+)
 def test_errors_of_a_program(i2c: Core, parts: tuple[int, ...], error: int) -> None:
     drive(i2c.soc, SDA, 0, i2c.now_us)  # acknowledges
     assert i2c(Cmd.BI2CZ, SDA, 0, bytes(parts)) == error
@@ -119,9 +129,7 @@ def test_a_clock_that_is_held_low_is_waited_for(i2c: Core) -> None:
 
 def test_a_long_transfer_lets_others_run(i2c: Core) -> None:
     drive(i2c.soc, SDA, 0, i2c.now_us)
-    outcome = i2c.start(
-        Cmd.BI2CZ, SDA, 0, program(ADDRESS, 1, START, ESCAPE, READ, 0, 16)
-    )
+    outcome = i2c.start(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 1, START, ESCAPE, READ, 0, 16))
     waits = 0
     while isinstance(outcome, Wait):
         waits += 1
@@ -158,9 +166,7 @@ def heard_spi(reports: list[Report], flags: int, before: int) -> list[int]:
 @pytest.mark.parametrize("lsb", [0, TX_LSB | RX_LSB])
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize("high", [0, 4])
-def test_a_slave_hears_and_a_wire_echoes(
-    tmp_path: Path, lsb: int, mode: int, high: int
-) -> None:
+def test_a_slave_hears_and_a_wire_echoes(tmp_path: Path, lsb: int, mode: int, high: int) -> None:
     core = make_core(tmp_path, wires=[(MISO, MOSI)])
     flags = lsb | mode | high
     assert open_spi(core, flags) == 0

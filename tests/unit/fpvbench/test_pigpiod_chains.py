@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import (
-    START_US,
-    Core,
-    make_core,
-    square_wave,
-    stored_wave,
-    words,
-)
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, make_core, square_wave, stored_wave, words
 
 T0 = START_US
 LEAD_US = 20
@@ -185,9 +178,7 @@ def bursts(core: Core) -> bytes:
     )
 
 
-@pytest.mark.parametrize(
-    "steady_us,edges", [(0, 5376), (80, 3584), (120, 1792), (140, 0)]
-)
+@pytest.mark.parametrize("steady_us,edges", [(0, 5376), (80, 3584), (120, 1792), (140, 0)])
 def test_edges_behind_a_glitch_filter(core: Core, steady_us: int, edges: int) -> None:
     """Figures of pigpio's own test: 2688 rises, 1792, 896, none."""
     reader = core.reader(ON)
@@ -199,8 +190,7 @@ def test_edges_behind_a_glitch_filter(core: Core, steady_us: int, edges: int) ->
 
 
 @pytest.mark.parametrize(
-    "steady_us,active_us,rises",
-    [(1000, 150_000, 1500), (2000, 150_000, 750), (3000, 5000, 0)],
+    "steady_us,active_us,rises", [(1000, 150_000, 1500), (2000, 150_000, 750), (3000, 5000, 0)]
 )
 def test_edges_behind_a_noise_filter(
     core: Core, steady_us: int, active_us: int, rises: int

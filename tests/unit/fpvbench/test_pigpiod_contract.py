@@ -10,10 +10,10 @@ from typing import Any
 import pigpio
 import pytest
 
-from fpvcar.bench.outside import drive
-from fpvcar.bench.pigpiod.__main__ import main
-from tests.rigs.pigpio_clients import ECHO, TRIGGER, settled, stop, until
-from tests.rigs.pigpiod import Emulator, start_emulator
+from fpvbench.outside import drive
+from fpvbench.pigpiod.__main__ import main
+from tests.support.pigpio_clients import ECHO, TRIGGER, settled, stop, until
+from tests.support.pigpiod import Emulator, start_emulator
 
 
 def test_versions(pi: Any) -> None:
@@ -79,9 +79,7 @@ def test_callbacks_tally_and_wait(pi: Any, running: Emulator) -> None:
 
 def test_watchdog(pi: Any) -> None:
     seen: list[int] = []
-    callback = pi.callback(
-        22, pigpio.EITHER_EDGE, lambda g, level, t: seen.append(level)
-    )
+    callback = pi.callback(22, pigpio.EITHER_EDGE, lambda g, level, t: seen.append(level))
     pi.set_watchdog(22, 20)
     assert until(lambda: seen.count(pigpio.TIMEOUT) >= 3)
     pi.set_watchdog(22, 0)
@@ -169,7 +167,7 @@ def test_pwm_outlives_the_daemon_and_stops_with_the_next(tmp_path: Path) -> None
 
 
 def test_a_port_in_use_is_one_line(running: Emulator, tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "fpvcar.bench.pigpiod", "--soc"]
+    argv = [sys.executable, "-m", "fpvbench.pigpiod", "--soc"]
     argv += [str(tmp_path / "soc"), "--port", str(running.port)]
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout) == (1, "")
@@ -181,9 +179,11 @@ def test_a_port_in_use_is_one_line(running: Emulator, tmp_path: Path) -> None:
 
 def test_emulator_alone_makes_its_own_chip_and_removes_it(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "fpvcar.bench.pigpiod", "--port=0"],
-        stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)},
-    )  # fmt: skip
+        [sys.executable, "-m", "fpvbench.pigpiod", "--port=0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
     try:
         assert process.stdout is not None
         port = process.stdout.readline().rsplit(":", 1)[-1]

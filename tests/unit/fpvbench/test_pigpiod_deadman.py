@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import Core, Emulator, emulator, make_core, words
-from tests.unit.bench.test_pigpiod_scripts import status, store
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import Core, Emulator, emulator, make_core, words
+from tests.unit.fpvbench.test_pigpiod_scripts import status, store
 
 PINS = (17, 27, 24, 23)
 TICKS, TICK_US = 9, 20_000

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench.pigpiod.filters import Filter, Glitch, Noise
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import START_US, Core, make_core, words
+from fpvbench.pigpiod.filters import Filter, Glitch, Noise
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 TICK_US = 5
@@ -45,9 +45,7 @@ def glitch_reference(levels: list[int], steady_us: int) -> list[int]:
     return out
 
 
-def noise_reference(
-    levels: list[int], steady_us: int, active_us: int, set_us: int
-) -> list[int]:
+def noise_reference(levels: list[int], steady_us: int, active_us: int, set_us: int) -> list[int]:
     """At each sample: the pin in a window, else the level before the last window."""
     out, held, before = [], 0, 0
     quiet_since_us, open_until_us = set_us, -1
@@ -117,9 +115,7 @@ def core(tmp_path: Path) -> Core:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_what_a_reader_gets(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_what_a_reader_gets(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """The same through the daemon: reports are the changes of the reference."""
     core = make_core(tmp_path_factory.getbasetemp())
     levels, steady_us = data.draw(traces()), data.draw(st.integers(1, 400))
@@ -169,9 +165,7 @@ def test_a_glitch_filter_feeds_the_noise_filter(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 100)
     core(Cmd.FN, 22, 1000, words(5000))
-    core.daemon.lines.play(
-        22, [(T0 + 3000, 1), (T0 + 3050, 0), (T0 + 6000, 1), (T0 + 7000, 0)]
-    )
+    core.daemon.lines.play(22, [(T0 + 3000, 1), (T0 + 3050, 0), (T0 + 6000, 1), (T0 + 7000, 0)])
     core.run(20_000)
     edges = [(tick - T0, level) for tick, level in reader.edges(22)]
     assert edges == [(6100, 1), (7100, 0)]

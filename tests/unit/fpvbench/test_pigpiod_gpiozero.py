@@ -5,22 +5,13 @@ import math
 import time
 
 import pytest
-from gpiozero import (
-    LED,
-    MCP3008,
-    PWMLED,
-    Button,
-    DistanceSensor,
-    Motor,
-    Robot,
-    Servo,
-)
+from gpiozero import LED, MCP3008, PWMLED, Button, DistanceSensor, Motor, Robot, Servo
 from gpiozero.pins.pigpio import PiGPIOFactory
 
-from fpvcar.bench import soc as chip
-from fpvcar.bench.outside import drive
-from tests.rigs.pigpio_clients import ECHO, LIMIT_S, SHARES, TRIGGER, settled, until
-from tests.rigs.pigpiod import Emulator
+from fpvbench import soc as chip
+from fpvbench.outside import drive
+from tests.support.pigpio_clients import ECHO, LIMIT_S, SHARES, TRIGGER, settled, until
+from tests.support.pigpiod import Emulator
 
 
 def test_led_and_button(factory: PiGPIOFactory, running: Emulator) -> None:

@@ -11,16 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench.pigpiod.protocol import (
-    EXTENSION_MAX,
-    REQUEST,
-    Cmd,
-    Oversize,
-    Parser,
-    Request,
-    Wait,
-)
-from tests.rigs.pigpiod import Emulator, emulator, make_core
+from fpvbench.pigpiod.protocol import EXTENSION_MAX, REQUEST, Cmd, Oversize, Parser, Request, Wait
+from tests.support.pigpiod import Emulator, emulator, make_core
 
 LIMIT_S = 10.0
 U32 = st.integers(0, 2**32 - 1)
@@ -88,18 +80,20 @@ def test_requests_come_back_whole(wanted: list[tuple[int, int, int, bytes]]) -> 
 
 
 @settings(
-    max_examples=150, deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)  # fmt: skip
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(sorted(Cmd)) | U32, SMALL | U32, SMALL | U32,
-            st.binary(max_size=40), st.integers(0, 3000),
+            st.sampled_from(sorted(Cmd)) | U32,
+            SMALL | U32,
+            SMALL | U32,
+            st.binary(max_size=40),
+            st.integers(0, 3000),
         ),
         max_size=40,
     )
-)  # fmt: skip
+)
 def test_any_commands_in_any_order(
     tmp_path: Path, commands: list[tuple[int, int, int, bytes, int]]
 ) -> None:
@@ -117,9 +111,7 @@ def test_any_commands_in_any_order(
 
 @settings(max_examples=200, deadline=None)
 @given(st.text("tagjmpzinrcdlvp0123456789 -x", max_size=200))
-def test_any_text_as_a_script(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
+def test_any_text_as_a_script(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     core = make_core(tmp_path_factory.getbasetemp())
     script = core(Cmd.PROC, 0, 0, text.encode())
     core.run(1000)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.pigpiod.alerts import LOOK_US
-from fpvcar.bench.pigpiod.daemon import Client, Pipes
-from fpvcar.bench.pigpiod.pipes import FifoDirectory
-from fpvcar.bench.pigpiod.protocol import Cmd, Request
-from tests.rigs.pigpiod import START_US, Core, make_core, words
+from fpvbench.pigpiod.alerts import LOOK_US
+from fpvbench.pigpiod.daemon import Client, Pipes
+from fpvbench.pigpiod.pipes import FifoDirectory
+from fpvbench.pigpiod.protocol import Cmd, Request
+from tests.support.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 
@@ -128,9 +128,7 @@ def test_handles_run_out_and_come_back(core: Core) -> None:
 
 def test_a_second_noib_replaces_the_first_of_its_connection(core: Core) -> None:
     client = Client(lambda data: True)
-    handles = [
-        core.daemon.execute(client, Request(Cmd.NOIB), core.now_us) for _ in range(3)
-    ]
+    handles = [core.daemon.execute(client, Request(Cmd.NOIB), core.now_us) for _ in range(3)]
     assert handles == [0, 1, 0]
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench import outside
-from fpvcar.bench import soc as chip
-from fpvcar.bench.outside import drive
-from fpvcar.bench.pigpiod.daemon import Ultrasonic
-from fpvcar.bench.pigpiod.nets import Nets
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import START_US, Core, make_core, words
+from fpvbench import outside
+from fpvbench import soc as chip
+from fpvbench.outside import drive
+from fpvbench.pigpiod.daemon import Ultrasonic
+from fpvbench.pigpiod.nets import Nets
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 INPUT, OUTPUT = 0, 1
@@ -79,9 +79,7 @@ def test_a_trigger_is_seen_at_the_other_end(core: Core) -> None:
     assert reader.edges(22) == [(T0, 1), (T0 + 50, 0)]
 
 
-def test_an_ultrasonic_sensor_hears_a_trigger_that_comes_over_a_wire(
-    tmp_path: Path,
-) -> None:
+def test_an_ultrasonic_sensor_hears_a_trigger_that_comes_over_a_wire(tmp_path: Path) -> None:
     core = make_core(tmp_path, ultrasonics=[Ultrasonic(20, 21, 0)], wires=[(20, 26)])
     core.soc.world.range_m[0] = 1.0
     core(Cmd.WRITE, 26, 0)
@@ -93,8 +91,8 @@ def test_an_ultrasonic_sensor_hears_a_trigger_that_comes_over_a_wire(
 
 @pytest.mark.parametrize(
     "pulls,level",
-    [((UP, OFF), 1), ((OFF, UP), 1), ((DOWN, OFF), 0), ((OFF, OFF), 0), ((UP, DOWN), 0)]
-)  # fmt: skip
+    [((UP, OFF), 1), ((OFF, UP), 1), ((DOWN, OFF), 0), ((OFF, OFF), 0), ((UP, DOWN), 0)],
+)
 def test_pulls_on_a_wire(core: Core, pulls: tuple[int, int], level: int) -> None:
     core(Cmd.PUD, 22, pulls[0])
     core(Cmd.PUD, 27, pulls[1])
@@ -183,9 +181,7 @@ def test_more_changes_than_the_ring_holds(core: Core) -> None:
     st.booleans(),
 )
 def test_outside_is_sampled_like_a_pin(
-    tmp_path_factory: pytest.TempPathFactory,
-    entries: list[tuple[int, int]],
-    wired: bool,
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[int, int]], wired: bool
 ) -> None:
     wires = [(22, 27)] if wired else []
     core = make_core(tmp_path_factory.getbasetemp(), wires=wires)
@@ -216,8 +212,6 @@ def test_outside_is_sampled_like_a_pin(
 
 @pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "-1,5", "a,b", "1,2,3"])
 def test_a_wire_that_is_none_is_refused(tmp_path: Path, wire: str) -> None:
-    argv = [sys.executable, "-m", "fpvcar.bench.pigpiod", "--soc", str(tmp_path)]
-    ended = subprocess.run(
-        [*argv, f"--wire={wire}"], capture_output=True, text=True, timeout=60
-    )
+    argv = [sys.executable, "-m", "fpvbench.pigpiod", "--soc", str(tmp_path)]
+    ended = subprocess.run([*argv, f"--wire={wire}"], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 2 and "GPIO,GPIO" in ended.stderr

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.pigpiod.daemon import Ultrasonic
-from fpvcar.bench.pigpiod.parts import echo_us
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import START_US, Core, make_core, words
+from fpvbench.pigpiod.daemon import Ultrasonic
+from fpvbench.pigpiod.parts import echo_us
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 
@@ -70,8 +70,7 @@ def test_noise_filter_wants_quiet_before(core: Core) -> None:
 
 
 @pytest.mark.parametrize(
-    "range_m,high_us",
-    [(1.0, 5831), (0.001, 117), (3.99, 23265), (4.01, 38000), (math.inf, 38000)],
+    "range_m,high_us", [(1.0, 5831), (0.001, 117), (3.99, 23265), (4.01, 38000), (math.inf, 38000)]
 )
 def test_ultrasonic_echo(range_m: float, high_us: int) -> None:
     assert echo_us(range_m) == high_us

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench.pigpiod import command_text
-from fpvcar.bench.pigpiod.command_words import PIPE_WORDS
-from fpvcar.bench.pigpiod.protocol import Cmd, Request, Wait
-from tests.rigs.pigpio_clients import LIMIT_S
-from tests.rigs.pigpiod import Core, Emulator, emulator, make_core, words
+from fpvbench.pigpiod import command_text
+from fpvbench.pigpiod.command_words import PIPE_WORDS
+from fpvbench.pigpiod.protocol import Cmd, Request, Wait
+from tests.support.pigpio_clients import LIMIT_S
+from tests.support.pigpiod import Core, Emulator, emulator, make_core, words
 
 
 @pytest.fixture
@@ -37,32 +37,36 @@ def say(core: Core, line: str) -> str:
 @pytest.mark.parametrize(
     "line,request_",
     [
-        ("w 4 1", Request(Cmd.WRITE, 4, 1)), ("WRITE 4 0x1", Request(Cmd.WRITE, 4, 1)),
+        ("w 4 1", Request(Cmd.WRITE, 4, 1)),
+        ("WRITE 4 0x1", Request(Cmd.WRITE, 4, 1)),
         ("  bs1   0x30 ", Request(Cmd.BS1, 0x30)),
-        ("bc1 -1", Request(Cmd.BC1, 2**32 - 1)), ("m 17 w", Request(Cmd.MODES, 17, 1)),
-        ("modes 17 0", Request(Cmd.MODES, 17, 4)), ("pud 5 u", Request(Cmd.PUD, 5, 2)),
+        ("bc1 -1", Request(Cmd.BC1, 2**32 - 1)),
+        ("m 17 w", Request(Cmd.MODES, 17, 1)),
+        ("modes 17 0", Request(Cmd.MODES, 17, 4)),
+        ("pud 5 u", Request(Cmd.PUD, 5, 2)),
         ("trig 4 010 1", Request(Cmd.TRIG, 4, 8, words(1))),
         ("r v7", Request(Cmd.READ, 7)),
         ("procr 3 1 -2", Request(Cmd.PROCR, 3, 0, words(1, -2))),
         ("procu 3", Request(Cmd.PROCU, 3)),
         ("proc tag 0  mils 5", Request(Cmd.PROC, 0, 0, b"tag 0  mils 5")),
         ("wvag 16 0 50 0 16 60", Request(Cmd.WVAG, 0, 0, words(16, 0, 50, 0, 16, 60))),
-        ("wvas 4 9600 8 2 0 0x41 66",
-         Request(Cmd.WVAS, 4, 9600, words(8, 2, 0) + b"AB")),
+        ("wvas 4 9600 8 2 0 0x41 66", Request(Cmd.WVAS, 4, 9600, words(8, 2, 0) + b"AB")),
         ("wvcha 255 0 1 255 1 2 0", Request(Cmd.WVCHA, 0, 0, b"\xff\0\1\xff\1\2\0")),
         ("spix 0 1 128 0", Request(Cmd.SPIX, 0, 0, b"\1\x80\0")),
         ("i2cwk 0 7 1 2", Request(Cmd.I2CWK, 0, 7, b"\1\2")),
         ("i2cri 0 7 4", Request(Cmd.I2CRI, 0, 7, words(4))),
         ("bspio 8 9 10 11 50 3", Request(Cmd.BSPIO, 8, 0, words(9, 10, 11, 50, 3))),
-        ("bscx 0", Request(Cmd.BSCX)), ("bscx 5 1", Request(Cmd.BSCX, 5, 0, b"\1")),
+        ("bscx 0", Request(Cmd.BSCX)),
+        ("bscx 5 1", Request(Cmd.BSCX, 5, 0, b"\1")),
         ("fo /tmp/a 1", Request(Cmd.FO, 1, 0, b"/tmp/a")),
         ("fs 0 -1 2", Request(Cmd.FS, 0, 2**32 - 1, words(2))),
         ("sero /dev/ttyS0 9600 0", Request(Cmd.SERO, 9600, 0, b"/dev/ttyS0")),
         ("shell date +%s now", Request(Cmd.SHELL, 4, 0, b"date\0+%s now")),
-        ("cf1", Request(Cmd.CF1)), ("slr 22 100", Request(Cmd.SLR, 22, 100)),
+        ("cf1", Request(Cmd.CF1)),
+        ("slr 22 100", Request(Cmd.SLR, 22, 100)),
         ("add 5", Request(801, 5)),
     ],
-)  # fmt: skip
+)
 def test_a_line_is_a_command(line: str, request_: Request) -> None:
     assert list(command_text.commands(line)) == [request_]
 
@@ -74,10 +78,31 @@ def test_a_line_may_hold_many() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["frob", "w", "w 4", "w 4 -1", "w -4 1", "m 4 x", "pud 4", "wvag 1 2", "wvag",
-     "spix 0", "spix 0 256", "i2cwk 0 256 1", "i2cwk 0 7", "wvas 4 9600 8 2 0", "wvcha",
-     "procr", "procr v1", "fo /tmp/a", "sero /dev/ttyS0", "shell", "bscx", "   "],
-)  # fmt: skip
+    [
+        "frob",
+        "w",
+        "w 4",
+        "w 4 -1",
+        "w -4 1",
+        "m 4 x",
+        "pud 4",
+        "wvag 1 2",
+        "wvag",
+        "spix 0",
+        "spix 0 256",
+        "i2cwk 0 256 1",
+        "i2cwk 0 7",
+        "wvas 4 9600 8 2 0",
+        "wvcha",
+        "procr",
+        "procr v1",
+        "fo /tmp/a",
+        "sero /dev/ttyS0",
+        "shell",
+        "bscx",
+        "   ",
+    ],
+)
 def test_what_is_no_command(core: Core, line: str) -> None:
     assert say(core, line) == "-29\n"
 

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench.pigpiod.pulses import Pulses, generic, serial
+from fpvbench.pigpiod.pulses import Pulses, generic, serial
 
-LISTS = st.lists(
-    st.tuples(st.integers(0, 15), st.integers(0, 15), st.integers(0, 3)), max_size=12
-)
+LISTS = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15), st.integers(0, 3)), max_size=12)
 
 
 def timeline(pulses: list[tuple[int, int, int]]) -> dict[int, tuple[int, int]]:
@@ -26,9 +24,7 @@ def test_adding_changes_no_time(
     one: list[tuple[int, int, int]], other: list[tuple[int, int, int]]
 ) -> None:
     total = generic(one).merged(generic(other))
-    assert total.length_us == max(
-        sum(entry[2] for entry in part) for part in (one, other)
-    )
+    assert total.length_us == max(sum(entry[2] for entry in part) for part in (one, other))
     first, second = timeline(one), timeline(other)
     got = dict[int, tuple[int, int]]()
     for at_us, on, off in total.pulses:
@@ -57,9 +53,7 @@ def decoded(pulses: Pulses, baud: int, data_bits: int, count: int) -> list[int]:
     for _ in range(count):
         start = next(t for t, level in edges if t >= at_us and not level)
         bits = [level(start + bit_us * (1.5 + n)) for n in range(data_bits)]
-        assert not level(start + bit_us / 2) and level(
-            start + bit_us * (1.5 + data_bits)
-        )
+        assert not level(start + bit_us / 2) and level(start + bit_us * (1.5 + data_bits))
         out.append(sum(bit << n for n, bit in enumerate(bits)))
         at_us = start + bit_us * (1.4 + data_bits)
     return out
@@ -67,9 +61,12 @@ def decoded(pulses: Pulses, baud: int, data_bits: int, count: int) -> list[int]:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.integers(50, 100_000), st.integers(1, 30), st.integers(2, 8),
-    st.integers(0, 100_000), st.data(),
-)  # fmt: skip
+    st.integers(50, 100_000),
+    st.integers(1, 30),
+    st.integers(2, 8),
+    st.integers(0, 100_000),
+    st.data(),
+)
 def test_serial_is_heard(
     baud: int, data_bits: int, half_stops: int, offset_us: int, data: st.DataObject
 ) -> None:

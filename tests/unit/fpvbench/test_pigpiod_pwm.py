@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.pigpiod import pwm
-from fpvcar.bench.pigpiod.daemon import Attached
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import START_US, Core, Reader, make_core, words
+from fpvbench.pigpiod import pwm
+from fpvbench.pigpiod.daemon import Attached
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, Reader, make_core, words
 
 FREQUENCIES = (
     *(8000, 4000, 2000, 1600, 1000, 800, 500, 400, 320, 250, 200, 160),
@@ -46,9 +46,7 @@ def test_nearest_frequency(core: Core, asked: int, chosen: int) -> None:
     assert core(Cmd.PFS, 17, asked) == chosen
 
 
-@pytest.mark.parametrize(
-    "duty,on_us", [(1, 0), (2, 5), (64, 310), (128, 625), (254, 1245)]
-)
+@pytest.mark.parametrize("duty,on_us", [(1, 0), (2, 5), (64, 310), (128, 625), (254, 1245)])
 def test_on_time_is_floored(core: Core, duty: int, on_us: int) -> None:
     core(Cmd.PWM, 17, duty)
     assert core.soc.pin[17].pwm == (on_us << 32 | 1250 if on_us else 0)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fpvcar.bench.pigpiod.bitbang_serial import BUFFER, Receiver
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import START_US, Core, make_core, words
+from fpvbench.pigpiod.bitbang_serial import BUFFER, Receiver
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 INPUT, OUTPUT = 0, 1
@@ -60,10 +60,7 @@ def test_the_pin_that_sends_can_be_read(core: Core) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(300, 57_600), st.integers(1, 30), st.data())
 def test_what_is_sent_is_read(
-    tmp_path_factory: pytest.TempPathFactory,
-    baud: int,
-    data_bits: int,
-    data: st.DataObject,
+    tmp_path_factory: pytest.TempPathFactory, baud: int, data_bits: int, data: st.DataObject
 ) -> None:
     core = make_core(tmp_path_factory.getbasetemp(), wires=[(17, 27)])
     size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4
@@ -128,9 +125,7 @@ def test_users_of_a_pin(core: Core) -> None:
     assert (core(Cmd.BI2CC, SDA), core(Cmd.SLRO, SCL, 9600, words(8))) == (0, 0)
 
 
-def character(
-    value: int, bits: int, start_us: int, bit_us: int
-) -> list[tuple[int, int]]:
+def character(value: int, bits: int, start_us: int, bit_us: int) -> list[tuple[int, int]]:
     """The edges of one, (level, time)."""
     levels = [0, *(value >> number & 1 for number in range(bits)), 1]
     out, last = [], 1

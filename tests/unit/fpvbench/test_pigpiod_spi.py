@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar.bench.chips.mcp3008 import Mcp3008, fixed_inputs
-from fpvcar.bench.pigpiod.protocol import Cmd, Wait
-from tests.rigs.pigpiod import START_US, Core, make_core, words
+from fpvbench.chips.mcp3008 import Mcp3008, fixed_inputs
+from fpvbench.pigpiod.protocol import Cmd, Wait
+from tests.support.pigpiod import START_US, Core, make_core, words
 
 T0 = START_US
 AUX = 1 << 8
@@ -100,8 +100,7 @@ def test_a_long_transfer_takes_its_time(core: Core) -> None:
 
 
 @pytest.mark.parametrize(
-    "channel,value",
-    [(0, 0), (1, 256), (2, 512), (3, 1022), (4, 1023), (5, 0), (6, 1023), (7, 0)],
+    "channel,value", [(0, 0), (1, 256), (2, 512), (3, 1022), (4, 1023), (5, 0), (6, 1023), (7, 0)]
 )
 def test_mcp3008(core: Core, channel: int, value: int) -> None:
     """As everybody asks it: three bytes, the value in the last ten bits."""
@@ -120,9 +119,13 @@ def test_mcp3008_is_heard_by_bit_banging_too(core: Core) -> None:
     assert core.raw(Cmd.BSPIX, 7, 0, bytes([1, 0xA0, 0])) == bytes(3)  # crossed
 
 
-@given(st.integers(0, 7), st.booleans(), st.integers(0, 20), st.lists(
-    st.floats(0, 1), min_size=8, max_size=8
-), st.integers(0, 1))  # fmt: skip
+@given(
+    st.integers(0, 7),
+    st.booleans(),
+    st.integers(0, 20),
+    st.lists(st.floats(0, 1), min_size=8, max_size=8),
+    st.integers(0, 1),
+)
 def test_mcp3008_on_any_clock(
     code: int, single: bool, idle_bits: int, shares: list[float], idle: int
 ) -> None:

@@ -4,16 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.pigpiod.daemon import Ultrasonic
-from fpvcar.bench.pigpiod.protocol import Cmd
-from tests.rigs.pigpiod import (
-    START_US,
-    Core,
-    make_core,
-    square_wave,
-    stored_wave,
-    words,
-)
+from fpvbench.pigpiod.daemon import Ultrasonic
+from fpvbench.pigpiod.protocol import Cmd
+from tests.support.pigpiod import START_US, Core, make_core, square_wave, stored_wave, words
 
 T0 = START_US
 LEAD_US = 20
@@ -105,14 +98,9 @@ def test_a_wave_sets_registers_only(core: Core) -> None:
     """An input keeps its mode, PWM goes on; an output goes where the wave says."""
     core(Cmd.PWM, 5, 128)
     core(Cmd.MODES, 6, 0)
-    assert (
-        core(Cmd.WVTX, stored_wave(core, (ON | OFF | 1 << 6, 0, 10), (OFF, 0, 10))) > 0
-    )
+    assert core(Cmd.WVTX, stored_wave(core, (ON | OFF | 1 << 6, 0, 10), (OFF, 0, 10))) > 0
     core.run(100)
-    assert (core(Cmd.GDC, 5), core.soc.pin[5].duty()) == (
-        128,
-        pytest.approx(0.5, abs=0.01),
-    )
+    assert (core(Cmd.GDC, 5), core.soc.pin[5].duty()) == (128, pytest.approx(0.5, abs=0.01))
     assert (core(Cmd.MODEG, 6), core.soc.pin[6].out) == (0, 1)
     core(Cmd.MODES, 6, 1)
     assert core(Cmd.READ, 6) == 1
@@ -242,9 +230,7 @@ def test_in_step_begins_at_the_end_of_the_other(core: Core) -> None:
     assert (core(Cmd.WVBSY), core(Cmd.WVTAT)) == (0, 9999)
     start = T0 + LEAD_US
     seen = [(r.tick - start, r.levels >> 4 & 3) for r in reader.take()]
-    assert seen == [
-        (0, 1), (100, 0), (200, 1), (300, 0), (400, 2), (430, 0), (500, 1), (600, 0),
-    ]  # fmt: skip
+    assert seen == [(0, 1), (100, 0), (200, 1), (300, 0), (400, 2), (430, 0), (500, 1), (600, 0)]
 
 
 def test_in_step_with_nothing_begins_at_once(core: Core) -> None:
@@ -284,10 +270,7 @@ def test_waves_take_the_clock_of_hardware_pwm(core: Core) -> None:
 def test_pulses_faster_than_the_sampler(core: Core) -> None:
     """Those on one sample are one change; the levels in between are not seen."""
     reader = core.reader(ON)
-    core(
-        Cmd.WVTXR,
-        stored_wave(core, *[(ON, 0, 1), (0, ON, 1)] * 3, (ON, 0, 7), (0, ON, 7)),
-    )
+    core(Cmd.WVTXR, stored_wave(core, *[(ON, 0, 1), (0, ON, 1)] * 3, (ON, 0, 7), (0, ON, 7)))
     core.run(1000)
     edges = reader.edges(4)
     assert edges and all(tick % 5 == 0 for tick, _ in edges)
@@ -328,9 +311,7 @@ def test_scripts_send_waves(core: Core) -> None:
     core.run(5000)
     status = core.raw(Cmd.PROCP, script)
     assert isinstance(status, bytes)
-    assert [int.from_bytes(status[at : at + 4], "little") for at in (0, 8, 12)] == [
-        1, 5, 9999,
-    ]  # fmt: skip
+    assert [int.from_bytes(status[at : at + 4], "little") for at in (0, 8, 12)] == [1, 5, 9999]
     assert len(reader.edges(4)) == 2
 
 

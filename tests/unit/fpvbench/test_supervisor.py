@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
-from fpvcar.bench import supervisor, units
+from fpvbench import supervisor, units
 from fpvcar.config import ConfigError, profiles
+from fpvcar.runtime import paths
 
 
 def test_a_bench_that_does_not_answer_says_so(
@@ -28,8 +28,11 @@ def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
     said = subprocess.run(
         ["sh", "-c", "nice; cat /proc/self/autogroup || true"],
         preexec_fn=lambda: units.leash(supervisor.NEAR_PINS),
-        start_new_session=True, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     nice, *group = said.stdout.splitlines()
     may = os.geteuid() == 0
     assert int(nice) == (supervisor.NEAR_PINS if may else os.nice(0))
@@ -40,17 +43,13 @@ def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
 @pytest.mark.parametrize("wire", ["22", "22,22", "22,32", "a,b", ""])
 def test_a_wire_that_is_none_is_refused(wire: str) -> None:
     profile = paths.HARDWARE / "bench.toml"
-    options = supervisor.Options(
-        profile, (), "127.0.0.1", 1, 1, False, True, ("5,6", wire)
-    )
+    options = supervisor.Options(profile, (), "127.0.0.1", 1, 1, False, True, ("5,6", wire))
     with pytest.raises(ConfigError, match="expected two GPIO, as in --wire 22,27"):
         asyncio.run(supervisor.run(options))
 
 
 @pytest.mark.parametrize("backend", ["auto", "linux", "pigpio"])
-def test_a_bench_on_a_pi_drives_no_real_pins(
-    monkeypatch: pytest.MonkeyPatch, backend: str
-) -> None:
+def test_a_bench_on_a_pi_drives_no_real_pins(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     asked = (f'pins.backend = "{backend}"',)
     path = paths.HARDWARE / "bench.toml"
 
@@ -70,9 +69,7 @@ def test_pigpiod_gets_its_wires_and_its_pipes(tmp_path: Path) -> None:
         Path(), (), "127.0.0.1", 1, 1, False, True, ("22,27", "5,6"), tmp_path / "mine"
     )
     argv = supervisor.Bench(profile, options, tmp_path)._pigpiod_options()
-    assert argv[4:8] == [
-        "--pipe-dir", str(tmp_path / "mine"), "--wire=22,27", "--wire=5,6",
-    ]  # fmt: skip
+    assert argv[4:8] == ["--pipe-dir", str(tmp_path / "mine"), "--wire=22,27", "--wire=5,6"]
     plain = supervisor.Options(Path(), (), "127.0.0.1", 1, 1, False, True)
     argv = supervisor.Bench(profile, plain, tmp_path)._pigpiod_options()
     assert argv[4:6] == ["--pipe-dir", str(tmp_path / "dev")]
@@ -103,13 +100,7 @@ def test_pins_port_that_is_free_is_taken(host: str, port: int, pins_port: int) -
 
 def test_bench_with_the_page_s_port_for_pins_ends_before_it_starts() -> None:
     options = supervisor.Options(
-        paths.HARDWARE / "bench.toml",
-        ("pins.port = 9001",),
-        "0.0.0.0",
-        9000,
-        1,
-        False,
-        True,
+        paths.HARDWARE / "bench.toml", ("pins.port = 9001",), "0.0.0.0", 9000, 1, False, True
     )
     with pytest.raises(ConfigError, match="pins.port = 9001"):
         asyncio.run(supervisor.run(options))

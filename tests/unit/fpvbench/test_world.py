@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import Bridges
-from fpvcar.bench.world.furniture import Solid
-from fpvcar.bench.world.motor import Rack
-from fpvcar.bench.world.process import World
+from fpvbench.world import scene
+from fpvbench.world.bridge import Bridges
+from fpvbench.world.furniture import Solid
+from fpvbench.world.motor import Rack
+from fpvbench.world.process import World
 from fpvcar.config import profiles
-from tests.rigs.profiles import mx1508s
-from tests.rigs.world import inputs
+from tests.support.profiles import mx1508s
+from tests.support.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 NOWHERE = scene.Ramp(0.0, 9.0)
@@ -177,9 +177,7 @@ def test_ranges_are_the_room_s() -> None:
     left = min(aside, (scene.ROOM_Y_M / 2 - 0.3) / math.sin(math.radians(35)))
     assert world.ranges_m[1] == pytest.approx(left, abs=0.02)
     assert world.ranges_m[2] == pytest.approx(aside, abs=0.02)
-    assert world.ranges_m[3] == pytest.approx(
-        scene.ROOM_X_M / 2 + 0.5 - 0.115, abs=0.01
-    )
+    assert world.ranges_m[3] == pytest.approx(scene.ROOM_X_M / 2 + 0.5 - 0.115, abs=0.01)
 
 
 def test_no_range_beyond_4_m() -> None:
@@ -193,9 +191,7 @@ def test_wild_driving_breaks_nothing(seed: int, most: float) -> None:
     for _ in range(80):
         pedal, side = dice.choice((most, most, 0.3)), dice.choice((0.0, FULL))
         ahead, left = dice.random() < 0.6, dice.random() < 0.5
-        duties = inputs(
-            pedal * ahead, pedal * (not ahead), side * left, side * (not left)
-        )
+        duties = inputs(pedal * ahead, pedal * (not ahead), side * left, side * (not left))
         for _ in range(dice.randint(20, 150)):
             world.step(duties)
             still = 0 if abs(world.speed_mps) > 0.05 else still + 1

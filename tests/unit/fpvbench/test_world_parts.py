@@ -7,12 +7,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from fpvcar.bench.world import looks, scene
-from fpvcar.bench.world.bridge import CHIPS, l298n, mx1508, tb6612
-from fpvcar.bench.world.motor import Battery, Motor, Rack
-from fpvcar.bench.world.process import World
+from fpvbench.world import looks, scene
+from fpvbench.world.bridge import CHIPS, l298n, mx1508, tb6612
+from fpvbench.world.motor import Battery, Motor, Rack
+from fpvbench.world.process import World
 from fpvcar.config import L298n, MotorHat, Mx1508
-from tests.rigs.world import inputs
+from tests.support.world import inputs
 
 FULL = 0.4
 
@@ -187,9 +187,7 @@ MX1508_BEARS_A = 2.5
 
 
 @pytest.mark.parametrize(("hz", "bears"), [(800, False), (4000, True)])
-def test_a_fast_pwm_spares_the_bridge_when_the_motor_stalls(
-    hz: int, bears: bool
-) -> None:
+def test_a_fast_pwm_spares_the_bridge_when_the_motor_stalls(hz: int, bears: bool) -> None:
     """3 V of a pack of 7.5 V on the mean, and what stalls it in each slow pulse."""
     motor = Motor(losses=CHIPS[Mx1508].losses._replace(pwm_hz=hz))
     assert motor.henry / motor.ohm == pytest.approx(0.15e-3, rel=0.01)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config, paths
-from fpvcar.bench import soc
-from fpvcar.bench.world.bridge import Wiring
-from fpvcar.bench.world.process import World, publish
+from fpvbench import soc
+from fpvbench.world.bridge import Wiring
+from fpvbench.world.process import World, publish
+from fpvcar import config
 from fpvcar.config import profiles
-from tests.rigs.world import inputs
+from fpvcar.runtime import paths
+from tests.support.world import inputs
 
 PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 FULL = 0.4
@@ -92,9 +93,10 @@ def test_a_world_that_died_while_it_wrote_hangs_nobody(chip: soc.Soc) -> None:
 
 def start(path: Path, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "fpvcar.bench.world.process", f"--soc={path}", *more],
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "fpvbench.world.process", f"--soc={path}", *more],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 @pytest.fixture
@@ -115,9 +117,7 @@ def until_tick(chip: soc.Soc, tick: int) -> soc.World:
     raise AssertionError(f"no tick {tick}")
 
 
-def test_process_drives_from_the_pins(
-    chip: soc.Soc, process: subprocess.Popen[str]
-) -> None:
+def test_process_drives_from_the_pins(chip: soc.Soc, process: subprocess.Popen[str]) -> None:
     assert process.stderr is not None
     assert process.stderr.readline() == "world: seed 2, 100 Hz\n"
     output(chip, 17, FULL)

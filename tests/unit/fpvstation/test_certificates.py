@@ -9,16 +9,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fpvcar.server import credentials
-from fpvstation import client
-from fpvstation.cars import Car, Cars
-from fpvstation.client import certificate_of
-from fpvstation.disk import Folder
-from fpvstation.keep import CarState, Keeper
-from fpvstation.pull import CarFault
-from fpvstation.store import Store
-from tests.rigs.station import car_application, stations_of
-from tests.unit.fpvstation.test_client import NAME, car_at
+from fpvcar.server.auth import credentials
+from fpvstation.fetch import client
+from fpvstation.fetch.cars import Car, Cars
+from fpvstation.fetch.client import certificate_of
+from fpvstation.fetch.pull import CarFault
+from fpvstation.fetch.scheduler import CarState, Keeper
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from tests.support.station import car_application, stations_of
+from tests.unit.fpvstation.fetch.test_client import NAME, car_at
 
 PEM = credentials.CERTIFICATE
 DATA = b"a minute"
@@ -62,9 +62,7 @@ def moved(home: Path, url: str) -> Car:
     return cars.all()[0]
 
 
-async def test_a_car_with_a_new_name_is_the_same_car(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_a_car_with_a_new_name_is_the_same_car(folder: Path, tmp_path: Path) -> None:
     """A new name is a new authority, too: the old one may not sign it."""
     state = tmp_path / "car"
     async with paired(folder, state, tmp_path) as was:
@@ -104,9 +102,7 @@ async def test_a_foreign_car_of_that_name_is_not(folder: Path, tmp_path: Path) -
     assert "update fpvcar there" in await refused(tmp_path, web.Application(), tls)
 
 
-async def test_who_passes_on_what_the_car_says_is_not(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_who_passes_on_what_the_car_says_is_not(folder: Path, tmp_path: Path) -> None:
     state, foreign = tmp_path / "car", tmp_path / "foreign"
     relayed: list[str] = []
     async with paired(folder, state, tmp_path) as car:

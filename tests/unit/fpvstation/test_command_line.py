@@ -10,10 +10,10 @@ import pytest
 
 from fpvcar.wire.station import Pairing
 from fpvstation.__main__ import main
-from fpvstation.cars import Cars
-from fpvstation.disk import Folder
-from fpvstation.store import Store
-from tests.unit.fpvstation.test_store import DATA, NAME, SESSION, put
+from fpvstation.fetch.cars import Cars
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 
 @pytest.fixture(autouse=True)
@@ -76,15 +76,14 @@ def test_a_number_that_means_nothing_is_refused(
 
 @pytest.mark.parametrize(
     ("argv", "variable"),
-    [
-        (["pair", "127.0.0.1:8080"], "FPVSTATION_CODE"),
-        (["passwd"], "FPVSTATION_PASSWORD"),
-    ],
+    [(["pair", "127.0.0.1:8080"], "FPVSTATION_CODE"), (["passwd"], "FPVSTATION_PASSWORD")],
 )
 def test_where_nobody_can_be_asked_it_says_so(
-    argv: list[str], variable: str, capsys: pytest.CaptureFixture[str],
+    argv: list[str],
+    variable: str,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     def ends(prompt: str) -> str:
         raise EOFError
 
@@ -104,10 +103,7 @@ def test_a_file_of_settings_is_named_once(
     tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "station.toml"
-    for text, words in (
-        (b"\xff", "not TOML"),
-        (b"[office]\ntargt = 1", "office.targt"),
-    ):
+    for text, words in ((b"\xff", "not TOML"), (b"[office]\ntargt = 1", "office.targt")):
         config.write_bytes(text)
         assert main(["restore", f"--store={root}", f"--config={config}", "x"]) == 1
         said = capsys.readouterr().err
@@ -116,18 +112,15 @@ def test_a_file_of_settings_is_named_once(
 
 @pytest.mark.parametrize("verb", ["run", "rebuild"])
 def test_a_store_that_cannot_be_written_says_what_to_do(
-    verb: str, root: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    verb: str, root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / ".lock").mkdir()
     assert main([verb, f"--store={root}"]) == 1
     said = capsys.readouterr().err
     assert f"{root}: Is a directory: expected a folder" in said and "--store" in said
 
 
-def test_verify_reads_one_session_or_all(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_reads_one_session_or_all(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = "Arrow-20261122T100000Z"
     store = Store(Folder(root))
     store.open("")
@@ -143,9 +136,7 @@ def test_verify_reads_one_session_or_all(
     assert "right: 0 segments" in capsys.readouterr().out
 
 
-def test_rm_takes_a_session_by_its_name(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rm_takes_a_session_by_its_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     session = SESSION.rpartition("/")[2]
     assert main(["rm", "--store", str(root), "Arrow"]) == 1
     assert session in capsys.readouterr().err
@@ -154,9 +145,7 @@ def test_rm_takes_a_session_by_its_name(
     assert len(list(root.glob(f".trash/*/{SESSION}/{NAME}"))) == 1
 
 
-def test_what_is_no_store_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--store", str(tmp_path)]) == 1
     assert "is no store: say which one with --store" in capsys.readouterr().err
 
@@ -173,9 +162,7 @@ def test_cars_are_listed_and_forgotten_though_they_are_away(
     assert "there are: Plague" in capsys.readouterr().err
     assert main(["forget", "Plague"]) == 0
     said = capsys.readouterr()
-    assert (
-        "still lists this station" in said.err and "what came from it stays" in said.out
-    )
+    assert "still lists this station" in said.err and "what came from it stays" in said.out
     assert Cars(state).all() == []
 
 
@@ -188,9 +175,7 @@ def test_without_a_password_the_page_is_for_this_machine_only(
     assert not store.exists(), "it was refused before anything was opened"
 
 
-def test_nobody_runs_is_said_with_the_next_step(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_nobody_runs_is_said_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--port", "1"]) == 1
     assert capsys.readouterr().err == (
         "fpvstation: no station answers at http://localhost:1/ (Connection refused): "
@@ -225,16 +210,14 @@ def test_status_of_another_program_names_the_address(
 def test_status_of_a_port_that_never_answers_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fpvstation.status.ASK_S", 0.05)
+    monkeypatch.setattr("fpvstation.web.status.ASK_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         assert main(["status", "--port", str(port)]) == 1
     assert "(no answer): start one" in capsys.readouterr().err
 
 
-def test_an_address_that_gives_the_key_away_is_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_address_that_gives_the_key_away_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pair", "http://192.168.1.5"]) == 1
     assert "over plain http" in capsys.readouterr().err
 

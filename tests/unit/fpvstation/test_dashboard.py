@@ -10,11 +10,10 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fpvcar import status
-from fpvcar.server.exposition import exposition
-from fpvcar.wire import up
-from tests.unit.fpvstation.test_standing import NOW_S, standing
-from tests.unit.server.test_metrics import Car
+from fpvcar.server.api.prometheus_text import exposition
+from fpvcar.wire import telemetry, up
+from tests.unit.fpvstation.web.test_health import NOW_S, standing
+from tests.unit.server.api.test_metrics import Car
 
 ROOT = Path(__file__).resolve().parents[3]
 DASHBOARD = json.loads((ROOT / "base-station" / "grafana.json").read_text())
@@ -33,7 +32,7 @@ def labels() -> dict[str, set[str]]:
     ann.say(up.Report("webcodecs", 12.5, 4.0))
     ann.say(up.Estop())
     car.senses.computer = msgspec.structs.replace(car.senses.computer, celsius=48.0)
-    car.recorder.recording = status.Recording(True, "ok", 3.0, 120.0)
+    car.recorder.recording = telemetry.Recording(True, "ok", 3.0, 120.0)
     found = {
         name: {key for sample in samples for key, _ in sample}
         for name, samples in car.read().items()
@@ -59,9 +58,7 @@ def test_every_figure_is_there_with_its_labels(labels: dict[str, set[str]]) -> N
         names = set(re.findall(r"\bfpvcar_\w+", one["expr"]))
         assert names and names <= labels.keys(), (title, names - labels.keys())
         for label in re.findall(r"{{(\w+)}}", one["legendFormat"]):
-            assert label in SCRAPED or all(label in labels[name] for name in names), (
-                title, label
-            )  # fmt: skip
+            assert label in SCRAPED or all(label in labels[name] for name in names), (title, label)
         asked |= names
     assert any("station" in one for one in asked) and "fpvcar_wheels_up" in asked
     assert "fpvcar_wheel_up" not in labels, "one that is misspelt would be seen"
@@ -72,9 +69,10 @@ def test_no_panel_covers_another() -> None:
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
         cells = {
-            (x, y) for x in range(at["x"], at["x"] + at["w"])
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
             for y in range(at["y"], at["y"] + at["h"])
-        }  # fmt: skip
+        }
         assert not cells & taken and max(x for x, _ in cells) < 24, panel["title"]
         taken |= cells
     assert len({one["id"] for one in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.bound import Bound
-from fpvstation.catalogue import Catalogue
-from fpvstation.chores import (
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.housekeeping import (
     EVERY_S,
     Chore,
     Chores,
@@ -20,11 +19,12 @@ from fpvstation.chores import (
     expire_unfinished,
     sync_pause_s,
 )
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.identity import StoreGone
-from fpvstation.store import Store
-from tests.unit.fpvstation.test_store import CAR, DATA, NAME, put, sums_of
+from fpvstation.store.bound import Bound
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import StoreGone
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, put, sums_of
 
 NOW = datetime.datetime(2026, 12, 23, 12, tzinfo=datetime.UTC)
 
@@ -45,9 +45,7 @@ def test_trash_goes_after_thirty_days(store: Store, tmp_path: Path) -> None:
     assert left == ["2026-11-23", "2026-12-23", "my-own-way"]
 
 
-def test_trash_of_a_clock_in_1970_has_its_thirty_days_too(
-    store: Store, tmp_path: Path
-) -> None:
+def test_trash_of_a_clock_in_1970_has_its_thirty_days_too(store: Store, tmp_path: Path) -> None:
     trash = tmp_path / ".trash"
     (trash / "1970-01-01" / CAR).mkdir(parents=True)
     (trash / "1970-01-01" / CAR / NAME).write_bytes(DATA)
@@ -62,17 +60,13 @@ def test_trash_of_a_clock_in_1970_has_its_thirty_days_too(
         assert (trash / "2026-12-24" / CAR / NAME).exists() == there
 
 
-def test_what_never_came_whole_goes_after_thirty_days(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_never_came_whole_goes_after_thirty_days(store: Store, tmp_path: Path) -> None:
     store.write(CAR, NAME, sums_of(DATA), 0, DATA[:99])
     (part,) = (tmp_path / ".incoming" / CAR).iterdir()
     os.utime(part, (0.0, NOW.timestamp() - 29 * 86400.0))
     assert not list(expire_unfinished(store, tmp_path, NOW))
     assert part.exists()
-    assert not list(
-        expire_unfinished(store, tmp_path, NOW + datetime.timedelta(days=2))
-    )
+    assert not list(expire_unfinished(store, tmp_path, NOW + datetime.timedelta(days=2)))
     assert not part.exists()
 
 
@@ -160,9 +154,7 @@ def test_undeletable_trash_is_reported_and_keeps_no_bound_from_its_chore(
         put(store, name)
     catalogue = Catalogue(tmp_path / ".c.sqlite", tmp_path, store, store.id)
     catalogue.open()
-    for chore in chores_of(
-        store, tmp_path, bound(store, tmp_path, len(DATA)), catalogue
-    ):
+    for chore in chores_of(store, tmp_path, bound(store, tmp_path, len(DATA)), catalogue):
         chore.once()
         refused = "Operation not permitted" in chore.state.fault
         assert refused == (chore.name == "trash"), chore.state

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from fpvcar.recordings import messages, names
-from fpvcar.recordings.drives import Wanted
+from fpvcar.recordings.library.drives import Wanted
 from fpvcar.recordings.messages import Stint, Stints
-from fpvcar.units import SECOND_NS
-from fpvstation.catalogue import Catalogue
-from fpvstation.disk import Folder
-from fpvstation.store import Store
-from tests.rigs.mcaps import BEGAN_NS, Logged, McapFile
+from fpvcar.runtime.units import SECOND_NS
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from tests.support.mcaps import BEGAN_NS, Logged, McapFile
 
 SESSIONS, SESSIONS_SOAK = 600, 100_000
 RATE_AIM, RATE_LEAST, ANSWER_MOST_S = 1000, 500, 0.1
@@ -38,9 +38,12 @@ def fill(root: Path, count: int) -> None:
         folder = root / car / day / recording
         folder.mkdir(parents=True)
         stint = Stint(
-            began_ns, end_ns, dice.choice(DRIVERS), dice.uniform(1.0, 900.0),
+            began_ns,
+            end_ns,
+            dice.choice(DRIVERS),
+            dice.uniform(1.0, 900.0),
             {dice.choice(CAUSES): 1},
-        )  # fmt: skip
+        )
         text = f"{dice.choice(WORDS)} {number}"
         mark = messages.Event(began_ns, messages.INFO, text, "Ada")
         said = [
@@ -67,12 +70,12 @@ def test_very_many_sessions(tmp_path: Path, soaking: bool) -> None:
     began_s = time.monotonic()
     assert catalogue.sync() == 0
     again_s = time.monotonic() - began_s
-    print(f"{count} sessions: {rate:.0f} a second, aim {RATE_AIM}; nothing new: "
-          f"{again_s:.2f} s")  # fmt: skip
+    print(f"{count} sessions: {rate:.0f} a second, aim {RATE_AIM}; nothing new: {again_s:.2f} s")
     slow = {
-        words: took_s for words, ask in questions(catalogue, count).items()
+        words: took_s
+        for words, ask in questions(catalogue, count).items()
         if (took_s := asked(words, ask)) > ANSWER_MOST_S
-    }  # fmt: skip
+    }
     catalogue.close()
     assert not slow
     # The short form is of too few to judge the processes that it starts.
@@ -95,8 +98,7 @@ def questions(catalogue: Catalogue, count: int) -> dict[str, Callable[[], None]]
     """What people ask: how, and whether the answer is right."""
     middle_ms = (BEGAN_NS + count // 2 * EVERY_NS) / 1e6
 
-    def ask(least: int, before_ms: float = float("inf"), **wanted: object
-            ) -> Callable[[], None]:  # fmt: skip
+    def ask(least: int, before_ms: float = float("inf"), **wanted: object) -> Callable[[], None]:
         def act() -> None:
             question = Wanted(**wanted)  # type: ignore[arg-type]
             found = catalogue.find(question, before_ms, 50)

@@ -10,14 +10,14 @@ from random import Random
 import pytest
 
 from fpvstation.__main__ import main
-from fpvstation.disk import Folder
-from fpvstation.identity import MARKER, TRIALS
-from fpvstation.pull import Pull
-from fpvstation.store import Store
-from fpvstation.turns import Turns
-from tests.rigs.odd_disk import Mounted, NoFuse
-from tests.rigs.station_disk import FakeDisk, sums_of
-from tests.unit.fpvstation.test_pull import NAMES, PlayedCar, act
+from fpvstation.fetch.fair_slots import Turns
+from fpvstation.fetch.pull import Pull
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import MARKER, TRIALS
+from fpvstation.store.store import Store
+from tests.support.odd_disk import Mounted, NoFuse
+from tests.support.station_disk import FakeDisk, sums_of
+from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
 
 NO_RENAME = ("RENAME ENOSYS", "RENAME2 ENOSYS")
 NO_LINK = ("LINK EPERM",)
@@ -71,9 +71,13 @@ def stored(root: Path) -> set[str]:
     ],
 )
 def test_what_can_be_no_store_is_said_at_the_start(
-    odd: Mounted, refused: tuple[str, ...], word: str, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    odd: Mounted,
+    refused: tuple[str, ...],
+    word: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """A new one, and one that was good until then."""
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
     argv = ["run", f"--store={odd.root}", "--port=1"]

@@ -9,12 +9,13 @@ from random import Random
 import pytest
 from mcap.reader import make_reader
 
-from fpvcar.recordings import messages, sums
-from fpvstation.sums_file import SUMS_FILE, stored_in
-from tests.rigs.mcaps import BEGAN_NS, Logged, McapFile
-from tests.rigs.station_links import PIECE
-from tests.rigs.station_world import World
+from fpvcar.recordings import messages
+from fpvcar.recordings.library import checksums
+from fpvstation.store.sums_file import SUMS_FILE, stored_in
 from tests.soak.seeds import chosen
+from tests.support.mcaps import BEGAN_NS, Logged, McapFile
+from tests.support.station_links import PIECE
+from tests.support.station_world import World
 
 SEEDS, SEEDS_SOAK, BATCHES = 24, 1000, 8
 REAL_SEEDS, REAL_SEEDS_SOAK, REAL_PIECE = 1, 50, 8192
@@ -30,7 +31,7 @@ def seeds(soaking: bool) -> range:
 def test_nothing_is_lost_whatever_fails(
     batch: int, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums, "PIECE", PIECE)
+    monkeypatch.setattr(checksums, "PIECE", PIECE)
     print(f"seeds {seeds[0]} to {seeds[-1]}, of which each {BATCHES}th")
     for seed in seeds[batch::BATCHES]:
         try:
@@ -52,8 +53,8 @@ def test_strangers_can_judge_and_read_what_is_stored(
     tmp_path: Path, soaking: bool, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`sha256sum -c`, and the MCAP library of Foxglove."""
-    monkeypatch.setattr(sums, "PIECE", REAL_PIECE)
-    monkeypatch.setattr("tests.rigs.station_links.PIECE", REAL_PIECE)
+    monkeypatch.setattr(checksums, "PIECE", REAL_PIECE)
+    monkeypatch.setattr("tests.support.station_links.PIECE", REAL_PIECE)
     read = 0
     for seed in seeds[: REAL_SEEDS_SOAK if soaking else REAL_SEEDS]:
         world = World(seed)

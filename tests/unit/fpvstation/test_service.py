@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from fpvcar.wire.station import Pairing
-from fpvstation import client, service
-from fpvstation.cars import Cars
-from fpvstation.client import PairingRefused
-from fpvstation.pull import CarFault
+from fpvstation import service
+from fpvstation.fetch import client
+from fpvstation.fetch.cars import Cars
+from fpvstation.fetch.client import PairingRefused
+from fpvstation.fetch.pull import CarFault
 
 URL = "http://127.0.0.1:1"
 
@@ -20,9 +21,11 @@ async def test_pairing_beside_goes_on_whatever_fails_and_leaves_tries_to_others(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     faults: list[Exception] = [
-        CarFault("not up yet"), PairingRefused("That is not the grown-ups' code."),
-        OSError(13, "codes cannot be read"), LookupError("nobody thought of it"),
-    ]  # fmt: skip
+        CarFault("not up yet"),
+        PairingRefused("That is not the grown-ups' code."),
+        OSError(13, "codes cannot be read"),
+        LookupError("nobody thought of it"),
+    ]
     slept = list[float]()
 
     async def pair(*_: str) -> Pairing:
@@ -44,9 +47,7 @@ async def test_pairing_beside_goes_on_whatever_fails_and_leaves_tries_to_others(
         assert words in caplog.text
 
 
-async def test_the_units_watchdog_is_fed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_units_watchdog_is_fed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(tmp_path / "notify"))
         heard.settimeout(5.0)
@@ -92,9 +93,7 @@ async def test_station_ends_when_a_task_returns_that_should_not() -> None:
     with pytest.raises(service.Refused, match="page ended by itself"):
         await service.until(asyncio.Event(), {"page": done()}, {})
     stop = asyncio.Event()
-    running = asyncio.create_task(
-        service.until(stop, {"page": forever()}, {"pairing": done()})
-    )
+    running = asyncio.create_task(service.until(stop, {"page": forever()}, {"pairing": done()}))
     await asyncio.sleep(0.01)
     assert not running.done(), "pairing may end"
     stop.set()

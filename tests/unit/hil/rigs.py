@@ -24,7 +24,7 @@ class PlayedRig:
 
 def check(
     act: Callable[[Any], Measured] | None, *needs: str, most: float = 1.0, **more: Any
-) -> Check:  # fmt: skip
+) -> Check:
     """One with a limit of so many seconds."""
     limit = Limit(most, "s", "a test")
     return Check("one", "pins", "It works.", limit, needs, act, **more)
@@ -33,6 +33,4 @@ def check(
 def values(*figures: float) -> Callable[[Any], Measured]:
     """Measures these in turn."""
     left = list(figures)
-    return lambda rig: Measured(
-        left.pop(0), ((0.0, 1.0), (left[0] if left else 1, 0.0))
-    )
+    return lambda rig: Measured(left.pop(0), ((0.0, 1.0), (left[0] if left else 1, 0.0)))

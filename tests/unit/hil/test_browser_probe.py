@@ -9,34 +9,34 @@ import msgspec
 import pytest
 from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 
-from fpvcar.hil import browsers, glass
-from fpvcar.hil.glass import Glass, Picture
+from fpvcar.hil import browser_probe, browsers
+from fpvcar.hil.browser_probe import Glass, Picture
+from fpvcar.hil.gpio_rig import free_port
+from fpvcar.hil.led_detector import COLUMNS, ROWS
 from fpvcar.hil.rig import Failed, NotHere
-from fpvcar.hil.spot import COLUMNS, ROWS
-from fpvcar.hil.wired import free_port
 from tests.e2e.harness import wait_for
 
 CELLS = [7] * (COLUMNS * ROWS)
-SHOWN = {
-    "kind": "picture", "shown_us": 1500, "captured_us": 1400, "path": "mse",
-    "cells": CELLS,
-}  # fmt: skip
+SHOWN = {"kind": "picture", "shown_us": 1500, "captured_us": 1400, "path": "mse", "cells": CELLS}
 
 
 def test_a_ping_is_answered_with_the_clock_of_hil() -> None:
-    said = glass.answer('{"kind":"ping","t":2.5}', 77)
+    said = browser_probe.answer('{"kind":"ping","t":2.5}', 77)
     assert json.loads(str(said)) == {"kind": "pong", "t": 2.5, "clock_us": 77}
 
 
 def test_a_picture_is_one_cell_for_one() -> None:
-    heard = glass.answer(json.dumps(SHOWN), 0)
+    heard = browser_probe.answer(json.dumps(SHOWN), 0)
     assert isinstance(heard, Picture) and heard.cells == tuple(map(float, CELLS))
     for wrong in (
-        {**SHOWN, "cells": CELLS[1:]}, {**SHOWN, "cells": [256, *CELLS[1:]]},
-        {**SHOWN, "shown_us": "now"}, {"kind": "drive"}, {},
-    ):  # fmt: skip
+        {**SHOWN, "cells": CELLS[1:]},
+        {**SHOWN, "cells": [256, *CELLS[1:]]},
+        {**SHOWN, "shown_us": "now"},
+        {"kind": "drive"},
+        {},
+    ):
         with pytest.raises(msgspec.DecodeError):
-            glass.answer(json.dumps(wrong), 0)
+            browser_probe.answer(json.dumps(wrong), 0)
 
 
 async def _says(port: int, origin: str, *texts: str | bytes) -> list[str]:
@@ -53,14 +53,10 @@ def test_the_cars_own_page_is_heard() -> None:
     with Glass("127.0.0.1", port) as heard:
         assert not heard.opened(0.0)
         ping, picture = '{"kind":"ping","t":1}', json.dumps(SHOWN)
-        (pong,) = asyncio.run(
-            _says(port, "http://127.0.0.1:8080", picture, picture, ping)
-        )  # fmt: skip
+        (pong,) = asyncio.run(_says(port, "http://127.0.0.1:8080", picture, picture, ping))
         assert json.loads(pong)["clock_us"] > 0
         assert heard.opened(5.0)
-        assert next(heard.pictures()) == (
-            1_500_000, 1_400_000, tuple(map(float, CELLS)),
-        )  # fmt: skip
+        assert next(heard.pictures()) == (1_500_000, 1_400_000, tuple(map(float, CELLS)))
 
 
 def test_a_newer_page_ends_the_older() -> None:
@@ -80,11 +76,11 @@ def test_a_newer_page_ends_the_older() -> None:
 
 
 def test_whose_page_it_is() -> None:
-    assert glass.own_page("http://192.0.2.1:8080", "192.0.2.1:41234")
-    assert glass.own_page("http://[::1]:8080", "[::1]:41234")
+    assert browser_probe.own_page("http://192.0.2.1:8080", "192.0.2.1:41234")
+    assert browser_probe.own_page("http://[::1]:8080", "[::1]:41234")
     for origin in ("", "null", "http://[", "http://192.0.2.2", "192.0.2.1"):
-        assert not glass.own_page(origin, "192.0.2.1:41234")
-    assert not glass.own_page("", "") and not glass.own_page("http://a", "[")
+        assert not browser_probe.own_page(origin, "192.0.2.1:41234")
+    assert not browser_probe.own_page("", "") and not browser_probe.own_page("http://a", "[")
 
 
 def test_another_sites_page_is_not() -> None:
@@ -106,7 +102,7 @@ def test_a_page_that_says_nonsense_is_closed(nonsense: str | bytes) -> None:
 
 
 def test_a_page_that_falls_silent_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glass, "SILENCE_S", 0.0)
+    monkeypatch.setattr(browser_probe, "SILENCE_S", 0.0)
     with Glass("127.0.0.1", free_port()) as heard:
         with pytest.raises(Failed, match="has shown nothing for 0 s"):
             next(heard.pictures())
@@ -122,11 +118,12 @@ def test_without_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_browser_is_found_by_name_and_ends(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     said = tmp_path / "said"
     played = tmp_path / "chromium-browser"
-    played.write_text(f'#!/bin/sh\necho $$ "$@" > {said}.new\nmv {said}.new {said}\n'
-                      "exec sleep 60\n")  # fmt: skip
+    played.write_text(
+        f'#!/bin/sh\necho $$ "$@" > {said}.new\nmv {said}.new {said}\nexec sleep 60\n'
+    )
     played.chmod(0o755)
     monkeypatch.delenv("CHROMIUM", raising=False)
     monkeypatch.setattr(browsers, "PROGRAMS", (str(tmp_path / "no"), str(played)))
@@ -134,9 +131,7 @@ def test_a_browser_is_found_by_name_and_ends(
     with browsers.headless("http://localhost:1/hil?port=2"):
         wait_for(said.exists, "no browser was started")
         pid, *words = said.read_text().split()
-        assert (
-            "--headless=new" in words and words[-1] == "http://localhost:1/hil?port=2"
-        )
+        assert "--headless=new" in words and words[-1] == "http://localhost:1/hil?port=2"
         assert Path(f"/proc/{pid}").exists()
     assert not Path(f"/proc/{pid}").exists()
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fpvcar import paths
 from fpvcar.config import profiles
 from fpvcar.hil.checks import camera
+from fpvcar.hil.led_detector import COLUMNS, ROWS
 from fpvcar.hil.rig import Failed, Seen
-from fpvcar.hil.spot import COLUMNS, ROWS
+from fpvcar.runtime import paths
 
 EVERY_NS, LATE_NS = 33_000_000, 100_000_000
 
@@ -54,9 +54,7 @@ def test_it_is_the_time_from_the_led_to_the_first_picture_that_shows_it() -> Non
     assert measured.waited_s == 0.25, "the bench's, for who judges"
 
 
-def test_a_picture_that_is_seconds_late_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_picture_that_is_seconds_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.LATE_NS", 4_000_000_000)
     rig: Any = PlayedCamera()
     assert 4.0 < camera.flashed(rig, rig.pictures()).value < 4.04

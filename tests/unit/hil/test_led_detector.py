@@ -5,16 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from fpvcar.hil import spot
+from fpvcar.hil import led_detector
 from fpvcar.hil.rig import Failed
 
-CELLS = spot.COLUMNS * spot.ROWS
-LED = 5 * spot.COLUMNS + 7
+CELLS = led_detector.COLUMNS * led_detector.ROWS
+LED = 5 * led_detector.COLUMNS + 7
 
 
-def pictures(
-    lit: bool, led: float, noise: float = 10.0, seed: int = 1
-) -> list[list[float]]:
+def pictures(lit: bool, led: float, noise: float = 10.0, seed: int = 1) -> list[list[float]]:
     """Five of a grey room that flickers, and an LED that adds so much."""
     dice = random.Random(seed + lit)
     made = [[100.0 + dice.gauss(0.0, noise) for _ in range(CELLS)] for _ in range(5)]
@@ -25,7 +23,7 @@ def pictures(
 
 @pytest.mark.parametrize("led", [60.0, 150.0])
 def test_the_brightest_change_is_the_led(led: float) -> None:
-    found = spot.find(pictures(False, led), pictures(True, led))
+    found = led_detector.find(pictures(False, led), pictures(True, led))
     assert found.cell == LED
     assert all(map(found.lit, pictures(True, led, seed=5)))
     assert not any(map(found.lit, pictures(False, led, seed=5)))
@@ -33,15 +31,15 @@ def test_the_brightest_change_is_the_led(led: float) -> None:
 
 def test_an_led_that_nobody_sees_is_no_spot() -> None:
     with pytest.raises(Failed, match="24 of 255 brighter, at most .*before the lens"):
-        spot.find(pictures(False, 0.0), pictures(True, 0.0))
+        led_detector.find(pictures(False, 0.0), pictures(True, 0.0))
     with pytest.raises(Failed, match="put the LED"):  # it makes the picture darker
-        spot.find(pictures(False, -60.0), pictures(True, -60.0))
+        led_detector.find(pictures(False, -60.0), pictures(True, -60.0))
 
 
 def test_cells_are_means_row_by_row() -> None:
-    luma = np.zeros((spot.ROWS * 10 + 3, spot.COLUMNS * 10 + 7), dtype=np.uint8)
+    luma = np.zeros((led_detector.ROWS * 10 + 3, led_detector.COLUMNS * 10 + 7), dtype=np.uint8)
     luma[10:15, 20:30] = 200
-    cells = spot.of_luma(luma)
+    cells = led_detector.of_luma(luma)
     assert len(cells) == CELLS
-    assert {at for at, one in enumerate(cells) if one} == {spot.COLUMNS + 2}
-    assert cells[spot.COLUMNS + 2] == 100.0
+    assert {at for at, one in enumerate(cells) if one} == {led_detector.COLUMNS + 2}
+    assert cells[led_detector.COLUMNS + 2] == 100.0

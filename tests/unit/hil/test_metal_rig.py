@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fpvcar import paths
 from fpvcar.config import Profile, profiles
+from fpvcar.config.raspberry_pi_os import MODEL
 from fpvcar.devices import backends
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.metal_rig import MetalRig
-from fpvcar.system import MODEL
+from fpvcar.runtime import paths
 
 PIGPIO = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "pigpio"',))
 LINUX = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "linux"',))
@@ -80,9 +80,7 @@ def test_on_a_pi_the_kernel_hears_what_pigpiod_does_and_that_it_died(
         assert opened[2:] == ["pigpio", "pigpio"], "the other checks, as the car does"
 
 
-def test_elsewhere_the_daemon_hears_and_cannot_be_ended(
-    tmp_path: Path, opened: list[str]
-) -> None:
+def test_elsewhere_the_daemon_hears_and_cannot_be_ended(tmp_path: Path, opened: list[str]) -> None:
     rig = MetalRig(PIGPIO, 8080, root=tmp_path)
     assert rig.lacks("pin daemon") == "pigpiod, which this ends, hears the pins"
     with scope_of(rig):

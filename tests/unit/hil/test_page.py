@@ -11,7 +11,7 @@ STOP = Limit(0.3, "s", "docs/safety.md")
 
 def result(
     name: str, verdict: Verdict, *values: float, why: str = "", group: str = "stops"
-) -> Result:  # fmt: skip
+) -> Result:
     trace = ((-0.1, 1.0), (0.2, 0.0)) if values else ()
     return Result(name, group, "It <stops>.", STOP, verdict, values, why, trace)
 
@@ -24,7 +24,7 @@ NOW = report(
     result("one", "passed", 0.125, 0.25),
     result("two", "failed", 0.4, why="late & <so>"),
     result("three", "not run", why="no relay on pin 9", group="metal"),
-)  # fmt: skip
+)
 
 
 def test_the_page_is_whole_and_asks_for_nothing_else() -> None:
@@ -58,9 +58,7 @@ def test_a_metals_report_says_so() -> None:
 
 def test_junit_names_what_failed_and_what_was_not_run() -> None:
     suite = ET.fromstring(page.junit(NOW))
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == (
-        "3", "1", "1"
-    )  # fmt: skip
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     cases = {one.get("name"): one for one in suite}
     assert cases["one"].get("time") == "0.250000" and not list(cases["one"])
     (failure,) = cases["two"]

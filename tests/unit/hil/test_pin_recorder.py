@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from fpvcar.devices.pins import Edge
-from fpvcar.hil.scope import EdgeDuties, Pulses, Sample, Scope, pulses
+from fpvcar.hil.pin_recorder import EdgeDuties, Pulses, Sample, Scope, pulses
 
 OFF, FORWARD, BRAKE = (0.0, 0.0, 0.0, 0.0), (0.4, 0.0, 0.0, 0.0), (1.0, 1.0, 0.0, 0.0)
 MS = 1_000_000
@@ -95,7 +95,5 @@ def test_pulses_are_counted_in_whole_periods_over_the_wrap_of_the_tick() -> None
     changes = ((0, 1), (250, 0), (1000, 1), (1250, 0), (2000, 1))
     train = [((2**32 - 500 + at) % 2**32, level) for at, level in changes]
     assert pulses(train) == Pulses(0.25, 1000.0, (250, 250))
-    assert (
-        pulses([(0, 0), *[(at + 7, level) for at, level in ((0, 1), (9, 0))]]) is None
-    )
+    assert pulses([(0, 0), *[(at + 7, level) for at, level in ((0, 1), (9, 0))]]) is None
     assert pulses([]) is None

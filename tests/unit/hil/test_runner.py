@@ -58,9 +58,14 @@ def test_the_trace_that_is_kept_is_the_worst_ones() -> None:
 
 @pytest.mark.parametrize(
     "fault",
-    [Failed("no edge"), TimedOut("no car"), PinsLost("gone"), OSError("no bus"),
-     Spoilt("stood before")],
-)  # fmt: skip
+    [
+        Failed("no edge"),
+        TimedOut("no car"),
+        PinsLost("gone"),
+        OSError("no bus"),
+        Spoilt("stood before"),
+    ],
+)
 def test_what_breaks_a_check_is_its_failure(fault: Exception) -> None:
     result, _ = ran(check(raising(fault, fault, fault)))
     assert (result.verdict, result.why) == ("failed", str(fault))

@@ -19,16 +19,16 @@ CHECKS = (
     Check("one", "stops", "It stops.", LIMIT, (), act),
     Check("two", "metal", "It is so.", LIMIT, ("metal",), act, metal=True),
     Check("three", "metal", "It bears it.", LIMIT, ("metal",), None, True, "Look."),
-)  # fmt: skip
+)
 
 
 def rows(where: Where, **verdicts: Verdict) -> dict[str, list[str]]:
     """Name of a check -> the cells of its row."""
     found = tuple(
-        Result(one.name, one.group, one.proves, LIMIT, verdicts[one.name], (0.1,),
-               metal=one.metal)
-        for one in CHECKS if one.name in verdicts
-    )  # fmt: skip
+        Result(one.name, one.group, one.proves, LIMIT, verdicts[one.name], (0.1,), metal=one.metal)
+        for one in CHECKS
+        if one.name in verdicts
+    )
     text = status.page(Report(where, "2026-11-23", "0.1", "2 cores", found), CHECKS)
     cells = [line.split(" | ") for line in text.splitlines() if "| `" in line]
     return {one[1].strip("`"): one for one in cells}

@@ -12,9 +12,9 @@ from fpvcar.recorder import encoder
 from fpvcar.recorder.handover import ALL_MOST
 from fpvcar.recorder.thread import ENDED
 from fpvcar.recordings import messages
-from fpvcar.units import SECOND_NS
-from tests.rigs.recorder import Rig
-from tests.rigs.recording import step
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recorder import Rig
+from tests.support.recording import step
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -194,9 +194,7 @@ class Strange(BaseException):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_ends_is_told_and_another_goes_on(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_thread_that_ends_is_told_and_another_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig(sync_s=0.1)
     append = rig.disk.append
 

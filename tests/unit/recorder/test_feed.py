@@ -8,7 +8,6 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from fpvcar import status
 from fpvcar.buttons.game import View
 from fpvcar.buttons.panel import Panel
 from fpvcar.drive import gate, mixing
@@ -18,10 +17,10 @@ from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed, Sources
 from fpvcar.recordings import messages
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.wire import buttons, up
-from tests.rigs.hub import House
-from tests.rigs.recorder import Rig
-from tests.rigs.recording import DELTA, KEY, PROFILE
+from fpvcar.wire import buttons, telemetry, up
+from tests.support.hub import House
+from tests.support.recorder import Rig
+from tests.support.recording import DELTA, KEY, PROFILE
 
 FREE = Latches(None)
 
@@ -31,16 +30,21 @@ class Car:
 
     def __init__(self, **settings: object) -> None:
         self.rig = Rig(**settings)
-        self.ranges: tuple[status.Range, ...] = ()
-        self.measured: list[status.Measured] = []
-        self.battery: status.Battery | None = None
+        self.ranges: tuple[telemetry.Range, ...] = ()
+        self.measured: list[telemetry.Measured] = []
+        self.battery: telemetry.Battery | None = None
         self.keys = 0
         self.feed = Feed(
             self.rig.recorder,
-            Sources(lambda _: self.ranges, self._take, lambda _: self.battery,
-                    self._key, ("red", "green", "blue")),
+            Sources(
+                lambda _: self.ranges,
+                self._take,
+                lambda _: self.battery,
+                self._key,
+                ("red", "green", "blue"),
+            ),
             {"front": (0.1, 0.0, 0.05)},
-        )  # fmt: skip
+        )
 
     def second(self) -> None:
         """What the feed does once a second."""
@@ -49,10 +53,10 @@ class Car:
     def measure(self, range_m: float | None, ago_s: float = 0.01) -> None:
         """The sensor ahead measures."""
         at_s = self.rig.now_ns / 1e9 - ago_s
-        self.measured.append(status.Measured("front", 0.0, range_m, at_s))
-        self.ranges = (status.Range("front", 0.0, range_m, ago_s),)
+        self.measured.append(telemetry.Measured("front", 0.0, range_m, at_s))
+        self.ranges = (telemetry.Range("front", 0.0, range_m, ago_s),)
 
-    def _take(self) -> list[status.Measured]:
+    def _take(self) -> list[telemetry.Measured]:
         taken, self.measured = self.measured, []
         return taken
 
@@ -71,10 +75,17 @@ class Car:
         self.rig.wait(seconds)
         decision = gate.Decision(throttle, 0.0, reason, latches)
         stepped = Stepped(
-            self.rig.now_ns, gate.Wish(throttle, 0.0, self.rig.now_ns / 1e9), latches,
-            World(0.01, None, 1.0), "off", (), 7.4, mixing.Slew(), decision,
+            self.rig.now_ns,
+            gate.Wish(throttle, 0.0, self.rig.now_ns / 1e9),
+            latches,
+            World(0.01, None, 1.0),
+            "off",
+            (),
+            7.4,
+            mixing.Slew(),
+            decision,
             (throttle, 0.0),
-        )  # fmt: skip
+        )
         self.feed.step(stepped)
         return stepped
 
@@ -82,9 +93,7 @@ class Car:
         """What was recorded there so far."""
         self.rig.thread.turn()
         return [
-            messages.decode(topic, one.data)
-            for one in self.rig.messages()
-            if one.topic == topic
+            messages.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic
         ]
 
 
@@ -106,9 +115,7 @@ def test_stops_and_their_reasons_are_events() -> None:
     car.step(0.0, "stopped", Latches(Cause.SILENCE))
     car.step(0.0, "stopped", Latches(None, Hold(Cause.ESTOP, "Ann")))
     car.step(0.0, "neutral", Latches(None))
-    events = [
-        one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)
-    ]
+    events = [one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)]
     assert [(one.text, one.level, one.name) for one in events] == [
         ("driving", messages.INFO, messages.GATE),
         ("stopped: silence", messages.WARNING, messages.GATE),
@@ -120,11 +127,7 @@ def test_stops_and_their_reasons_are_events() -> None:
 def events(car: Car) -> list[tuple[str, int, str]]:
     """Text, level and name of each event so far."""
     noted = [one for one in car.said(messages.EVENT)]
-    return [
-        (one.text, one.level, one.name)
-        for one in noted
-        if isinstance(one, messages.Event)
-    ]
+    return [(one.text, one.level, one.name) for one in noted if isinstance(one, messages.Event)]
 
 
 @pytest.mark.parametrize("reason", get_args(gate.Reason))
@@ -151,10 +154,13 @@ def test_car_that_waits_for_its_driver_is_no_warning() -> None:
 def test_lost_part_is_noted_while_nobody_drives() -> None:
     car = Car()
     for camera, wheels, board in (
-        ("starting", "starting", "ok"), ("ok", "ok", "ok"),
-        ("lost: exited", "ok", "ok"), ("lost: exited", "closed", "ok"),
-        ("ok", "ok", "no pigpiod"), ("none", "ok", "ok"),
-    ):  # fmt: skip
+        ("starting", "starting", "ok"),
+        ("ok", "ok", "ok"),
+        ("lost: exited", "ok", "ok"),
+        ("lost: exited", "closed", "ok"),
+        ("ok", "ok", "no pigpiod"),
+        ("none", "ok", "ok"),
+    ):
         health = messages.Health(camera, wheels, board, 0)
         car.feed._second(lambda health=health: health)  # type: ignore[misc]
     assert events(car) == [
@@ -210,13 +216,15 @@ def test_each_measurement_of_a_range_is_recorded_once() -> None:
     car.measure(0.4, 0.02)
     car.measure(None)
     car.step()
-    car.ranges = (status.Range("front", 0.0, None, 0.03, "silent"),)
+    car.ranges = (telemetry.Range("front", 0.0, None, 0.03, "silent"),)
     car.step()
     car.step()
     assert car.said("/range/front") == [
-        messages.Reading(0.0, 0.5), messages.Reading(0.0, 0.4),
-        messages.Reading(0.0, None), messages.Reading(0.0, None, "silent"),
-    ]  # fmt: skip
+        messages.Reading(0.0, 0.5),
+        messages.Reading(0.0, 0.4),
+        messages.Reading(0.0, None),
+        messages.Reading(0.0, None, "silent"),
+    ]
     began_ns = car.rig.recorder.began_ns + car.rig.recorder.offset_ns
     times = [
         (one.log_ns - began_ns, one.publish_ns - one.log_ns)
@@ -240,7 +248,7 @@ def test_no_measurement_is_lost_at_the_end(end: Callable[[Feed], None]) -> None:
 
 
 def test_a_sensor_that_fails_again_says_so_again() -> None:
-    car, silent = Car(), (status.Range("front", 0.0, None, 0.5, "silent"),)
+    car, silent = Car(), (telemetry.Range("front", 0.0, None, 0.5, "silent"),)
     for _ in range(2):
         car.ranges = silent
         car.step()
@@ -253,12 +261,12 @@ def test_a_sensor_that_fails_again_says_so_again() -> None:
 def test_a_battery_is_recorded_once_a_measurement() -> None:
     car = Car()
     car.step()
-    car.battery = status.Battery(None, None, None, False, None, "absent")
+    car.battery = telemetry.Battery(None, None, None, False, None, "absent")
     car.step()
     car.step()
-    car.battery = status.Battery(7.4, 1.0, 0.5, False, 0.01)
+    car.battery = telemetry.Battery(7.4, 1.0, 0.5, False, 0.01)
     car.step()
-    car.battery = status.Battery(7.4, 1.0, 0.5, False, 0.03)
+    car.battery = telemetry.Battery(7.4, 1.0, 0.5, False, 0.03)
     car.step()
     assert len(car.said(messages.BATTERY)) == 2
 
@@ -270,13 +278,14 @@ def test_buttons_and_lights_are_recorded_when_they_change() -> None:
     car.feed.panel(View(0b101, "turn", 3, 1, 7), (True, False, False, True))
     car.feed.panel(View(0b101, "turn", 3, 1, 7), (True, False, False, False))
     assert car.said(messages.BUTTONS) == [
-        messages.Buttons(), messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
-    ]  # fmt: skip
+        messages.Buttons(),
+        messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
+    ]
     assert car.said(messages.LIGHTS) == [
         messages.Lights(False),
         messages.Lights(True, right=True),
         messages.Lights(True),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_panel_tells_the_feed() -> None:
@@ -336,9 +345,7 @@ def test_pictures_and_the_second() -> None:
     car.feed.picture(AccessUnit(False, now_us + 33_000, DELTA))
     car.second()
     shots = car.said(messages.CAMERA)
-    assert [one.unit for one in shots if isinstance(one, messages.Picture)] == [
-        KEY, DELTA,
-    ]  # fmt: skip
+    assert [one.unit for one in shots if isinstance(one, messages.Picture)] == [KEY, DELTA]
     assert car.said(messages.HEALTH) == [messages.Health("ok", "ok", "ok", 1)]
 
 
@@ -372,17 +379,13 @@ def test_people_switch_keep_and_mark() -> None:
     car.feed.switch(False, "Ann")
     car.step()
     assert car.keys == 2 and not car.feed.status().on
-    events = [
-        one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)
-    ]
+    events = [one for one in car.said(messages.EVENT) if isinstance(one, messages.Event)]
     assert [(one.text, one.name) for one in events[1:3]] == [
         ("Ann keeps the last minute", messages.RECORDER),
         ("Ann turned recording off", messages.RECORDER),
     ]
     marks = [one for one in car.said(messages.MARK) if isinstance(one, messages.Event)]
-    assert [(one.text, one.name) for one in marks] == [
-        ("Ann: here", "Ann"), ("Ann", "Ann")
-    ]  # fmt: skip
+    assert [(one.text, one.name) for one in marks] == [("Ann: here", "Ann"), ("Ann", "Ann")]
 
 
 def test_a_fault_of_the_feed_stays_in_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -420,11 +423,10 @@ async def test_it_has_a_second() -> None:
 
 
 def test_health_is_figures_and_words() -> None:
-    computer = status.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
+    computer = telemetry.Health(("hot",), 81.5, None, -60.0, uptime_s=5.0)
     assert messages.health_of("ok", "ok", "lost", 2, computer) == messages.Health(
-        "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0},
-        ("hot",),
-    )  # fmt: skip
+        "ok", "ok", "lost", 2, {"celsius": 81.5, "wifi_dbm": -60.0, "uptime_s": 5.0}, ("hot",)
+    )
 
 
 # --- the hub and the gate's owner tell it ---
@@ -440,27 +442,25 @@ def test_the_house_tells_the_recorder() -> None:
     eve = house.visitor("Eve", drive=False)
     eve.drive(1.0)
     ann.say(up.Report("webcodecs", 12.5, 4.25, 29.9, 3))
-    wishes = [
-        one for one in car.said(messages.WISH) if isinstance(one, messages.WishIn)
-    ]
+    wishes = [one for one in car.said(messages.WISH) if isinstance(one, messages.WishIn)]
     assert [(one.name, one.verdict) for one in wishes] == [
-        ("Ann", "fresh"), ("Ann", "fresh"), ("Ann", "old"), ("Eve", "not at the wheel"),
-    ]  # fmt: skip
+        ("Ann", "fresh"),
+        ("Ann", "fresh"),
+        ("Ann", "old"),
+        ("Eve", "not at the wheel"),
+    ]
     assert (wishes[1].throttle, wishes[1].steer) == (0.5, 0.25)
     assert car.said(messages.DRIVER) == [messages.Turn("Ann", "Ann took the wheel")]
     assert car.said(messages.LATENCY) == [
         messages.Latency("Ann", True, "webcodecs", 12.5, 4.25, 29.9, 3)
     ]
     ann.say(up.Release())
-    assert car.said(messages.DRIVER)[-1] == messages.Turn(
-        None, "Ann gave the wheel away"
-    )
+    assert car.said(messages.DRIVER)[-1] == messages.Turn(None, "Ann gave the wheel away")
     for one in car.said(messages.STEP):
         assert isinstance(one, messages.Step)
         again = gate.decide(
-            one.wished(), one.latches, one.world(), one.now_ns / 1e9,
-            house.hub._profile.gate,
-        )  # fmt: skip
+            one.wished(), one.latches, one.world(), one.now_ns / 1e9, house.hub._profile.gate
+        )
         assert again == gate.Decision(*one.decision())  # type: ignore[arg-type]
 
 
@@ -482,8 +482,7 @@ def test_who_may_drive_may_mark_and_a_grown_up_switches() -> None:
     mum.say(up.SetRecording(True))
     ann.say(up.Mark("here"))
     ann.say(up.Keep())
-    names = [one.name for one in car.said(messages.EVENT)
-             if isinstance(one, messages.Event)]  # fmt: skip
+    names = [one.name for one in car.said(messages.EVENT) if isinstance(one, messages.Event)]
     assert names.count(messages.RECORDER) == 3 and len(car.said(messages.MARK)) == 1
 
 
@@ -491,8 +490,14 @@ def test_nobody_writes_without_a_recorder() -> None:
     house = House()
     ann = house.visitor("Ann")
     ann.drive(0.5)
-    for message in (up.SetRecording(False), up.Keep(), up.Mark("x"),
-                    up.Lights(True), up.Report("mse"), up.Release()):  # fmt: skip
+    for message in (
+        up.SetRecording(False),
+        up.Keep(),
+        up.Mark("x"),
+        up.Lights(True),
+        up.Report("mse"),
+        up.Release(),
+    ):
         ann.say(message)
     assert ann.state.recording is None
 

@@ -11,11 +11,12 @@ from fpvcar import config
 from fpvcar.mcap import records
 from fpvcar.recorder.folder import LOCK, PIECES_MOST, Folder
 from fpvcar.recorder.rotation import Rotation
-from fpvcar.recordings import messages, reader, salvage
+from fpvcar.recordings import messages, reader
 from fpvcar.recordings.messages import Event
-from fpvcar.units import SECOND_NS
-from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, UTC_NS, about, file, second
+from fpvcar.recordings.repair import salvage
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recorder import Rig
+from tests.support.recording import CATALOGUE, UTC_NS, about, file, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 
@@ -64,9 +65,7 @@ def test_many_parts_are_written_whole(folder: Folder) -> None:
     assert (folder.path / NAME).read_bytes() == b"".join(parts)[:10] + b"x"
 
 
-def test_a_short_write_is_finished(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_write_is_finished(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     number = folder.create(NAME)
 
     def some(file: int, parts: list[bytes]) -> int:
@@ -167,9 +166,7 @@ def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
 
 def record(path: Path, seconds: int, close: bool = True) -> None:
     """A rotation on a real folder."""
-    rotation = Rotation(
-        Folder(path), config.Recording(segment_s=5.0, keep_free_mb=0), CATALOGUE
-    )
+    rotation = Rotation(Folder(path), config.Recording(segment_s=5.0, keep_free_mb=0), CATALOGUE)
     rotation.begin(about(0), False)
     for number in range(seconds):
         rotation.write(second(UTC_NS + number * SECOND_NS))
@@ -200,9 +197,7 @@ def test_a_file_left_open_is_sealed_by_the_next_run(tmp_path: Path) -> None:
         assert made.whole and made.counts["/camera"] == 9
 
 
-def test_a_card_without_links_will_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_without_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(old: Path, new: Path) -> None:
         raise PermissionError("FAT")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from fpvcar.recorder.encoder import Begin, Keep, Noted
 from fpvcar.recorder.handover import ALL_MOST, Handover
-from tests.rigs.recording import about, step
+from tests.support.recording import about, step
 
 
 def noted(number: int, size: int = 512) -> Noted:

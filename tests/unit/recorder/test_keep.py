@@ -5,8 +5,8 @@ import errno
 import pytest
 
 from fpvcar.recorder.rotation import GRACE_NS, Rotation
-from fpvcar.units import SECOND_NS
-from tests.rigs.recording import (
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,
@@ -118,9 +118,7 @@ def test_what_rolled_when_a_run_died_may_be_kept_for_a_minute() -> None:
         rotation = recorded(disk, 30)
         if kept:
             assert rotation.keep(at(30)) > 1
-            assert (
-                rotation.leftovers == [DEAD + ".part"] and DEAD + ".keep" in disk.names
-            )
+            assert rotation.leftovers == [DEAD + ".part"] and DEAD + ".keep" in disk.names
         for number in range(30, 75):
             rotation.write(second(at(number)))
         assert (DEAD + ".part" in disk.names) is kept
@@ -140,9 +138,14 @@ def test_a_minute_that_is_not_kept_at_once_is_kept_at_the_next_push() -> None:
 
 
 STRANGE = (
-    "notes.txt", "film.mcap", "film.mcap.part", "film.mcap.roll", "film.mcap.new",
-    "Plague-20261120T120000Z-0003.recovered.mcap.new", DEAD + ".new",
-)  # fmt: skip
+    "notes.txt",
+    "film.mcap",
+    "film.mcap.part",
+    "film.mcap.roll",
+    "film.mcap.new",
+    "Plague-20261120T120000Z-0003.recovered.mcap.new",
+    DEAD + ".new",
+)
 
 
 def test_what_is_not_its_own_is_never_touched() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from fpvcar.recordings import messages
-from fpvcar.units import SECOND_NS
-from tests.rigs.recorder import Rig
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recorder import Rig
 
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 SECOND = "Plague-20261121T193100Z-0002.mcap"

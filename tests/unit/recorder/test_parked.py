@@ -7,17 +7,9 @@ from fpvcar.recorder.retention import Room, Verdict, make_room
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import File
-from fpvcar.units import SECOND_NS
-from tests.rigs.recorder import Rig
-from tests.rigs.recording import (
-    CATALOGUE,
-    SETTINGS,
-    UTC_NS,
-    FakeFolder,
-    about,
-    name,
-    second,
-)
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recorder import Rig
+from tests.support.recording import CATALOGUE, SETTINGS, UTC_NS, FakeFolder, about, name, second
 
 ROOM = Room(keep_free=100, most=1000)
 OFFSET_NS = about(0).utc_offset_ns
@@ -116,9 +108,7 @@ def test_what_may_yet_be_kept_is_not_taken_before() -> None:
 
 
 def car(rig: Rig) -> Feed:
-    return Feed(
-        rig.recorder, Sources(lambda _: (), tuple, lambda _: None, lambda: True)
-    )
+    return Feed(rig.recorder, Sources(lambda _: (), tuple, lambda _: None, lambda: True))
 
 
 def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from fpvcar.recordings import messages
-from fpvcar.units import SECOND_NS
-from tests.rigs.hub import PROFILE
-from tests.rigs.recorder import Rig
-from tests.rigs.recording import KEY, UTC_NS, step
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.hub import PROFILE
+from tests.support.recorder import Rig
+from tests.support.recording import KEY, UTC_NS, step
 
 
 def test_what_is_put_stands_in_the_file_with_its_times() -> None:
@@ -96,11 +96,7 @@ def test_a_car_that_drives_by_another_profile_begins_another_recording() -> None
         for one in rig.messages()
         if one.topic == messages.ABOUT
     ]
-    tops = [
-        one.profile["guard"]["top_mps"]
-        for one in about
-        if isinstance(one, messages.About)
-    ]
+    tops = [one.profile["guard"]["top_mps"] for one in about if isinstance(one, messages.About)]
     assert list(dict.fromkeys(tops)) == [PROFILE.guard.top_mps, 2.0]
 
 
@@ -113,13 +109,15 @@ def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:
         rig.recorder.switch(on)
     rig.drive(1)
     assert [name.partition("Z-")[2] for name in rig.disk.names] == [
-        "0001.mcap", "0002.mcap.roll", "0003.mcap", "0004.mcap.roll", "0005.mcap.part",
-    ]  # fmt: skip
+        "0001.mcap",
+        "0002.mcap.roll",
+        "0003.mcap",
+        "0004.mcap.roll",
+        "0005.mcap.part",
+    ]
 
 
-def test_a_message_that_cannot_be_encoded_costs_no_other(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_message_that_cannot_be_encoded_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     rig = Rig()
 
     def broken() -> messages.Message:
@@ -183,9 +181,7 @@ def test_the_minute_that_is_kept_ends_before_a_key_frame() -> None:
             made = rig.disk.recording(name)
             shots = list(made.messages([messages.CAMERA]))
             picture = messages.decode(shots[0].topic, shots[0].data)
-            assert isinstance(picture, messages.Picture) and picture.unit.startswith(
-                KEY
-            )
+            assert isinstance(picture, messages.Picture) and picture.unit.startswith(KEY)
             sequences += [one.sequence for one in shots]
         assert sequences == list(range(len(sequences))) and len(sequences) >= 100
         assert first in rig.disk.names and len(rig.disk.names) == 3

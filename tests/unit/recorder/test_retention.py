@@ -9,9 +9,9 @@ from fpvcar.recorder.retention import Room, Use, Verdict, make_room, use_of
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
 from fpvcar.recordings.names import File
-from fpvcar.units import MB, SECOND_NS
-from tests.rigs.recorder import Rig
-from tests.rigs.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
+from fpvcar.runtime.units import MB, SECOND_NS
+from tests.support.recorder import Rig
+from tests.support.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
 
 ROOM = Room(keep_free=100, most=1000)
 SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)

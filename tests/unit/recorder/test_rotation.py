@@ -8,8 +8,8 @@ from fpvcar import config
 from fpvcar.recorder.retention import NoRoom, Room
 from fpvcar.recorder.rotation import Rotation, split
 from fpvcar.recorder.writer import Item
-from fpvcar.units import MB, SECOND_NS
-from tests.rigs.recording import (
+from fpvcar.runtime.units import MB, SECOND_NS
+from tests.support.recording import (
     CATALOGUE,
     SETTINGS,
     UTC_NS,
@@ -151,9 +151,7 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
     disk = FakeFolder(room=600_000)
     for number in range(1, 4):  # of a day to come, by the clock of now
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
-    rotation = recorded(
-        disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
-    )
+    rotation = recorded(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
     rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
     for number in range(5, 20):
         rotation.write(second(UTC_NS + number * SECOND_NS))
@@ -162,17 +160,13 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
 
 
 @pytest.mark.parametrize("segment_s", [5.0, 60.0], ids=["next file", "within one"])
-def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(
-    segment_s: float,
-) -> None:
+def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(segment_s: float) -> None:
     disk = FakeFolder(room=150_000)
     settings = config.Recording(segment_s=segment_s, station=True, max_mb=8)
     rotation = Rotation(disk, settings, CATALOGUE)
     rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
     rotation.begin(about(0), False)
-    with pytest.raises(
-        NoRoom, match="until a base station has some; make room, or sudo"
-    ):
+    with pytest.raises(NoRoom, match="until a base station has some; make room, or sudo"):
         for number in range(100):
             rotation.write(second(UTC_NS + number * SECOND_NS))
     rotation.abandon()

@@ -3,7 +3,7 @@
 from fpvcar.drive.control import Stepped
 from fpvcar.recordings import messages
 from fpvcar.wire import up
-from tests.rigs.hub import House
+from tests.support.hub import House
 from tests.unit.recorder.test_feed import Car
 
 CROWD, PER_S = 20, 250
@@ -36,8 +36,7 @@ def test_a_crowd_that_floods_is_hardly_recorded() -> None:
             eve.say(up.Estop())
     assert len(runs) == 1, "each push is a run of the gate, and is recorded"
     assert 0 < recorded_bytes(car) - before < MOST_BYTES_S
-    said = [one.verdict for one in car.said(messages.WISH)
-            if isinstance(one, messages.WishIn)]  # fmt: skip
+    said = [one.verdict for one in car.said(messages.WISH) if isinstance(one, messages.WishIn)]
     assert "not at the wheel" in said, "that somebody tried is known all the same"
 
 

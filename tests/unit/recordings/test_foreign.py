@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from mcap.reader import make_reader
 
-from fpvcar.recordings import reader, salvage
-from tests.rigs import mcaps
-from tests.rigs.mcaps import Drive, McapFile
-from tests.rigs.recording_foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
+from fpvcar.recordings import reader
+from fpvcar.recordings.repair import salvage
+from tests.support import mcaps
+from tests.support.mcaps import Drive, McapFile
+from tests.support.recording_foreign import HAS_RERUN, by_javascript, by_mcap, by_rerun
 
 
 def mcap_file() -> McapFile:
@@ -18,7 +19,7 @@ def mcap_file() -> McapFile:
     return McapFile(
         [*mcaps.pictures(3.0), *mcaps.measured(3.0), *mcaps.step_messages(drive.steps)],
         profile=drive.profile,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +52,13 @@ def test_they_see_what_we_see(name: str, request: pytest.FixtureRequest) -> None
     for way in ("indexed", "streamed"):
         assert theirs[way]["topics"] == {
             topic: {
-                "count": len(found), "bytes": sum(size for _, size in found),
-                "first": str(found[0][0]), "last": str(found[-1][0]),
+                "count": len(found),
+                "bytes": sum(size for _, size in found),
+                "first": str(found[0][0]),
+                "last": str(found[-1][0]),
             }
             for topic, found in seen.items()
-        }  # fmt: skip
+        }
     assert theirs["indexed"]["chunks"] == chunks
     assert theirs["indexed"]["metadata"] == ["fpvcar"]
     assert theirs["streamed"]["done"] and theirs["streamed"]["schemas"] > 0
@@ -73,8 +76,6 @@ def test_schemas_of_a_file_are_each_there_once(whole: Path) -> None:
 
 @pytest.mark.skipif(not HAS_RERUN, reason="rerun is not built for this machine")
 @pytest.mark.parametrize("name", ["whole", "recovered"])
-def test_rerun_sees_it_too(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_rerun_sees_it_too(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     path: Path = request.getfixturevalue(name)
     assert by_rerun(path, tmp_path) == by_mcap(path)

@@ -9,11 +9,9 @@ from typing import Any
 import msgspec
 
 from fpvcar.recordings import messages, topics
-from tests.rigs.recording import PROFILE
+from tests.support.recording import PROFILE
 
-LAYOUT = json.loads(
-    (Path(__file__).parents[3] / "docs" / "foxglove-layout.json").read_text()
-)
+LAYOUT = json.loads((Path(__file__).parents[3] / "docs" / "foxglove-layout.json").read_text())
 SENSORS = [*PROFILE.sensors.tof, *PROFILE.sensors.ultrasound]
 TOPICS = {one.name: one for one in topics.topics(SENSORS)}
 

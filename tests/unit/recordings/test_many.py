@@ -10,9 +10,9 @@ import pytest
 
 from fpvcar import __main__
 from fpvcar.recordings import names
-from fpvcar.units import SECOND_NS
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, Drive, Logged, McapFile
+from fpvcar.runtime.units import SECOND_NS
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, Drive, Logged, McapFile
 
 FILES, ROOM = 40, 12
 """So many files, and so few descriptors that are left."""
@@ -34,14 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         start_ns = BEGAN_NS + round(number * STEP_S * SECOND_NS)
         film = list(mcaps.pictures(1.0 / mcaps.FPS, start_ns))  # no age to check
         mcap_file = McapFile(
-            [*share, *film], number + 1, drive.profile, number < FILES - 1,
-            sequence_from=sent,
-        )  # fmt: skip
+            [*share, *film], number + 1, drive.profile, number < FILES - 1, sequence_from=sent
+        )
         sent += max(len(share), len(film))
         suffix = names.SEALED if number < FILES - 1 else names.OPEN
-        mcap_file.to(
-            made / names.file_name("Plague-20251121T200000Z", number + 1, suffix)
-        )
+        mcap_file.to(made / names.file_name("Plague-20251121T200000Z", number + 1, suffix))
     return made
 
 
@@ -59,14 +56,20 @@ def few_descriptors() -> Iterator[None]:
 @pytest.mark.parametrize(
     "words",
     [
-        ("log", "list"), ("log", "info"), ("replay",), ("export", "--csv", "OUT"),
+        ("log", "list"),
+        ("log", "info"),
+        ("replay",),
+        ("export", "--csv", "OUT"),
         ("export", "--mp4", "OUT"),
     ],
-)  # fmt: skip
+)
 def test_they_are_opened_one_after_the_other(
-    folder: Path, tmp_path: Path, few_descriptors: None,
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...],
-) -> None:  # fmt: skip
+    folder: Path,
+    tmp_path: Path,
+    few_descriptors: None,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
     given = [str(tmp_path / "out") if one == "OUT" else one for one in words]
     assert __main__.main([*given, str(folder)]) == 0
     said = capsys.readouterr()

@@ -18,33 +18,39 @@ from mcap.stream_reader import StreamReader
 from mcap_protobuf.decoder import DecoderFactory
 from mcap_protobuf.schema import build_file_descriptor_set
 
-from fpvcar import status
 from fpvcar.drive import gate, guard, mixing
 from fpvcar.mcap import protobuf
 from fpvcar.mcap.frames import Transform
 from fpvcar.recordings import messages, mounts
+from fpvcar.recordings.export.point_cloud import BEAM_POINTS, points_of
 from fpvcar.recordings.messages import FormatError
-from fpvcar.recordings.points import BEAM_POINTS, points_of
-from tests.rigs.recording import KEY, PROFILE, TOPICS, about, file, step
+from fpvcar.wire import telemetry
+from tests.support.recording import KEY, PROFILE, TOPICS, about, file, step
 
 TIMES = st.integers(0, 2**62)
 REAL = st.floats(allow_nan=False, allow_infinity=False)
 CAUSES = st.sampled_from(gate.Cause)
 HOLDS = st.none() | st.builds(gate.Hold, CAUSES, st.text(max_size=9))
 LATCHES = st.builds(gate.Latches, st.none() | CAUSES, HOLDS)
-RANGES = st.builds(
-    status.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL
-)
+RANGES = st.builds(telemetry.Range, st.text(max_size=5), REAL, st.none() | REAL, st.none() | REAL)
 STEPS = st.builds(
     messages.Step,
-    now_ns=TIMES, limit=REAL, latches=LATCHES, throttle=REAL, steer=REAL,
-    slew=st.builds(mixing.Slew, REAL, REAL, REAL), reason=st.just("driving"),
-    after=LATCHES, duties=st.tuples(REAL, REAL),
+    now_ns=TIMES,
+    limit=REAL,
+    latches=LATCHES,
+    throttle=REAL,
+    steer=REAL,
+    slew=st.builds(mixing.Slew, REAL, REAL, REAL),
+    reason=st.just("driving"),
+    after=LATCHES,
+    duties=st.tuples(REAL, REAL),
     wish=st.none() | st.builds(messages.Wish, REAL, REAL, st.none() | REAL),
-    picture_age_s=st.none() | REAL, fault=st.none() | CAUSES, volts=st.none() | REAL,
+    picture_age_s=st.none() | REAL,
+    fault=st.none() | CAUSES,
+    volts=st.none() | REAL,
     free=st.builds(guard.Free, REAL, REAL),
     ranges=st.lists(RANGES, max_size=3).map(tuple),
-)  # fmt: skip
+)
 
 
 @given(STEPS)
@@ -65,9 +71,7 @@ def test_points_are_what_protobuf_makes_of_them(
     theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
     theirs.pose.orientation.w = 1.0
     for number, name in enumerate("xyz"):
-        field = PackedElementField(
-            name=name, offset=4 * number, type=PackedElementField.FLOAT32
-        )
+        field = PackedElementField(name=name, offset=4 * number, type=PackedElementField.FLOAT32)
         theirs.fields.append(field)
     theirs.data = b"".join(struct.pack("<3f", *one) for one in points)
     said = messages.Points(when, tuple(points), frame)
@@ -138,9 +142,7 @@ def test_transforms_are_what_protobuf_makes_of_them() -> None:
     assert messages.decode(messages.TRANSFORMS, data) == ours
     assert (
         FrameTransforms.FromString(
-            messages.encode(
-                messages.Transforms(0, (Transform("", "", (0, 0, 0), (0, 0, 0, 0)),))
-            )
+            messages.encode(messages.Transforms(0, (Transform("", "", (0, 0, 0), (0, 0, 0, 0)),)))
         )
         .transforms[0]
         .HasField("rotation")
@@ -179,8 +181,10 @@ def test_mounts_are_the_profiles_places_and_bearings() -> None:
     assert places["range_left"].rotation == pytest.approx((0.0, 0.0, half, half))
     assert places["range_rear"][2:] == ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
     assert mounts.positions(profile) == {
-        "left": (0.1, 0.05, 0.04), "rear": (0.0, 0.0, 0.0), "depth": (0.0, -0.02, 0.0)
-    }  # fmt: skip
+        "left": (0.1, 0.05, 0.04),
+        "rear": (0.0, 0.0, 0.0),
+        "depth": (0.0, -0.02, 0.0),
+    }
     assert [one.child for one in mounts.transforms({})] == ["camera"]
     arc = points_of(5, messages.Reading(90.0, 2.0), (0.1, 0.05, 0.04)).points
     assert arc[2] == pytest.approx((0.1, 2.05, 0.04))
@@ -189,15 +193,14 @@ def test_mounts_are_the_profiles_places_and_bearings() -> None:
 def test_the_schemas_are_foxgloves_own() -> None:
     by_name = {one.name: one for one in TOPICS}
     for topic, kind in (
-        (messages.CAMERA, CompressedVideo), (messages.EVENT, Log),
+        (messages.CAMERA, CompressedVideo),
+        (messages.EVENT, Log),
         (messages.POINTS + "front", PointCloud),
         (messages.TRANSFORMS, FrameTransforms),
-    ):  # fmt: skip
+    ):
         theirs = build_file_descriptor_set(kind)
         ours = type(theirs).FromString(by_name[topic].schema_data)
-        assert {one.name: one for one in ours.file} == {
-            one.name: one for one in theirs.file
-        }
+        assert {one.name: one for one in ours.file} == {one.name: one for one in theirs.file}
 
 
 @pytest.mark.parametrize(
@@ -208,20 +211,22 @@ def test_the_schemas_are_foxgloves_own() -> None:
         messages.Stints((messages.Stint(5, 7, "Zoë", 1.25, {"estop": 2}),)),
         messages.Lights(True, False, True),
         messages.Buttons(("red", "blue"), "turn", 3, 1, 7),
-        messages.Health(
-            "ok", "ok", "no battery sensor", 2, {"celsius": 48.5}, ("hot",)
-        ),
+        messages.Health("ok", "ok", "no battery sensor", 2, {"celsius": 48.5}, ("hot",)),
         messages.Latency("Ann", True, "webcodecs", 12.5, None, 29.9, 3),
-        status.Battery(7.4, 1.25, 0.6, False),
+        telemetry.Battery(7.4, 1.25, 0.6, False),
     ],
 )
 def test_every_other_message_comes_back(message: Any) -> None:
     topics: dict[Any, str] = {
-        messages.WishIn: messages.WISH, messages.Turn: messages.DRIVER,
-        messages.Lights: messages.LIGHTS, messages.Health: messages.HEALTH,
-        messages.Latency: messages.LATENCY, messages.Buttons: messages.BUTTONS,
-        status.Battery: messages.BATTERY, messages.Stints: messages.STINTS,
-    }  # fmt: skip
+        messages.WishIn: messages.WISH,
+        messages.Turn: messages.DRIVER,
+        messages.Lights: messages.LIGHTS,
+        messages.Health: messages.HEALTH,
+        messages.Latency: messages.LATENCY,
+        messages.Buttons: messages.BUTTONS,
+        telemetry.Battery: messages.BATTERY,
+        messages.Stints: messages.STINTS,
+    }
     topic = topics[type(message)]
     assert messages.decode(topic, messages.encode(message)) == message
 
@@ -269,9 +274,7 @@ def test_a_step_hands_the_gate_what_it_had() -> None:
         ("/mark", b"\x0a\x0b\x08" + b"\xff" * 9 + b"\x01", "expected 1970 to 2262"),
     ],
 )
-def test_what_is_no_message_is_refused_in_words(
-    topic: str, data: bytes, words: str
-) -> None:
+def test_what_is_no_message_is_refused_in_words(topic: str, data: bytes, words: str) -> None:
     with pytest.raises(FormatError, match=words):
         messages.decode(topic, data)
 
@@ -279,9 +282,7 @@ def test_what_is_no_message_is_refused_in_words(
 def test_fixed_fields_are_stepped_over() -> None:
     data = b"\x39" + bytes(8) + b"\x3d" + bytes(4) + b"\x22\x04h264"
     assert list(protobuf.fields(data))[-1] == (4, b"h264")
-    assert messages.decode(messages.CAMERA, data) == messages.Picture(
-        0, b"", "h264", ""
-    )
+    assert messages.decode(messages.CAMERA, data) == messages.Picture(0, b"", "h264", "")
 
 
 def test_schemas_have_an_object_at_their_root() -> None:
@@ -292,9 +293,7 @@ def test_schemas_have_an_object_at_their_root() -> None:
 
 def test_foreign_readers_open_it() -> None:
     data = file(chunks=12)
-    reader = make_reader(
-        io.BytesIO(data), validate_crcs=True, decoder_factories=[DecoderFactory()]
-    )
+    reader = make_reader(io.BytesIO(data), validate_crcs=True, decoder_factories=[DecoderFactory()])
     summary = reader.get_summary()
     assert summary is not None and summary.statistics is not None
     assert summary.statistics.chunk_count == len(summary.chunk_indexes) == 12

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar.recordings import names
-from tests.rigs.recording import UTC_NS, name
+from tests.support.recording import UTC_NS, name
 
 FIRST = "Plague-20261121T193100Z-0001.mcap"
 
@@ -24,15 +24,26 @@ def test_names_say_whose_when_and_which() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x.mcap", "Plague-20261121T193100Z-1.mcap", "../" + FIRST,
-             FIRST + "\n", FIRST + ".a.b", "Plague-20261121T193100-0001.mcap"],
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "x.mcap",
+        "Plague-20261121T193100Z-1.mcap",
+        "../" + FIRST,
+        FIRST + "\n",
+        FIRST + ".a.b",
+        "Plague-20261121T193100-0001.mcap",
+    ],
+)
 def test_strangers_are_none_of_ours(text: str) -> None:
     assert names.parse(text) is None
 
 
-@given(st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True), st.integers(0, 2**62),
-       st.integers(1, 10**7))  # fmt: skip
+@given(
+    st.from_regex(r"[A-Za-z0-9-]{1,24}", fullmatch=True),
+    st.integers(0, 2**62),
+    st.integers(1, 10**7),
+)
 def test_every_name_is_found_again(car: str, when: int, number: int) -> None:
     name = names.recording_name(car, when)
     found = names.parse(names.file_name(name, number))
@@ -41,13 +52,21 @@ def test_every_name_is_found_again(car: str, when: int, number: int) -> None:
 
 def test_files_know_their_markers() -> None:
     found = names.files_of(
-        [(name(2), 5), (name(1), 7), (name(1) + ".ack", 0), ("notes.txt", 3),
-         (name(2) + ".keep", 0), (name(3) + ".part", 1)]
-    )  # fmt: skip
+        [
+            (name(2), 5),
+            (name(1), 7),
+            (name(1) + ".ack", 0),
+            ("notes.txt", 3),
+            (name(2) + ".keep", 0),
+            (name(3) + ".part", 1),
+        ]
+    )
     assert [one.name.text for one in found] == [name(1), name(2), name(3) + ".part"]
     assert [(one.acknowledged, one.kept) for one in found] == [
-        (True, False), (False, True), (False, False),
-    ]  # fmt: skip
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
 
 
 def test_folders_are_replaced_by_their_recordings(tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ from mcap.reader import make_reader
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import BytesSource, FileSource
-from fpvcar.recordings import messages, reader, recover, verify
+from fpvcar.recordings import messages, reader
 from fpvcar.recordings.reader import Message, ReadError, Recording
-from fpvcar.units import SECOND_NS
-from tests.rigs.recording import UTC_NS, about, file, flipped, recording
+from fpvcar.recordings.repair import recover, verify
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recording import UTC_NS, about, file, flipped, recording
 
 CHUNKS = 6
 WHOLE = file(CHUNKS)
@@ -44,8 +45,13 @@ SPANS = recording(WHOLE).chunks
 def test_a_whole_file_is_read_whole() -> None:
     with recording(WHOLE) as made:
         assert made.whole and made.closed and not made.damage
-        assert made.counts == {"/camera": 18, "/step": 18, "/range/front": 6,
-                               "/recording": 2, "/tf": 2}  # fmt: skip
+        assert made.counts == {
+            "/camera": 18,
+            "/step": 18,
+            "/range/front": 6,
+            "/recording": 2,
+            "/tf": 2,
+        }
         assert made.about is not None
         assert made.about.car == about().car and made.about.segment == 1
         assert made.start_ns == UTC_NS
@@ -126,9 +132,7 @@ def test_every_byte_of_a_head_and_an_index_may_flip() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(OPEN)), st.binary(max_size=400), st.integers(0, 400))
-def test_garbage_in_the_middle_costs_what_it_covers(
-    at: int, garbage: bytes, gone: int
-) -> None:
+def test_garbage_in_the_middle_costs_what_it_covers(at: int, garbage: bytes, gone: int) -> None:
     data = OPEN[:at] + garbage + OPEN[at + gone :]
     hit = {
         n

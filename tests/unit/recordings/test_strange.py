@@ -13,10 +13,11 @@ from mcap.writer import Writer as TheirWriter
 from fpvcar import __main__
 from fpvcar.mcap import records, walk
 from fpvcar.mcap.parsing import PackageMissing
-from fpvcar.recordings import messages, reader, recover, verify
+from fpvcar.recordings import messages, reader
+from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.overview import overview_of
-from fpvcar.recordings.thumbnail import first_picture
-from tests.rigs.recording import file, flipped, recording
+from fpvcar.recordings.repair import recover, verify
+from tests.support.recording import file, flipped, recording
 
 
 def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
@@ -27,9 +28,7 @@ def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
     schema = writer.register_schema("fpvcar.Lights", "jsonschema", b"{}")
     channel = writer.register_channel(messages.LIGHTS, "json", schema)
     for number in range(40):
-        writer.add_message(
-            channel, number, messages.encode(messages.Lights(True)), number
-        )
+        writer.add_message(channel, number, messages.encode(messages.Lights(True)), number)
         if number % 10 == 9 and chunked:
             writer.flush()  # type: ignore[no-untyped-call]
     writer.add_attachment(1, 2, "a", "text/plain", b"words")
@@ -64,9 +63,8 @@ def test_what_is_not_read_is_refused_by_name(data: bytes, words: str) -> None:
 
 
 def test_a_package_that_is_not_there_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def absent(name: str) -> None:
         raise ImportError(name)
 
@@ -104,9 +102,7 @@ def test_a_recovered_foreign_file_stays_compressed() -> None:
     assert sum(1 for _ in theirs_again.iter_messages()) == 30
 
 
-@pytest.mark.parametrize(
-    "data", [file(6), file(6, closed=False), theirs(CompressionType.ZSTD)]
-)
+@pytest.mark.parametrize("data", [file(6), file(6, closed=False), theirs(CompressionType.ZSTD)])
 def test_a_glance_says_what_a_reading_says(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.mcap"
     path.write_bytes(data)
@@ -137,9 +133,7 @@ LIGHTS = records.schema(1, "x", "", b"") + records.channel(1, 1, "/lights", "jso
         (records.record(records.CHANNEL, b""), "0 are left"),
     ],
 )
-def test_a_chunk_that_is_not_made_of_records_is_no_chunk(
-    inner: bytes, words: str
-) -> None:
+def test_a_chunk_that_is_not_made_of_records_is_no_chunk(inner: bytes, words: str) -> None:
     good = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     bad = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, b"{}"), inner)
     next_one = raw_chunk(LIGHTS, records.message(1, 3, 5, 5, b"{}"))
@@ -149,9 +143,7 @@ def test_a_chunk_that_is_not_made_of_records_is_no_chunk(
     assert made.counts == {"/lights": 2}
 
 
-def test_a_chunk_that_is_too_large_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chunk_that_is_too_large_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk, "CHUNK_MOST", 400)
     small = raw_chunk(LIGHTS, records.message(1, 1, 5, 5, b"{}"))
     large = raw_chunk(LIGHTS, records.message(1, 2, 5, 5, bytes(400)))

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from fpvcar.timers import aligned_sleep
+from fpvcar.runtime.aligned_timer import aligned_sleep
 
 
 class Clock(asyncio.SelectorEventLoop):

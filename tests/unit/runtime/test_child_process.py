@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fpvcar import child
+from fpvcar.runtime import child_process
 
 PIECE_BYTES = 64
 
@@ -20,12 +20,12 @@ def test_a_long_line_in_pieces_keeps_its_beginning(
     end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is wrong stands first, and the next step."""
-    monkeypatch.setattr(child, "READ_BYTES", PIECE_BYTES)
+    monkeypatch.setattr(child_process, "READ_BYTES", PIECE_BYTES)
     line = "no EGL; apt install libegl1 " + "why " * 100
 
     async def said() -> str:
         argv = ["sh", "-c", 'printf "%s" "$1" >&2; read end', "sh", line + end]
-        process = child.ChildProcess(argv, True, lambda data: None)
+        process = child_process.ChildProcess(argv, True, lambda data: None)
         try:
             process.write_line("end")
             await process.exited
@@ -33,7 +33,7 @@ def test_a_long_line_in_pieces_keeps_its_beginning(
         finally:
             await process.end()
 
-    assert asyncio.run(said()) == line[: child.LINE_MAX]
+    assert asyncio.run(said()) == line[: child_process.LINE_MAX]
 
 
 def _descriptors() -> list[str]:
@@ -42,7 +42,7 @@ def _descriptors() -> list[str]:
 
 def _started(talks: bool) -> None:
     async def start() -> None:
-        child.ChildProcess(["sleep", "60"], talks, lambda data: None)
+        child_process.ChildProcess(["sleep", "60"], talks, lambda data: None)
 
     asyncio.run(start())
 
@@ -61,8 +61,8 @@ def test_child_process_without_pidfd_leaves_no_program_and_no_descriptor(
         born.append(real(*args, **options))
         return born[-1]
 
-    monkeypatch.setattr("fpvcar.child.subprocess.Popen", noted)
-    monkeypatch.setattr("fpvcar.child.os.pidfd_open", _no_descriptor)
+    monkeypatch.setattr("fpvcar.runtime.child_process.subprocess.Popen", noted)
+    monkeypatch.setattr("fpvcar.runtime.child_process.os.pidfd_open", _no_descriptor)
     before = _descriptors()
     with pytest.raises(OSError, match="Too many open files"):
         _started(talks=True)
@@ -86,9 +86,9 @@ def test_child_process_without_a_pipe_leaves_no_descriptor(
     before = _descriptors()
 
     async def start() -> None:  # the loop has its own by now
-        monkeypatch.setattr("fpvcar.child.os.pipe", pipe)
+        monkeypatch.setattr("fpvcar.runtime.child_process.os.pipe", pipe)
         with pytest.raises(OSError, match="Too many open files"):
-            child.ChildProcess(["sleep", "60"], True, lambda data: None)
+            child_process.ChildProcess(["sleep", "60"], True, lambda data: None)
 
     asyncio.run(start())
     assert len(made) == allowed and _descriptors() == before

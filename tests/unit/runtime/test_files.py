@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fpvcar import files
+from fpvcar.runtime import files
 
 OLD, NEW = b"what was there before", [b"what ", b"", b"comes now"]
 CALLS = ("open", "fsync", "link", "rename", "replace", "unlink")

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from fpvcar import garbage
+from fpvcar.runtime import gc_policy
 
 
 @pytest.fixture
 def young() -> Iterator[None]:
     """As `run` starts; afterwards as Python starts."""
     before = gc.get_threshold()
-    garbage.hold_back()
+    gc_policy.hold_back()
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
@@ -28,7 +28,7 @@ class Ring:
         self.ring = self
 
 
-def old_ring(collections: int = 2 * garbage.COLLECT_AT) -> "weakref.ref[Ring]":
+def old_ring(collections: int = 2 * gc_policy.COLLECT_AT) -> "weakref.ref[Ring]":
     """Garbage that only a full collection finds, after so many others."""
     ring = Ring()
     found = weakref.ref(ring)
@@ -42,7 +42,7 @@ def old_ring(collections: int = 2 * garbage.COLLECT_AT) -> "weakref.ref[Ring]":
 
 async def collected(garbage_of_ours: "weakref.ref[Ring]", still: bool) -> bool:
     """Is it gone after some looks?"""
-    task = asyncio.create_task(garbage.collect_while(lambda: still))
+    task = asyncio.create_task(gc_policy.collect_while(lambda: still))
     for _ in range(100):
         await asyncio.sleep(0.001)
     task.cancel()
@@ -56,19 +56,19 @@ async def collected(garbage_of_ours: "weakref.ref[Ring]", still: bool) -> bool:
 async def test_a_full_collection_waits_until_the_wheels_stand(
     monkeypatch: pytest.MonkeyPatch, still: bool
 ) -> None:
-    monkeypatch.setattr(garbage, "LOOK_S", 0.001)
+    monkeypatch.setattr(gc_policy, "LOOK_S", 0.001)
     assert await collected(old_ring(), still) is still
 
 
 @pytest.mark.usefixtures("young")
 async def test_little_garbage_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage, "LOOK_S", 0.001)
-    assert not await collected(old_ring(garbage.COLLECT_AT // 2), still=True)
+    monkeypatch.setattr(gc_policy, "LOOK_S", 0.001)
+    assert not await collected(old_ring(gc_policy.COLLECT_AT // 2), still=True)
 
 
 @pytest.mark.usefixtures("young")
 def test_it_is_collected_even_while_driving_before_memory_ends() -> None:
     found = old_ring()
-    gc.set_threshold(700, 10, garbage.COLLECT_AT)
+    gc.set_threshold(700, 10, gc_policy.COLLECT_AT)
     keep = [[None] for _ in range(200_000)]
     assert found() is None and keep

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
+from fpvcar.runtime import paths
 
 
 def test_a_runtime_directory_that_others_may_write_is_refused(tmp_path: Path) -> None:

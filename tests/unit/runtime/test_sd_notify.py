@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import sd_notify
+from fpvcar.runtime import sd_notify
 
 
 @pytest.fixture

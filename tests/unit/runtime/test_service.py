@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from fpvcar import parts
-from fpvcar.parts import Loop, Part
+from fpvcar.runtime import service
+from fpvcar.runtime.service import Loop, Part
 
 PutOff = Callable[[float], None]
 
@@ -21,9 +21,11 @@ class Service:
 
     def part(self, name: str, loop: Loop | None = None) -> Part:
         return Part(
-            name, (loop or self.endless(name),), self.note(f"{name} starts"),
+            name,
+            (loop or self.endless(name),),
+            self.note(f"{name} starts"),
             self.note(f"{name} stops"),
-        )  # fmt: skip
+        )
 
     def note(self, event: str) -> Callable[[], None]:
         return lambda: self.events.append(event)
@@ -56,44 +58,49 @@ async def is_asked_to_end() -> None:
 
 
 async def test_parts_start_in_order_and_stop_in_reverse() -> None:
-    service = Service()
-    built = [service.part("one"), service.part("two"), Part("last", (is_asked_to_end,))]
-    assert await parts.run(built) == 0
-    assert service.events == [
-        "one starts", "two starts", "one is cancelled", "two is cancelled",
-        "two stops", "one stops",
-    ]  # fmt: skip
+    recorded = Service()
+    built = [recorded.part("one"), recorded.part("two"), Part("last", (is_asked_to_end,))]
+    assert await service.run(built) == 0
+    assert recorded.events == [
+        "one starts",
+        "two starts",
+        "one is cancelled",
+        "two is cancelled",
+        "two stops",
+        "one stops",
+    ]
 
 
 @pytest.mark.parametrize(
     ("loop", "why", "traceback"),
     [
-        (fails, "a bug", True), (is_busy, "port 8080 is busy", False),
+        (fails, "a bug", True),
+        (is_busy, "port 8080 is busy", False),
         (returns, "the site ended", False),
     ],
-)  # fmt: skip
+)
 async def test_one_that_ends_ends_all_and_says_why(
     loop: Loop, why: str, traceback: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = Service()
-    assert await parts.run([service.part("one"), service.part("site", loop)]) == 1
-    assert service.events[-3:] == ["one is cancelled", "site stops", "one stops"]
+    recorded = Service()
+    assert await service.run([recorded.part("one"), recorded.part("site", loop)]) == 1
+    assert recorded.events[-3:] == ["one is cancelled", "site stops", "one stops"]
     (record,) = caplog.records
     assert record.getMessage() == why and bool(record.exc_info) is traceback
 
 
 async def test_a_thread_that_dies_ends_all(caplog: pytest.LogCaptureFixture) -> None:
-    service = Service()
+    recorded = Service()
 
     class Thread:
-        start = staticmethod(service.note("starts"))
-        stop = staticmethod(service.note("stops"))
+        start = staticmethod(recorded.note("starts"))
+        stop = staticmethod(recorded.note("stops"))
 
         async def watch(self) -> None:
             raise RuntimeError("the thread of battery has failed")
 
-    assert await parts.run([parts.threaded("battery", Thread())]) == 1
-    assert service.events == ["starts", "stops"]
+    assert await service.run([service.threaded("battery", Thread())]) == 1
+    assert recorded.events == ["starts", "stops"]
     assert "the thread of battery has failed" in caplog.text
 
 
@@ -108,7 +115,7 @@ async def test_a_turn_by_timer_says_when_the_next_one_is_due() -> None:
         return 0.01
 
     with pytest.raises(RuntimeError, match="a bug"):
-        await asyncio.wait_for(parts.by_timer(turn), 5.0)
+        await asyncio.wait_for(service.by_timer(turn), 5.0)
     assert len(turns) == 3 and turns[1] - turns[0] > 0.009
 
 
@@ -120,7 +127,7 @@ async def test_a_turn_by_timer_is_put_off() -> None:
         handed[0](0.0)  # within a turn what it returns counts
         return 0.02 if len(turns) == 1 else 60.0
 
-    running = asyncio.create_task(parts.by_timer(turn, handed.append))
+    running = asyncio.create_task(service.by_timer(turn, handed.append))
     await asyncio.sleep(0)
     began_s = loop.time()
     handed[0](0.1)
@@ -144,7 +151,7 @@ async def test_a_turn_by_timer_ends_with_its_task() -> None:
             twice.set()
         return 0.0
 
-    running = asyncio.create_task(parts.by_timer(turn))
+    running = asyncio.create_task(service.by_timer(turn))
     await asyncio.wait_for(twice.wait(), 5.0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

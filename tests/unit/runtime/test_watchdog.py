@@ -8,16 +8,13 @@ import time
 
 import pytest
 
-from fpvcar import watchdog
-from fpvcar.watchdog import LOOK_S, PATIENCE_S, STATUS, Watchdog
+from fpvcar.runtime import watchdog
+from fpvcar.runtime.watchdog import LOOK_S, PATIENCE_S, STATUS, Watchdog
 
 
 def looks(dog: Watchdog, count: int, every_s: float = LOOK_S, at_s: float = 0.0) -> int:
     """How many looks in a row did not bite."""
-    return next(
-        (n for n in range(count) if dog.look(at_s + (n + 1) * every_s)),
-        count,
-    )
+    return next((n for n in range(count) if dog.look(at_s + (n + 1) * every_s)), count)
 
 
 def test_a_loop_that_beats_is_left_alone() -> None:
@@ -88,7 +85,7 @@ async def test_it_lives_and_ends_with_the_loop() -> None:
 
 BLOCKED = """
 import asyncio, time
-from fpvcar import watchdog
+from fpvcar.runtime import watchdog
 
 def careless():
     time.sleep(60.0)
@@ -105,9 +102,8 @@ asyncio.run(main())
 
 def test_a_blocked_process_says_where_and_ends() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        [sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "blocks\n"
         process.send_signal(signal.SIGSTOP)

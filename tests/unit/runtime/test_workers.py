@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from fpvcar.threads import REST_S, Worker
+from fpvcar.runtime.workers import REST_S, Worker
 
 
 class Sleeper(Worker):

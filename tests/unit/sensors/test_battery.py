@@ -9,17 +9,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar import config, paths, status
-from fpvcar.bench import soc as chips
-from fpvcar.bench.chips import i2c as model
-from fpvcar.bench.chips.i2c import Nack
+from fpvbench import soc as chips
+from fpvbench.chips import i2c as model
+from fpvbench.chips.i2c import Nack
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips import ina219
 from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.runtime import paths
 from fpvcar.sensors import battery as battery_module
 from fpvcar.sensors.battery import BATTERY_EVERY_S, SILENT_S, YOUNG_S, BatterySensor
-from tests.rigs.wheels import Chip, until
+from fpvcar.wire import telemetry
+from tests.support.wheels import Chip, until
 
 BENCH = paths.HARDWARE / "bench.toml"
 SOON_S = 5.0
@@ -34,12 +36,12 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
 
 
 @contextmanager
-def measuring(chip: Chip) -> Iterator[Callable[[], status.Battery]]:
+def measuring(chip: Chip) -> Iterator[Callable[[], telemetry.Battery]]:
     """What the gauge of the bench's car says."""
     sensor = BatterySensor(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
     sensor.start()
 
-    def status_now() -> status.Battery:
+    def status_now() -> telemetry.Battery:
         battery = sensor.status(time.monotonic())
         assert battery is not None
         return battery
@@ -50,7 +52,7 @@ def measuring(chip: Chip) -> Iterator[Callable[[], status.Battery]]:
         sensor.stop()
 
 
-def fresh(battery: status.Battery) -> bool:
+def fresh(battery: telemetry.Battery) -> bool:
     return battery.state == "ok" and battery.age_s is not None and battery.age_s < 0.5
 
 
@@ -68,9 +70,7 @@ def test_a_daemon_that_dies_leaves_an_age(chip: Chip) -> None:
         until(lambda: fresh(status_now()), SOON_S, "no battery")
         chip.pigpiod.kill()
         chip.pigpiod.wait()
-        until(
-            lambda: status_now().state != "ok", SOON_S, "an old reading is shown as new"
-        )
+        until(lambda: status_now().state != "ok", SOON_S, "an old reading is shown as new")
         first = status_now()
         assert first.volts == pytest.approx(7.5, abs=0.1)
         until(lambda: (status_now().age_s or 0.0) > 0.3, SOON_S, "its age stands still")
@@ -136,9 +136,7 @@ class Stage(OpenDevice):
         self.sensor = BatterySensor(profile, lambda: self.now_s)
         self.states: list[str] = []
         self.end_s = 0.0
-        monkeypatch.setattr(
-            backends, "open_i2c", lambda _: nullcontext(self.opened)
-        )  # fmt: skip
+        monkeypatch.setattr(backends, "open_i2c", lambda _: nullcontext(self.opened))
         monkeypatch.setattr(self.sensor, "pause", self.pause)
 
     def opened(self, bus: int, address: int) -> "Stage":
@@ -174,9 +172,7 @@ class Stage(OpenDevice):
         self.chip.write(data)
 
 
-def test_one_wake_a_reading_and_none_is_a_tenth_old(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_wake_a_reading_and_none_is_a_tenth_old(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     stage.run(2.0)
     assert stage.sensor.readings == pytest.approx(2.0 / BATTERY_EVERY_S, abs=2)
@@ -187,9 +183,7 @@ def test_one_wake_a_reading_and_none_is_a_tenth_old(
     assert stage.states == ["starting", "ok"]
 
 
-def test_volts_are_for_motors_while_they_are_young(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_volts_are_for_motors_while_they_are_young(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch)
     assert stage.sensor.volts(stage.now_s) is None
     stage.run(1.0)
@@ -197,9 +191,7 @@ def test_volts_are_for_motors_while_they_are_young(
     assert stage.sensor.volts(stage.now_s + YOUNG_S + 0.1) is None
 
 
-def test_a_chip_that_converts_no_more_is_stuck(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_chip_that_converts_no_more_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     """It answers, and says the same for ever: the ready flag tells."""
     stage = Stage(monkeypatch)
     stage.run(1.0)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar import status
 from fpvcar.devices.computer import Found
 from fpvcar.devices.linux import computer as device
 from fpvcar.devices.linux.computer import Machine
 from fpvcar.sensors import computer
 from fpvcar.sensors.computer import HealthThread, judge
-from tests.rigs.wheels import until
+from fpvcar.wire import telemetry
+from tests.support.wheels import until
 
 WIRELESS = """\
 Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE
@@ -29,20 +29,23 @@ MemFree:           35552 kB
 MemAvailable:     253000 kB
 """
 WELL = Found(
-    throttled="0", milli_c="48312\n", wireless=WIRELESS, bit_rate=72_200_000,
-    meminfo=MEMINFO, loadavg="0.35 0.30 0.25 1/123 4567\n", uptime="3601.5 7000.1\n",
+    throttled="0",
+    milli_c="48312\n",
+    wireless=WIRELESS,
+    bit_rate=72_200_000,
+    meminfo=MEMINFO,
+    loadavg="0.35 0.30 0.25 1/123 4567\n",
+    uptime="3601.5 7000.1\n",
     disk_b=9_000_000_000,
-)  # fmt: skip
+)
 
 
 def test_a_pi_that_is_well() -> None:
-    assert judge(WELL) == status.Health(
-        (), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5
-    )  # fmt: skip
+    assert judge(WELL) == telemetry.Health((), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5)
 
 
 def test_a_machine_that_says_nothing_is_unknown_and_no_fault() -> None:
-    assert judge(Found()) == status.Health()
+    assert judge(Found()) == telemetry.Health()
 
 
 @pytest.mark.parametrize("text", ["50005\n", "0x50005\n", "throttled=0x50005\n"])
@@ -79,11 +82,13 @@ def test_each_fault_is_said_and_no_other(found: Found, reason: str) -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        WELL._replace(milli_c="79900"), WELL._replace(disk_b=200_000_000),
-        WELL._replace(alarm="0\n"), WELL._replace(throttled="20000"),
+        WELL._replace(milli_c="79900"),
+        WELL._replace(disk_b=200_000_000),
+        WELL._replace(alarm="0\n"),
+        WELL._replace(throttled="20000"),
         WELL._replace(wireless=WIRELESS.replace("-56.", "-80.")),
     ],
-)  # fmt: skip
+)
 def test_just_well_is_well(found: Found) -> None:
     assert judge(found).faults == ()
 
@@ -104,9 +109,14 @@ words = some.none() | some.text(max_size=60)
 
 @given(words, words, words, words, words, words, words)
 def test_no_file_of_any_kind_is_an_error(
-    a: str | None, b: str | None, c: str | None, d: str | None, e: str | None,
-    f: str | None, g: str | None,
-) -> None:  # fmt: skip
+    a: str | None,
+    b: str | None,
+    c: str | None,
+    d: str | None,
+    e: str | None,
+    f: str | None,
+    g: str | None,
+) -> None:
     judge(Found(a, b, c, d, None, e, f, g, None))
 
 
@@ -162,9 +172,13 @@ def fake_vcgencmd(folder: Path, body: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "health"),
-    [("echo throttled=0x1", 1), ("exit 1", None), ("echo nonsense", None),
-     ("echo 'VCHI initialization failed'; exit 255", None)],
-)  # fmt: skip
+    [
+        ("echo throttled=0x1", 1),
+        ("exit 1", None),
+        ("echo nonsense", None),
+        ("echo 'VCHI initialization failed'; exit 255", None),
+    ],
+)
 def test_vcgencmd_where_there_is_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, health: int | None
 ) -> None:
@@ -175,9 +189,7 @@ def test_vcgencmd_where_there_is_no_file(
     assert judge(machine.read()).throttled == health
 
 
-def test_a_vcgencmd_that_hangs_is_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vcgencmd_that_hangs_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_vcgencmd(tmp_path, "exec sleep 60")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(device, "VCGENCMD_S", 0.1)
@@ -200,22 +212,18 @@ def test_no_such_interface_has_no_rate() -> None:
 def test_the_thread_looks_and_ages(tmp_path: Path) -> None:
     put(tmp_path, "proc/loadavg", "0.1 0 0 1/1 1\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
-    assert thread.status(1.0) == status.Health()
+    assert thread.status(1.0) == telemetry.Health()
     thread.start()
     try:
         until(lambda: thread.status(time.monotonic()).load == 0.1, 5.0, "no look")
         put(tmp_path, "proc/loadavg", "0.2 0 0 1/1 1\n")
-        until(
-            lambda: thread.status(time.monotonic()).load == 0.2, 5.0, "no second look"
-        )
+        until(lambda: thread.status(time.monotonic()).load == 0.2, 5.0, "no second look")
     finally:
         thread.stop()
     assert thread.status(time.monotonic() + 9.0).age_s == pytest.approx(9.0, abs=0.5)
 
 
-def test_a_new_fault_is_logged_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_new_fault_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     put(tmp_path, "sys/class/thermal/thermal_zone0/temp", "85000\n")
     thread = HealthThread(Machine(tmp_path), every_s=0.01)
     reads: list[None] = []
@@ -283,7 +291,7 @@ def test_health_thread_outlives_a_look_that_fails() -> None:
     thread.start()
     try:
         until(lambda: "Too many open files" in thread.state, 5.0, "no fault")
-        assert thread.status(0.0) == status.Health()
+        assert thread.status(0.0) == telemetry.Health()
         until(lambda: thread.state == "ok", 5.0, "it does not look again")
         assert not thread.dead
     finally:

@@ -13,26 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fpvbench import soc as chips
+from fpvbench.depth import HEIGHT, WIDTH, DepthRenderer
+from fpvbench.world import scene
+from fpvbench.world.bridge import Bridges
+from fpvbench.world.process import World, publish
 from fpvcar import config
-from fpvcar.bench import soc as chips
-from fpvcar.bench.depth import HEIGHT, WIDTH, DepthRenderer
-from fpvcar.bench.world import scene
-from fpvcar.bench.world.bridge import Bridges
-from fpvcar.bench.world.process import World, publish
-from fpvcar.child import BackOff
 from fpvcar.config import ConfigError
 from fpvcar.devices.capture import CaptureError, Frame
 from fpvcar.devices.linux import v4l2, v4l2_uapi
+from fpvcar.runtime.child_process import BackOff
 from fpvcar.sensors import depth_image
 from fpvcar.sensors import depth_process as device
-from fpvcar.sensors.depth_camera import (
-    AGAIN_MOST_S,
-    AGAIN_S,
-    BLIND,
-    DepthCamera,
-    Records,
-    argv_of,
-)
+from fpvcar.sensors.depth_camera import AGAIN_MOST_S, AGAIN_S, BLIND, DepthCamera, Records, argv_of
 from fpvcar.sensors.depth_image import decimated, nearest_m
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire.camera import pack_depth
@@ -73,11 +66,10 @@ out.flush()
 
 
 @asynccontextmanager
-async def depth_camera(
-    program: str, silent_s: float = 5.0
-) -> AsyncIterator[DepthCamera]:
-    looking = DepthCamera([sys.executable, "-c", program], LastReading("depth", 0.0),
-                       start_s=10.0, silent_s=silent_s)  # fmt: skip
+async def depth_camera(program: str, silent_s: float = 5.0) -> AsyncIterator[DepthCamera]:
+    looking = DepthCamera(
+        [sys.executable, "-c", program], LastReading("depth", 0.0), start_s=10.0, silent_s=silent_s
+    )
     task = asyncio.create_task(looking.run())
     yield looking
     task.cancel()
@@ -94,9 +86,7 @@ async def until_state(looking: DepthCamera, words: str) -> None:
 
 
 async def test_it_is_a_range_sensor() -> None:
-    async with depth_camera(
-        PROGRAM.format(metres=1.5, then="sys.stdin.read()")
-    ) as looking:
+    async with depth_camera(PROGRAM.format(metres=1.5, then="sys.stdin.read()")) as looking:
         await until_state(looking, "ok")
         assert looking.reading.range_m == 1.5 and looking.png == b"png"
         assert looking.reading.readings == 1
@@ -124,7 +114,7 @@ async def test_a_blind_one_is_said() -> None:
         ("out.write(b'\\xff' * 40); out.flush(); sys.stdin.read()", "depth picture"),
         ("sys.stdin.read()", "says nothing for 0.2 s"),
     ],
-)  # fmt: skip
+)
 async def test_how_it_ends_is_said(then: str, words: str) -> None:
     program = PROGRAM.format(metres=1.0, then=then)
     async with depth_camera(program, silent_s=0.2) as looking:
@@ -192,12 +182,17 @@ def test_the_profile_chooses_the_program(tmp_path: Path) -> None:
     assert argv_of(config.Depth(), None) == []
     with pytest.raises(ConfigError, match="needs a bench"):
         argv_of(config.Depth(source="bench"), None)
-    assert "fpvcar.bench.depth" in argv_of(config.Depth(source="bench"), tmp_path)
+    assert "bench-depth" in argv_of(config.Depth(source="bench"), tmp_path)
     own = argv_of(config.Depth(source="v4l2", device="/dev/video2", fps=6), None)
     assert own[1:] == [
-        "-m", "fpvcar.sensors.depth_process", "--fps=6", "--width=480", "--height=270",
-        "--wide-deg=87", "--device=/dev/video2",
-    ]  # fmt: skip
+        "-m",
+        "fpvcar.sensors.depth_process",
+        "--fps=6",
+        "--width=480",
+        "--height=270",
+        "--wide-deg=87",
+        "--device=/dev/video2",
+    ]
 
 
 class Camera:
@@ -219,9 +214,7 @@ def test_frames_become_records_and_silence_an_end() -> None:
     written: list[bytes] = []
     camera: Any = Camera(near, b"cut", near)
     with pytest.raises(CaptureError, match="no frame for 2 s"):
-        device.records(
-            camera, depth_image.D435, lambda: False, written.append, lambda: 50.0
-        )  # fmt: skip
+        device.records(camera, depth_image.D435, lambda: False, written.append, lambda: 50.0)
     records = Records()
     first, second = (record for data in written for record in records.feed(data))
     assert first.nearest_m == pytest.approx(0.6) and first.capture_us == 5_000_000

@@ -46,17 +46,10 @@ def test_a_box_is_nearest_and_a_speck_is_not() -> None:
 
 def test_what_stands_aside_is_passed_by() -> None:
     """A box of 0.2 m, half a metre ahead, from the edge of the way outwards."""
-    for aside_m, expected in (
-        (0.0, 0.5),
-        (0.12, 0.5),
-        (0.16, math.inf),
-        (0.3, math.inf),
-    ):
+    for aside_m, expected in ((0.0, 0.5), (0.12, 0.5), (0.16, math.inf), (0.3, math.inf)):
         frame = frame_of(65535)
         for side in (-1, 1):
-            edges = sorted(
-                side * one / 0.5 / depth_image.D435 for one in (aside_m, 0.2 + aside_m)
-            )
+            edges = sorted(side * one / 0.5 / depth_image.D435 for one in (aside_m, 0.2 + aside_m))
             left, right = (round(240 + 240 * edge) for edge in edges)
             frame[60:130, max(left, 0) : right] = 500
         assert range_of(frame) == expected, aside_m
@@ -102,9 +95,7 @@ def test_every_size_and_every_padding(width: int, height: int, pad: int) -> None
     assert list(small.pixels) == expected.reshape(-1).tolist()
 
 
-@pytest.mark.parametrize(
-    ("size", "line_b"), [(100, 20), (199, 20), (200, 18), (210, 21)]
-)
+@pytest.mark.parametrize(("size", "line_b"), [(100, 20), (199, 20), (200, 18), (210, 21)])
 def test_a_frame_that_is_cut_is_refused(size: int, line_b: int) -> None:
     with pytest.raises(ValueError, match=f"depth frame of {size} bytes"):
         decimated(memoryview(bytes(size)), 10, 10, line_b)

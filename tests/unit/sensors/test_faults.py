@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import config, noise
+from fpvcar import config
+from fpvcar.devices import outlier_filter
 from fpvcar.devices.chips import vl53l0x
 from fpvcar.devices.chips.vl53l0x import Sample, Status, Vl53l0x
 from fpvcar.devices.i2c import I2cError, OpenDevice
+from fpvcar.devices.outlier_filter import NOISY
 from fpvcar.sensors.depth_camera import DepthCamera, Record
 from fpvcar.sensors.reading import LastReading
 from fpvcar.sensors.tof import AGAIN_MOST_S, AGAIN_S, SAME_MOST, SILENT_S, Tof
-from fpvcar.status import NOISY
-from tests.rigs.vl53l0x import Rig
-from tests.rigs.wheels import Chip, until
+from tests.support.vl53l0x import Rig
+from tests.support.wheels import Chip, until
 from tests.unit.devices.test_hcsr04 import Air, echo
 from tests.unit.sensors.test_battery import Stage
 from tests.unit.sensors.test_ranges import SOON_S, near, put, sensing
@@ -160,9 +161,7 @@ def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
     bench.run(1.0)
     reported = bench.reading.status(bench.rig.now_s)
     assert reported.state == NOISY and reported.age_s and reported.age_s > 0.5
-    assert reported.range_m is not None and reported.range_m < 0.3, (
-        "the nearest that it says"
-    )
+    assert reported.range_m is not None and reported.range_m < 0.3, "the nearest that it says"
     bench.rig.chip.off_m = 0.0
     assert bench.run(1.0)[-1] == "ok"
 
@@ -203,12 +202,7 @@ def test_a_loose_contact_at_the_battery(monkeypatch: pytest.MonkeyPatch) -> None
     stage.run(2.0)
     reported = stage.sensor.status(stage.now_s)
     assert before and reported and reported.state == NOISY
-    assert (
-        reported.age_s
-        and reported.age_s > 0.5
-        and reported.share
-        and reported.share > 0.3
-    )
+    assert reported.age_s and reported.age_s > 0.5 and reported.share and reported.share > 0.3
     monkeypatch.setattr(stage.chip, "_volts", lambda: 7.5)
     stage.run(2.0)
     assert stage.sensor.state == "ok"
@@ -226,12 +220,12 @@ def test_a_spurt_is_no_loose_contact(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_depth_camera_is_noisy() -> None:
     reading, now_s = LastReading("depth", 0.0), 50.0
     camera = DepthCamera([], reading, lambda: now_s)
-    for number in range(3 * noise.LAST):
+    for number in range(3 * outlier_filter.LAST):
         now_s += 1 / 15
         camera._take_record(Record(0.4 if number % 2 else 2.0, int(now_s * 1e6), b""))
     reported = reading.status(now_s)
     assert reported.state == NOISY and reported.age_s and reported.age_s > 0.5
-    for _ in range(2 * noise.LAST):
+    for _ in range(2 * outlier_filter.LAST):
         now_s += 1 / 15
         camera._take_record(Record(math.inf, int(now_s * 1e6), b""))
     reported = reading.status(now_s)
@@ -256,9 +250,12 @@ class Never(OpenDevice):
 
 def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
     ill = Tof(
-        config.Tof(), LastReading("ill", 0.0), None, lambda bus, address: Never(),
+        config.Tof(),
+        LastReading("ill", 0.0),
+        None,
+        lambda bus, address: Never(),
         lambda: bench.rig.now_s,
-    )  # fmt: skip
+    )
     bench.run(1.0)
     oldest_s, statuses = 0.0, set[str]()
     for _ in range(2000):
@@ -287,9 +284,5 @@ def noisy(tmp_path: Path) -> Iterator[Chip]:
 
 def test_both_range_sensors_are_noisy_on_the_bench(noisy: Chip) -> None:
     with sensing(noisy) as reported:
-        until(
-            lambda: [one.state for one in reported()] == [NOISY, NOISY],
-            SOON_S,
-            "not said",
-        )
+        until(lambda: [one.state for one in reported()] == [NOISY, NOISY], SOON_S, "not said")
         assert not any(near(one, 0.8) for one in reported())

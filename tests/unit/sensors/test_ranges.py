@@ -4,23 +4,26 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fpvcar import config, paths, status
-from fpvcar.bench import soc as chips
+from fpvbench import soc as chips
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.devices import backends
 from fpvcar.devices.chips.vl53l0x import NEAREST_M, Sample, Status
 from fpvcar.devices.i2c import OpenDevice
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import PinsSilent
+from fpvcar.runtime import paths
 from fpvcar.sensors.ranges import Ranges
 from fpvcar.sensors.reading import UNREAD_MOST, LastReading
 from fpvcar.sensors.tof import AGAIN_S, SILENT_S, Tof, TofThread
-from tests.rigs.vl53l0x import Rig
-from tests.rigs.wheels import Chip, until
+from fpvcar.wire import telemetry
+from tests.support.vl53l0x import Rig
+from tests.support.wheels import Chip, until
 
 SOON_S = 8.0
 POWER, TRIGGER, ECHO = 4, 20, 21
@@ -29,11 +32,9 @@ FITTED = ("--i2c=1:0:vl53l0x:4", f"--hcsr04={TRIGGER},{ECHO},{REAR}")
 
 
 @contextmanager
-def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[status.Range]]]:
+def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[telemetry.Range]]]:
     """What the sensors of the bench's car say."""
-    profile = profiles.load(
-        paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}", *overrides]
-    )
+    profile = profiles.load(paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}", *overrides])
     ranges = Ranges(profile)
     ranges.start()
     try:
@@ -54,7 +55,7 @@ def put(chip: Chip, front_m: float, rear_m: float) -> None:
         world.range_m[FRONT], world.range_m[REAR] = front_m, rear_m
 
 
-def near(reported: status.Range, range_m: float | None) -> bool:
+def near(reported: telemetry.Range, range_m: float | None) -> bool:
     if reported.state != "ok" or reported.age_s is None or reported.age_s > 1.0:
         return False
     if range_m is None or reported.range_m is None:
@@ -67,10 +68,8 @@ def test_both_follow_the_world(chip: Chip) -> None:
         for front_m, rear_m in ((0.8, 1.5), (0.1, 0.3), (math.inf, math.inf)):
             put(chip, front_m, rear_m)
             wanted = [None if math.isinf(one) else one for one in (front_m, rear_m)]
-            until(
-                lambda wanted=wanted: all(map(near, reported(), wanted)), SOON_S,  # type: ignore[misc]
-                f"not seen: {wanted}",
-            )  # fmt: skip
+            seen = partial(lambda ranges: all(map(near, reported(), ranges)), wanted)
+            until(seen, SOON_S, f"not seen: {wanted}")
         names = [(one.name, one.bearing_deg) for one in reported()]
         assert names == [("front", 0.0), ("rear", 180.0)]
 
@@ -98,9 +97,10 @@ def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
 def test_absent_sensors_are_said_and_tried_again(tmp_path: Path) -> None:
     with Chip(tmp_path) as chip, sensing(chip) as reported:
         until(
-            lambda: [one.state for one in reported()][1] == "does not answer", SOON_S,
+            lambda: [one.state for one in reported()][1] == "does not answer",
+            SOON_S,
             "the ultrasound says nothing",
-        )  # fmt: skip
+        )
         until(lambda: "I2C" in reported()[0].state, SOON_S, "the ToF says nothing")
         assert [one.age_s for one in reported()] == [None, None]
 
@@ -109,31 +109,22 @@ def test_two_share_a_bus_after_xshut(tmp_path: Path) -> None:
     with Chip(tmp_path, "--i2c=1:0:vl53l0x:4", "--i2c=1:3:vl53l0x:10") as chip:
         put(chip, 0.4, 0.9)
         with sensing(
-            chip, "sensors.ultrasound = {}", "sensors.tof.front.address = 0x30",
+            chip,
+            "sensors.ultrasound = {}",
+            "sensors.tof.front.address = 0x30",
             "sensors.tof.back = {power = 10, address = 0x31, bearing_deg = 180}",
-        ) as reported:  # fmt: skip
-            until(
-                lambda: near(reported()[0], 0.4) and near(reported()[1], 0.9), SOON_S,
-                "not both",
-            )  # fmt: skip
+        ) as reported:
+            until(lambda: near(reported()[0], 0.4) and near(reported()[1], 0.9), SOON_S, "not both")
 
 
 def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
     with sensing(chip) as reported:
-        until(
-            lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5),
-            SOON_S,
-            "none",
-        )
+        until(lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5), SOON_S, "none")
         chip.pigpiod.kill()
         chip.pigpiod.wait()
         until(lambda: all(one.state != "ok" for one in reported()), SOON_S, "not said")
         chip.pigpiod = chip.start_pigpiod()
-        until(
-            lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5),
-            SOON_S,
-            "gone",
-        )
+        until(lambda: near(reported()[0], 0.8) and near(reported()[1], 1.5), SOON_S, "gone")
 
 
 class FakeChip:
@@ -149,9 +140,7 @@ class FakeChip:
         return self.sample
 
 
-def one_that(
-    sample: Sample | None, clock_s: Callable[[], float]
-) -> tuple[Tof, LastReading]:
+def one_that(sample: Sample | None, clock_s: Callable[[], float]) -> tuple[Tof, LastReading]:
     reading = LastReading("front", 0.0, 0.5, clock_s())
     tof = Tof(config.Tof(), reading, None, None, clock_s)  # type: ignore[arg-type]
     tof._chip = FakeChip(sample)  # type: ignore[assignment]
@@ -257,9 +246,7 @@ def test_on_the_kernels_bus_nothing_waits_for_the_pin_daemon(
     assert thread._readings[0].readings == 10 and bus.closed == 1
 
 
-def test_what_is_open_is_closed_when_the_daemon_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_open_is_closed_when_the_daemon_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     bus = Bus()
     thread = tof_thread(bus, monkeypatch)
     bus.fault = PinsSilent("it hangs")
@@ -275,9 +262,7 @@ def test_an_offset_is_added_from_the_moment_it_is_known() -> None:
     front.update(0.5, "ok", 1.0)
     assert front.range_m == 0.5
     ranges.tune(
-        profiles.load(
-            paths.HARDWARE / "bench.toml", ["sensors.tof.front.offset_m = -0.05"]
-        )
+        profiles.load(paths.HARDWARE / "bench.toml", ["sensors.tof.front.offset_m = -0.05"])
     )
     front.update(0.5, "ok", 2.0)
     assert front.range_m == pytest.approx(0.45)
@@ -302,5 +287,5 @@ def test_what_was_measured_is_taken_out_once_and_in_order() -> None:
     assert [one.at_s for one in taken if one.name == front.name] == [
         float(number) for number in range(2, UNREAD_MOST + 2)
     ], "the oldest went"
-    assert taken[-1] == status.Measured(other.name, other.bearing_deg, None, 1.0)
+    assert taken[-1] == telemetry.Measured(other.name, other.bearing_deg, None, 1.0)
     assert len(taken) == UNREAD_MOST + 1 and not ranges.measured()

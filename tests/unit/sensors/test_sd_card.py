@@ -6,9 +6,9 @@ import pytest
 
 from fpvcar.devices.computer import Found
 from fpvcar.devices.linux.computer import Machine
-from fpvcar.sensors.card import card_of, faults, read_only
 from fpvcar.sensors.computer import judge
-from fpvcar.status import Card
+from fpvcar.sensors.sd_card import card_of, faults, read_only
+from fpvcar.wire.telemetry import Card
 
 MOUNTS = """\
 /dev/mmcblk0p2 / ext4 rw,noatime 0 0
@@ -36,14 +36,18 @@ def root(tmp_path: Path, **cards: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "used"),
     [
-        ("0x01 0x01; 0x01", 0.1), ("0x02 0x05; 0x01", 0.5), ("0x09 0x01; 0x01", 0.9),
-        ("0x0b 0x0b; 0x03", 1.1), ("0x00 0x00; 0x00", None), ("", None),
-        ("rubbish", None), ("0x7f 0x01; 0x01", 0.1), ("0x01 0x01; 0x02", 0.9),
+        ("0x01 0x01; 0x01", 0.1),
+        ("0x02 0x05; 0x01", 0.5),
+        ("0x09 0x01; 0x01", 0.9),
+        ("0x0b 0x0b; 0x03", 1.1),
+        ("0x00 0x00; 0x00", None),
+        ("", None),
+        ("rubbish", None),
+        ("0x7f 0x01; 0x01", 0.1),
+        ("0x01 0x01; 0x02", 0.9),
     ],
-)  # fmt: skip
-def test_how_much_of_its_life_is_used(
-    tmp_path: Path, text: str, used: float | None
-) -> None:
+)
+def test_how_much_of_its_life_is_used(tmp_path: Path, text: str, used: float | None) -> None:
     disk = tmp_path / "var/lib/fpvcar/recordings"
     found = Machine(root(tmp_path, mmcblk0=text), disk).read()
     assert card_of(found).used == used
@@ -57,11 +61,14 @@ def test_of_two_cards_the_worse_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "verdict"),
     [
-        ("/home/pi", False), ("/var/lib/fpvcar/recordings", True),
-        ("/var/lib/fpvcar", True), ("/var/lib/fpvcar2", False),
-        ("/media/a stick/drives", False), ("relative", None),
+        ("/home/pi", False),
+        ("/var/lib/fpvcar/recordings", True),
+        ("/var/lib/fpvcar", True),
+        ("/var/lib/fpvcar2", False),
+        ("/media/a stick/drives", False),
+        ("relative", None),
     ],
-)  # fmt: skip
+)
 def test_which_mount_counts(path: str, verdict: bool | None) -> None:
     assert read_only(MOUNTS, path) is verdict
 
@@ -72,11 +79,13 @@ def test_of_two_mounts_at_a_place_the_later_one_counts() -> None:
 
 
 def test_people_are_told_what_to_do_next() -> None:
-    said = judge(Found(life_times=("0x0b 0x01",), mounts=MOUNTS,
-                       disk="/var/lib/fpvcar/recordings")).faults  # fmt: skip
+    said = judge(
+        Found(life_times=("0x0b 0x01",), mounts=MOUNTS, disk="/var/lib/fpvcar/recordings")
+    ).faults
     assert [one.partition(":")[0] for one in said] == [
-        "the card is read-only, nothing is kept", "the card is worn, 100% of its life",
-    ]  # fmt: skip
+        "the card is read-only, nothing is kept",
+        "the card is worn, 100% of its life",
+    ]
     assert "replace it" in said[0] and "replace it" in said[1]
 
 

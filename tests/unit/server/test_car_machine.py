@@ -32,13 +32,13 @@ from hypothesis.stateful import (
 
 from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
-from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Session
-from fpvcar.server.session import Closing
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.session import Closing
 from fpvcar.wire import up
 from fpvcar.wire.wheels import WheelsReason
-from tests.rigs.hub import CODES, PROFILE
-from tests.rigs.machine import MS, WAYS, Fresh, WiredCar
+from tests.support.hub import CODES, PROFILE
+from tests.support.machine import MS, WAYS, Fresh, WiredCar
 
 NAMES = ("Ann", "Bob", "Mum")
 WHO = st.sampled_from([0, 0, 0, 1, 2])
@@ -61,9 +61,7 @@ class Car(WiredCar, RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.held_by: str | None = None
-        self.pages = [
-            Page(name, ahead) for name, ahead in zip(NAMES, (0, 9e9, -5e3), strict=True)
-        ]
+        self.pages = [Page(name, ahead) for name, ahead in zip(NAMES, (0, 9e9, -5e3), strict=True)]
 
     # --- browsers ---
 
@@ -110,11 +108,7 @@ class Car(WiredCar, RuleBasedStateMachine):
             page.session.fresh.sent(seen_us, seen_us)
         drive = up.Drive(page.seq, at_ms, throttle, steer, seen_us)
         page.sent.append(drive)
-        if (
-            self.hub._seat.holds(page.name)
-            and page.session is not None
-            and late_ms == 0
-        ):
+        if self.hub._seat.holds(page.name) and page.session is not None and late_ms == 0:
             self.wishes += 1
             self.fresh.append(Fresh(self.wishes, self.now_ns, throttle, steer))
         self.say(page, drive)
@@ -133,9 +127,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         steer=st.sampled_from([0.0, -1.0, 0.5]),
         late_ms=st.sampled_from([0, 0, 0, 210, 400, 5000]),
     )
-    def somebody_wishes(
-        self, who: int, throttle: float, steer: float, late_ms: int
-    ) -> None:
+    def somebody_wishes(self, who: int, throttle: float, steer: float, late_ms: int) -> None:
         """In time or not."""
         page = self.pages[who]
         if late_ms and not page.seq:  # the first one would be the measure itself
@@ -143,12 +135,12 @@ class Car(WiredCar, RuleBasedStateMachine):
         self.drive(page, throttle, steer, late_ms)
 
     @rule(
-        who=WHO, back=st.integers(1, 40), count=st.integers(1, 300),
+        who=WHO,
+        back=st.integers(1, 40),
+        count=st.integers(1, 300),
         after_ms=st.sampled_from([0, 20, 400]),
-    )  # fmt: skip
-    def a_flood_of_old_wishes(
-        self, who: int, back: int, count: int, after_ms: int
-    ) -> None:
+    )
+    def a_flood_of_old_wishes(self, who: int, back: int, count: int, after_ms: int) -> None:
         """Doubled and reordered, as they were sent; of the same socket only."""
         self.pass_time(after_ms)
         page = self.pages[who]
@@ -179,9 +171,7 @@ class Car(WiredCar, RuleBasedStateMachine):
     def somebody_goes_on(self, who: int) -> None:
         """Go on: of the driver or a grown-up, and hers only she clears."""
         page = self.pages[who]
-        may = page.name == "Mum" or (
-            self.hub._seat.holds(page.name) and self.held_by != "Mum"
-        )
+        may = page.name == "Mum" or (self.hub._seat.holds(page.name) and self.held_by != "Mum")
         if may and page.session is not None:
             self.held_by = None
             if self.control.decision.latches.hold is not None:
@@ -205,10 +195,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         """Also to what the profile would not allow at a start."""
         self.say(self.pages[-1], up.Guard(mode))
 
-    @rule(
-        way=st.sampled_from(sorted(WAYS)),
-        range_m=st.sampled_from([None, 0.05, 0.15, 0.4, 2.0]),
-    )
+    @rule(way=st.sampled_from(sorted(WAYS)), range_m=st.sampled_from([None, 0.05, 0.15, 0.4, 2.0]))
     def a_wall_comes_or_goes(self, way: str, range_m: float | None) -> None:
         """From one moment to the next: nothing real is worse."""
         sensor = self.sensors[way]
@@ -363,7 +350,9 @@ def test_whatever_happens_the_invariants_hold(soaking: bool) -> None:
     run_state_machine_as_test(
         Car,
         settings=settings(
-            max_examples=3000 if soaking else 100, stateful_step_count=30,
-            deadline=None, suppress_health_check=list(HealthCheck),
+            max_examples=3000 if soaking else 100,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
-    )  # fmt: skip
+    )

@@ -20,18 +20,18 @@ from collections.abc import Callable
 
 import pytest
 
-from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Session, _direct
-from fpvcar.server.limits import RateLimit
-from fpvcar.server.listener import READ_BYTES
-from fpvcar.server.session import Closing
-from fpvcar.server.shortcut import TEXT, Shortcut, unmasked
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.http.limits import RateLimit
+from fpvcar.server.http.listener import READ_BYTES
+from fpvcar.server.sockets.drive_socket import Session, _direct
+from fpvcar.server.sockets.fast_path import TEXT, Shortcut, unmasked
+from fpvcar.server.sockets.session import Closing
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import WheelsReason
 from tests.e2e.hostile import frame
-from tests.rigs.hub import PROFILE
-from tests.rigs.machine import MS, WiredCar
+from tests.support.hub import PROFILE
+from tests.support.machine import MS, WiredCar
 
 LATE_NS = 700 * MS
 STOOD_NS = 100 * MS
@@ -69,12 +69,8 @@ class Socket:
         self.paused = False
         self._rate = RateLimit(car.now_ns / 1e9)
         self._behind = LongWay()
-        take = functools.partial(
-            _direct, self.session, car.receive, lambda: car.now_ns / 1e9
-        )
-        self._shortcut = Shortcut(
-            self._behind, take, self.session.close, self.session.fresh.forget
-        )
+        take = functools.partial(_direct, self.session, car.receive, lambda: car.now_ns / 1e9)
+        self._shortcut = Shortcut(self._behind, take, self.session.close, self.session.fresh.forget)
 
     # The session's transport.
 
@@ -158,16 +154,18 @@ class FaultyCar(WiredCar):
     def receive(self, session: Session, message: up.Upward) -> None:
         self.hub.receive(session, message)
 
-    def wish(
-        self, throttle: float, seen: int, ahead_ms: float = 0.0, size: int = 0
-    ) -> bytes:
+    def wish(self, throttle: float, seen: int, ahead_ms: float = 0.0, size: int = 0) -> bytes:
         """The frame of a wish."""
         self.seq += 1
         t = self.now_ns / 1e6 - self.stopped_clock_ms + ahead_ms
         message = {
-            "kind": "drive", "seq": self.seq, "t": t, "seen": seen,
-            "throttle": throttle, "steer": 0.0,
-        }  # fmt: skip
+            "kind": "drive",
+            "seq": self.seq,
+            "t": t,
+            "seen": seen,
+            "throttle": throttle,
+            "steer": 0.0,
+        }
         return frame(json.dumps(message).encode().ljust(size))
 
     def say(self, data: bytes) -> None:
@@ -345,13 +343,24 @@ class FaultyCar(WiredCar):
     def run(self, faults: int) -> None:
         """A sequence: the stick is held through every fault, and let go behind some."""
         pages: list[Callable[[], None]] = [
-            self.freeze, self.clock_stands_still, self.lie, self.preload_and_freeze,
-            self.replay, self.flood, self.stall_socket, self.reconnect, self.hand_over,
-        ]  # fmt: skip
+            self.freeze,
+            self.clock_stands_still,
+            self.lie,
+            self.preload_and_freeze,
+            self.replay,
+            self.flood,
+            self.stall_socket,
+            self.reconnect,
+            self.hand_over,
+        ]
         processes: list[Callable[[], None]] = [
-            self.hang_run, self.kill_run, self.hang_wheels, self.kill_wheels,
-            self.hang_daemon, self.kill_daemon,
-        ]  # fmt: skip
+            self.hang_run,
+            self.kill_run,
+            self.hang_wheels,
+            self.kill_wheels,
+            self.hang_daemon,
+            self.kill_daemon,
+        ]
         self.live(500)
         self.drive_off()
         for _ in range(faults):

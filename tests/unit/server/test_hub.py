@@ -6,13 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from fpvcar import status
-from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Session
+from fpvcar.server.auth.access import Rights
 from fpvcar.server.hub import REST_AFTER_S, TIDY_S
-from fpvcar.server.session import Closing
-from fpvcar.wire import down, up
-from tests.rigs.hub import PROFILE, House, Visitor
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.session import Closing
+from fpvcar.wire import down, telemetry, up
+from tests.support.hub import PROFILE, House, Visitor
 
 
 def test_the_first_visitor_of_the_bench_drives() -> None:
@@ -136,9 +135,7 @@ def test_the_sixth_wrong_code_waits() -> None:
     bob = house.visitor("Bob", drive=False)
     for _ in range(6):
         bob.say(up.Unlock("999999"))
-    assert [one.what for one in bob.errors()] == [
-        *["wrong code"] * 5, "too many wrong codes",
-    ]  # fmt: skip
+    assert [one.what for one in bob.errors()] == [*["wrong code"] * 5, "too many wrong codes"]
     bob.say(up.Unlock("123456"))
     assert not bob.state.may_drive
     house.now_s += 60.0
@@ -317,13 +314,18 @@ def test_a_report_is_kept() -> None:
     assert ann.session.report is report
     assert house.hub.reports() == [
         {
-            "name": "Ann", "drives": True, "unknown_messages": 0,
+            "name": "Ann",
+            "drives": True,
+            "unknown_messages": 0,
             "report": {
-                "path": "webcodecs", "picture_ms": 13.0, "link_ms": 4.0, "fps": 30.0,
+                "path": "webcodecs",
+                "picture_ms": 13.0,
+                "link_ms": 4.0,
+                "fps": 30.0,
                 "dropped": 0,
             },
         }
-    ]  # fmt: skip
+    ]
 
 
 def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
@@ -338,10 +340,16 @@ def test_a_slow_reader_holds_a_bounded_outbox_and_the_newest_state() -> None:
 
 def messages() -> list[Any]:
     return [
-        up.Take(), up.Release(), up.Resume(), up.Estop(), up.Lights(),
-        up.Limit(1.0), up.Ping(1, 1.0), up.Report("x"),
+        up.Take(),
+        up.Release(),
+        up.Resume(),
+        up.Estop(),
+        up.Lights(),
+        up.Limit(1.0),
+        up.Ping(1, 1.0),
+        up.Report("x"),
         up.Unlock("1"),
-    ]  # fmt: skip
+    ]
 
 
 def test_no_message_but_a_drivers_wish_moves_the_car() -> None:
@@ -356,7 +364,7 @@ def test_the_recorders_led_is_told_what_the_pages_are() -> None:
     house = House()
     house.hub.broadcast()
     assert house.lights.recorder is None
-    told = status.Recording(True, "the card is full", 3.0)
+    told = telemetry.Recording(True, "the card is full", 3.0)
     house.hub._recorder.status = lambda: told  # type: ignore[method-assign]
     house.hub.broadcast()
     assert house.lights.recorder == told
@@ -407,11 +415,7 @@ def test_states_go_out_with_what_answers_a_driver_ten_a_second(
     due_ms = round(waits[0] * 1000)
     hub._timed(waits.append)
     for now_ms in range(1, 10_001):
-        house.now_s, before, put_off = (
-            begin_s + now_ms / 1000,
-            hub._state.seq,
-            len(waits),
-        )
+        house.now_s, before, put_off = (begin_s + now_ms / 1000, hub._state.seq, len(waits))
         if wishes and now_ms % 40 == 17:
             ann.drive(0.5)
         if len(waits) > put_off:

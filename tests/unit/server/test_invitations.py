@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server import access
-from fpvcar.server.access import TRIES, TRIES_ALL, CodeCheck
-from fpvcar.server.devices import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
-from fpvcar.server.invitations_api import BASE, InvitationsApi
-from fpvcar.server.recordings_rights import CODE, DeviceRights
-from fpvcar.server.site import Address
+from fpvcar.server.api.invitations_api import BASE, InvitationsApi
+from fpvcar.server.api.recordings_rights import CODE, DeviceRights
+from fpvcar.server.auth import access
+from fpvcar.server.auth.access import TRIES, TRIES_ALL, CodeCheck
+from fpvcar.server.auth.remembered_browsers import FILE, INVITATIONS_MAX, INVITED, PASS_S, Devices
+from fpvcar.server.http.endpoints import Address
 from fpvcar.wire import down, up
-from tests.rigs.hub import CODES, PROFILE, House, Visitor, server_of
-from tests.unit.server.test_unlocking import again, people, remembered
+from tests.support.hub import CODES, PROFILE, House, Visitor, server_of
+from tests.unit.server.auth.test_authorization import again, people, remembered
 
 HOUR_S = 3600.0
 Client = TestClient[Any, Any]
@@ -117,9 +117,7 @@ def test_who_may_drive_uses_no_invitation_up(house: House) -> None:
     assert bo.state.may_drive
 
 
-def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(
-    house: House,
-) -> None:
+def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(house: House) -> None:
     mum = house.visitor("Mum", drive=False, code="grownups")
     bo = invited(house)
     token = house.devices.invite(30.0, house.now_s)
@@ -177,13 +175,15 @@ class Rig:
         self.now_s, self.house = 1000.0, House()
         self.devices = Devices(bytes(32), CODES, tmp_path / FILE)
         rights = DeviceRights(CodeCheck(CODES), self.devices, utc_s=lambda: self.now_s)
-        api = InvitationsApi(
-            self.devices, rights, Address(host, 8080, None), lambda: self.now_s
-        )
+        api = InvitationsApi(self.devices, rights, Address(host, 8080, None), lambda: self.now_s)
         self.server = server_of(
-            PROFILE, self.house.hub, SimpleNamespace(), devices=self.devices,
-            recordings=rights, invitations=api,
-        )  # fmt: skip
+            PROFILE,
+            self.house.hub,
+            SimpleNamespace(),
+            devices=self.devices,
+            recordings=rights,
+            invitations=api,
+        )
 
     def ask(self, act: Callable[[Client], Awaitable[None]], code: str) -> None:
         async def run() -> None:
@@ -218,9 +218,7 @@ def test_a_grown_up_has_a_link_that_phones_reach_and_its_picture(
 
 
 @pytest.mark.parametrize("minutes", ["4.9", "721", "nan", "soon"])
-def test_an_invitation_is_for_a_time_that_makes_sense(
-    tmp_path: Path, minutes: str
-) -> None:
+def test_an_invitation_is_for_a_time_that_makes_sense(tmp_path: Path, minutes: str) -> None:
     rig = Rig(tmp_path)
 
     async def act(client: Client) -> None:
@@ -251,9 +249,7 @@ def test_who_cannot_invite_is_told_why(
     assert not rig.devices.invitations()
 
 
-def test_a_guests_cookie_ends_with_the_guest_until_a_code_is_said(
-    tmp_path: Path,
-) -> None:
+def test_a_guests_cookie_ends_with_the_guest_until_a_code_is_said(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     token = rig.devices.invite(60.0, rig.now_s)
     guest = rig.devices.invited(token, rig.now_s)

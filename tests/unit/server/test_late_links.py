@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Session
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import Down
-from tests.rigs.hub import PROFILE
-from tests.rigs.machine import MS, WiredCar
+from tests.support.hub import PROFILE
+from tests.support.machine import MS, WiredCar
 
 OFF_S = 0.7
 """The motors are off so long after the finger came up, at the latest."""
@@ -134,13 +134,9 @@ def pushes(car: LateCar, count: int = 3) -> None:
 @pytest.mark.parametrize("ways", ["up", "down", "both"])
 @pytest.mark.parametrize("from_s", [0.0, 40.0])
 @pytest.mark.parametrize("delay_s", DELAYS_S)
-def test_a_link_that_is_late_from_some_moment_on(
-    delay_s: float, from_s: float, ways: str
-) -> None:
+def test_a_link_that_is_late_from_some_moment_on(delay_s: float, from_s: float, ways: str) -> None:
     late = after(from_s, delay_s)
-    car = LateCar(
-        late if ways != "down" else in_time, late if ways != "up" else in_time
-    )
+    car = LateCar(late if ways != "down" else in_time, late if ways != "up" else in_time)
     car.hold(0.0, from_s)
     pushes(car)
     if delay_s >= 0.5:
@@ -156,9 +152,7 @@ def test_a_link_that_creeps_by_10_ms_a_second(ways: str) -> None:
     def creeping(now_s: float) -> float:
         return 0.01 * now_s
 
-    car = LateCar(
-        creeping if ways != "down" else in_time, creeping if ways != "up" else in_time
-    )
+    car = LateCar(creeping if ways != "down" else in_time, creeping if ways != "up" else in_time)
     for _ in range(12):
         pushes(car, 2)
     before_s = car.moved_s
@@ -192,25 +186,19 @@ def test_a_new_socket_that_stalls_and_then_delivers() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("ways", ["up", "down", "both"])
-def test_a_round_trip_with_jitter_up_to_200_ms_drives_without_a_stop(
-    seed: int, ways: str
-) -> None:
+def test_a_round_trip_with_jitter_up_to_200_ms_drives_without_a_stop(seed: int, ways: str) -> None:
     dice, most_s = random.Random(seed), 0.1 if ways == "both" else 0.2
 
     def jitter(now_s: float) -> float:
         return dice.uniform(0.0, most_s)
 
-    car = LateCar(
-        jitter if ways != "down" else in_time, jitter if ways != "up" else in_time
-    )
+    car = LateCar(jitter if ways != "down" else in_time, jitter if ways != "up" else in_time)
     car.hold(0.0, 1.0)
     car.hold(1.0, 20.0)
     assert car.hub.stop() is None and car.moved_s > 19.0
 
 
-Delays = st.lists(
-    st.one_of(st.floats(0.0, 0.3), st.floats(0.0, 4.0)), min_size=1, max_size=12
-)
+Delays = st.lists(st.one_of(st.floats(0.0, 0.3), st.floats(0.0, 4.0)), min_size=1, max_size=12)
 
 
 @given(upward=Delays, downward=Delays, held=st.lists(st.floats(0.1, 2.0), max_size=6))

@@ -10,22 +10,14 @@ import pytest
 from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.commands import play
-from fpvcar.server.access import CodeCheck, Rights
-from fpvcar.server.devices import COOKIE, PASS_S
-from fpvcar.server.recordings_rights import CODE, DeviceRights
+from fpvcar.cli import play
+from fpvcar.server.api.recordings_rights import CODE, DeviceRights
+from fpvcar.server.auth.access import CodeCheck, Rights
+from fpvcar.server.auth.remembered_browsers import COOKIE, PASS_S
 from fpvcar.wire import up
-from tests.rigs import mcaps
-from tests.rigs.hub import House, server_of
-from tests.rigs.recordings import (
-    CODES,
-    NAME,
-    Client,
-    ask,
-    no_devices,
-    one_drive,
-    routes_of,
-)
+from tests.support import mcaps
+from tests.support.hub import House, server_of
+from tests.support.recordings import CODES, NAME, Client, ask, no_devices, one_drive, routes_of
 
 
 @pytest.fixture
@@ -99,9 +91,7 @@ def test_who_may_drive_sees_and_an_ended_device_sees_nothing_more(folder: Path) 
     async def act(client: Client) -> None:
         async def statuses() -> set[int]:
             ends = ("", "/drives", f"/{NAME}", f"/{NAME}/units", "/exports/x")
-            answers = [
-                await client.get("/api/recordings" + end, headers=head) for end in ends
-            ]
+            answers = [await client.get("/api/recordings" + end, headers=head) for end in ends]
             return {one.status for one in answers}
 
         assert await statuses() == {200, 404}, "her cookie is the seat's"
@@ -127,9 +117,7 @@ def test_a_code_that_is_said_again_makes_no_second_device(folder: Path) -> None:
 
     async def act(client: Client) -> None:
         for code, grown_up in (("123456", False), ("grownups", True)):
-            answer = await client.post(
-                "/api/recordings/unlock", headers={**head, CODE: code}
-            )
+            answer = await client.post("/api/recordings/unlock", headers={**head, CODE: code})
             assert answer.cookies[COOKIE].value == known.cookie(ann)
             assert ann.rights(time.time()).grown_up is grown_up
         assert known.all() == [ann]
@@ -180,9 +168,7 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
     hub: Any = SimpleNamespace(leave=lambda _: None)
 
     async def act() -> None:
-        app = server_of(
-            mcaps.PROFILE, hub, hub, recordings=routes_of(folder)
-        ).application()
+        app = server_of(mcaps.PROFILE, hub, hub, recordings=routes_of(folder)).application()
         async with TestClient(TestServer(app)) as client:
             url = f"/api/recordings/{NAME}"
             assert (await client.get("/recordings")).status == 200
@@ -203,9 +189,7 @@ def test_the_cars_own_page_asks_for_a_film_with_a_body(folder: Path) -> None:
     wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}
 
     async def act() -> None:
-        app = server_of(
-            mcaps.PROFILE, hub, hub, recordings=routes_of(folder)
-        ).application()
+        app = server_of(mcaps.PROFILE, hub, hub, recordings=routes_of(folder)).application()
         async with TestClient(TestServer(app)) as client:
             url = "/api/recordings/exports"
             answer = await client.post(url, json=wanted)

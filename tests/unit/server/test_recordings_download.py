@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
-from tests.rigs.recordings import NAME, Client, ask, one_drive
+from tests.support.recordings import NAME, Client, ask, one_drive
 
 
 @pytest.fixture
@@ -21,13 +21,12 @@ def test_a_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
         url = f"/api/recordings/{NAME}"
         answer = await client.get(url)
         assert answer.status == 200 and await answer.read() == data
-        assert answer.headers["Content-Disposition"] == (
-            f'attachment; filename="{NAME}"'
-        )
+        assert answer.headers["Content-Disposition"] == (f'attachment; filename="{NAME}"')
         for text, wanted in (
-            ("bytes=0-99", data[:100]), ("bytes=100-", data[100:]),
+            ("bytes=0-99", data[:100]),
+            ("bytes=100-", data[100:]),
             ("bytes=-50", data[-50:]),
-        ):  # fmt: skip
+        ):
             part = await client.get(url, headers={"Range": text})
             assert part.status == 206 and await part.read() == wanted
         beyond = await client.get(url, headers={"Range": f"bytes={len(data)}-"})
@@ -40,11 +39,21 @@ def test_a_file_is_downloaded_whole_and_in_part(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "..%2Fsecret.mcap", "../secret.mcap", "%2e%2e/secret.mcap", "..", ".",
-        "link.mcap", "..%5Csecret.mcap", "%00", "secret.mcap", "notes.txt",
-        "x" * 300, f"{NAME}%2f..%2f{NAME}", "%ff",
+        "..%2Fsecret.mcap",
+        "../secret.mcap",
+        "%2e%2e/secret.mcap",
+        "..",
+        ".",
+        "link.mcap",
+        "..%5Csecret.mcap",
+        "%00",
+        "secret.mcap",
+        "notes.txt",
+        "x" * 300,
+        f"{NAME}%2f..%2f{NAME}",
+        "%ff",
     ],
-)  # fmt: skip
+)
 def test_no_name_leads_elsewhere(folder: Path, name: str) -> None:
     (folder / "link.mcap").symlink_to(folder.parent / "secret.mcap")
     (folder / "notes.txt").write_text("not for everybody")
@@ -97,8 +106,7 @@ def test_a_download_goes_on_only_with_the_same_file(folder: Path) -> None:
 
         async def asked(**head: str) -> tuple[int, bytes]:
             answer = await client.get(
-                url,
-                headers={name.replace("_", "-"): text for name, text in head.items()},
+                url, headers={name.replace("_", "-"): text for name, text in head.items()}
             )
             return answer.status, await answer.read()
 

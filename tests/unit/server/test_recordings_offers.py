@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.recordings import NAME, Client, ask, one_drive, units
+from tests.support.recordings import NAME, Client, ask, one_drive, units
 
 BASE = "/api/recordings"
 
@@ -43,10 +43,10 @@ def test_tables_alone_are_made_while_they_are_sent(tmp_path: Path, kind: str) ->
             assert "*.mcap" not in made.read("README.txt").decode()
             table = made.read(f"tables/range-front.{kind}")
         rows = (
-            len(table.splitlines()) - 1 if kind == "csv"
-            else importlib.import_module("pyarrow.parquet")
-            .read_table(io.BytesIO(table)).num_rows
-        )  # fmt: skip
+            len(table.splitlines()) - 1
+            if kind == "csv"
+            else importlib.import_module("pyarrow.parquet").read_table(io.BytesIO(table)).num_rows
+        )
         assert rows == 40
 
     ask(one_drive(tmp_path), act)

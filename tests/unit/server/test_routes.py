@@ -11,11 +11,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar import paths
 from fpvcar.config import profiles
-from fpvcar.server.limits import RESERVED
+from fpvcar.runtime import paths
+from fpvcar.server.http.limits import RESERVED
 from fpvcar.video.stream import Stream
-from tests.rigs.hub import House, server_of
+from tests.support.hub import House, server_of
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 UPGRADE = (
@@ -50,17 +50,13 @@ async def says_hello(
 ) -> tuple[aiohttp.ClientWebSocketResponse, str]:
     """The socket, and the page's video id."""
     ws = await client.ws_connect("/ws/drive")
-    await ws.send_json(
-        {"kind": "hello", "v": 1, "client": f"client-{name}", "code": code}
-    )
+    await ws.send_json({"kind": "hello", "v": 1, "client": f"client-{name}", "code": code})
     welcome = await ws.receive_json(timeout=3)
     assert welcome["kind"] == "welcome"
     return ws, welcome["video"]
 
 
-def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(
-    tmp_path: Path,
-) -> None:
+def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(tmp_path: Path) -> None:
     async def crowd() -> None:
         async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
             viewers = [await client.ws_connect("/ws/video?id=eve") for _ in range(2)]
@@ -134,9 +130,7 @@ def test_a_handshake_of_odd_bytes_is_a_bad_request(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["Host", "Origin"])
-def test_a_refused_name_that_is_no_text_is_shown_all_the_same(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_refused_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path, name: str) -> None:
     hub: Any = SimpleNamespace()
     app = serving(hub, tmp_path)
     head = {"Host": "localhost", name: "caf\xe9" + "x" * 200}

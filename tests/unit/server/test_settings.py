@@ -2,7 +2,7 @@
 
 from fpvcar.server.recorder import NoRecorder
 from fpvcar.wire import up
-from tests.rigs.hub import House
+from tests.support.hub import House
 
 
 def test_lights_follow_and_toggle() -> None:
@@ -13,8 +13,9 @@ def test_lights_follow_and_toggle() -> None:
     ann.say(up.Lights(head=False))
     assert not ann.state.head_lights
     assert [one for one in house.lights.told if one[0] == "head"] == [
-        ("head", True), ("head", False),
-    ]  # fmt: skip
+        ("head", True),
+        ("head", False),
+    ]
     ann.say(up.Lights(head=True))
     ann.say(up.Lights())
     assert not ann.state.head_lights

@@ -6,13 +6,13 @@ from typing import cast
 
 import pytest
 
-from fpvcar.server import video_socket
-from fpvcar.server.video_link import Link
-from fpvcar.server.video_socket import Sender
+from fpvcar.server.sockets import video_socket
+from fpvcar.server.sockets.video_link import Link
+from fpvcar.server.sockets.video_socket import Sender
 from fpvcar.video.bitrate import LinkMeter, LinkReport
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.losses import LossMeter
-from tests.unit.server.test_video_socket import Car
+from fpvcar.video.packet_loss import LossMeter
+from tests.unit.server.sockets.test_video_socket import Car
 
 
 class OpenLink:
@@ -71,9 +71,7 @@ class Copied:
         self.reports: list[LinkReport] = []
         report = self.reports.append
         self.stream.report = lambda viewer, link: report(link)  # type: ignore[method-assign]
-        self.sender = Sender(
-            cast(Link, self.first), self.viewer, self.stream, lambda _: None
-        )
+        self.sender = Sender(cast(Link, self.first), self.viewer, self.stream, lambda _: None)
         self.sender.copy_to(cast(Link, self.copies))
 
     def publish(self, count: int = 1) -> None:
@@ -106,9 +104,7 @@ async def test_each_unit_goes_by_every_connection_with_room() -> None:
         assert copied.copies.aborted and not copied.first.aborted
 
 
-async def test_sender_sends_by_the_other_connection_what_one_stands_still_with() -> (
-    None
-):
+async def test_sender_sends_by_the_other_connection_what_one_stands_still_with() -> None:
     copied = Copied()
     copied.units("K")
     copied.copies.room = False
@@ -195,9 +191,7 @@ async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
     copied.publish()
     copied.first.queue_s = 0.0
     copied.publish()
-    assert copied.went == (True, False) and {one.copies for one in copied.reports} == {
-        1
-    }
+    assert copied.went == (True, False) and {one.copies for one in copied.reports} == {1}
     copied.sender._queued_s -= video_socket.ALONE_S
     copied.publish()
     assert copied.went == (True, True) and copied.reports[-1].copies == 2

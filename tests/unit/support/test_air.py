@@ -1,6 +1,6 @@
 """The air between two hosts: what the router's channel does to packets."""
 
-from tests.rigs.air import Channel, Weather
+from tests.support.air import Channel, Weather
 
 
 def flight(weather: Weather, count: int = 10_000) -> list[float | None]:

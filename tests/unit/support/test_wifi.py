@@ -1,7 +1,8 @@
 """What a distance does to Wi-Fi, by the model."""
 
 import pytest
-from tests.rigs import wifi
+
+from tests.support import wifi
 
 
 def test_power_falls_as_the_recommendation_says() -> None:

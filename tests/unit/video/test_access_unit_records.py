@@ -7,20 +7,18 @@ import pytest
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.video import h264
+from fpvcar.video.access_unit_records import Plain, Records
 from fpvcar.video.camera import argv_of
 from fpvcar.video.h264 import AccessUnit
-from fpvcar.video.units import Plain, Records
 from fpvcar.wire.camera import pack_record
-from tests.rigs.video_source import decode, encode
+from tests.support.video_source import decode, encode
 
 BENCH = Path(__file__).parents[3] / "hardware" / "bench.toml"
 
 
 def test_records_in_any_chunks() -> None:
     units = encode(frames=6)
-    data = b"".join(
-        pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units)
-    )
+    data = b"".join(pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units))
     for size in (1, 7, 5000, len(data)):
         records, got = Records(), []
         for at in range(0, len(data), size):
@@ -58,9 +56,7 @@ def test_a_torn_unit_makes_the_silence_longer() -> None:
 def test_the_profile_chooses_the_program() -> None:
     profile = profiles.load(BENCH)
     words, framed = argv_of(profile, Path("/run/soc"))
-    assert (
-        words[1:4] == ["-m", "fpvcar.bench.camera.process", "--soc=/run/soc"] and framed
-    )
+    assert words[1:6] == ["-m", "fpvcar", "camera", "bench", "--soc=/run/soc"] and framed
     with pytest.raises(config.ConfigError, match="needs a bench"):
         argv_of(profile, None)
     for source, shown in (("bench", "world"), ("strip", "strip"), ("stamped",) * 2):

@@ -259,9 +259,7 @@ def test_the_meter_forgets() -> None:
     assert meter.settled(0.1)
     assert meter.rate == pytest.approx(300_000)
     assert meter.limit_bytes == pytest.approx(21_000)
-    assert meter.report(0.5, 2) == pytest.approx(
-        (2.4e6, 8 * (30_000 - 1448) / 0.05, 0.5, 2, 1)
-    )
+    assert meter.report(0.5, 2) == pytest.approx((2.4e6, 8 * (30_000 - 1448) / 0.05, 0.5, 2, 1))
     for tick in range(2, 14):
         meter.sample(tick * 0.11, 30_000, 0, 0.02)
     assert (meter.rate, meter.report(0.0, 0).burst) == (0.0, 0.0)

@@ -18,9 +18,9 @@ from fpvcar.video import faults, h264, process
 from fpvcar.video.camera import Camera
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
-from tests.rigs.video_source import encode
+from tests.support.video_source import encode
 
-FAKE = str(Path(__file__).parents[2] / "rigs" / "fake_camera.py")
+FAKE = str(Path(__file__).parents[2] / "support" / "fake_camera.py")
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,10 @@ def argv(film: Path, mode: str, *more: str) -> list[str]:
 
 @asynccontextmanager
 async def running(
-    camera: Camera, take: Callable[[AccessUnit], None] = lambda _: None,
+    camera: Camera,
+    take: Callable[[AccessUnit], None] = lambda _: None,
     seen: Callable[[], bool] = lambda: True,
-) -> AsyncIterator[Camera]:  # fmt: skip
+) -> AsyncIterator[Camera]:
     task = asyncio.create_task(camera.film(take, seen=seen))
     try:
         yield camera
@@ -195,8 +196,9 @@ async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
     units: list[AccessUnit] = []
     camera = Camera(
         argv(film, "plain", "--after", "5", "--then", "hang", "--say", "timeout"),
-        False, silence_s=0.5,
-    )  # fmt: skip
+        False,
+        silence_s=0.5,
+    )
     pids = set()
     async with running(camera, units.append):
         while camera.restarts < 2:
@@ -228,10 +230,7 @@ async def test_a_stopped_camera_is_killed(film: Path) -> None:
 
 
 async def test_a_camera_that_never_writes(film: Path) -> None:
-    camera = Camera(
-        argv(film, "framed", "--after", "0", "--then", "hang"),
-        True, start_s=0.5,
-    )  # fmt: skip
+    camera = Camera(argv(film, "framed", "--after", "0", "--then", "hang"), True, start_s=0.5)
     async with running(camera):
         await until(lambda: camera.restarts)
         assert camera.state == (
@@ -241,15 +240,13 @@ async def test_a_camera_that_never_writes(film: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "why"),
-    [("plain", "needs plain H.264 (Annex B)"), ("framed", "not a camera record")],
+    ("mode", "why"), [("plain", "needs plain H.264 (Annex B)"), ("framed", "not a camera record")]
 )
 async def test_garbage_is_named(film: Path, mode: str, why: str) -> None:
     units: list[AccessUnit] = []
     camera = Camera(
-        argv(film, mode, "--after", "0", "--then", "garbage"),
-        mode == "framed", silence_s=0.5,
-    )  # fmt: skip
+        argv(film, mode, "--after", "0", "--then", "garbage"), mode == "framed", silence_s=0.5
+    )
     async with running(camera, units.append):
         await until(lambda: camera.restarts)
         assert camera.state.startswith("lost: ") and why in camera.state
@@ -260,14 +257,10 @@ async def test_a_closed_output_is_named(film: Path) -> None:
     camera = Camera(argv(film, "plain", "--after", "2", "--then", "close"), False)
     async with running(camera):
         await until(lambda: camera.restarts)
-        assert camera.state == (
-            "lost: its program closed its output; it is started again"
-        )
+        assert camera.state == ("lost: its program closed its output; it is started again")
 
 
-async def test_a_missing_program_is_named_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_missing_program_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(["no-such-camera"], False)
     async with running(camera):
         await until(lambda: camera.restarts > 1)
@@ -290,9 +283,7 @@ async def test_a_program_that_cannot_run_is_named(
     async with running(camera):
         await until(lambda: camera.restarts)
         assert "No such file or directory" in camera.state
-        assert camera.state.endswith(
-            "see that it is whole, and its interpreter installed"
-        )
+        assert camera.state.endswith("see that it is whole, and its interpreter installed")
 
 
 async def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:

@@ -32,16 +32,21 @@ def test_last_words_are_quoted_and_followed_by_a_step(line: str, step: str) -> N
 @pytest.mark.parametrize(
     "said",
     [
-        faults.exited(0, "ready"), faults.exited(-signal.SIGKILL, "ready"),
-        faults.exited(-signal.SIGSEGV, "ready"), faults.exited(-63, "ready"),
+        faults.exited(0, "ready"),
+        faults.exited(-signal.SIGKILL, "ready"),
+        faults.exited(-signal.SIGSEGV, "ready"),
+        faults.exited(-63, "ready"),
         faults.exited(127, "setpriv: failed to execute /x: No such file or directory"),
-        faults.silent(2.0, "", ever=True), faults.silent(30.0, "", ever=False),
+        faults.silent(2.0, "", ever=True),
+        faults.silent(30.0, "", ever=False),
         faults.silent(2.0, "camera: /dev/video0: timeout", ever=True),
-        faults.no_key_frame(), faults.garbage("byte 4: 0x47"), faults.closed(),
+        faults.no_key_frame(),
+        faults.garbage("byte 4: 0x47"),
+        faults.closed(),
         faults.refused("/x", OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))),
         faults.refused("/x", OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))),
     ],
-)  # fmt: skip
+)
 def test_each_has_a_cause_and_a_step(said: str) -> None:
     cause, _, step = said.partition("; ")
     assert cause and step and "ready" not in said and "setpriv" not in said

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fpvcar.video import h264
-from tests.rigs.camera import BENCH, Camera, decode, decoder, nal_types
+from tests.support.camera import BENCH, Camera, decode, decoder, nal_types
 
 SIZE = ("--width=320", "--height=240")
 
@@ -26,9 +26,9 @@ class Kind:
     rates: bool = True
 
 
-PICAMERA = "tests.rigs.fake_picamera"
-RPICAM = "tests.rigs.rpicam_vid"
-WEBCAM = "tests.rigs.fake_webcam"
+PICAMERA = "tests.support.fake_picamera"
+RPICAM = "tests.support.rpicam_vid"
+WEBCAM = "tests.support.fake_webcam"
 KINDS = (
     Kind("bench", BENCH, ("--source=strip", *SIZE)),
     Kind("v4l2 yuyv", WEBCAM, env={"WEBCAM_FORMATS": "YUYV"}),
@@ -37,11 +37,17 @@ KINDS = (
     Kind("picamera2 pi5", PICAMERA, env={"PICAMERA_BOARD": "pi5"}),
     Kind("rpicam zero", RPICAM, keys=False, rates=False),
     Kind("rpicam pi5", RPICAM, keys=False, rates=False, env={"RPICAM_BOARD": "pi5"}),
-    Kind("v4l2 h264", WEBCAM, rates=False,
-         env={"WEBCAM_FORMATS": "H264", "WEBCAM_CONTROLS": "key"}),
-    Kind("v4l2 h264 without requests", WEBCAM, keys=False, rates=False,
-         env={"WEBCAM_FORMATS": "H264", "WEBCAM_GOP": "20"}),
-)  # fmt: skip
+    Kind(
+        "v4l2 h264", WEBCAM, rates=False, env={"WEBCAM_FORMATS": "H264", "WEBCAM_CONTROLS": "key"}
+    ),
+    Kind(
+        "v4l2 h264 without requests",
+        WEBCAM,
+        keys=False,
+        rates=False,
+        env={"WEBCAM_FORMATS": "H264", "WEBCAM_GOP": "20"},
+    ),
+)
 SOON_PICTURES = 10
 """A third of the way to the next key frame that comes by itself."""
 Start = Callable[..., Camera]

@@ -24,17 +24,16 @@ START = b"\0\0\0\1"
 
 
 def pieces(unit: bytes) -> list[bytes]:
-    return [
-        unit[at : at + DATAGRAM_BYTES] for at in range(0, len(unit), DATAGRAM_BYTES)
-    ]
+    return [unit[at : at + DATAGRAM_BYTES] for at in range(0, len(unit), DATAGRAM_BYTES)]
 
 
 def unit_of(size: int) -> bytes:
     return START + b"e" * (size - len(START))
 
 
-@given(st.lists(st.integers(5, 3 * DATAGRAM_BYTES).filter(lambda n: n % DATAGRAM_BYTES),
-                max_size=5))  # fmt: skip
+@given(
+    st.lists(st.integers(5, 3 * DATAGRAM_BYTES).filter(lambda n: n % DATAGRAM_BYTES), max_size=5)
+)
 def test_what_was_split_is_put_together(sizes: list[int]) -> None:
     reassembly, units = Reassembly(), [unit_of(size) for size in sizes]
     sent = [piece for unit in units for piece in pieces(unit)]
@@ -121,9 +120,7 @@ class Pipe:
 
     def write(self, *stamps_us: int) -> None:
         for one in stamps_us:
-            os.write(
-                self._theirs, b"Lux=1\nSensorTimestamp=%d\nGain=2\n\n" % (one * 1000)
-            )
+            os.write(self._theirs, b"Lux=1\nSensorTimestamp=%d\nGain=2\n\n" % (one * 1000))
 
     def end(self) -> None:
         os.close(self._theirs)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fpvcar.video import h264
 from fpvcar.video.h264 import AnnexB, ParameterSets
-from tests.rigs.video_source import decode, encode
+from tests.support.video_source import decode, encode
 
 C4 = b"\0\0\0\1"
 C3 = b"\0\0\1"
@@ -30,9 +30,7 @@ def split(data: bytes, sizes: list[int]) -> list[bytes]:
 
 
 def variants() -> list[tuple[bytes, ...]]:
-    return [
-        encode(slices=slices, aud=aud) for slices in (1, 4) for aud in (False, True)
-    ]
+    return [encode(slices=slices, aud=aud) for slices in (1, 4) for aud in (False, True)]
 
 
 def test_real_streams_byte_by_byte() -> None:
@@ -131,10 +129,7 @@ def test_what_opens_a_unit() -> None:
 
 
 def test_zeros_between_units_belong_to_none() -> None:
-    assert split(KEY + b"\0\0\0\0" + P + b"\0" + P_SECOND, []) == [
-        KEY,
-        P + b"\0" + P_SECOND,
-    ]
+    assert split(KEY + b"\0\0\0\0" + P + b"\0" + P_SECOND, []) == [KEY, P + b"\0" + P_SECOND]
 
 
 def test_a_flush_in_the_middle_loses_the_tail_and_says_so() -> None:

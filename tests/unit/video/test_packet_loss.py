@@ -1,6 +1,6 @@
 """Which share of the packets is sent again: counts and seconds in."""
 
-from fpvcar.video.losses import EVERY_S, LossMeter
+from fpvcar.video.packet_loss import EVERY_S, LossMeter
 
 
 def test_the_share_is_of_the_last_five_seconds() -> None:

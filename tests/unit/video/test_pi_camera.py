@@ -6,10 +6,10 @@ import pytest
 
 from fpvcar.devices.linux import picamera
 from fpvcar.video import process
-from tests.rigs.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.rigs.libcamera import LEVEL
+from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.support.libcamera import LEVEL
 
-PROGRAM = "tests.rigs.fake_picamera"
+PROGRAM = "tests.support.fake_picamera"
 SIZE = ("--width=336", "--height=240")
 """Lines of 336 are padded, to 384."""
 BOARDS = pytest.mark.parametrize("board", ["zero", "pi5"])
@@ -24,16 +24,12 @@ def cameras() -> Iterator[list[Camera]]:
 
 
 def pi(cameras: list[Camera], board: str, *options: str, **env: str) -> Camera:
-    cameras.append(
-        Camera(*SIZE, *options, program=PROGRAM, PICAMERA_BOARD=board, **env)
-    )
+    cameras.append(Camera(*SIZE, *options, program=PROGRAM, PICAMERA_BOARD=board, **env))
     return cameras[-1]
 
 
 @BOARDS
-def test_it_is_the_sensors_picture_not_padded(
-    cameras: list[Camera], board: str
-) -> None:
+def test_it_is_the_sensors_picture_not_padded(cameras: list[Camera], board: str) -> None:
     picture = seen(pi(cameras, board))
     assert picture.shape == (240, 336)
     assert middle(picture) == pytest.approx(LEVEL, abs=8)
@@ -49,9 +45,7 @@ def test_one_frame_in_one_unit_out(cameras: list[Camera], board: str) -> None:
     records = [camera.record() for _ in range(4)]
     for record in records:
         decode(codec, record.unit)
-    gaps_us = [
-        b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)
-    ]
+    gaps_us = [b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)]
     assert min(gaps_us) > 80_000
 
 
@@ -88,15 +82,18 @@ def test_its_look_changes_while_it_runs(cameras: list[Camera], board: str) -> No
         ("PICAMERA_COUNT=0", (), process.NO_CAMERA, "libcamera finds no camera 0; "),
         ("PICAMERA_COUNT=1", ("--device=1",), process.NO_CAMERA, "finds no camera 1; "),
         ("PICAMERA_BUSY=1", (), process.FAILED, "end the other program that has it"),
-        ("PICAMERA_MISSING=1", (), process.MISSING,
-         "sudo apt install --no-install-recommends python3-picamera2"),
+        (
+            "PICAMERA_MISSING=1",
+            (),
+            process.MISSING,
+            "sudo apt install --no-install-recommends python3-picamera2",
+        ),
         ("", ("--device=/dev/video0",), process.BAD_OPTIONS, "expected 0 or 1"),
     ],
-)  # fmt: skip
+)
 def test_why_it_cannot_is_its_last_line(
-    cameras: list[Camera], board: str, env: str, options: tuple[str, ...], status: int,
-    said: str,
-) -> None:  # fmt: skip
+    cameras: list[Camera], board: str, env: str, options: tuple[str, ...], status: int, said: str
+) -> None:
     name, _, value = env.partition("=")
     camera = pi(cameras, board, *options, **({name: value} if name else {}))
     assert camera.process.wait(30) == status
@@ -105,9 +102,7 @@ def test_why_it_cannot_is_its_last_line(
 
 
 @BOARDS
-def test_a_camera_that_hangs_ends_with_its_stdin(
-    cameras: list[Camera], board: str
-) -> None:
+def test_a_camera_that_hangs_ends_with_its_stdin(cameras: list[Camera], board: str) -> None:
     camera = pi(cameras, board, PICAMERA_HANG_AFTER="5")
     for _ in range(5):
         camera.record()

@@ -13,7 +13,7 @@ from fpvcar.server.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, able, with_picture
 from fpvcar.wire import up
-from tests.rigs.hub import PROFILE, House
+from tests.support.hub import PROFILE, House
 
 
 class Told(Camera):
@@ -59,9 +59,7 @@ def test_a_look_is_told_the_running_camera() -> None:
     assert picture.change(Picture(exposure="sport")) is None
     assert camera.lines[-1] == "look sport 0.25 1"
     assert kept[-1] == Picture(exposure="sport", brightness=0.25, night=True)
-    assert (
-        picture.change(Picture(brightness=0.0, night=False, exposure="normal")) is None
-    )
+    assert picture.change(Picture(brightness=0.0, night=False, exposure="normal")) is None
     assert kept[-1] == Picture(), "as in the profile: nothing to be kept"
 
 
@@ -72,7 +70,7 @@ def test_a_look_is_told_the_running_camera() -> None:
         (Picture(fps=15.0), "--fps=15.0"),
         (Picture(flip="both", brightness=0.5), "--flip=both"),
     ],
-)  # fmt: skip
+)
 def test_size_rate_and_flip_start_it_anew(wanted: Picture, word: str) -> None:
     picture, camera, kept = settings(profile("rpicam"))
     assert picture.change(wanted) is None
@@ -93,11 +91,7 @@ def test_what_the_camera_has_not_got_is_refused() -> None:
 def test_what_was_kept_holds_from_the_start(tmp_path: Path) -> None:
     own, before = profile("v4l2", width=320), Picture(fps=20.0, exposure="long")
     now = with_picture(own, before)
-    assert (now.camera.fps, now.camera.width, now.camera.exposure) == (
-        20.0,
-        320,
-        "normal",
-    )
+    assert (now.camera.fps, now.camera.width, now.camera.exposure) == (20.0, 320, "normal")
     assert "--fps=20.0" in argv_of(now, None)[0]
     assert with_picture(own, None) is own
     picture, *_ = settings(own, before)

@@ -11,7 +11,7 @@ import pytest
 from fpvcar import config
 from fpvcar.devices.capture import CaptureError, Missing, NoCamera
 from fpvcar.video import options, process
-from fpvcar.video.look import Look, look_of
+from fpvcar.video.image_settings import Look, look_of
 from fpvcar.wire.camera import Record, parse_record_header
 
 # --- what stdin asks -----------------------------------------------------------------
@@ -29,11 +29,21 @@ def test_control_takes_pieces_of_lines() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "kex", "bitrate", "bitrate -5", "bitrate 10", "bitrate 9" + "0" * 300, "é",
-        "look", "look normal 0", "look nice 0 0", "look normal bright 0",
-        "look normal 1.5 0", "look normal nan 0", "look normal 0 2",
+        "kex",
+        "bitrate",
+        "bitrate -5",
+        "bitrate 10",
+        "bitrate 9" + "0" * 300,
+        "é",
+        "look",
+        "look normal 0",
+        "look nice 0 0",
+        "look normal bright 0",
+        "look normal 1.5 0",
+        "look normal nan 0",
+        "look normal 0 2",
     ],
-)  # fmt: skip
+)
 def test_control_says_what_it_ignores(line: str) -> None:
     control = process.Control()
     (said,) = control.feed(line.encode() + b"\n")
@@ -57,10 +67,18 @@ def test_options_are_the_profiles() -> None:
     made = options.parser("test", "A camera.")
     assert options.words_of(config.Camera()) == []
     camera = config.Camera(
-        device="/dev/video4", format="mjpeg", width=1280, height=720, fps=12.5,
-        bitrate=900_000, gop_s=0.5, flip="both", exposure="sport", brightness=-0.5,
+        device="/dev/video4",
+        format="mjpeg",
+        width=1280,
+        height=720,
+        fps=12.5,
+        bitrate=900_000,
+        gop_s=0.5,
+        flip="both",
+        exposure="sport",
+        brightness=-0.5,
         night=True,
-    )  # fmt: skip
+    )
     assert options.parse(made, options.words_of(camera)) == camera
     assert "--exposure=sport" not in options.words_of(camera, options.BENCH_KEYS)
 
@@ -75,9 +93,7 @@ def test_options_are_the_profiles() -> None:
         ("--flip=over", "invalid choice: 'over'"),
     ],
 )
-def test_bad_options_are_refused(
-    word: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_options_are_refused(word: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         options.parse(options.parser("test", "A camera."), [word])
     assert end.value.code == process.BAD_OPTIONS

@@ -23,11 +23,13 @@ def sps_of(width: int, height: int, profile: str, pixels: str, **options: str) -
 @pytest.mark.parametrize(
     ("profile", "pixels", "more"),
     [
-        ("baseline", "yuv420p", (1, 0, 0)), ("high", "yuv420p", (1, 0, 0)),
-        ("high422", "yuv422p", (2, 0, 0)), ("high444", "yuv444p", (3, 0, 0)),
+        ("baseline", "yuv420p", (1, 0, 0)),
+        ("high", "yuv420p", (1, 0, 0)),
+        ("high422", "yuv422p", (2, 0, 0)),
+        ("high444", "yuv444p", (3, 0, 0)),
         ("high10", "yuv420p10le", (1, 2, 2)),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("size", [(640, 480), (1920, 1080), (66, 34), (320, 240)])
 def test_size_and_samples_are_those_of_the_stream(
     size: tuple[int, int], profile: str, pixels: str, more: tuple[int, int, int]
@@ -38,8 +40,7 @@ def test_size_and_samples_are_those_of_the_stream(
 
 @pytest.mark.parametrize("matrices", ["jvt", "flat"])
 def test_scaling_lists_and_fields_are_passed_by(matrices: str) -> None:
-    sps = sps_of(640, 480, "high", "yuv420p",
-                 **{"x264-params": f"cqm={matrices}:interlaced=1"})  # fmt: skip
+    sps = sps_of(640, 480, "high", "yuv420p", **{"x264-params": f"cqm={matrices}:interlaced=1"})
     assert shape_of(sps)[:2] == (640, 480)
 
 

@@ -81,10 +81,12 @@ def test_a_unit_is_packed_once_for_all() -> None:
 
 def test_a_frame_says_its_length_as_rfc_6455_does() -> None:
     for size, head in (
-        (0, b"\x82\x00"), (125, b"\x82\x7d"),
-        (126, b"\x82\x7e\x00\x7e"), (65535, b"\x82\x7e\xff\xff"),
+        (0, b"\x82\x00"),
+        (125, b"\x82\x7d"),
+        (126, b"\x82\x7e\x00\x7e"),
+        (65535, b"\x82\x7e\xff\xff"),
         (65536, b"\x82\x7f\0\0\0\0\0\x01\0\0"),
-    ):  # fmt: skip
+    ):
         packet = b"p" * size
         assert stream.framed(packet) == head + packet
 

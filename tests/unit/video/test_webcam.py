@@ -8,12 +8,12 @@ import pytest
 from fpvcar import config
 from fpvcar.devices.capture import Missing
 from fpvcar.video import process
-from fpvcar.video.look import Look
+from fpvcar.video.image_settings import Look
 from fpvcar.video.webcam import GOP_MOST_S, Passed, RareKeys, Webcam, coder_of
-from tests.rigs.camera import Camera, corner, decode, decoder, luma, middle, seen
-from tests.rigs.fake_webcam import LEVEL, FakeWebcam
+from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
+from tests.support.fake_webcam import LEVEL, FakeWebcam
 
-PROGRAM = "tests.rigs.fake_webcam"
+PROGRAM = "tests.support.fake_webcam"
 SIZE = ("--width=160", "--height=120")
 
 
@@ -40,10 +40,11 @@ def test_levels_are_as_the_webcam_gave_them(cameras: list[Camera], form: str) ->
 @pytest.mark.parametrize(
     ("flip", "place"),
     [
-        ("horizontal", ("top", "right")), ("vertical", ("bottom", "left")),
+        ("horizontal", ("top", "right")),
+        ("vertical", ("bottom", "left")),
         ("both", ("bottom", "right")),
     ],
-)  # fmt: skip
+)
 def test_flipped_here_where_the_webcam_cannot(
     cameras: list[Camera], flip: str, place: tuple[str, str]
 ) -> None:
@@ -121,11 +122,14 @@ def test_a_torn_jpeg_is_left_out(cameras: list[Camera]) -> None:
 @pytest.mark.parametrize(
     ("env", "status", "said"),
     [
-        ({"WEBCAM_AFTER": "3", "WEBCAM_THEN": "unplugged"}, process.NO_CAMERA,
-         "camera: /dev/video7: the camera was unplugged"),
+        (
+            {"WEBCAM_AFTER": "3", "WEBCAM_THEN": "unplugged"},
+            process.NO_CAMERA,
+            "camera: /dev/video7: the camera was unplugged",
+        ),
         ({"WEBCAM_FORMATS": ""}, process.NO_CAMERA, "camera: no webcam on USB"),
     ],
-)  # fmt: skip
+)
 def test_why_it_ends_is_its_last_line(
     cameras: list[Camera], env: dict[str, str], status: int, said: str
 ) -> None:

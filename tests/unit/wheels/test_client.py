@@ -18,14 +18,7 @@ from fpvcar.wheels.client import (
     WheelsClient,
 )
 from fpvcar.wheels.lease import AHEAD_MAX_NS
-from fpvcar.wire.wheels import (
-    Answer,
-    Status,
-    WheelsReason,
-    pack_answer,
-    pack_why,
-    parse_setpoint,
-)
+from fpvcar.wire.wheels import Answer, Status, WheelsReason, pack_answer, pack_why, parse_setpoint
 
 SOON_S = 5.0
 
@@ -122,9 +115,7 @@ async def wheels(tmp_path: Path) -> AsyncIterator[Wheels]:
     wheels.close()
 
 
-async def test_absent_wheels_take_nothing(
-    client: WheelsClient, observed: Observed
-) -> None:
+async def test_absent_wheels_take_nothing(client: WheelsClient, observed: Observed) -> None:
     await asyncio.sleep(0)
     assert not client.send((0.0, 0.0), 1)
     assert client.state == "absent" and observed.states == []
@@ -159,14 +150,10 @@ async def test_what_follows_the_newest_answer_is_heard_next(
     client.send((0.25, 0.0), time.monotonic_ns())
     wheels.answer(3, Status.REFUSED)
     client.hear()
-    assert [one.status for one in observed.answers[2:]] == [
-        Status.STOPPED, Status.REFUSED,
-    ]  # fmt: skip
+    assert [one.status for one in observed.answers[2:]] == [Status.STOPPED, Status.REFUSED]
 
 
-async def test_a_car_at_rest_has_a_longer_lease(
-    client: WheelsClient, wheels: Wheels
-) -> None:
+async def test_a_car_at_rest_has_a_longer_lease(client: WheelsClient, wheels: Wheels) -> None:
     peer = await wheels.accept()
     assert LEASE_NS < REST_LEASE_NS < AHEAD_MAX_NS
     for steer, lease_ns in ((0.0, REST_LEASE_NS), (-0.5, LEASE_NS)):
@@ -221,9 +208,13 @@ async def test_mute_wheels_make_it_ask_the_helper(
     [((0.3, 0.0), False, 1), ((0.3, 0.0), True, 0), ((0.0, 0.0), False, 0)],
 )
 async def test_wheels_that_went_in_the_middle_of_a_drive(
-    client: WheelsClient, wheels: Wheels, observed: Observed,
-    duties: tuple[float, float], stopped: bool, asked: int,
-) -> None:  # fmt: skip
+    client: WheelsClient,
+    wheels: Wheels,
+    observed: Observed,
+    duties: tuple[float, float],
+    stopped: bool,
+    asked: int,
+) -> None:
     """Unless they said before that they had stopped."""
     peer = await wheels.accept()
     client.send((0.3, 0.0), 0)
@@ -278,9 +269,7 @@ async def test_full_socket_is_hung(client: WheelsClient, wheels: Wheels) -> None
     assert client.state == "hung"
 
 
-async def test_closed_and_back(
-    client: WheelsClient, wheels: Wheels, observed: Observed
-) -> None:
+async def test_closed_and_back(client: WheelsClient, wheels: Wheels, observed: Observed) -> None:
     peer = await wheels.accept()
     wheels.answer(0, Status.STOPPED)
     await observed.until(lambda: client.state == "ok")

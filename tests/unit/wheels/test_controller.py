@@ -4,9 +4,9 @@ import pytest
 
 from fpvcar.devices.fake import FakeDeadMan
 from fpvcar.devices.pins import PinsLost
-from fpvcar.wheels.core import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
+from fpvcar.wheels.controller import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
 from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
-from tests.rigs.wheels_car import MOST, MS, PINS, Car, at_each_line, why
+from tests.support.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 
 def test_nothing_moves_before_a_zero() -> None:

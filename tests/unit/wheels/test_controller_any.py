@@ -4,7 +4,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.rigs.wheels_car import MS, PINS, Car
+from tests.support.wheels_car import MS, PINS, Car
 
 DUTIES = st.sampled_from([0.0, 0.0, 0.3, -0.3])
 ACTS = st.lists(
@@ -17,7 +17,7 @@ ACTS = st.lists(
         st.tuples(st.just("cut"), st.just(0), st.just(0)),
     ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 class Watched(Car):
@@ -48,12 +48,8 @@ class Watched(Car):
 
 @settings(max_examples=300, deadline=None)
 @given(ACTS)
-@example(
-    [("send", 0.0, 21), ("hang", 20, True), ("hang", 100, True)]
-)  # hung in a brake
-def test_whatever_comes_the_car_stops_in_time(
-    acts: list[tuple[str, float, int]],
-) -> None:
+@example([("send", 0.0, 21), ("hang", 20, True), ("hang", 100, True)])  # hung in a brake
+def test_whatever_comes_the_car_stops_in_time(acts: list[tuple[str, float, int]]) -> None:
     car, sent = Watched(), {}
     for kind, value, extra in acts:
         if kind == "send":

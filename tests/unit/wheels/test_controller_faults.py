@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import pytest
 
-from fpvcar import config, paths
+from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
-from fpvcar.wheels.core import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
+from fpvcar.runtime import paths
+from fpvcar.wheels.controller import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
-from tests.rigs.wheels_car import MS, Car, at_each_line, why
+from tests.support.wheels_car import MS, Car, at_each_line, why
 
 
 def test_it_ends_although_the_daemon_is_gone() -> None:
@@ -75,9 +76,7 @@ def test_pins_of_a_daemon_that_refuses_are_not_freed_behind_its_back() -> None:
     assert car.freed == 0
 
 
-def test_pins_that_could_not_be_freed_are_named(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_pins_that_could_not_be_freed_are_named(caplog: pytest.LogCaptureFixture) -> None:
     car = Car().driving()
     car.held = "/dev/gpiomem: not allowed"
     car.pins.cut()
@@ -147,9 +146,7 @@ def test_a_new_dead_man_must_wake_though_the_one_before_was_awake() -> None:
     assert why(car.drive(0.3)) == (Status.REFUSED, WheelsReason.ZERO_FIRST)
 
 
-def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     car, looked_ns = Car().driving(), []
     assert car.board
     awake = car.board.dead_man.awake
@@ -162,9 +159,7 @@ def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(
     for _ in range(150):
         car.wait(20)
         assert car.drive(0.3).status == Status.APPLIED
-    assert [later - one for one, later in pairwise(looked_ns)] == [
-        CHECKED_NS, CHECKED_NS,
-    ]  # fmt: skip
+    assert [later - one for one, later in pairwise(looked_ns)] == [CHECKED_NS, CHECKED_NS]
 
 
 class Refused:
@@ -251,9 +246,7 @@ def test_a_dead_man_that_is_gone_when_the_car_stands_is_replaced() -> None:
     board = car.board
     car.wait(60)
     car.pins.hang()
-    assert car.wheels.stop(WheelsReason.CLOSED, car.now_ns)[-1].reason == (
-        WheelsReason.PINS_SILENT
-    )
+    assert car.wheels.stop(WheelsReason.CLOSED, car.now_ns)[-1].reason == (WheelsReason.PINS_SILENT)
     assert board is not None and board.closed
 
 
@@ -261,16 +254,12 @@ def _refuses(*_: object) -> None:
     raise PinsLost("I2C bus 1: no answer")
 
 
-def test_a_dead_man_that_takes_no_rest_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_dead_man_that_takes_no_rest_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     car = Car().driving()
     assert car.board is not None
     monkeypatch.setattr(car.board.dead_man, "rest", _refuses)
     stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
-    assert [one.reason for one in stopped] == [
-        WheelsReason.CLOSED, WheelsReason.PINS_LOST,
-    ]  # fmt: skip
+    assert [one.reason for one in stopped] == [WheelsReason.CLOSED, WheelsReason.PINS_LOST]
     assert car.board.closed
 
 
@@ -280,15 +269,11 @@ def test_a_motor_that_takes_no_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> 
     assert car.board is not None
     monkeypatch.setattr(car.board.drivers[0], "drive", _refuses)
     stopped = car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
-    assert [one.reason for one in stopped] == [
-        WheelsReason.CLOSED, WheelsReason.PINS_LOST,
-    ]  # fmt: skip
+    assert [one.reason for one in stopped] == [WheelsReason.CLOSED, WheelsReason.PINS_LOST]
     assert car.board.closed and car.board.dead_man.rests == 0
 
 
-def test_after_a_stop_the_dead_man_must_wake_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_after_a_stop_the_dead_man_must_wake_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was seen awake a moment ago, and may have gone to sleep while it rested."""
     car = Car().driving()
     car.wheels.stop(WheelsReason.CLOSED, car.now_ns)

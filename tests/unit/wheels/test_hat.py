@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
-from fpvcar.bench.units import let_go
+from fpvbench.units import let_go
+from fpvcar.runtime import paths
 from fpvcar.wire.wheels import WheelsReason
-from tests.rigs.wheels import MARGIN_S, START_S, Client, Rig, until
+from tests.support.wheels import MARGIN_S, START_S, Client, Rig, until
 
 HAT = paths.HARDWARE / "motor-hat.toml"
 OE = 4

@@ -9,9 +9,7 @@ NOW_NS = 10**12
 MOST = (0.5, 0.25)
 
 
-def packet(
-    seq: int, drive: float = 0.0, steer: float = 0.0, ahead_ns: int = 100_000_000
-) -> bytes:
+def packet(seq: int, drive: float = 0.0, steer: float = 0.0, ahead_ns: int = 100_000_000) -> bytes:
     return pack_setpoint(Setpoint(seq, NOW_NS + ahead_ns, (drive, steer)))
 
 
@@ -101,9 +99,7 @@ def test_nothing_gives_nothing() -> None:
         ((0.0, -0.25 - 2 * ROUNDING), False),
     ],
 )
-def test_the_largest_duty_of_each_motor(
-    duties: tuple[float, float], taken: bool
-) -> None:
+def test_the_largest_duty_of_each_motor(duties: tuple[float, float], taken: bool) -> None:
     lease = armed()
     came = lease.take([packet(2, *duties)], NOW_NS)
     assert (came.setpoint is not None) is taken
@@ -146,9 +142,7 @@ def test_what_the_motors_refuse_is_said() -> None:
 def test_ten_thousand_old_packets_move_nothing() -> None:
     """Past, far ahead, replayed while a zero is due: all at once or one by one."""
     lease = Lease(MOST)
-    packets = [
-        packet(seq, 0.3, ahead_ns=(seq * 7919) % 10**9 - 10**9) for seq in range(5000)
-    ]
+    packets = [packet(seq, 0.3, ahead_ns=(seq * 7919) % 10**9 - 10**9) for seq in range(5000)]
     packets += [packet(seq, 0.3) for seq in range(5000)]
     assert lease.take(packets, NOW_NS).setpoint is None
     taken = [lease.take([one], NOW_NS).setpoint for one in packets]

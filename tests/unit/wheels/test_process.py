@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths
-from fpvcar.bench.units import let_go
-from fpvcar.bench.world.bridge import Wiring
+from fpvbench.units import let_go
+from fpvbench.world.bridge import Wiring
 from fpvcar.config import profiles
 from fpvcar.devices.linux import pins_off
+from fpvcar.runtime import paths
 from fpvcar.wheels.__main__ import warn_of_pulses
-from fpvcar.wheels.helper import MOTOR_PINS
+from fpvcar.wheels.pins_off_client import MOTOR_PINS
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
-from tests.rigs.wheels import MARGIN_S, START_S, Client, Rig, free_port, until
+from tests.support.wheels import MARGIN_S, START_S, Client, Rig, free_port, until
 
 
 @pytest.fixture
@@ -165,9 +165,7 @@ def test_an_l298n_drives_and_stops_with_its_driver(l298n: Rig) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_an_l298n_is_let_go_of_by_the_dead_man(
-    l298n: Rig, number: signal.Signals
-) -> None:
+def test_an_l298n_is_let_go_of_by_the_dead_man(l298n: Rig, number: signal.Signals) -> None:
     l298n.drive()
     os.kill(l298n.wheels.pid, number)
     l298n.stands(0.3)
@@ -219,12 +217,16 @@ def test_second_wheels_is_refused(rig: Rig) -> None:
 def test_no_pigpiod_is_said(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "fpvcar.wheels",
-            f"--profile={paths.HARDWARE / 'bench.toml'}", f"--runtime={tmp_path}",
+            sys.executable,
+            "-m",
+            "fpvcar.wheels",
+            f"--profile={paths.HARDWARE / 'bench.toml'}",
+            f"--runtime={tmp_path}",
             f"--set=pins.port = {free_port()}",
         ],
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stderr is not None
         # Where a process may lock no memory, it says so first.

@@ -12,7 +12,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.pigpio import tripped
 from fpvcar.devices.pins import DeadMan
 from fpvcar.wheels.rescue import Rescue
-from tests.rigs.wheels import BENCH, Chip, until
+from tests.support.wheels import BENCH, Chip, until
 
 WITHIN_S = 5.0
 """A loaded machine answers as late as it likes."""
@@ -36,12 +36,8 @@ class Look:
         self.asked += 1
 
 
-@pytest.mark.parametrize(
-    ("off", "asked"), [(True, 0), (False, 1), (ValueError("odd"), 1)], ids=str
-)
-def test_rescue_asks_unless_the_motors_are_proven_off(
-    off: bool | Exception, asked: int
-) -> None:
+@pytest.mark.parametrize(("off", "asked"), [(True, 0), (False, 1), (ValueError("odd"), 1)], ids=str)
+def test_rescue_asks_unless_the_motors_are_proven_off(off: bool | Exception, asked: int) -> None:
     look = Look(off)
 
     async def rescued() -> None:
@@ -75,9 +71,7 @@ def _off(port: int, within_s: float = WITHIN_S) -> bool:
 
 @contextlib.contextmanager
 def _awake(chip: Chip, runtime: Path) -> Iterator[DeadMan]:
-    with contextlib.closing(
-        backends.open_motors(_profile(chip.port), runtime)
-    ) as board:
+    with contextlib.closing(backends.open_motors(_profile(chip.port), runtime)) as board:
 
         def woke() -> bool:
             board.dead_man.feed()
@@ -96,9 +90,7 @@ def test_motors_are_off_without_a_dead_man_and_with_one_that_tripped(
         assert _off(chip.port)
 
 
-def test_motors_whose_dead_man_is_awake_are_not_proven_off(
-    chip: Chip, tmp_path: Path
-) -> None:
+def test_motors_whose_dead_man_is_awake_are_not_proven_off(chip: Chip, tmp_path: Path) -> None:
     found = []
     with _awake(chip, tmp_path) as dead_man:
         for _ in range(3):  # a loaded machine may let one trip

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import paths, sd_notify
 from fpvcar.config import profiles
 from fpvcar.devices.linux import pins_off
 from fpvcar.devices.pins import MotorBoard, PinsFault
-from fpvcar.wheels.core import Wheels
-from fpvcar.wheels.helper import MOTOR_PINS, ask_helper, write_pins
+from fpvcar.runtime import paths, sd_notify
+from fpvcar.wheels.controller import Wheels
+from fpvcar.wheels.pins_off_client import MOTOR_PINS, ask_helper, write_pins
 from fpvcar.wheels.service import Service
-from tests.rigs.wheels_car import at_each_line
+from tests.support.wheels_car import at_each_line
 
 
 def nobody() -> MotorBoard:
@@ -52,9 +52,7 @@ def test_the_loop_feeds_the_watchdog_of_its_unit(
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         monkeypatch.setenv("WATCHDOG_USEC", "20000")
         monkeypatch.delenv("WATCHDOG_PID", raising=False)
-        wheels = Wheels(
-            profiles.load(paths.HARDWARE / "bench.toml"), nobody, alarm=lambda: None
-        )
+        wheels = Wheels(profiles.load(paths.HARDWARE / "bench.toml"), nobody, alarm=lambda: None)
         heard = []
         with Service(wheels, tmp_path, time.monotonic_ns) as service:
 

@@ -2,16 +2,7 @@
 
 import pytest
 
-from fpvcar.net.core import (
-    AGAIN_S,
-    OWN_S,
-    SEARCH_S,
-    Link,
-    Machine,
-    Open,
-    Search,
-    State,
-)
+from fpvcar.wifi.core import AGAIN_S, OWN_S, SEARCH_S, Link, Machine, Open, Search, State
 
 IDLE, OWN = Link("idle"), Link("own")
 HOME = Link("network", "Home")

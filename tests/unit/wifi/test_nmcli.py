@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.net import nmcli
-from fpvcar.net.core import Link
-from fpvcar.net.nmcli import NetworkManager, fields, security_of, why
-from fpvcar.net.radio import RadioFault
+from fpvcar.wifi import nmcli
+from fpvcar.wifi.core import Link
+from fpvcar.wifi.nmcli import NetworkManager, fields, security_of, why
+from fpvcar.wifi.radio import RadioFault
 from fpvcar.wire.network import Network
 
 NMCLI = """#!/bin/sh
@@ -50,11 +50,18 @@ def test_terse_lines() -> None:
 @pytest.mark.parametrize(
     ("words", "security"),
     [
-        ("", "open"), ("--", "open"), ("OWE", "open"), ("WPA2", "key"),
-        ("WPA1 WPA2", "key"), ("WPA2 WPA3", "key"), ("WPA3", "key"),
-        ("WEP", "other"), ("WPA2 802.1X", "other"), ("WPA3-802.1X", "other"),
+        ("", "open"),
+        ("--", "open"),
+        ("OWE", "open"),
+        ("WPA2", "key"),
+        ("WPA1 WPA2", "key"),
+        ("WPA2 WPA3", "key"),
+        ("WPA3", "key"),
+        ("WEP", "other"),
+        ("WPA2 802.1X", "other"),
+        ("WPA3-802.1X", "other"),
     ],
-)  # fmt: skip
+)
 def test_which_need_a_key(words: str, security: str) -> None:
     assert security_of(words) == security
 
@@ -69,25 +76,21 @@ def test_what_the_device_is_at(played: Path) -> None:
     assert device(played, "wlan0:wifi:connected:fpvcar-own") == Link("own")
     assert device(played, "wlan0:wifi:connected:Home 1") == Link("network", "Home 1")
     (played / "list").write_text("*:Home:80:WPA2\n :Other:70:WPA2\n")
-    assert device(played, "wlan0:wifi:connected:preconfigured") == Link(
-        "network", "Home"
-    )
+    assert device(played, "wlan0:wifi:connected:preconfigured") == Link("network", "Home")
 
 
 def test_each_name_once_the_strongest_first(played: Path) -> None:
-    lines = (" :Weak:20:WPA2", " :Home:50:WPA2", " :Home:80:WPA2", " ::99:WPA2",
-             " :Café:60:")  # fmt: skip
+    lines = (" :Weak:20:WPA2", " :Home:50:WPA2", " :Home:80:WPA2", " ::99:WPA2", " :Café:60:")
     (played / "list").write_text("\n".join(lines) + "\n")
     assert asyncio.run(NetworkManager().networks()) == [
-        Network("Home", 80, "key"), Network("Café", 60, "open"),
+        Network("Home", 80, "key"),
+        Network("Café", 60, "open"),
         Network("Weak", 20, "key"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c"])
-def test_network_name_with_line_separator_is_listed_whole(
-    played: Path, separator: str
-) -> None:
+def test_network_name_with_line_separator_is_listed_whole(played: Path, separator: str) -> None:
     name = f"Coffee{separator}Shop"
     (played / "list").write_text(f" :{name}:90:WPA2\n :Home:80:WPA2\n")
     assert asyncio.run(NetworkManager().networks()) == [
@@ -111,9 +114,7 @@ def test_connection_name_with_newline_still_gives_the_state(played: Path) -> Non
 
 
 @pytest.mark.parametrize(("anew", "rescan"), [(True, "yes"), (False, "no")])
-def test_it_listens_around_only_where_it_is_asked_to(
-    played: Path, anew: bool, rescan: str
-) -> None:
+def test_it_listens_around_only_where_it_is_asked_to(played: Path, anew: bool, rescan: str) -> None:
     asyncio.run(NetworkManager().networks(anew))
     argv = (played / "argv").read_text().splitlines()
     assert argv[-1].endswith(f" --rescan {rescan}")
@@ -125,9 +126,7 @@ def test_no_key_stands_on_a_command_line(played: Path) -> None:
     asyncio.run(radio.open("Rusty", "twelve chars"))
     argv = (played / "argv").read_text()
     assert "connection up" in argv and key not in argv and "twelve" not in argv
-    assert "set 802-11-wireless-security.psk twelve chars\n" in (
-        (played / "edited").read_text()
-    )
+    assert "set 802-11-wireless-security.psk twelve chars\n" in ((played / "edited").read_text())
 
 
 def test_only_wpa3_is_asked_for_so(played: Path) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.net.client import NetworkClient
-from fpvcar.net.core import OWN_S, SEARCH_S, Machine
-from fpvcar.net.fake import FakeRadio, Station
-from fpvcar.net.service import Service, load_key, own_network, serve, wifi_text
+from fpvcar.wifi.client import NetworkClient
+from fpvcar.wifi.core import OWN_S, SEARCH_S, Machine
+from fpvcar.wifi.fake import FakeRadio, Station
+from fpvcar.wifi.service import Service, load_key, own_network, serve, wifi_text
 from fpvcar.wire.network import SOCKET, Join, Look, Network, NetworkState, Own
-from tests.rigs import radio_contract
-from tests.rigs.radio_contract import HOME, HOME_KEY, NETWORK
+from tests.support import radio_contract
+from tests.support.radio_contract import HOME, HOME_KEY, NETWORK
 
 OWN = Own("Rusty", "twelve chars")
 
@@ -156,9 +156,7 @@ async def test_at_its_start_it_listens_around_only_outside_a_network(
     assert looks == [not known]
 
 
-async def test_a_name_that_is_taken_is_said(
-    rig: Rig, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_name_that_is_taken_is_said(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     rig.radio.called = "rusty-2.local"
     await opened(rig)
@@ -168,9 +166,7 @@ async def test_a_name_that_is_taken_is_said(
     assert OWN.key not in caplog.text
 
 
-async def test_its_own_name_is_not_taken(
-    rig: Rig, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_its_own_name_is_not_taken(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     rig.radio.called = "rusty.local"
     await opened(rig)

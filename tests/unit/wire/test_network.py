@@ -19,9 +19,7 @@ from fpvcar.wire.network import (
 )
 
 
-@pytest.mark.parametrize(
-    "wish", [Join("Home", "12345678"), Join("C"), Look(), Used(True)]
-)
+@pytest.mark.parametrize("wish", [Join("Home", "12345678"), Join("C"), Look(), Used(True)])
 def test_a_wish_arrives(wish: Wish) -> None:
     line = encode(wish)
     assert line.endswith(b"\n") and line.count(b"\n") == 1
@@ -30,22 +28,32 @@ def test_a_wish_arrives(wish: Wish) -> None:
 
 def test_a_state_arrives() -> None:
     state = NetworkState(
-        "own", Own("Rusty", "12345678", ("10", "01")), "Home", "wrong key",
-        (Network("Home", 80, "key"),), 3.0, "rusty.local",
-    )  # fmt: skip
+        "own",
+        Own("Rusty", "12345678", ("10", "01")),
+        "Home",
+        "wrong key",
+        (Network("Home", 80, "key"),),
+        3.0,
+        "rusty.local",
+    )
     assert parse_state(encode(state)) == state
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        b"", b"{", b'{"kind":"fly"}', b'{"kind":"join"}', b'{"kind":"used","used":1}',
-        b'{"kind":"join","ssid":""}', b'{"kind":"join","ssid":"a","key":"1234567"}',
+        b"",
+        b"{",
+        b'{"kind":"fly"}',
+        b'{"kind":"join"}',
+        b'{"kind":"used","used":1}',
+        b'{"kind":"join","ssid":""}',
+        b'{"kind":"join","ssid":"a","key":"1234567"}',
         b'{"kind":"join","ssid":"a","key":"1234567\\n8"}',
         b'{"kind":"join","ssid":"a","key":"12345678\\n"}',
         b'{"kind":"join","ssid":"a","more":1}',
     ],
-)  # fmt: skip
+)
 def test_another_wish_is_refused(line: bytes) -> None:
     with pytest.raises(WireError, match="message refused"):
         parse_wish(line)
@@ -57,9 +65,7 @@ def test_another_state_is_refused() -> None:
 
 
 @pytest.mark.parametrize("parse", [parse_wish, parse_state])
-def test_no_text_and_what_is_deep_are_refused(
-    parse: Callable[[bytes], object],
-) -> None:
+def test_no_text_and_what_is_deep_are_refused(parse: Callable[[bytes], object]) -> None:
     for line in (b'{"kind":"\xff"}', b'{"x":' + b"[" * 5000):
         with pytest.raises(WireError):
             parse(line)

@@ -2,8 +2,8 @@
 
 import tomllib
 
-from fpvcar import paths
 from fpvcar.config import Profile, profiles
+from fpvcar.runtime import paths
 
 ODD = {
     "low-pins": """

@@ -15,8 +15,8 @@ from typing import NamedTuple, get_args
 import pytest
 from tools import wiring_docs
 
-from fpvcar import paths
 from fpvcar.config import Colour, Shape, profiles
+from fpvcar.runtime import paths
 from fpvcar.wiring import drawing, parts
 from fpvcar.wiring.header import PINS
 from fpvcar.wiring.plan import PI, USES, Plan
@@ -188,10 +188,7 @@ def test_no_two_wires_run_on_one_line(name: str) -> None:
     root = ET.fromstring(drawing.svg(parts.plan_of(CARS[name], name)))
     for one, other in combinations(lines_of(root), 2):
         for line in one.pieces:
-            assert not any(overlap(line, more) for more in other.pieces), (
-                one.ends,
-                other.ends,
-            )
+            assert not any(overlap(line, more) for more in other.pieces), (one.ends, other.ends)
 
 
 def test_long_and_strange_names_are_cut_not_drawn_over_others() -> None:
@@ -203,12 +200,15 @@ def test_long_and_strange_names_are_cut_not_drawn_over_others() -> None:
     """
     buttons = {
         f"<{colour}> & the\a longest name": {
-            "button": pin, "led": pin + 6, "colour": colour, "shape": shape
+            "button": pin,
+            "led": pin + 6,
+            "colour": colour,
+            "shape": shape,
         }
         for pin, (colour, shape) in enumerate(
             zip(get_args(Colour)[:4], get_args(Shape)[:4], strict=True), start=5
         )
-    }  # fmt: skip
+    }
     plan = parts.plan_of(profiles.parse(tomllib.loads(text) | {"buttons": buttons}), "")
     root = ET.fromstring(drawing.svg(plan))
     names = [said(part)[0] for part in groups(root, "part")]

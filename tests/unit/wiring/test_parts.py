@@ -11,11 +11,21 @@ from fpvcar.wiring.plan import PI, USES, End, Plan, Wire, gpio
 from tests.unit.wiring.cars import CARS
 
 COLOURS = {
-    "forward": "green", "reverse": "green", "enable": "green", "signal": "green",
-    "oe": "green", "trigger": "violet", "power": "violet", "echo": "grey",
-    "button": "grey", "led": "white", "loops": "grey", "back": "grey",
-    "out": "violet", "contact": "violet",
-}  # fmt: skip
+    "forward": "green",
+    "reverse": "green",
+    "enable": "green",
+    "signal": "green",
+    "oe": "green",
+    "trigger": "violet",
+    "power": "violet",
+    "echo": "grey",
+    "button": "grey",
+    "led": "white",
+    "loops": "grey",
+    "back": "grey",
+    "out": "violet",
+    "contact": "violet",
+}
 """The last word of a profile's key -> the colour of its wire; lights are white."""
 
 
@@ -49,9 +59,12 @@ def test_each_gpio_of_a_profile_has_one_wire_in_its_colour(name: str) -> None:
 def test_no_other_pin_has_a_wire_but_supplies_and_the_bus(name: str) -> None:
     used = {str(gpio(number)) for number, _ in checks.used_pins(CARS[name], "")}
     rails = {
-        "pin 1 (3V3)": "orange", "pin 2 (5V)": "red", "pin 6 (GND)": "black",
-        "pin 3 (GPIO 2)": "blue", "pin 5 (GPIO 3)": "yellow",
-    }  # fmt: skip
+        "pin 1 (3V3)": "orange",
+        "pin 2 (5V)": "red",
+        "pin 6 (GND)": "black",
+        "pin 3 (GPIO 2)": "blue",
+        "pin 5 (GPIO 3)": "yellow",
+    }
     for wire in plan(name).wires():
         if wire.start.part == PI and str(wire.start) not in used:
             assert rails[str(wire.start)] == wire.use.colour
@@ -60,9 +73,7 @@ def test_no_other_pin_has_a_wire_but_supplies_and_the_bus(name: str) -> None:
 @pytest.mark.parametrize("name", CARS)
 def test_each_wire_begins_and_ends_at_a_terminal_that_is_there_once(name: str) -> None:
     made = Counter(
-        End(part.name, terminal.name)
-        for part in plan(name).all()
-        for terminal in part.terminals
+        End(part.name, terminal.name) for part in plan(name).all() for terminal in part.terminals
     )
     assert set(made.values()) == {1}
     for wire in plan(name).wires():
@@ -84,9 +95,11 @@ def test_each_resistor_of_a_rig_joins_the_two_pins_that_its_profile_says() -> No
     profile = CARS["rig"]
     rig, sonar = profile.rig, profile.sensors.ultrasound["rear"]
     wanted = [
-        *zip(profile.motor_pins(), rig.loops, strict=True), (rig.out, rig.back),
-        (sonar.echo, rig.echo), (rig.contact, profile.buttons["red"].button),
-    ]  # fmt: skip
+        *zip(profile.motor_pins(), rig.loops, strict=True),
+        (rig.out, rig.back),
+        (sonar.echo, rig.echo),
+        (rig.contact, profile.buttons["red"].button),
+    ]
     found = ways("rig", "1 kΩ each")
     assert len(found) == 2 * len(wanted)
     for number, pins in enumerate(wanted, 1):
@@ -106,9 +119,7 @@ def test_a_colour_means_one_thing() -> None:
 
 
 def test_motors_hang_on_their_half() -> None:
-    assert ways("mx1508", "Steering") == {
-        "1": "MX1508 MOTOR-B 1", "2": "MX1508 MOTOR-B 2"
-    }  # fmt: skip
+    assert ways("mx1508", "Steering") == {"1": "MX1508 MOTOR-B 1", "2": "MX1508 MOTOR-B 2"}
     assert ways("l298n", "Steering") == {"1": "L298N OUT3", "2": "L298N OUT4"}
     assert ways("differential", "Right motor")["1"] == "MX1508 MOTOR-B 1"
     assert ways("two-boards", "Drive motor")["2"] == "L298N OUT2"
@@ -118,9 +129,11 @@ def test_motors_hang_on_their_half() -> None:
 
 def test_a_servo_has_five_volts_of_its_own() -> None:
     assert ways("mx1508-servo", "Steering servo") == {
-        "signal": "pin 12 (GPIO 18)", "+": "5 V for the servo OUT +",
-        "-": "5 V for the servo OUT -", "- (Pi)": "pin 6 (GND)",
-    }  # fmt: skip
+        "signal": "pin 12 (GPIO 18)",
+        "+": "5 V for the servo OUT +",
+        "-": "5 V for the servo OUT -",
+        "- (Pi)": "pin 6 (GND)",
+    }
     assert ways("hat-servo", "PCA9685")["V+"] == "5 V for the servo OUT +"
     assert ways("hat-servo", "Steering servo") == {"plug": "PCA9685 channel 14"}
 
@@ -145,9 +158,13 @@ def test_each_input_of_a_driver_has_a_pull_down(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "driver", "plus", "minus"),
-    [("mx1508", "MX1508", "+", "-"), ("l298n", "L298N", "12V", "GND"),
-     ("motor-hat", "PCA9685", "motor +", "motor -"), ("bench", "MX1508", "+", "-")],
-)  # fmt: skip
+    [
+        ("mx1508", "MX1508", "+", "-"),
+        ("l298n", "L298N", "12V", "GND"),
+        ("motor-hat", "PCA9685", "motor +", "motor -"),
+        ("bench", "MX1508", "+", "-"),
+    ],
+)
 def test_each_driver_has_470_uf_on_its_supply(
     name: str, driver: str, plus: str, minus: str
 ) -> None:

@@ -31,8 +31,6 @@ def test_the_lower_of_two_that_go_down_is_on_the_left() -> None:
 
 
 def test_no_order_of_five_is_better() -> None:
-    nets = [
-        DOWN, LOWER, Net((60,), (10, 90)), Net((40, 130), ()), Net((80,), (30,)),
-    ]  # fmt: skip
+    nets = [DOWN, LOWER, Net((60,), (10, 90)), Net((40, 130), ()), Net((80,), (30,))]
     least = min(total(nets, list(order)) for order in permutations(range(5)))
     assert total(nets, tracks(nets)) == least

@@ -24,9 +24,12 @@ def test_the_pins_lie_as_on_the_board_and_say_their_wires(name: str) -> None:
         assert found is not None, line
         left, odd_name, odd, even, even_name = found.groups()
         for pin, pin_name, mark, words in zip(
-            PINS[2 * row :], (odd_name, even_name), (odd, even),
-            (left, line[found.end() :]), strict=False,
-        ):  # fmt: skip
+            PINS[2 * row :],
+            (odd_name, even_name),
+            (odd, even),
+            (left, line[found.end() :]),
+            strict=False,
+        ):
             wired = str(pin.number) in used
             assert pin_name == pin.name and bool(words) == wired
             assert mark == (f"[{pin.number:2}]" if wired else f" {pin.number:2} ")

@@ -1,4 +1,4 @@
-// The brightness of each cell, as pi/fpvcar/hil/spot.py counts cells.
+// The brightness of each cell, as pi/fpvcar/hil/led_detector.py counts cells.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
@@ -12,6 +12,6 @@ test('a pixel of RGBA is one brightness', () => {
 });
 
 test('hil counts as many cells', () => {
-  const spot = new URL('../../../pi/fpvcar/hil/spot.py', import.meta.url);
+  const spot = new URL('../../../pi/fpvcar/hil/led_detector.py', import.meta.url);
   assert.match(readFileSync(spot, 'utf8'), new RegExp(`COLUMNS, ROWS = ${COLUMNS}, ${ROWS}\n`));
 });

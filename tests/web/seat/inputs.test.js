@@ -7,7 +7,7 @@ import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../.
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
 import {Pad} from '../../../web/seat/input/touch.js';
-import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/wish.js';
+import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/command.js';
 
 test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
   assert.equal(stick(0), 0);

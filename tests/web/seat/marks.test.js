@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {fileName, whyNoMark} from '../../../web/seat/moments.js';
+import {fileName, whyNoMark} from '../../../web/seat/marks.js';
 
 const CAPTURED = Date.UTC(2026, 10, 23, 9, 5, 7, 250);
 

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 import '../english.js';
 import {LOCALE} from '../../../web/lang/words.js';
 import {WHO_STRINGS} from '../../../web/seat/who-strings.js';
-import {Who} from '../../../web/seat/who.js';
+import {Who} from '../../../web/seat/people.js';
 
 class FakeElement {
   /** @param {string} tag */

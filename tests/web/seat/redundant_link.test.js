@@ -38,7 +38,7 @@ class FakeSocket extends EventTarget {
 Object.assign(globalThis, {
   WebSocket: FakeSocket, location: {href: 'http://car:8080/'},
 });
-const {Copies} = await import('../../../web/seat/copies.js');
+const {Copies} = await import('../../../web/seat/redundant_link.js');
 
 /** A page at the wheel; its pictures come. */
 function page() {

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {median} from '../../../web/lib/median.js';
-import {Page} from '../../../web/seat/page.js';
+import {Page} from '../../../web/seat/view.js';
 import {arc, isFresh, nearness, setStale} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';

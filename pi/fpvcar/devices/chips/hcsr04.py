@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fpvcar import status
 from fpvcar.config.schema import LONGEST_US, SHORTEST_US, TURN_S
+from fpvcar.devices.outlier_filter import NOISY as NOISY_STATE
+from fpvcar.devices.outlier_filter import NoiseFilter
 from fpvcar.devices.pins import Edges
-from fpvcar.noise import NoiseFilter
 
 TRIGGER_US = 10
 STUCK_S, AGAIN_S = 0.25, 1.0
@@ -32,7 +32,7 @@ class Status(enum.StrEnum):
     WAITING = "its echo has not ended"
     STUCK = "its echo does not fall"
     NOISE = "an echo too short to be one"
-    NOISY = status.NOISY
+    NOISY = NOISY_STATE
 
 
 class Sample(NamedTuple):
@@ -83,9 +83,13 @@ class HcSr04:
     seconds; `noise` sees every echo before the median does."""
 
     def __init__(
-        self, edges: Edges, trigger: Callable[[int, float], None], echo: int,
-        noise: NoiseFilter, clock_s: Callable[[], float],
-    ) -> None:  # fmt: skip
+        self,
+        edges: Edges,
+        trigger: Callable[[int, float], None],
+        echo: int,
+        noise: NoiseFilter,
+        clock_s: Callable[[], float],
+    ) -> None:
         self._edges, self._trigger, self._echo = edges, trigger, echo
         self._clock_s = clock_s
         self._median, self._noise = Median(), noise

@@ -34,9 +34,10 @@ BUS_SHIFT = 3
 READY = 1 << 1
 """CNVR of BUS: a conversion has ended since CONFIG was written (8.6.3.2)."""
 AVERAGE = (
-    Read(Register.BUS, 2), Read(Register.SHUNT, 2),
+    Read(Register.BUS, 2),
+    Read(Register.SHUNT, 2),
     Write(Register.CONFIG, SETTING.to_bytes(2, "big")),
-)  # fmt: skip
+)
 
 
 class Reading(NamedTuple):

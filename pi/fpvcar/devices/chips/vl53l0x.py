@@ -103,10 +103,16 @@ class Status(enum.StrEnum):
 
 
 STATUS = {
-    VALID: Status.OK, 4: Status.SIGNAL, 8: Status.NEAR, 10: Status.NEAR,
-    6: Status.PHASE, 9: Status.PHASE,
-    1: Status.HARDWARE, 2: Status.HARDWARE, 3: Status.HARDWARE,
-}  # fmt: skip
+    VALID: Status.OK,
+    4: Status.SIGNAL,
+    8: Status.NEAR,
+    10: Status.NEAR,
+    6: Status.PHASE,
+    9: Status.PHASE,
+    1: Status.HARDWARE,
+    2: Status.HARDWARE,
+    3: Status.HARDWARE,
+}
 
 
 SILENT = (Status.HARDWARE, Status.NONE)
@@ -142,9 +148,12 @@ class Vl53l0x:
     """VL53L0X, continuously ranging after `start`. Raises I2cError."""
 
     def __init__(
-        self, device: I2cDevice, clock_s: Callable[[], float],
-        sleep: Callable[[float], None], reset: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        device: I2cDevice,
+        clock_s: Callable[[], float],
+        sleep: Callable[[float], None],
+        reset: bool = True,
+    ) -> None:
         """Set the chip up, which takes 40 ms. Rejects other chips.
 
         Without a `reset` by XSHUT or power it may still be ranging for a previous
@@ -258,9 +267,7 @@ class Vl53l0x:
 
     def _set_budget(self, budget_us: int) -> None:
         steps = self._steps()
-        mclks = to_mclks(
-            budget_us - steps.before_final_us(BUDGET_START_US), steps.final_pclks
-        )
+        mclks = to_mclks(budget_us - steps.before_final_us(BUDGET_START_US), steps.final_pclks)
         try:
             word = encode_timeout(mclks + (steps.pre_mclks if steps.on(6) else 0))
         except ValueError as fault:  # # impossible register values: the chip lost power
@@ -281,9 +288,7 @@ class Vl53l0x:
         return int.from_bytes(self._device.read(register, 2), "big")
 
     def _put(self, *pairs: tuple[int, int]) -> None:
-        self._device.transfer(
-            *(Write(register, bytes((value,))) for register, value in pairs)
-        )
+        self._device.transfer(*(Write(register, bytes((value,))) for register, value in pairs))
 
     def _put16(self, register: int, value: int) -> None:
         self._device.write(register, value.to_bytes(2, "big"))

@@ -91,9 +91,12 @@ class Machine:
             return None
         try:
             done = subprocess.run(
-                [self._vcgencmd, "get_throttled"], capture_output=True, text=True,
-                timeout=VCGENCMD_S, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                [self._vcgencmd, "get_throttled"],
+                capture_output=True,
+                text=True,
+                timeout=VCGENCMD_S,
+                stdin=subprocess.DEVNULL,
+            )
         except (OSError, subprocess.SubprocessError):
             return None
         return done.stdout if done.returncode == 0 else None

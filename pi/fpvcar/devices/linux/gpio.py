@@ -161,9 +161,7 @@ class LinuxPins:
             for gpio in gpios:
                 pull, steady_us = self._inputs[gpio]
                 flags = gpiochip.INPUT | gpiochip.BOTH_EDGES | pull
-                lines.append(
-                    self._chip.request((gpio,), flags, self._consumer, steady_us)
-                )
+                lines.append(self._chip.request((gpio,), flags, self._consumer, steady_us))
             return LinuxEdges(lines)
         except PinsFault:
             for one in lines:
@@ -213,9 +211,7 @@ class Holding:
 class LinuxBoard:
     """Motors of one car on the kernel's pins, with their guardian."""
 
-    def __init__(
-        self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]
-    ) -> None:
+    def __init__(self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]) -> None:
         """Request the pins, low, and arm the guardian. Raises PinsFault."""
         gpios = profile.motor_pins()
         self._pins, self._gpios = LinuxPins("fpvcar wheels"), gpios

@@ -37,9 +37,7 @@ NAME_B, LINES_MAX, ATTRIBUTES_MAX = 32, 64, 10
 
 
 class _ChipInfo(Structure):
-    _fields_ = [
-        ("name", c_char * NAME_B), ("label", c_char * NAME_B), ("lines", c_uint32),
-    ]  # fmt: skip
+    _fields_ = [("name", c_char * NAME_B), ("label", c_char * NAME_B), ("lines", c_uint32)]
     label: bytes
     lines: int
 
@@ -54,26 +52,36 @@ class _OfLines(Structure):
 
 class _Config(Structure):
     _fields_ = [
-        ("flags", c_uint64), ("count", c_uint32), ("padding", c_uint32 * 5),
+        ("flags", c_uint64),
+        ("count", c_uint32),
+        ("padding", c_uint32 * 5),
         ("attributes", _OfLines * ATTRIBUTES_MAX),
-    ]  # fmt: skip
+    ]
 
 
 class _Request(Structure):
     _fields_ = [
-        ("offsets", c_uint32 * LINES_MAX), ("consumer", c_char * NAME_B),
-        ("config", _Config), ("count", c_uint32), ("events", c_uint32),
-        ("padding", c_uint32 * 5), ("fd", c_int32),
-    ]  # fmt: skip
+        ("offsets", c_uint32 * LINES_MAX),
+        ("consumer", c_char * NAME_B),
+        ("config", _Config),
+        ("count", c_uint32),
+        ("events", c_uint32),
+        ("padding", c_uint32 * 5),
+        ("fd", c_int32),
+    ]
     fd: int
 
 
 class _LineInfo(Structure):
     _fields_ = [
-        ("name", c_char * NAME_B), ("consumer", c_char * NAME_B),
-        ("offset", c_uint32), ("count", c_uint32), ("flags", c_uint64),
-        ("attributes", _Attribute * ATTRIBUTES_MAX), ("padding", c_uint32 * 4),
-    ]  # fmt: skip
+        ("name", c_char * NAME_B),
+        ("consumer", c_char * NAME_B),
+        ("offset", c_uint32),
+        ("count", c_uint32),
+        ("flags", c_uint64),
+        ("attributes", _Attribute * ATTRIBUTES_MAX),
+        ("padding", c_uint32 * 4),
+    ]
     consumer: bytes
 
 
@@ -119,10 +127,9 @@ class Lines:
         """Return the queued edges as (ns, GPIO, level), once `fileno` is readable."""
         data = os.read(self._fd, EVENT.size * EVENTS)
         return [
-            (ns, *struct.unpack_from("=I", data, at * EVENT.size + OFFSET_AT),
-             int(rising == 1))
+            (ns, *struct.unpack_from("=I", data, at * EVENT.size + OFFSET_AT), int(rising == 1))
             for at, (ns, rising) in enumerate(EVENT.iter_unpack(data))
-        ]  # fmt: skip
+        ]
 
     def close(self) -> None:
         """Release the lines."""

@@ -21,13 +21,9 @@ from fpvcar.config import NIGHT_S, Camera, Exposure
 from fpvcar.devices.capture import CaptureError, EncodedFrame, Missing, NoCamera
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
 
-PACKAGE = (
-    "picamera2 is not installed; sudo apt install --no-install-recommends "
-    "python3-picamera2"
-)
+PACKAGE = "picamera2 is not installed; sudo apt install --no-install-recommends python3-picamera2"
 NO_CAMERA = (
-    "libcamera finds no camera {number}; check the ribbon cable, then "
-    "`rpicam-hello --list-cameras`"
+    "libcamera finds no camera {number}; check the ribbon cable, then `rpicam-hello --list-cameras`"
 )
 BUSY = "the camera cannot be opened: {fault}; end the other program that has it"
 LITTLE_MEMORY_B = 700_000_000
@@ -71,10 +67,14 @@ class PiCamera:
         self._camera.configure(
             self._camera.create_video_configuration(
                 main={"format": "YUV420", "size": (wanted.width, wanted.height)},
-                raw=None, buffer_count=_buffers(), transform=turned, controls=look,
-                display=None, queue=False,
+                raw=None,
+                buffer_count=_buffers(),
+                transform=turned,
+                controls=look,
+                display=None,
+                queue=False,
             )
-        )  # fmt: skip
+        )
         self.size: tuple[int, int] = self._camera.camera_configuration()["main"]["size"]
         self._encoder = _encoder(picamera2, wanted)
         self.software = hasattr(self._encoder, "reopen_at")
@@ -121,9 +121,7 @@ class PiCamera:
         """Apply settings within the next frames, as far as the camera supports them."""
         self._camera.set_controls(self._look(exposure, brightness, night))
 
-    def _look(
-        self, exposure: Exposure, brightness: float, night: bool
-    ) -> dict[str, Any]:  # fmt: skip
+    def _look(self, exposure: Exposure, brightness: float, night: bool) -> dict[str, Any]:
         period_us = round(1e6 / self._fps)
         longest_us = max(period_us, round(NIGHT_S * 1e6)) if night else period_us
         mode = "Long" if night else EXPOSURES[exposure]
@@ -133,9 +131,7 @@ class PiCamera:
             "Brightness": brightness,
         }
         return {
-            name: value
-            for name, value in wanted.items()
-            if name in self._camera.camera_controls
+            name: value for name, value in wanted.items() if name in self._camera.camera_controls
         }
 
     def close(self) -> None:
@@ -168,10 +164,12 @@ def _encoder(picamera2: ModuleType, wanted: Camera) -> Any:
     encoders = picamera2.encoders
     rate = Fraction(wanted.fps).limit_denominator(1001)  # # PyAV accepts no float
     options = {
-        "bitrate": wanted.bitrate, "repeat": True,
-        "iperiod": max(round(wanted.gop_s * wanted.fps), 1), "framerate": rate,
+        "bitrate": wanted.bitrate,
+        "repeat": True,
+        "iperiod": max(round(wanted.gop_s * wanted.fps), 1),
+        "framerate": rate,
         "profile": "constrained baseline",
-    }  # fmt: skip
+    }
     if issubclass(encoders.H264Encoder, encoders.LibavH264Encoder):
         return _live_x264(encoders.LibavH264Encoder)(**options)
     return encoders.H264Encoder(**options)
@@ -182,9 +180,13 @@ def _output(picamera2: ModuleType, receive: Any) -> Any:
         """Output that passes on whole access units, in the encoder's thread."""
 
         def outputframe(
-            self, frame: Any, keyframe: bool = True, timestamp: int | None = None,
-            packet: Any = None, audio: bool = False,
-        ) -> None:  # fmt: skip
+            self,
+            frame: Any,
+            keyframe: bool = True,
+            timestamp: int | None = None,
+            packet: Any = None,
+            audio: bool = False,
+        ) -> None:
             receive(bytes(frame), keyframe, timestamp or 0)
 
     return _Output()

@@ -169,9 +169,7 @@ def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
     registers[GPPUD] = GPPUD_DOWN
     time.sleep(SETTLE_S)
     for bank in (0, 1):
-        registers[GPPUDCLK + bank] = sum(
-            1 << gpio % 32 for gpio in set(pins) if gpio // 32 == bank
-        )
+        registers[GPPUDCLK + bank] = sum(1 << gpio % 32 for gpio in set(pins) if gpio // 32 == bank)
     time.sleep(SETTLE_S)
     registers[GPPUD] = 0
     registers[GPPUDCLK] = registers[GPPUDCLK + 1] = 0

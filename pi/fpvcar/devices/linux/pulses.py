@@ -110,9 +110,7 @@ class Pulses:
         with self._lock:
             self._schedule.run(gpio, period_s, on_s, time.monotonic())
         if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._work, name="pulses", daemon=True
-            )
+            self._thread = threading.Thread(target=self._work, name="pulses", daemon=True)
             self._thread.start()
         self._wake.set()
 

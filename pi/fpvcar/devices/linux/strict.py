@@ -10,9 +10,10 @@ from pathlib import Path
 from fpvcar.devices.pins import PinsLost
 
 MODULES = {
-    "pinctrl-bcm2835": "pinctrl_bcm2835", "pinctrl-bcm2711": "pinctrl_bcm2835",
+    "pinctrl-bcm2835": "pinctrl_bcm2835",
+    "pinctrl-bcm2711": "pinctrl_bcm2835",
     "pinctrl-rp1": "pinctrl_rp1",
-}  # fmt: skip
+}
 """Label of a chip -> the module with the parameter."""
 LABEL = "pinctrl-bcm2835"
 PARAMETER = "sys/module/{}/parameters/persist_gpio_outputs"
@@ -38,10 +39,7 @@ def refuse_loose(label: str, root: Path = Path("/")) -> None:
 
 def why_loose(root: Path) -> str:
     """Return the reason for any chip as text; "" if the kernel releases pins."""
-    there = (
-        label for label, module in MODULES.items()
-        if (root / "sys/module" / module).exists()
-    )  # fmt: skip
+    there = (label for label, module in MODULES.items() if (root / "sys/module" / module).exists())
     try:
         refuse_loose(next(there, LABEL), root)
     except PinsLost as fault:

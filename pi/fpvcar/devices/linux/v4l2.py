@@ -164,24 +164,16 @@ class Device:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
             if fault.errno in GONE:
-                raise NoDevice(
-                    f"{self.path}: the camera was unplugged; plug it in again"
-                ) from None
+                raise NoDevice(f"{self.path}: the camera was unplugged; plug it in again") from None
             words = f"{self.path}: cannot {what}: {fault.strerror}"
             raise V4l2Error(words) from None
 
 
-def choose(
-    path: Path, wanted: Sequence[str], width: int, height: int, fps: float
-) -> str:  # fmt: skip
+def choose(path: Path, wanted: Sequence[str], width: int, height: int, fps: float) -> str:
     """Return the first of the wanted formats that fits best. Raises V4l2Error."""
     with contextlib.closing(Device(path)) as device:
         own = formats(device.fd)
-        fits = {
-            one: device.fits(one, width, height, fps)
-            for one in wanted
-            if fourcc(one) in own
-        }
+        fits = {one: device.fits(one, width, height, fps) for one in wanted if fourcc(one) in own}
     if not fits:
         names = ", ".join(one.strip() for one in wanted)
         raise V4l2Error(f"{path}: offers none of {names}")
@@ -191,9 +183,7 @@ def choose(
 class Capture(Device):
     """Streaming device. Raises V4l2Error."""
 
-    def __init__(
-        self, path: Path, wanted: str, width: int, height: int, fps: float
-    ) -> None:  # fmt: skip
+    def __init__(self, path: Path, wanted: str, width: int, height: int, fps: float) -> None:
         """The size may change to the nearest supported one."""
         super().__init__(path)
         self._taken = -1

@@ -15,10 +15,14 @@ class Capability(Structure):
     """Structure of VIDIOC_QUERYCAP: driver, card, bus and capabilities."""
 
     _fields_ = [
-        ("driver", c_uint8 * 16), ("card", c_uint8 * 32), ("bus", c_uint8 * 32),
-        ("version", c_uint32), ("all", c_uint32), ("own", c_uint32),
+        ("driver", c_uint8 * 16),
+        ("card", c_uint8 * 32),
+        ("bus", c_uint8 * 32),
+        ("version", c_uint32),
+        ("all", c_uint32),
+        ("own", c_uint32),
         ("reserved", c_uint32 * 3),
-    ]  # fmt: skip
+    ]
 
     @property
     def captures(self) -> bool:
@@ -36,10 +40,14 @@ class Description(Structure):
     """Structure of VIDIOC_ENUM_FMT: one supported format."""
 
     _fields_ = [
-        ("index", c_uint32), ("type", c_uint32), ("flags", c_uint32),
-        ("words", c_uint8 * 32), ("fourcc", c_uint32), ("code", c_uint32),
+        ("index", c_uint32),
+        ("type", c_uint32),
+        ("flags", c_uint32),
+        ("words", c_uint8 * 32),
+        ("fourcc", c_uint32),
+        ("code", c_uint32),
         ("reserved", c_uint32 * 3),
-    ]  # fmt: skip
+    ]
 
 
 class Picture(Structure):
@@ -48,10 +56,20 @@ class Picture(Structure):
     _fields_ = [
         (name, c_uint32)
         for name in (
-            "width", "height", "fourcc", "field", "line_b", "size_b", "colorspace",
-            "private", "flags", "encoding", "quantization", "transfer",
+            "width",
+            "height",
+            "fourcc",
+            "field",
+            "line_b",
+            "size_b",
+            "colorspace",
+            "private",
+            "flags",
+            "encoding",
+            "quantization",
+            "transfer",
         )
-    ]  # fmt: skip
+    ]
 
 
 class _Format(Union):
@@ -69,18 +87,25 @@ class Rate(Structure):
     """Structure of VIDIOC_S_PARM for a capture device."""
 
     _fields_ = [
-        ("type", c_uint32), ("can", c_uint32), ("mode", c_uint32),
-        ("numerator", c_uint32), ("denominator", c_uint32), ("rest", c_uint8 * 184),
-    ]  # fmt: skip
+        ("type", c_uint32),
+        ("can", c_uint32),
+        ("mode", c_uint32),
+        ("numerator", c_uint32),
+        ("denominator", c_uint32),
+        ("rest", c_uint8 * 184),
+    ]
 
 
 class Request(Structure):
     """Structure of VIDIOC_REQBUFS: number of mapped buffers."""
 
     _fields_ = [
-        ("count", c_uint32), ("type", c_uint32), ("memory", c_uint32),
-        ("can", c_uint32), ("reserved", c_uint32),
-    ]  # fmt: skip
+        ("count", c_uint32),
+        ("type", c_uint32),
+        ("memory", c_uint32),
+        ("can", c_uint32),
+        ("reserved", c_uint32),
+    ]
 
 
 class _Place(Union):
@@ -91,22 +116,37 @@ class Buffer(Structure):
     """Structure of VIDIOC_QUERYBUF, QBUF and DQBUF: one buffer."""
 
     _fields_ = [
-        ("index", c_uint32), ("type", c_uint32), ("used_b", c_uint32),
-        ("flags", c_uint32), ("field", c_uint32), ("seconds", c_long),
-        ("micros", c_long), ("timecode", c_uint32 * 4), ("sequence", c_uint32),
-        ("memory", c_uint32), ("place", _Place), ("length", c_uint32),
-        ("reserved", c_uint32), ("request", c_uint32),
-    ]  # fmt: skip
+        ("index", c_uint32),
+        ("type", c_uint32),
+        ("used_b", c_uint32),
+        ("flags", c_uint32),
+        ("field", c_uint32),
+        ("seconds", c_long),
+        ("micros", c_long),
+        ("timecode", c_uint32 * 4),
+        ("sequence", c_uint32),
+        ("memory", c_uint32),
+        ("place", _Place),
+        ("length", c_uint32),
+        ("reserved", c_uint32),
+        ("request", c_uint32),
+    ]
 
 
 class Query(Structure):
     """Structure of VIDIOC_QUERYCTRL: range of one control."""
 
     _fields_ = [
-        ("id", c_uint32), ("type", c_uint32), ("name", c_uint8 * 32),
-        ("least", c_int32), ("most", c_int32), ("step", c_int32), ("usual", c_int32),
-        ("flags", c_uint32), ("reserved", c_uint32 * 2),
-    ]  # fmt: skip
+        ("id", c_uint32),
+        ("type", c_uint32),
+        ("name", c_uint8 * 32),
+        ("least", c_int32),
+        ("most", c_int32),
+        ("step", c_int32),
+        ("usual", c_int32),
+        ("flags", c_uint32),
+        ("reserved", c_uint32 * 2),
+    ]
 
 
 class Control(Structure):
@@ -121,11 +161,7 @@ def io_code(direction: int, number: int, kind: type[Structure] | type[c_int]) ->
 
 
 QUERYCAP, ENUM_FMT = io_code(2, 0, Capability), io_code(3, 2, Description)
-S_FMT, REQBUFS, S_PARM = (
-    io_code(3, 5, Format),
-    io_code(3, 8, Request),
-    io_code(3, 22, Rate),
-)
+S_FMT, REQBUFS, S_PARM = (io_code(3, 5, Format), io_code(3, 8, Request), io_code(3, 22, Rate))
 QUERYBUF, QBUF, DQBUF = (io_code(3, number, Buffer) for number in (9, 15, 17))
 STREAMON, STREAMOFF = io_code(1, 18, c_int), io_code(1, 19, c_int)
 QUERYCTRL, S_CTRL = io_code(3, 36, Query), io_code(3, 28, Control)

@@ -71,9 +71,13 @@ class HatBoard:
     """Motor board that starts switched off, with its guardian."""
 
     def __init__(
-        self, profile: Profile, buses: Buses, pins: OpenPins,
-        drivers: Callable[[Pins], Sequence[MotorDriver]], lock: Path,
-    ) -> None:  # fmt: skip
+        self,
+        profile: Profile,
+        buses: Buses,
+        pins: OpenPins,
+        drivers: Callable[[Pins], Sequence[MotorDriver]],
+        lock: Path,
+    ) -> None:
         """Open the chip. Raises PinsFault. `pins` is opened only where OE is wired;
         `lock` is held by the chip's guardian."""
         with ExitStack() as opened:
@@ -87,9 +91,7 @@ class HatBoard:
                 failed.callback(self._switch.close)
                 self.drivers = drivers(self._chip(profile.hat_hz()))
                 self._switch.enable(ENABLED)
-                self.dead_man = Guardian(
-                    lambda: Switch(profile, buses, pins), turn=turn
-                )
+                self.dead_man = Guardian(lambda: Switch(profile, buses, pins), turn=turn)
                 failed.pop_all()
 
     def _chip(self, hz: int) -> Pca9685:

@@ -41,9 +41,7 @@ def script(gpios: Sequence[int]) -> str:
 class ScriptDeadMan:
     """The script in its slot. Only one process may hold it: `wheels` has a lock."""
 
-    def __init__(
-        self, pins: PigpioPins, gpios: Sequence[int], magic: int = MAGIC
-    ) -> None:
+    def __init__(self, pins: PigpioPins, gpios: Sequence[int], magic: int = MAGIC) -> None:
         """Stores and starts it, in place of any that a former process left."""
         self._pins, self._client, self._magic = pins, pins.client, magic
         self._beat = 0
@@ -99,9 +97,7 @@ class ScriptDeadMan:
 class PigpioBoard:
     """The motors of one car on pigpiod, and their dead man."""
 
-    def __init__(
-        self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]
-    ) -> None:
+    def __init__(self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]) -> None:
         """Connects, switches the motors off, arms the dead man. Raises PinsFault."""
         self._gpios = gpios = profile.motor_pins()
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)

@@ -26,9 +26,7 @@ class PigpioI2c(OpenDevice):
         self._refused = 0
         self._where = f"I2C bus {bus} address {address:#x}"
         try:
-            self._handle = pins.call(
-                self._where, self._client.i2c_open, bus, address
-            )  # fmt: skip
+            self._handle = pins.call(self._where, self._client.i2c_open, bus, address)
         except PinsRefused as fault:
             raise I2cError(f"{fault}; {ENABLE}") from None
 

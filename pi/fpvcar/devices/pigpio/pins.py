@@ -152,9 +152,12 @@ class PigpioPins:
             raise PinsLost(f"{what}: connection lost") from None
 
     def post(
-        self, what: str, commands: bytes, count: int = 1,
+        self,
+        what: str,
+        commands: bytes,
+        count: int = 1,
         refused: Callable[[int], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Sends so many commands; what comes next reads their answers, and tells
         `refused` of an error, else raises PinsRefused with `what`. Raises PinsSilent or
         PinsLost."""
@@ -167,9 +170,8 @@ class PigpioPins:
             raise PinsLost(f"{what}: connection lost") from None
 
     def exchange(
-        self, what: str, commands: bytes, count: int, reads: bool = False,
-        after_s: float = 0.0,
-    ) -> tuple[tuple[int, ...], bytes]:  # fmt: skip
+        self, what: str, commands: bytes, count: int, reads: bool = False, after_s: float = 0.0
+    ) -> tuple[tuple[int, ...], bytes]:
         """Sends so many commands in one piece, which pigpiod does `after_s` from now;
         their results, in one wake. With `reads` that of the last one is the length of
         what it reads, which is returned, too. Raises PinsFault; but what a result below

@@ -16,9 +16,7 @@ SLOTS = 32
 HEAD_B = 16
 STATUS = struct.Struct("<11i")
 """Answer to PROCP: status, then ten parameters (pigpio.h)."""
-ASK_ALL = b"".join(
-    COMMAND.pack(pigpio._PI_CMD_PROCP, slot, 0, 0) for slot in range(SLOTS)
-)
+ASK_ALL = b"".join(COMMAND.pack(pigpio._PI_CMD_PROCP, slot, 0, 0) for slot in range(SLOTS))
 
 
 async def motors_off(host: str, port: int, within_s: float) -> bool:
@@ -41,9 +39,7 @@ async def motors_off(host: str, port: int, within_s: float) -> bool:
         return False
 
 
-async def _connect(
-    host: str, port: int
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     try:
         return await asyncio.open_connection(host, port)
     except ConnectionRefusedError:

@@ -9,19 +9,34 @@ from fpvcar.doctor.report import Kind, Report, Said, report_of
 
 MODULES: tuple[ModuleType, ...] = (board, pins, sensors, network, computer, units)
 PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
-    ("board", board.board), ("system", board.system), ("packages", board.packages),
-    ("profile", board.profile), ("pins", pins.back_end),
-    ("who has the pins", pins.holders), ("pulls", pins.pulls),
+    ("board", board.board),
+    ("system", board.system),
+    ("packages", board.packages),
+    ("profile", board.profile),
+    ("pins", pins.back_end),
+    ("who has the pins", pins.holders),
+    ("pulls", pins.pulls),
     ("pulses", pins.pulses),
-    ("dead man", pins.dead_man), ("motors", pins.motors), ("I2C", sensors.i2c),
-    ("the running car", sensors.said), ("camera", sensors.camera),
-    ("Wi-Fi", network.wifi), ("name", network.name), ("TCP", network.tcp),
-    ("supply", computer.power), ("heat", computer.heat), ("memory", computer.memory),
-    ("card", computer.card_room), ("wear", computer.card_life),
-    ("card's speed", computer.card_speed), ("clock", computer.clock),
-    ("certificate", computer.certificate), ("units", units.units),
-    ("watchdog", units.watchdog), ("version", board.version),
-)  # fmt: skip
+    ("dead man", pins.dead_man),
+    ("motors", pins.motors),
+    ("I2C", sensors.i2c),
+    ("the running car", sensors.said),
+    ("camera", sensors.camera),
+    ("Wi-Fi", network.wifi),
+    ("name", network.name),
+    ("TCP", network.tcp),
+    ("supply", computer.power),
+    ("heat", computer.heat),
+    ("memory", computer.memory),
+    ("card", computer.card_room),
+    ("wear", computer.card_life),
+    ("card's speed", computer.card_speed),
+    ("clock", computer.clock),
+    ("certificate", computer.certificate),
+    ("units", units.units),
+    ("watchdog", units.watchdog),
+    ("version", board.version),
+)
 
 
 def kinds() -> Iterator[Kind]:

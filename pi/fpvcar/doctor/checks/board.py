@@ -7,8 +7,13 @@ from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Kind, Said, Severity, Unasked
 
 NO_PI = "this is no Raspberry Pi"
-BOARDS = ("Raspberry Pi Zero", "Raspberry Pi 3", "Raspberry Pi 4", "Raspberry Pi 5",
-          "Raspberry Pi Compute Module")  # fmt: skip
+BOARDS = (
+    "Raspberry Pi Zero",
+    "Raspberry Pi 3",
+    "Raspberry Pi 4",
+    "Raspberry Pi 5",
+    "Raspberry Pi Compute Module",
+)
 SYSTEMS = ("bookworm", "trixie")
 LEAST_PYTHON = (3, 11)
 ONE_CORE = "Raspberry Pi Zero W"
@@ -29,65 +34,85 @@ NETWORK_PACKAGES = {
 SPI_PINS, UART_PINS = (7, 8), (14, 15)
 
 STRANGE_BOARD = Kind(
-    "board", Severity.WARNING, "The car does not start",
+    "board",
+    Severity.WARNING,
+    "The car does not start",
     "{model}: not a board that fpvcar was made for",
     "Known are Zero W, Zero 2 W, 3, 4 and 5: pins and camera may be others here.",
     "use one of these; or try it with the wheels in the air",
-)  # fmt: skip
+)
 NO_DAEMON_FOR_IT = Kind(
-    "board-daemon", Severity.FAULT, "The car does not move",
+    "board-daemon",
+    Severity.FAULT,
+    "The car does not move",
     'pins.backend = "pigpio" on a {model}',
     "pigpiod does not know the chip of this board: no pin can be switched.",
     'pins.backend = "linux" (or no such line) in {path}',
-)  # fmt: skip
+)
 SLOW_BOARD = Kind(
-    "board-slow", Severity.WARNING, "No picture, or a late one",
+    "board-slow",
+    Severity.WARNING,
+    "No picture, or a late one",
     "camera.fps = {fps:g} on a {model}",
     "Its one core carries 15 pictures a second; with more, all of them are late.",
     "camera.fps = 15 in {path}, then sudo systemctl restart fpvcar",
-)  # fmt: skip
+)
 STRANGE_SYSTEM = Kind(
-    "system", Severity.WARNING, "The car does not start",
+    "system",
+    Severity.WARNING,
+    "The car does not start",
     "{name}: not a Raspberry Pi OS that fpvcar was made for",
     "Its packages and its kernel may be too old, or others.",
     "install Raspberry Pi OS Trixie (docs/install.md)",
-)  # fmt: skip
+)
 PACKAGE = Kind(
-    "package", Severity.WARNING, "The car does not start",
+    "package",
+    Severity.WARNING,
+    "The car does not start",
     "the package {package} is missing",
     "It is needed for {use}.",
     "sudo apt install {package}",
-)  # fmt: skip
+)
 MODULE = Kind(
-    "module", Severity.FAULT, "The car does not start",
+    "module",
+    Severity.FAULT,
+    "The car does not start",
     "Python cannot import {module}",
     "A part of the car is written with it and cannot start.",
     "sudo apt install --reinstall fpvcar (on Bookworm: sudo tools/install.sh)",
-)  # fmt: skip
+)
 REFUSED = Kind(
-    "profile", Severity.FAULT, "The car does not start",
+    "profile",
+    Severity.FAULT,
+    "The car does not start",
     "the profile is refused: {words}",
     "Without a profile nobody knows what is on which pin: the car does not start.",
     "correct it as it says, then: fpvcar profile check {path}",
-)  # fmt: skip
+)
 CARE = Kind(
-    "profile-care", Severity.WARNING, "The car does not move",
+    "profile-care",
+    Severity.WARNING,
+    "The car does not move",
     "{place} in the profile asks for care",
     "It can be in a car, but: {words}.",
     "as it says; then: fpvcar profile check {path}",
-)  # fmt: skip
+)
 SHARED_PIN = Kind(
-    "pin-shared", Severity.WARNING, "The car does not move",
+    "pin-shared",
+    Severity.WARNING,
+    "The car does not move",
     "{place} = {gpio}: the system uses this pin, too, for {user}",
     "Two who drive one pin undo what the other does.",
     "{mend}; or wire and name another pin",
-)  # fmt: skip
+)
 OTHER_VERSION = Kind(
-    "version", Severity.WARNING, "It stops by itself",
+    "version",
+    Severity.WARNING,
+    "It stops by itself",
     "version {installed} is installed, and {running} runs",
     "What runs is not what was tested with these files.",
     "sudo systemctl restart fpvcar-wheels fpvcar",
-)  # fmt: skip
+)
 
 
 def board(facts: Facts) -> Said:
@@ -104,9 +129,7 @@ def board(facts: Facts) -> Said:
         yield NO_DAEMON_FOR_IT.found(model=model, path=facts.profile_path)
     slow = model.startswith(ONE_CORE) and profile.camera.fps > ONE_CORE_FPS
     if slow and profile.camera.source != "none":
-        yield SLOW_BOARD.found(
-            model=model, fps=profile.camera.fps, path=facts.profile_path
-        )
+        yield SLOW_BOARD.found(model=model, fps=profile.camera.fps, path=facts.profile_path)
 
 
 def system(facts: Facts) -> Said:
@@ -160,15 +183,18 @@ def _shared(profile: Profile, lines: frozenset[str]) -> Said:
     for gpio, place in checks.used_pins(profile, ""):
         if spi and gpio in SPI_PINS:
             yield SHARED_PIN.found(
-                place=place, gpio=gpio, user="SPI",
+                place=place,
+                gpio=gpio,
+                user="SPI",
                 mend="sudo raspi-config nonint do_spi 1, then reboot",
-            )  # fmt: skip
+            )
         if uart and gpio in UART_PINS:
             yield SHARED_PIN.found(
-                place=place, gpio=gpio, user="the serial console",
-                mend="sudo raspi-config nonint do_serial_cons 1 and "
-                "do_serial_hw 1, then reboot",
-            )  # fmt: skip
+                place=place,
+                gpio=gpio,
+                user="the serial console",
+                mend="sudo raspi-config nonint do_serial_cons 1 and do_serial_hw 1, then reboot",
+            )
 
 
 def version(facts: Facts) -> Said:

@@ -3,10 +3,10 @@
 What it says of itself is understood by sensors/computer.py, as for the page.
 """
 
-from fpvcar import clock as wall
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Kind, Said, Severity, Unasked
-from fpvcar.sensors import card, computer
+from fpvcar.runtime import wall_clock as wall
+from fpvcar.sensors import computer, sd_card
 
 NO_ROOM_MB = 8.0
 """With less, codes and certificate may not be written."""
@@ -17,92 +17,120 @@ STALL_S = 1.0
 NO_FIRMWARE = "no firmware of a Raspberry Pi answers here"
 
 LOW = Kind(
-    "under-voltage", Severity.FAULT, "It stops by itself",
+    "under-voltage",
+    Severity.FAULT,
+    "It stops by itself",
     "under-voltage now",
     "The battery or its cable is weak: the car has half its throttle, and may restart.",
     "charge the battery; a regulator of 3 A and more, with short thick wires",
-)  # fmt: skip
+)
 WAS_LOW = Kind(
-    "under-voltage-earlier", Severity.WARNING, "It stops by itself",
+    "under-voltage-earlier",
+    Severity.WARNING,
+    "It stops by itself",
     "there was under-voltage since the start",
     "It comes with the motors' starts: the next dip may restart the computer.",
     "charge the battery; a regulator of 3 A and more; 470 µF at the motor driver",
-)  # fmt: skip
+)
 SLOWED = Kind(
-    "throttled", Severity.WARNING, "No picture, or a late one",
+    "throttled",
+    Severity.WARNING,
+    "No picture, or a late one",
     "the processor is slowed down now",
     "Pictures and commands are late while it is.",
     "let it cool, and give it air; charge the battery",
-)  # fmt: skip
+)
 HOT = Kind(
-    "hot", Severity.WARNING, "No picture, or a late one",
+    "hot",
+    Severity.WARNING,
+    "No picture, or a late one",
     "the processor has {celsius:.0f} degrees",
     "From {most:.0f} on every Raspberry Pi slows down.",
     "a heat sink, and holes in the body above it; a lower camera.fps",
-)  # fmt: skip
+)
 SHORT = Kind(
-    "memory", Severity.WARNING, "It stops by itself",
+    "memory",
+    Severity.WARNING,
+    "It stops by itself",
     "memory is nearly full: {free:.0f} MB left",
     "The kernel ends programs when nothing is left.",
     "close other programs; Raspberry Pi OS Lite has no desktop",
-)  # fmt: skip
+)
 FULL = Kind(
-    "card-full", Severity.WARNING, "Nothing is recorded",
+    "card-full",
+    Severity.WARNING,
+    "Nothing is recorded",
     "the card is nearly full: {free:.0f} MB left where {place} is",
     "Recording stops when there is no room.",
     "bring recordings home, or delete some on the page; sudo journalctl "
     "--vacuum-size=50M; sudo apt clean",
-)  # fmt: skip
+)
 NO_ROOM = Kind(
-    "card-no-room", Severity.FAULT, "The car does not start",
+    "card-no-room",
+    Severity.FAULT,
+    "The car does not start",
     "the card is full: {free:.0f} MB left where {place} is",
     "The car cannot write its codes and its certificate, and does not start.",
     "sudo journalctl --vacuum-size=50M; sudo apt clean; then recordings in {place}",
-)  # fmt: skip
+)
 READ_ONLY = Kind(
-    "card-read-only", Severity.FAULT, "Nothing is recorded",
+    "card-read-only",
+    Severity.FAULT,
+    "Nothing is recorded",
     "the card is read-only where {place} is",
     "The kernel met errors on it, or it is mounted so: nothing is kept.",
     "dmesg says why; fetch the recordings, then sudo fsck it, or replace it",
-)  # fmt: skip
+)
 NOT_WRITABLE = Kind(
-    "state", Severity.FAULT, "The car does not start",
+    "state",
+    Severity.FAULT,
+    "The car does not start",
     "nothing can be written in {place}: {words}",
     "The car keeps its codes, its certificate and its recordings there.",
     "sudo apt install --reinstall fpvcar (it sets the owner); df -h {place}",
-)  # fmt: skip
+)
 WORN = Kind(
-    "card-worn", Severity.WARNING, "Nothing is recorded",
+    "card-worn",
+    Severity.WARNING,
+    "Nothing is recorded",
     "the card is worn: {used:.0%} of its life, by its own count",
     "It may fail at any time, with all that is on it.",
     "fetch the recordings and replace the card",
-)  # fmt: skip
+)
 SLOW = Kind(
-    "card-slow", Severity.WARNING, "Nothing is recorded",
+    "card-slow",
+    Severity.WARNING,
+    "Nothing is recorded",
     "the card is slow: {mb_per_s:.1f} MB/s, and up to {longest_s:.1f} s for a write",
     "Parts of a drive may be missing in its recording.",
     "a card of class A1 or A2, or a USB stick: recording.directory in {path}",
-)  # fmt: skip
+)
 CLOCK = Kind(
-    "clock", Severity.WARNING, "No page, or a slow one",
+    "clock",
+    Severity.WARNING,
+    "No page, or a slow one",
     "the clock is wrong: {shown} UTC",
     "No certificate can be made, so https is off; recordings get this date.",
     'a network with internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl '
     "restart fpvcar",
-)  # fmt: skip
+)
 OLD_RECORDINGS = Kind(
-    "recordings-clock", Severity.NOTE, "Nothing is recorded",
+    "recordings-clock",
+    Severity.NOTE,
+    "Nothing is recorded",
     "recordings that were made while the clock was wrong: {count}",
     "They are whole, but their date is not, and as the oldest they are the first to "
     "go when room is needed.",
     "bring them home now: the page Recordings, Film (mp4), or a base station",
-)  # fmt: skip
+)
 ENDED = Kind(
-    "certificate", Severity.WARNING, "No page, or a slow one",
+    "certificate",
+    Severity.WARNING,
+    "No page, or a slow one",
     "the certificate of https ended {days:.0f} days ago",
     "Browsers refuse https with it.",
     "sudo systemctl restart fpvcar (it makes a new one)",
-)  # fmt: skip
+)
 
 
 def power(facts: Facts) -> Said:
@@ -142,7 +170,7 @@ def memory(facts: Facts) -> Said:
 
 def card_room(facts: Facts) -> Said:
     """Room, and whether anything can be written."""
-    found, place = card.card_of(facts.computer), facts.state
+    found, place = sd_card.card_of(facts.computer), facts.state
     if found.read_only:
         yield READ_ONLY.found(place=place)
         return
@@ -162,10 +190,10 @@ def card_room(facts: Facts) -> Said:
 
 def card_life(facts: Facts) -> Said:
     """Wear, where the card counts it."""
-    used = card.card_of(facts.computer).used
+    used = sd_card.card_of(facts.computer).used
     if used is None:
         yield Unasked("this card does not count its wear (few SD cards do)")
-    elif used >= card.WORN:
+    elif used >= sd_card.WORN:
         yield WORN.found(used=min(used, 1.0))
 
 

@@ -11,43 +11,53 @@ TIMEOUT_US = 50_000
 NO_WIFI = "there is no Wi-Fi on this computer"
 
 SAVES_POWER = Kind(
-    "wifi-power-save", Severity.WARNING, "No picture, or a late one",
+    "wifi-power-save",
+    Severity.WARNING,
+    "No picture, or a late one",
     "Wi-Fi power save is on ({interface})",
     "With it a command or a picture takes a second and more, now and then.",
-    "sudo fpvcar setup, then sudo reboot; until then: sudo iw dev {interface} set "
-    "power_save off",
-)  # fmt: skip
+    "sudo fpvcar setup, then sudo reboot; until then: sudo iw dev {interface} set power_save off",
+)
 WEAK = Kind(
-    "wifi-weak", Severity.WARNING, "No picture, or a late one",
+    "wifi-weak",
+    Severity.WARNING,
+    "No picture, or a late one",
     "weak Wi-Fi: {dbm:.0f} dBm",
     "Below {least:.0f} packets are lost: the picture stands, the car stops.",
     "drive nearer to the router, or let the car open its own network: docs/install.md",
-)  # fmt: skip
+)
 CROWDED = Kind(
-    "wifi-channel", Severity.NOTE, "No picture, or a late one",
+    "wifi-channel",
+    Severity.NOTE,
+    "No picture, or a late one",
     "{rivals} other networks are heard well on channel {channel} of the car's Wi-Fi",
     "Who shares a channel waits for the others: the picture is late now and then.",
     "set the router to another channel (1, 6 or 11), or to 5 GHz where the Pi has it",
-)  # fmt: skip
+)
 TAKEN = Kind(
-    "name", Severity.WARNING, "No page, or a slow one",
+    "name",
+    Severity.WARNING,
+    "No page, or a slow one",
     "the network knows the car as {name}, not as {wanted}",
     "Another computer has that name: who opens it gets that one, or nothing.",
     "open http://{name}:8080/, or another name: sudo fpvcar setup --name NAME",
-)  # fmt: skip
+)
 PATIENT = Kind(
-    "tcp", Severity.NOTE, "No picture, or a late one",
+    "tcp",
+    Severity.NOTE,
+    "No picture, or a late one",
     "TCP waits {ms:.0f} ms at least until it repeats a packet that was lost",
     "Where Wi-Fi is weak, pictures that could be there sooner are late.",
     "sudo fpvcar setup",
-)  # fmt: skip
+)
 FIXED = Kind(
-    "tcp-kernel", Severity.NOTE, "No picture, or a late one",
-    "TCP's least time to repeat a lost packet cannot be set: kernel {kernel} is older "
-    "than 6.11",
+    "tcp-kernel",
+    Severity.NOTE,
+    "No picture, or a late one",
+    "TCP's least time to repeat a lost packet cannot be set: kernel {kernel} is older than 6.11",
     "It is 200 ms: where Wi-Fi is weak, pictures that could be there sooner are late.",
     "sudo apt full-upgrade, then sudo reboot; Raspberry Pi OS Trixie has a newer one",
-)  # fmt: skip
+)
 
 
 def wifi(facts: Facts) -> Said:

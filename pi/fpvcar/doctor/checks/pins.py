@@ -18,79 +18,103 @@ BESIDE = (
 INPUT, UP, FLOATING = "ip", "pu", "pn"
 
 SILENT = Kind(
-    "pins", Severity.FAULT, "The car does not move",
+    "pins",
+    Severity.FAULT,
+    "The car does not move",
     "nobody drives the pins: {words}",
     "Without them neither motors nor buttons nor lights work.",
     "as it says; else: systemctl status pigpiod fpvcar-wheels",
-)  # fmt: skip
+)
 LOOSE = Kind(
-    "strict", Severity.FAULT, "The car does not move",
+    "strict",
+    Severity.FAULT,
+    "The car does not move",
     "the kernel would leave a motor on whose process has died",
     "Raspberry Pi's kernels keep an output as it was, until the power is cut.",
     "sudo fpvcar setup (it writes dtparam=strict_gpiod), then sudo reboot",
-)  # fmt: skip
+)
 LOOSE_SOON = Kind(
-    "strict-reboot", Severity.FAULT, "The car does not move",
+    "strict-reboot",
+    Severity.FAULT,
+    "The car does not move",
     "dtparam=strict_gpiod is in config.txt, and is not in force yet",
     "Until then the kernel would leave a motor on whose process has died.",
     "sudo reboot; if it stays so: sudo apt full-upgrade, the kernel is too old",
-)  # fmt: skip
+)
 UNSAFE = Kind(
-    "unsafe", Severity.WARNING, "The car does not move",
+    "unsafe",
+    Severity.WARNING,
+    "The car does not move",
     "pins.unsafe = true: the car drives although the kernel does not let go of pins",
     "When `wheels` and its guardian die, a motor runs on until the power is cut.",
     "sudo fpvcar setup, sudo reboot, and take that line out of {path}",
-)  # fmt: skip
+)
 HELD = Kind(
-    "pin-held", Severity.FAULT, "The car does not move",
+    "pin-held",
+    Severity.FAULT,
+    "The car does not move",
     "GPIO {gpio} ({place}) is held by {holder!r}",
     "The car cannot switch a pin that another program or driver has.",
     "end that program, or take what claims the pin out of config.txt; or another pin",
-)  # fmt: skip
+)
 PULLED_UP = Kind(
-    "pull-up", Severity.FAULT, "The car does not move",
+    "pull-up",
+    Severity.FAULT,
+    "The car does not move",
     "GPIO {gpio} ({place}) is an input that is pulled up",
     "To the motor driver that is an order: the motor may turn while nobody drives.",
     "10 kΩ from this pin to ground, or a pin from GPIO 9 on; gpio={gpio}=ip,pd in "
     "config.txt pulls it down from the next boot on",
-)  # fmt: skip
+)
 FLOATS = Kind(
-    "pull-none", Severity.WARNING, "The car does not move",
+    "pull-none",
+    Severity.WARNING,
+    "The car does not move",
     "GPIO {gpio} ({place}) is an input without a pull",
     "It floats: the motor may twitch while nobody drives.",
     "gpio={gpio}=ip,pd in config.txt, then reboot; or 10 kΩ from this pin to ground",
-)  # fmt: skip
+)
 OVER_PEAK = Kind(
-    "pwm-peak", Severity.WARNING, "The car does not move",
+    "pwm-peak",
+    Severity.WARNING,
+    "The car does not move",
     "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls, and its "
     "bridge bears {peak_a:g} A for a moment",
     "A bridge that draws more overheats; when it fails, its motor may stay on.",
     "{cure}, in {path}",
-)  # fmt: skip
+)
 NO_DEAD_MAN = Kind(
-    "dead-man", Severity.FAULT, "The car does not move",
+    "dead-man",
+    Severity.FAULT,
+    "The car does not move",
     "the dead man could not be tried: {words}",
     "It stops the motors when the program that drives them hangs.",
     "as it says; then again: fpvcar doctor",
-)  # fmt: skip
+)
 NO_TRIP = Kind(
-    "dead-man-sleeps", Severity.FAULT, "The car does not move",
+    "dead-man-sleeps",
+    Severity.FAULT,
+    "The car does not move",
     "the dead man did not let go of the motors when nobody fed it",
     "A motor would run on when the program that drives it hangs: do not drive.",
     "sudo systemctl restart pigpiod fpvcar-wheels; on pigpiod older than 79: update it",
-)  # fmt: skip
+)
 LATE_TRIP = Kind(
-    "dead-man-late", Severity.WARNING, "The car does not move",
+    "dead-man-late",
+    Severity.WARNING,
+    "The car does not move",
     "the dead man let go after {after_s:.2f} s",
     "More than {most_s} s is late: the computer is too busy, or too hot.",
     "close other programs, and try again: fpvcar doctor",
-)  # fmt: skip
+)
 STILL = Kind(
-    "motor", Severity.FAULT, "The car does not move",
+    "motor",
+    Severity.FAULT,
+    "The car does not move",
     "the motor {motor} could not be turned: {words}",
     "Its driver was asked for it as for a drive.",
     "as it says; else supply and wires of the motor driver",
-)  # fmt: skip
+)
 
 
 def back_end(facts: Facts) -> Said:

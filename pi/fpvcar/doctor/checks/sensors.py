@@ -3,77 +3,97 @@
 from collections.abc import Iterator
 
 from fpvcar.config import Profile
+from fpvcar.config.raspberry_pi_os import HATS, METERS
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Finding, Kind, Said, Severity, Unasked
-from fpvcar.system import HATS, METERS
 
 WAKES_AT = 0x29
 """A VL53L0X."""
 KNOWN = {
-    WAKES_AT: "a VL53L0X", **dict.fromkeys(METERS, "an INA219"),
+    WAKES_AT: "a VL53L0X",
+    **dict.fromkeys(METERS, "an INA219"),
     **dict.fromkeys(HATS, "a PCA9685"),
-}  # fmt: skip
+}
 SLEEPS = "its XSHUT is held low while `fpvcar run` does not run"
 
 NO_BUS = Kind(
-    "i2c-bus", Severity.FAULT, "A sensor is silent",
+    "i2c-bus",
+    Severity.FAULT,
+    "A sensor is silent",
     "I2C bus {bus}: {words}",
     "{users} cannot be reached.",
     "sudo fpvcar setup, then sudo reboot",
-)  # fmt: skip
+)
 MISSING = Kind(
-    "i2c-missing", Severity.FAULT, "A sensor is silent",
+    "i2c-missing",
+    Severity.FAULT,
+    "A sensor is silent",
     "nothing answers at {address:#04x} of I2C bus {bus}, where {user} is to be",
     "It has no supply, a wire is loose, or it has another address.",
     "check its wires and its supply; i2cdetect -y {bus} shows who answers",
-)  # fmt: skip
+)
 STRANGER = Kind(
-    "i2c-stranger", Severity.NOTE, "A sensor is silent",
-    "{chip} seems to be at {address:#04x} of I2C bus {bus}; the profile does not "
-    "name it",
+    "i2c-stranger",
+    Severity.NOTE,
+    "A sensor is silent",
+    "{chip} seems to be at {address:#04x} of I2C bus {bus}; the profile does not name it",
     "The car could use it.",
     "name it in {path}: docs/profile.md; or take no notice",
-)  # fmt: skip
+)
 SENSOR = Kind(
-    "sensor", Severity.FAULT, "A sensor is silent",
+    "sensor",
+    Severity.FAULT,
+    "A sensor is silent",
     "no range from the sensor {words}",
     "The guard and the page do without it: towards there the car drives slowly.",
     "wires and supply first; what the words mean: docs/troubleshooting.md",
-)  # fmt: skip
+)
 BATTERY = Kind(
-    "battery", Severity.WARNING, "A sensor is silent",
+    "battery",
+    Severity.WARNING,
+    "A sensor is silent",
     "the battery is not measured: {words}",
     "The car reckons with battery.nominal_v, and nobody sees when the pack is empty.",
     "wires and supply of the INA219; what the words mean: docs/troubleshooting.md",
-)  # fmt: skip
+)
 WHEELS = Kind(
-    "wheels", Severity.FAULT, "The car does not move",
+    "wheels",
+    Severity.FAULT,
+    "The car does not move",
     "the part that turns the wheels does not answer: {words}",
     "`fpvcar wheels` switches the motors: without it nothing moves.",
     "as it says; else: systemctl status fpvcar-wheels",
-)  # fmt: skip
+)
 RECORDER = Kind(
-    "recorder", Severity.WARNING, "Nothing is recorded",
+    "recorder",
+    Severity.WARNING,
+    "Nothing is recorded",
     "nothing is recorded: {words}",
     "Driving goes on, but nobody can see this drive again.",
     "make room, or check the card; docs/troubleshooting.md, Nothing is recorded",
-)  # fmt: skip
+)
 OTHER = Kind(
-    "running", Severity.WARNING, "It stops by itself",
+    "running",
+    Severity.WARNING,
+    "It stops by itself",
     "the running car has a fault: {words}",
     "It says so of itself, at /healthz, too.",
     "what the words mean, and what to do: docs/troubleshooting.md",
-)  # fmt: skip
+)
 DARK = Kind(
-    "camera", Severity.FAULT, "No picture, or a late one",
+    "camera",
+    Severity.FAULT,
+    "No picture, or a late one",
     "no picture of the camera: {words}",
     "A car without a fresh picture does not drive, or slowly, as the profile says.",
     "as it says; else the camera's cable, both ends (contacts down), with power off",
-)  # fmt: skip
+)
 SAID: tuple[tuple[str, Kind], ...] = (
-    ("wheels: ", WHEELS), ("sensor ", SENSOR), ("battery: ", BATTERY),
+    ("wheels: ", WHEELS),
+    ("sensor ", SENSOR),
+    ("battery: ", BATTERY),
     ("nothing is recorded: ", RECORDER),
-)  # fmt: skip
+)
 ELSEWHERE = ("camera: ", "the card is ")
 """Faults of /healthz that other parts say better."""
 
@@ -114,9 +134,7 @@ def i2c(facts: Facts) -> Said:
         yield from _judged(facts, profile, facts.answering)
 
 
-def _judged(
-    facts: Facts, profile: Profile, answering: frozenset[tuple[int, int]]
-) -> Said:
+def _judged(facts: Facts, profile: Profile, answering: frozenset[tuple[int, int]]) -> Said:
     idle = isinstance(facts.running, Unasked)
     named = list(devices(profile))
     for bus, address, place, may_sleep in named:
@@ -129,9 +147,7 @@ def _judged(
     wakes = {(bus, WAKES_AT) for bus, _, _, may_sleep in named if may_sleep}
     known = wakes | {(bus, address) for bus, address, _, _ in named}
     for bus, address in sorted(answering - known):
-        yield STRANGER.found(
-            bus=bus, address=address, chip=KNOWN[address], path=facts.profile_path
-        )
+        yield STRANGER.found(bus=bus, address=address, chip=KNOWN[address], path=facts.profile_path)
 
 
 def said(facts: Facts) -> Said:

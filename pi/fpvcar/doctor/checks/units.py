@@ -6,35 +6,45 @@ from fpvcar.doctor.report import Kind, Said, Severity, Unasked
 RESTARTS_MOST = 2
 
 ABSENT = Kind(
-    "unit-absent", Severity.FAULT, "The car does not start",
+    "unit-absent",
+    Severity.FAULT,
+    "The car does not start",
     "systemd does not know {unit}",
     "Nothing starts the car, and nothing starts it again when it fails.",
     "sudo apt install --reinstall fpvcar, then sudo fpvcar setup",
-)  # fmt: skip
+)
 DOWN = Kind(
-    "unit-down", Severity.FAULT, "The car does not start",
+    "unit-down",
+    Severity.FAULT,
+    "The car does not start",
     "{unit} does not run ({state})",
     "A part of the car is missing.",
     "journalctl -u {unit} -n 20 says why; then sudo systemctl restart {unit}",
-)  # fmt: skip
+)
 RESTARTED = Kind(
-    "unit-restarts", Severity.WARNING, "It stops by itself",
+    "unit-restarts",
+    Severity.WARNING,
+    "It stops by itself",
     "{unit} was started again {count} times",
     "Each time the car stops: it ends or hangs by itself.",
     "journalctl -u {unit} -n 100 has its last words",
-)  # fmt: skip
+)
 UNWATCHED = Kind(
-    "unit-watchdog", Severity.WARNING, "It stops by itself",
+    "unit-watchdog",
+    Severity.WARNING,
+    "It stops by itself",
     "nobody notices when {unit} hangs: it has no watchdog",
     "A hung part is not started again.",
     "sudo systemctl revert {unit}; sudo apt install --reinstall fpvcar",
-)  # fmt: skip
+)
 NO_WATCHDOG = Kind(
-    "watchdog", Severity.WARNING, "It stops by itself",
+    "watchdog",
+    Severity.WARNING,
+    "It stops by itself",
     "the watchdog of the chip is not fed by systemd",
     "When the kernel hangs nobody restarts the computer, and a motor may run on.",
     "sudo fpvcar setup, then sudo reboot",
-)  # fmt: skip
+)
 
 
 def units(facts: Facts) -> Said:

@@ -5,5 +5,9 @@ from fpvcar.hil.checks import camera, metal, pins, sensors, stops
 from fpvcar.hil.rig import Check
 
 CHECKS: tuple[Check, ...] = (
-    *sensors.CHECKS, *camera.CHECKS, *pins.CHECKS, *stops.CHECKS, *metal.CHECKS,
-)  # fmt: skip
+    *sensors.CHECKS,
+    *camera.CHECKS,
+    *pins.CHECKS,
+    *stops.CHECKS,
+    *metal.CHECKS,
+)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from fpvcar.hil import spot
+from fpvcar.hil import led_detector
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Seen
@@ -31,12 +31,12 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
     """Measure from switching the LED to the picture that shows it. The LED's place
     is learnt first. Raises Failed."""
 
-    def shown(lit: bool) -> list[spot.Cells]:
+    def shown(lit: bool) -> list[led_detector.Cells]:
         ready_ns = rig.light(lit) + int(SETTLE_S * 1e9)
         later = (one.cells for one in pictures if one.captured_ns > ready_ns)
         return list(islice(later, LEARNT))
 
-    found = spot.find(shown(False), shown(True))
+    found = led_detector.find(shown(False), shown(True))
     if any(map(found.lit, shown(False))):
         raise Failed("the picture stays bright where the LED was, though it is dark")
     # # out of step with the camera
@@ -68,7 +68,7 @@ def _pictures(driver: Driver) -> Pictures:
         taken, end_s = taken + 1, time.monotonic() + SEEN_S
         for frame in decoder.decode(av.Packet(unit)):
             luma = frame.to_ndarray()[: frame.height, : frame.width]
-            yield Seen(came_ns, header.capture_us * 1000, spot.of_luma(luma))
+            yield Seen(came_ns, header.capture_us * 1000, led_detector.of_luma(luma))
     raise Failed(f"no picture for {SEEN_S:g} s")
 
 
@@ -97,13 +97,28 @@ def _steady(rig: Rig) -> Measured:
 
 
 CHECKS = (
-    Check("camera-flash", "camera", "What happens is in an access unit soon.",
-          Limit(0.15, "s", "three frame times, and 50 ms for encoder and link"),
-          ("camera", "flash"), _seen),
-    Check("camera-glass", "camera", "What happens is seen in a browser soon.",
-          Limit(0.40, "s", "web/video/video.js: a page greys what is older"),
-          ("camera", "flash", "browser"), _on_glass),
-    Check("camera-steady", "camera", "No picture is missing between two others.",
-          Limit(6.0, "frames", "gate.blind_s: 0.25 s without a picture stop the car"),
-          ("camera",), _steady),
-)  # fmt: skip
+    Check(
+        "camera-flash",
+        "camera",
+        "What happens is in an access unit soon.",
+        Limit(0.15, "s", "three frame times, and 50 ms for encoder and link"),
+        ("camera", "flash"),
+        _seen,
+    ),
+    Check(
+        "camera-glass",
+        "camera",
+        "What happens is seen in a browser soon.",
+        Limit(0.40, "s", "web/video/video.js: a page greys what is older"),
+        ("camera", "flash", "browser"),
+        _on_glass,
+    ),
+    Check(
+        "camera-steady",
+        "camera",
+        "No picture is missing between two others.",
+        Limit(6.0, "frames", "gate.blind_s: 0.25 s without a picture stop the car"),
+        ("camera",),
+        _steady,
+    ),
+)

@@ -92,41 +92,87 @@ def _by_hand(name: str, proves: str, steps: str) -> Check:
 
 
 CHECKS = (
-    Check("metal-pigpiod-killed", "metal",
-          "pigpiod, killed, leaves a PWM running, and its unit's ExecStopPost ends it.",
-          Limit(0.50, "s", "docs/safety.md"),
-          ("metal", "loops", "processes", "pin daemon"),
-          partial(stopped, Cause(
-              lambda rig, page: rig.signal("pigpiod", SIGKILL),
-              ("pins", "wheels_stopped"),
-          )), metal=True),
-    Check("metal-dead-man-loaded", "metal",
-          "The dead man stops the car while every core of a Zero W computes.",
-          Limit(0.30, "s", "docs/safety.md"), ("metal", "loops", "processes"),
-          _loaded, metal=True),
-    _by_hand("metal-brake", "An MX1508 with both inputs high brakes, and bears its "
-             "motor's stall current.",
-             "A motor on OUT1 and OUT2, an ammeter in its lead: stop from full speed "
-             "with brake_s = 0.2 and with 0, and hold the shaft for a second."),
-    _by_hand("metal-oe", "OE of the HAT is where pca9685.oe says.",
-             "Pull the wire of OE from the Pi while a wheel in the air turns: the "
-             "10 kΩ to 3.3 V stop it."),
-    _by_hand("metal-save-pts", "rpicam-vid on a Pi 5 writes time stamps into a pipe.",
-             "mkfifo pts; cat pts & rpicam-vid -t 2000 --codec libav "
-             "--libav-format h264 --save-pts pts -o /dev/null"),
-    Check("metal-throttled", "metal", "The firmware says when the supply is too weak.",
-          NONE, ("metal",), _throttled, metal=True),
-    _by_hand("metal-depth", "A RealSense D4xx is found by the kernel's name of Z16.",
-             "A D415 or D435 on USB, depth.source = \"v4l2\": fpvcar doctor names it."),
-    Check("metal-camera-memory", "metal", "picamera2 leaves room on a Zero 2 W.",
-          Limit(CAMERA_MB, "MB", "of the 512 MB of a Zero 2 W"), ("metal", "camera"),
-          _camera_memory, metal=True),
-    Check("metal-pinctrl", "metal", "pinctrl takes `set N ip pd`.", NONE, ("metal",),
-          _pinctrl, metal=True),
-    _by_hand("metal-hat-hung", "The guardian switches a PCA9685 off when wheels hang.",
-             "A motor HAT, a wheel in the air: kill -STOP of fpvcar-wheels, and look "
-             "that the wheel stands within 0.3 s."),
-    _by_hand("metal-watchdog", "The SoC's watchdog resets a kernel that hangs.",
-             "Wheels in the air: echo c | sudo tee /proc/sysrq-trigger; the wheels "
-             "stand, and the car comes up stopped."),
-)  # fmt: skip
+    Check(
+        "metal-pigpiod-killed",
+        "metal",
+        "pigpiod, killed, leaves a PWM running, and its unit's ExecStopPost ends it.",
+        Limit(0.50, "s", "docs/safety.md"),
+        ("metal", "loops", "processes", "pin daemon"),
+        partial(
+            stopped,
+            Cause(lambda rig, page: rig.signal("pigpiod", SIGKILL), ("pins", "wheels_stopped")),
+        ),
+        metal=True,
+    ),
+    Check(
+        "metal-dead-man-loaded",
+        "metal",
+        "The dead man stops the car while every core of a Zero W computes.",
+        Limit(0.30, "s", "docs/safety.md"),
+        ("metal", "loops", "processes"),
+        _loaded,
+        metal=True,
+    ),
+    _by_hand(
+        "metal-brake",
+        "An MX1508 with both inputs high brakes, and bears its motor's stall current.",
+        "A motor on OUT1 and OUT2, an ammeter in its lead: stop from full speed "
+        "with brake_s = 0.2 and with 0, and hold the shaft for a second.",
+    ),
+    _by_hand(
+        "metal-oe",
+        "OE of the HAT is where pca9685.oe says.",
+        "Pull the wire of OE from the Pi while a wheel in the air turns: the "
+        "10 kΩ to 3.3 V stop it.",
+    ),
+    _by_hand(
+        "metal-save-pts",
+        "rpicam-vid on a Pi 5 writes time stamps into a pipe.",
+        "mkfifo pts; cat pts & rpicam-vid -t 2000 --codec libav "
+        "--libav-format h264 --save-pts pts -o /dev/null",
+    ),
+    Check(
+        "metal-throttled",
+        "metal",
+        "The firmware says when the supply is too weak.",
+        NONE,
+        ("metal",),
+        _throttled,
+        metal=True,
+    ),
+    _by_hand(
+        "metal-depth",
+        "A RealSense D4xx is found by the kernel's name of Z16.",
+        'A D415 or D435 on USB, depth.source = "v4l2": fpvcar doctor names it.',
+    ),
+    Check(
+        "metal-camera-memory",
+        "metal",
+        "picamera2 leaves room on a Zero 2 W.",
+        Limit(CAMERA_MB, "MB", "of the 512 MB of a Zero 2 W"),
+        ("metal", "camera"),
+        _camera_memory,
+        metal=True,
+    ),
+    Check(
+        "metal-pinctrl",
+        "metal",
+        "pinctrl takes `set N ip pd`.",
+        NONE,
+        ("metal",),
+        _pinctrl,
+        metal=True,
+    ),
+    _by_hand(
+        "metal-hat-hung",
+        "The guardian switches a PCA9685 off when wheels hang.",
+        "A motor HAT, a wheel in the air: kill -STOP of fpvcar-wheels, and look "
+        "that the wheel stands within 0.3 s.",
+    ),
+    _by_hand(
+        "metal-watchdog",
+        "The SoC's watchdog resets a kernel that hangs.",
+        "Wheels in the air: echo c | sudo tee /proc/sysrq-trigger; the wheels "
+        "stand, and the car comes up stopped.",
+    ),
+)

@@ -11,9 +11,9 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.devices.pins import OpenEdges
 from fpvcar.hil.driver import Driver, wait_for
+from fpvcar.hil.pin_recorder import Pulses, Scope, pulses
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
-from fpvcar.hil.scope import Pulses, Scope, pulses
 
 HEARD_S = 0.25
 """Seconds for which pulses are counted: 200 of them at 800 Hz."""
@@ -150,15 +150,11 @@ def _motors(rig: Rig) -> Measured:
             on = _driven(driver, scope, (wish[0] * WHEEL, wish[1] * WHEEL))
             expected = _on(rig.profile, number)
             motors = rig.profile.motor_pins()
-            wrong += sum(
-                (gpio == expected) != one for gpio, one in zip(motors, on, strict=True)
-            )
+            wrong += sum((gpio == expected) != one for gpio, one in zip(motors, on, strict=True))
     return Measured(float(wrong))
 
 
-def _driven(
-    driver: Driver, scope: Scope, wish: tuple[float, float]
-) -> list[bool]:  # fmt: skip
+def _driven(driver: Driver, scope: Scope, wish: tuple[float, float]) -> list[bool]:
     """Return which pins were on while driving. Raises Spoilt."""
     number = len(scope.samples)
     driver.drive(*wish)
@@ -197,21 +193,60 @@ def _motor_frequency(rig: Rig) -> Measured:
 
 
 CHECKS = (
-    Check("pins-levels", "pins", "A level that is written stands on the wire.",
-          Limit(0.1, "s", "an answer of the pins takes 0.1 s at most where motors are"),
-          ("out",), _levels),
-    Check("pins-duty", "pins", "A PWM is high for the share that it was told.",
-          Limit(1.0, "%", f"{SAMPLED}: 5 us of 10 ms, twice"), ("out",), _duty),
-    Check("pins-frequency", "pins", "A PWM has the frequency that it was told.",
-          Limit(1.0, "%", "docs/profile.md: the nearest there is; 100 Hz is one"),
-          ("out",), _frequency),
-    Check("pins-servo", "pins", "A servo's pulse is as long as it was told.",
-          Limit(20.0, "us", f"{SAMPLED}; 20 us are 2 degrees"), ("out",), _servo),
-    Check("pins-trigger", "pins", "A trigger's pulse is as long as it was told.",
-          Limit(20.0, "us", "HC-SR04: 10 us or more start it"), ("out",), _trigger),
-    Check("motor-pins", "pins", "Forward, back, left and right move their own pins.",
-          Limit(0.0, "pins", "the profile"), ("loops",), _motors),
-    Check("motor-frequency", "pins", "The PWM of a motor has the profile's frequency.",
-          Limit(2.0, "%", "docs/profile.md: pwm_hz, the nearest there is"),
-          ("loops",), _motor_frequency),
-)  # fmt: skip
+    Check(
+        "pins-levels",
+        "pins",
+        "A level that is written stands on the wire.",
+        Limit(0.1, "s", "an answer of the pins takes 0.1 s at most where motors are"),
+        ("out",),
+        _levels,
+    ),
+    Check(
+        "pins-duty",
+        "pins",
+        "A PWM is high for the share that it was told.",
+        Limit(1.0, "%", f"{SAMPLED}: 5 us of 10 ms, twice"),
+        ("out",),
+        _duty,
+    ),
+    Check(
+        "pins-frequency",
+        "pins",
+        "A PWM has the frequency that it was told.",
+        Limit(1.0, "%", "docs/profile.md: the nearest there is; 100 Hz is one"),
+        ("out",),
+        _frequency,
+    ),
+    Check(
+        "pins-servo",
+        "pins",
+        "A servo's pulse is as long as it was told.",
+        Limit(20.0, "us", f"{SAMPLED}; 20 us are 2 degrees"),
+        ("out",),
+        _servo,
+    ),
+    Check(
+        "pins-trigger",
+        "pins",
+        "A trigger's pulse is as long as it was told.",
+        Limit(20.0, "us", "HC-SR04: 10 us or more start it"),
+        ("out",),
+        _trigger,
+    ),
+    Check(
+        "motor-pins",
+        "pins",
+        "Forward, back, left and right move their own pins.",
+        Limit(0.0, "pins", "the profile"),
+        ("loops",),
+        _motors,
+    ),
+    Check(
+        "motor-frequency",
+        "pins",
+        "The PWM of a motor has the profile's frequency.",
+        Limit(2.0, "%", "docs/profile.md: pwm_hz, the nearest there is"),
+        ("loops",),
+        _motor_frequency,
+    ),
+)

@@ -106,16 +106,36 @@ def _button(rig: Rig) -> Measured:
 
 
 CHECKS = (
-    Check("echo", "sensors", "An HC-SR04's range is what its echo says.",
-          Limit(0.02, "m", "HC-SR04: 3 mm; the newest of three, a turn of 60 ms"),
-          ("echo",), _echo),
-    Check("light", "sensors", "A VL53L0X's range is the target's.",
-          Limit(7.0, "%", "VL53L0X, DS11555, table 12: 4 % on white, 7 % on grey"),
-          ("target",), _light),
-    Check("load", "sensors", "An INA219's current is the load's.",
-          Limit(0.05, "A", "INA219: 10 uV a step and 0.5 %; a shunt of 1 %"),
-          ("load",), _amps),
-    Check("button", "sensors", "A contact that closes glows on the page.",
-          Limit(0.05, "s", "docs/benchmarks.md: 50 ms for 99 of 100 pushes"),
-          ("contact",), _button),
-)  # fmt: skip
+    Check(
+        "echo",
+        "sensors",
+        "An HC-SR04's range is what its echo says.",
+        Limit(0.02, "m", "HC-SR04: 3 mm; the newest of three, a turn of 60 ms"),
+        ("echo",),
+        _echo,
+    ),
+    Check(
+        "light",
+        "sensors",
+        "A VL53L0X's range is the target's.",
+        Limit(7.0, "%", "VL53L0X, DS11555, table 12: 4 % on white, 7 % on grey"),
+        ("target",),
+        _light,
+    ),
+    Check(
+        "load",
+        "sensors",
+        "An INA219's current is the load's.",
+        Limit(0.05, "A", "INA219: 10 uV a step and 0.5 %; a shunt of 1 %"),
+        ("load",),
+        _amps,
+    ),
+    Check(
+        "button",
+        "sensors",
+        "A contact that closes glows on the page.",
+        Limit(0.05, "s", "docs/benchmarks.md: 50 ms for 99 of 100 pushes"),
+        ("contact",),
+        _button,
+    ),
+)

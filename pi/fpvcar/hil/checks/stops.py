@@ -10,17 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
-from fpvcar.hil.driver import (
-    NO_ANSWER,
-    SEAT_S,
-    Driver,
-    TimedOut,
-    stop_cause,
-    wait_for,
-)
+from fpvcar.hil.driver import NO_ANSWER, SEAT_S, Driver, TimedOut, stop_cause, wait_for
+from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Limit, Measured
 from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
-from fpvcar.hil.scope import Scope
 
 STAYS_S = 0.12
 """Seconds for which the car is watched after the cause has been mended."""
@@ -112,46 +105,101 @@ def _says(rig: Rig, cause: Cause) -> None:
         raise (Spoilt if said[0] in BUSY else Failed)(words) from None
 
 
-def _check(
-    name: str, proves: str, limit_s: float, cause: Cause, *needs: str
-) -> Check:  # fmt: skip
+def _check(name: str, proves: str, limit_s: float, cause: Cause, *needs: str) -> Check:
     return Check(
-        name, "stops", proves, Limit(limit_s, "s", SOURCE), ("loops", *needs),
+        name,
+        "stops",
+        proves,
+        Limit(limit_s, "s", SOURCE),
+        ("loops", *needs),
         partial(stopped, cause),
-    )  # fmt: skip
+    )
 
 
 SILENT = ("silence",)
 CHECKS = (
-    _check("stop-finger", "A finger that lifts stops the car.", 0.04,
-           Cause(_told(lambda page: page.drive(0.0, 0.0)), (None,))),
-    _check("stop-silence", "A page that only says it is there stops the car.", 0.30,
-           Cause(_told(_only_pings), SILENT)),
-    _check("stop-wifi-silent", "A link of which nothing more comes stops the car.",
-           0.30, Cause(_told(Driver.fall_silent), SILENT)),
-    _check("stop-link-cut", "A connection that ends stops the car.", 0.30,
-           Cause(_told(Driver.cut), SILENT)),
-    _check("stop-camera-hangs", "A camera that hangs stops a car that is to see.",
-           0.30, Cause(_signalled("camera", SIGSTOP), ("blind", "silence"),
-                       _goes_on("camera")), "processes", "camera"),
-    _check("stop-camera-killed", "A camera that dies stops a car that is to see.",
-           0.30, Cause(_signalled("camera", SIGKILL), ("blind", "silence")),
-           "processes", "camera"),
-    _check("stop-run-killed", "`run` that dies stops the car.", 0.05,
-           Cause(_signalled("run", SIGKILL), ("handover",)), "processes"),
-    _check("stop-run-hangs", "`run` that hangs stops the car.", 0.15,
-           Cause(_signalled("run", SIGSTOP), ("wheels_stopped", "silence"),
-                 _goes_on("run")), "processes"),
-    _check("stop-wheels-killed", "`wheels` that die stop the car: the dead man.", 0.30,
-           Cause(_signalled("wheels", SIGKILL), ("wheels_lost",)), "processes"),
-    _check("stop-wheels-hang", "`wheels` that hang stop the car: the dead man.", 0.30,
-           Cause(_signalled("wheels", SIGSTOP), ("wheels_lost", "wheels_stopped"),
-                 _goes_on("wheels")), "processes"),
-    _check("stop-pigpiod-killed", "pigpiod that dies stops the car.", 0.50,
-           Cause(_signalled("pigpiod", SIGKILL), ("pins", "wheels_stopped")),
-           "processes", "pin daemon"),
-    _check("stop-pigpiod-hangs", "pigpiod that hangs stops the car.", 0.50,
-           Cause(_signalled("pigpiod", SIGSTOP),
-                 ("pins", "wheels_lost", "wheels_stopped")),
-           "processes", "pin daemon"),
-)  # fmt: skip
+    _check(
+        "stop-finger",
+        "A finger that lifts stops the car.",
+        0.04,
+        Cause(_told(lambda page: page.drive(0.0, 0.0)), (None,)),
+    ),
+    _check(
+        "stop-silence",
+        "A page that only says it is there stops the car.",
+        0.30,
+        Cause(_told(_only_pings), SILENT),
+    ),
+    _check(
+        "stop-wifi-silent",
+        "A link of which nothing more comes stops the car.",
+        0.30,
+        Cause(_told(Driver.fall_silent), SILENT),
+    ),
+    _check(
+        "stop-link-cut",
+        "A connection that ends stops the car.",
+        0.30,
+        Cause(_told(Driver.cut), SILENT),
+    ),
+    _check(
+        "stop-camera-hangs",
+        "A camera that hangs stops a car that is to see.",
+        0.30,
+        Cause(_signalled("camera", SIGSTOP), ("blind", "silence"), _goes_on("camera")),
+        "processes",
+        "camera",
+    ),
+    _check(
+        "stop-camera-killed",
+        "A camera that dies stops a car that is to see.",
+        0.30,
+        Cause(_signalled("camera", SIGKILL), ("blind", "silence")),
+        "processes",
+        "camera",
+    ),
+    _check(
+        "stop-run-killed",
+        "`run` that dies stops the car.",
+        0.05,
+        Cause(_signalled("run", SIGKILL), ("handover",)),
+        "processes",
+    ),
+    _check(
+        "stop-run-hangs",
+        "`run` that hangs stops the car.",
+        0.15,
+        Cause(_signalled("run", SIGSTOP), ("wheels_stopped", "silence"), _goes_on("run")),
+        "processes",
+    ),
+    _check(
+        "stop-wheels-killed",
+        "`wheels` that die stop the car: the dead man.",
+        0.30,
+        Cause(_signalled("wheels", SIGKILL), ("wheels_lost",)),
+        "processes",
+    ),
+    _check(
+        "stop-wheels-hang",
+        "`wheels` that hang stop the car: the dead man.",
+        0.30,
+        Cause(_signalled("wheels", SIGSTOP), ("wheels_lost", "wheels_stopped"), _goes_on("wheels")),
+        "processes",
+    ),
+    _check(
+        "stop-pigpiod-killed",
+        "pigpiod that dies stops the car.",
+        0.50,
+        Cause(_signalled("pigpiod", SIGKILL), ("pins", "wheels_stopped")),
+        "processes",
+        "pin daemon",
+    ),
+    _check(
+        "stop-pigpiod-hangs",
+        "pigpiod that hangs stops the car.",
+        0.50,
+        Cause(_signalled("pigpiod", SIGSTOP), ("pins", "wheels_lost", "wheels_stopped")),
+        "processes",
+        "pin daemon",
+    ),
+)

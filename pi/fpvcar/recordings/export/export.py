@@ -23,15 +23,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar import files
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.film import PAUSE_MOST_NS, ExportError, Film
-from fpvcar.recordings.losses import INCOMPLETE, cut_short, losses
+from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, ExportError, Film
+from fpvcar.recordings.export.progress import Progress
+from fpvcar.recordings.export.table_writers import CsvFile, ParquetFile, write_tables
 from fpvcar.recordings.overview import overview_of
-from fpvcar.recordings.progress import Progress
 from fpvcar.recordings.reader import ReadError, Recording
-from fpvcar.recordings.sheets import CsvFile, ParquetFile, write_tables
-from fpvcar.units import SECOND_NS, counted
+from fpvcar.recordings.repair.damage import INCOMPLETE, cut_short, losses
+from fpvcar.runtime import files
+from fpvcar.runtime.units import SECOND_NS, counted
 
 OVERLAP_NS = SECOND_NS
 NOTE = "missing.txt"
@@ -83,9 +83,7 @@ class Report:
 
 
 def in_order(
-    paths: Sequence[Path],
-    say: Callable[[str], None],
-    lost: Callable[[str], None] | None = None,
+    paths: Sequence[Path], say: Callable[[str], None], lost: Callable[[str], None] | None = None
 ) -> list[File]:
     """Sort recordings by their time; a folder stands for those in it.
 
@@ -108,9 +106,7 @@ def in_order(
     return sorted(found.values(), key=lambda one: one.start_ns)
 
 
-def one_by_one(
-    ordered: Iterable[File], say: Callable[[str], None]
-) -> Generator[Input, None, None]:
+def one_by_one(ordered: Iterable[File], say: Callable[[str], None]) -> Generator[Input, None, None]:
     """Opens each recording in turn, until the next one is asked for; `say` hears what
     it has lost. Raises ReadError, OSError."""
     for one in ordered:
@@ -197,9 +193,7 @@ def require(module: str, install: str, what: str) -> None:
         raise ExportError(f"{what} needs {module}: {install}") from None
 
 
-def run(
-    kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool = False
-) -> int:
+def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool = False) -> int:
     """Run `fpvcar export` and return the exit status. `partial`: 0 in spite of losses,
     not losses.INCOMPLETE."""
     say = sys.stderr
@@ -255,10 +249,7 @@ def _write(
     file = ParquetFile if kind == "parquet" else CsvFile
     with contextlib.closing(once):
         rows, unread = write_tables(
-            report.judged(once),
-            new,
-            file,
-            lambda done: progress.to(done, time.monotonic()),
+            report.judged(once), new, file, lambda done: progress.to(done, time.monotonic())
         )
     if not rows:
         raise ExportError("there is nothing in these files that makes a table")

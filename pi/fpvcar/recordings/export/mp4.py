@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fpvcar.units import SECOND_US
+from fpvcar.runtime.units import SECOND_US
 from fpvcar.video import h264
 from fpvcar.video.sps import SpsError, is_high, shape_of
 
@@ -49,8 +49,7 @@ class Chunk(NamedTuple):
 
 def sets_of(nals: Sequence[bytes]) -> Sets:
     """Finds the parameter sets among the NAL units of a key frame."""
-    by = {kind: tuple(nal for nal in nals if nal[0] & 31 == kind)
-          for kind in (h264.SPS, h264.PPS)}  # fmt: skip
+    by = {kind: tuple(nal for nal in nals if nal[0] & 31 == kind) for kind in (h264.SPS, h264.PPS)}
     return Sets(by[h264.SPS], by[h264.PPS])
 
 
@@ -108,9 +107,7 @@ class Index:
     def length_us(self) -> int:
         """How long all samples are to be seen."""
         lengths = self.lengths_us
-        return sum(
-            sum(lengths[at : at + SLICE]) for at in range(0, len(lengths), SLICE)
-        )
+        return sum(sum(lengths[at : at + SLICE]) for at in range(0, len(lengths), SLICE))
 
     def head(self, rest: Callable[[], None] = lambda: None) -> bytes:
         """Writes all that stands before the first sample; calls `rest` after every
@@ -134,18 +131,33 @@ class Index:
         length = self.length_us
         width, height, *_ = shape_of(next(iter(self.sets)).sps[0])
         made = struct.pack(">2Q", *2 * [self.began_s + EPOCH_S])
-        mvhd = full(b"mvhd", 1, 0, made, struct.pack(">IQ", SECOND_US, length),
-                    struct.pack(">IH10x", 1 << 16, 1 << 8), _MATRIX, bytes(24),
-                    struct.pack(">I", 2))  # fmt: skip
-        tkhd = full(b"tkhd", 1, 3, made, struct.pack(">I4xQ16x", 1, length), _MATRIX,
-                    struct.pack(">2I", width << 16, height << 16))  # fmt: skip
+        mvhd = full(
+            b"mvhd",
+            1,
+            0,
+            made,
+            struct.pack(">IQ", SECOND_US, length),
+            struct.pack(">IH10x", 1 << 16, 1 << 8),
+            _MATRIX,
+            bytes(24),
+            struct.pack(">I", 2),
+        )
+        tkhd = full(
+            b"tkhd",
+            1,
+            3,
+            made,
+            struct.pack(">I4xQ16x", 1, length),
+            _MATRIX,
+            struct.pack(">2I", width << 16, height << 16),
+        )
         language = 0x55C4  # "und"
-        mdhd = full(b"mdhd", 1, 0, made,
-                    struct.pack(">IQH2x", SECOND_US, length, language))  # fmt: skip
+        mdhd = full(b"mdhd", 1, 0, made, struct.pack(">IQH2x", SECOND_US, length, language))
         hdlr = full(b"hdlr", 0, 0, bytes(4), b"vide", bytes(12), b"car\0")
         dref = full(b"dref", 0, 0, _u32(1), full(b"url ", 0, 1))
-        minf = box(b"minf", full(b"vmhd", 0, 1, bytes(8)), box(b"dinf", dref),
-                   box(b"stbl", *tables))  # fmt: skip
+        minf = box(
+            b"minf", full(b"vmhd", 0, 1, bytes(8)), box(b"dinf", dref), box(b"stbl", *tables)
+        )
         trak = box(b"trak", tkhd, box(b"mdia", mdhd, hdlr, minf))
         return box(b"moov", mvhd, trak)
 
@@ -154,8 +166,7 @@ class Index:
         long all this is."""
         described = [_avc1(one) for one in self.sets]
         runs = (
-            (sum(1 for _ in same), length)
-            for length, same in itertools.groupby(self.lengths_us)
+            (sum(1 for _ in same), length) for length, same in itertools.groupby(self.lengths_us)
         )
         layout = (
             (number, chunk.samples, chunk.description)
@@ -171,9 +182,8 @@ class Index:
             full(b"stts", 0, 0, _u32(len(times) // 8), times),
             full(b"stss", 0, 0, _u32(len(self.keys)), _table(self.keys, rest)),
             full(b"stsc", 0, 0, _u32(len(chunks) // 12), chunks),
-            full(b"stsz", 0, 0, bytes(4), _u32(len(self.sizes)),
-                 _table(self.sizes, rest)),
-        ]  # fmt: skip
+            full(b"stsz", 0, 0, bytes(4), _u32(len(self.sizes)), _table(self.sizes, rest)),
+        ]
 
 
 def box(kind: bytes, *parts: bytes) -> bytes:
@@ -190,18 +200,27 @@ def _avc1(sets: Sets) -> bytes:
     sps, pps = sets
     width, height, chroma, *more = shape_of(sps[0])
     high = bytes([0xFC | chroma, *(0xF8 | bits for bits in more), 0])
-    avcc = box(b"avcC", b"\1", sps[0][1:4], b"\xff", _counted(0xE0, sps),
-               _counted(0, pps), high if is_high(sps[0]) else b"")  # fmt: skip
+    avcc = box(
+        b"avcC",
+        b"\1",
+        sps[0][1:4],
+        b"\xff",
+        _counted(0xE0, sps),
+        _counted(0, pps),
+        high if is_high(sps[0]) else b"",
+    )
     return box(
-        b"avc1", bytes(6), struct.pack(">H16x", 1), struct.pack(">2H", width, height),
-        struct.pack(">3IH32x2H", 72 << 16, 72 << 16, 0, 1, 24, 0xFFFF), avcc,
-    )  # fmt: skip
+        b"avc1",
+        bytes(6),
+        struct.pack(">H16x", 1),
+        struct.pack(">2H", width, height),
+        struct.pack(">3IH32x2H", 72 << 16, 72 << 16, 0, 1, 24, 0xFFFF),
+        avcc,
+    )
 
 
 def _counted(flags: int, nals: Sequence[bytes]) -> bytes:
-    return bytes([flags | len(nals)]) + b"".join(
-        len(nal).to_bytes(2, "big") + nal for nal in nals
-    )
+    return bytes([flags | len(nals)]) + b"".join(len(nal).to_bytes(2, "big") + nal for nal in nals)
 
 
 def _u32(value: int) -> bytes:

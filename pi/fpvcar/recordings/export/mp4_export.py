@@ -11,11 +11,11 @@ be shown is left out, and `left_out` counts it before the first byte is there.
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import NamedTuple
 
-from fpvcar.recordings import pictures
-from fpvcar.recordings.mp4 import Index, Sets, check, sample_of, sets_of
-from fpvcar.recordings.pictures import LEAD_NS, Frame
+from fpvcar.recordings.export import pictures
+from fpvcar.recordings.export.mp4 import Index, Sets, check, sample_of, sets_of
+from fpvcar.recordings.export.pictures import LEAD_NS, Frame
 from fpvcar.recordings.reader import EVER_NS, Recording
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
 from fpvcar.video.sps import SpsError
 
@@ -88,9 +88,11 @@ class Film:
     """
 
     def __init__(
-        self, opened: Callable[[], Iterable[Recording]], stretch: Stretch = WHOLE,
+        self,
+        opened: Callable[[], Iterable[Recording]],
+        stretch: Stretch = WHOLE,
         rest: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`rest` is called again and again while the film's index is written."""
         self._opened, self._stretch, self._rest = opened, stretch, rest
         self._index, self._head = Index(), b""
@@ -111,13 +113,9 @@ class Film:
         """Says in words which pictures were recorded and are not in it."""
         said = []
         if self.left_out:
-            said.append(
-                f"{self.left_out} pictures are left out: no key frame leads up to them"
-            )
+            said.append(f"{self.left_out} pictures are left out: no key frame leads up to them")
         if self.doubled:
-            said.append(
-                f"{self.doubled} pictures are left out: their time is in it already"
-            )
+            said.append(f"{self.doubled} pictures are left out: their time is in it already")
         return said
 
     @property
@@ -147,9 +145,7 @@ class Film:
                 index.began_s = frame.capture_ns // SECOND_NS
             index.add(_size(nals), sets)
             if self.pictures > PICTURES_MOST:
-                raise ExportError(
-                    f"more than {PICTURES_MOST:,} pictures: export them to two films"
-                )
+                raise ExportError(f"more than {PICTURES_MOST:,} pictures: export them to two films")
             before = frame
             done += len(frame.unit)
             yield done
@@ -182,9 +178,10 @@ class Film:
         self.left_out += self._stretch.start_ns <= log_ns
 
     def _shown(
-        self, missed: Callable[[int], None] = lambda _: None,
+        self,
+        missed: Callable[[int], None] = lambda _: None,
         doubled: Callable[[], None] = lambda: None,
-    ) -> Iterator[Shown]:  # fmt: skip
+    ) -> Iterator[Shown]:
         """Yields what is in the film: the same each time."""
         line = Timeline(missed, doubled)
         for recording in self._opened():
@@ -193,16 +190,12 @@ class Film:
                 if shown is not None:
                     yield shown
 
-    def _leading(
-        self, recording: Recording, missed: Callable[[int], None]
-    ) -> Iterator[Frame]:
+    def _leading(self, recording: Recording, missed: Callable[[int], None]) -> Iterator[Frame]:
         """Yields a file's pictures from the key frame on that leads up to the first."""
         start_ns, end_ns = self._stretch
         lead: list[Frame] = []
         began = recording.start_ns >= start_ns
-        for frame in pictures.frames(
-            recording, max(0, start_ns - LEAD_NS), end_ns, missed
-        ):
+        for frame in pictures.frames(recording, max(0, start_ns - LEAD_NS), end_ns, missed):
             if began:
                 yield frame
                 continue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fpvcar.recordings import messages
 from fpvcar.recordings.reader import EVER_NS, Message, ReadError, Recording
-from fpvcar.units import MIB, SECOND_NS
+from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
 LEAD_NS = 2 * SECOND_NS
@@ -56,9 +56,11 @@ class Decodable:
 
 
 def frames(
-    recording: Recording, start_ns: int = 0, end_ns: int = EVER_NS,
+    recording: Recording,
+    start_ns: int = 0,
+    end_ns: int = EVER_NS,
     missed: Callable[[int], None] = lambda _: None,
-) -> Iterator[Frame]:  # fmt: skip
+) -> Iterator[Frame]:
     """Yield the pictures of this time that can be decoded; `missed` gets the time of
     each other one. Raises OSError."""
     decodable = Decodable()

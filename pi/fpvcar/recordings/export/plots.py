@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fpvcar import status
 from fpvcar.recordings import messages
-from fpvcar.recordings.entries import Mark
-from fpvcar.recordings.losses import damaged_at_ns
+from fpvcar.recordings.library.summaries import Mark
 from fpvcar.recordings.reader import Recording
-from fpvcar.units import SECOND_NS
+from fpvcar.recordings.repair.damage import damaged_at_ns
+from fpvcar.runtime.units import SECOND_NS
+from fpvcar.wire import telemetry
 
 POINTS = 600
 
@@ -70,7 +70,7 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
     if isinstance(message, messages.Reading):
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
-    elif isinstance(message, status.Battery):
+    elif isinstance(message, telemetry.Battery):
         heard = message.state == "ok"  # else these are the last that were
         yield Line("battery", "volts", "V"), message.volts if heard else None
         yield Line("current", "amps", "A"), message.amps if heard else None
@@ -112,9 +112,7 @@ def _thin(
     return kept + _extremes(stretch)
 
 
-def _extremes(
-    stretch: list[tuple[float, float | None]],
-) -> list[tuple[float, float | None]]:
+def _extremes(stretch: list[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
     known = [(v, t) for t, v in stretch if v is not None]
     if not known:
         return stretch[:1]
@@ -129,9 +127,11 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     seconds = (recording.end_ns - start_ns) / SECOND_NS
     reasons: list[Change] = []
     marks: list[Mark] = []
-    wanted = {
-        topic for topic in recording.counts if not topic.startswith(messages.POINTS)
-    } - {messages.CAMERA, messages.WISH, messages.ABOUT}
+    wanted = {topic for topic in recording.counts if not topic.startswith(messages.POINTS)} - {
+        messages.CAMERA,
+        messages.WISH,
+        messages.ABOUT,
+    }
     for one in recording.messages(wanted):
         t = (one.log_ns - start_ns) / SECOND_NS
         try:
@@ -145,12 +145,12 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
                 reasons.append(Change(t, message.reason))
         elif isinstance(message, messages.Event) and one.topic == messages.MARK:
             marks.append(Mark(t, message.text))
-    series = [
-        Series(*line, *thinned(points, seconds, most)) for line, points in lines.items()
-    ]
+    series = [Series(*line, *thinned(points, seconds, most)) for line, points in lines.items()]
     gaps = [
-        Gap((damaged_at_ns(recording, one) - start_ns) / SECOND_NS,
-            f"{one.length} bytes are missing ({one.what})")
+        Gap(
+            (damaged_at_ns(recording, one) - start_ns) / SECOND_NS,
+            f"{one.length} bytes are missing ({one.what})",
+        )
         for one in recording.damage
-    ]  # fmt: skip
+    ]
     return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps)

@@ -19,10 +19,7 @@ def points_of(time_ns: int, reading: Reading, at: Point = ORIGIN) -> Points:
     if range_m is None:
         return Points(time_ns, ())
     arc = _arc(reading.bearing_deg)
-    return Points(
-        time_ns,
-        tuple((at[0] + range_m * x, at[1] + range_m * y, at[2]) for x, y in arc),
-    )
+    return Points(time_ns, tuple((at[0] + range_m * x, at[1] + range_m * y, at[2]) for x, y in arc))
 
 
 @functools.lru_cache(maxsize=64)

@@ -25,17 +25,16 @@ def span(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    many, few, unit = (whole // 60, whole % 60, "min") if whole < 3600 else (
-        whole // 3600, whole // 60 % 60, "h")  # fmt: skip
+    many, few, unit = (
+        (whole // 60, whole % 60, "min") if whole < 3600 else (whole // 3600, whole // 60 % 60, "h")
+    )
     return f"{many}:{few:02d} {unit}"
 
 
 class Progress:
     """One piece of work. Time is an argument."""
 
-    def __init__(
-        self, stream: TextIO, whole: float, now_s: float, unit: str = "MB"
-    ) -> None:
+    def __init__(self, stream: TextIO, whole: float, now_s: float, unit: str = "MB") -> None:
         self._stream, self._whole, self._unit = stream, max(whole, 1), unit
         self._began_s = now_s
         self._terminal = stream.isatty()

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from fpvcar.recordings import messages
-from fpvcar.recordings.film import Timeline
-from fpvcar.recordings.pictures import Decodable
-from fpvcar.recordings.reader import Recording
-from fpvcar.recordings.tables import (
+from fpvcar.recordings.export.mp4_export import Timeline
+from fpvcar.recordings.export.pictures import Decodable
+from fpvcar.recordings.export.tables import (
     Cell,
     Columns,
     Utc,
@@ -22,6 +21,7 @@ from fpvcar.recordings.tables import (
     row_of,
     table_of,
 )
+from fpvcar.recordings.reader import Recording
 
 ROWS_HELD = 20_000
 """Rows of Parquet that are held before they are written."""
@@ -123,13 +123,13 @@ class ParquetFile:
         self._arrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")
         kinds = {
-            float: self._arrow.float64(), int: self._arrow.int64(),
-            bool: self._arrow.bool_(), str: self._arrow.string(),
+            float: self._arrow.float64(),
+            int: self._arrow.int64(),
+            bool: self._arrow.bool_(),
+            str: self._arrow.string(),
             Utc: self._arrow.timestamp("ns", tz="UTC"),
-        }  # fmt: skip
-        self._schema = self._arrow.schema(
-            [(name, kinds[kind]) for name, kind in columns.items()]
-        )
+        }
+        self._schema = self._arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
         self._rows: list[tuple[Cell, ...]] = []
         self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
 
@@ -143,9 +143,7 @@ class ParquetFile:
         if self._rows:
             columns = [
                 self._arrow.array(cells, field.type)
-                for cells, field in zip(
-                    zip(*self._rows, strict=True), self._schema, strict=True
-                )
+                for cells, field in zip(zip(*self._rows, strict=True), self._schema, strict=True)
             ]
             table = self._arrow.Table.from_arrays(columns, schema=self._schema)
             self._writer.write_table(table)
@@ -221,9 +219,11 @@ class Written(NamedTuple):
 
 
 def write_tables(
-    recordings: Iterable[Recording], folder: Path,
-    kind: type[CsvFile] | type[ParquetFile], tell: Callable[[int], None],
-) -> Written:  # fmt: skip
+    recordings: Iterable[Recording],
+    folder: Path,
+    kind: type[CsvFile] | type[ParquetFile],
+    tell: Callable[[int], None],
+) -> Written:
     """Writes one file a topic. Raises OSError.
 
     `tell` hears how many bytes were read so far.

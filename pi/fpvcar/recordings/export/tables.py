@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fpvcar.recordings import messages
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
 
 Cell = float | int | str | bool | None
@@ -34,63 +34,82 @@ def _step_row(step: messages.Step) -> tuple[Cell, ...]:
     wish, hold = step.wish, step.after.hold
     duties = (*step.duties, None, None)
     return (
-        wish.throttle if wish else None, wish.steer if wish else None,
-        wish.received_s if wish else None, step.picture_age_s,
-        None if step.fault is None else str(step.fault), step.volts, step.limit,
-        step.guard_mode, step.free.ahead, step.free.back, step.throttle, step.steer,
+        wish.throttle if wish else None,
+        wish.steer if wish else None,
+        wish.received_s if wish else None,
+        step.picture_age_s,
+        None if step.fault is None else str(step.fault),
+        step.volts,
+        step.limit,
+        step.guard_mode,
+        step.free.ahead,
+        step.free.back,
+        step.throttle,
+        step.steer,
         step.reason,
         None if step.after.arm is None else str(step.after.arm),
-        str(hold.cause) if hold else None, hold.by if hold else None,
-        duties[0], duties[1],
-    )  # fmt: skip
+        str(hold.cause) if hold else None,
+        hold.by if hold else None,
+        duties[0],
+        duties[1],
+    )
 
 
 _RANGE = Table(
     {"bearing_deg": float, "range_m": float, "state": str},
     lambda one: (one.bearing_deg, one.range_m, one.state),
 )
-_LOG = Table(
-    {"level": int, "name": str, "text": str},
-    lambda one: (one.level, one.name, one.text),
-)
+_LOG = Table({"level": int, "name": str, "text": str}, lambda one: (one.level, one.name, one.text))
 TABLES: dict[str, Table] = {
     messages.CAMERA: Table(
-        {"key_frame": bool, "size_bytes": int},
-        lambda one: (h264.is_key(one.unit), len(one.unit)),
+        {"key_frame": bool, "size_bytes": int}, lambda one: (h264.is_key(one.unit), len(one.unit))
     ),
     messages.BATTERY: Table(
         {
-            "battery_v": float, "battery_a": float, "charge_share": float,
-            "low": bool, "age_s": float, "state": str,
+            "battery_v": float,
+            "battery_a": float,
+            "charge_share": float,
+            "low": bool,
+            "age_s": float,
+            "state": str,
         },
-        lambda one: (
-            one.volts, one.amps, one.share, one.low, one.age_s, one.state
-        ),
+        lambda one: (one.volts, one.amps, one.share, one.low, one.age_s, one.state),
     ),
     messages.WISH: Table(
         {
-            "seq": int, "browser_ms": float, "throttle_share": float,
-            "steer_share": float, "name": str, "verdict": str,
+            "seq": int,
+            "browser_ms": float,
+            "throttle_share": float,
+            "steer_share": float,
+            "name": str,
+            "verdict": str,
         },
-        lambda one: (
-            one.seq, one.t, one.throttle, one.steer, one.name, one.verdict
-        ),
+        lambda one: (one.seq, one.t, one.throttle, one.steer, one.name, one.verdict),
     ),
     messages.STEP: Table(
         {
-            "wish_throttle_share": float, "wish_steer_share": float,
-            "wish_received_s": float, "picture_age_s": float, "fault": str,
-            "battery_v": float, "limit_share": float, "guard": str,
-            "free_ahead_share": float, "free_back_share": float,
-            "throttle_share": float, "steer_share": float, "reason": str,
-            "arm": str, "hold": str, "hold_by": str,
-            "drive_duty_share": float, "steer_duty_share": float,
+            "wish_throttle_share": float,
+            "wish_steer_share": float,
+            "wish_received_s": float,
+            "picture_age_s": float,
+            "fault": str,
+            "battery_v": float,
+            "limit_share": float,
+            "guard": str,
+            "free_ahead_share": float,
+            "free_back_share": float,
+            "throttle_share": float,
+            "steer_share": float,
+            "reason": str,
+            "arm": str,
+            "hold": str,
+            "hold_by": str,
+            "drive_duty_share": float,
+            "steer_duty_share": float,
         },
         _step_row,
     ),
-    messages.DRIVER: Table(
-        {"name": str, "why": str}, lambda one: (one.name, one.why)
-    ),
+    messages.DRIVER: Table({"name": str, "why": str}, lambda one: (one.name, one.why)),
     messages.LIGHTS: Table(
         {"head": bool, "reversing": bool, "left": bool, "right": bool},
         lambda one: (one.head, one.reversing, one.left, one.right),
@@ -100,29 +119,41 @@ TABLES: dict[str, Table] = {
         lambda one: (" ".join(one.lit), one.mode, one.length, one.done, one.best),
     ),
     messages.HEALTH: Table(
-        {
-            "camera": str, "wheels": str, "board": str, "viewers": int, "figures": str,
-            "faults": str,
-        },
+        {"camera": str, "wheels": str, "board": str, "viewers": int, "figures": str, "faults": str},
         lambda one: (
-            one.camera, one.wheels, one.board, one.viewers,
-            msgspec.json.encode(one.figures).decode(), "; ".join(one.faults),
+            one.camera,
+            one.wheels,
+            one.board,
+            one.viewers,
+            msgspec.json.encode(one.figures).decode(),
+            "; ".join(one.faults),
         ),
     ),
     messages.LATENCY: Table(
         {
-            "name": str, "drives": bool, "path": str, "picture_ms": float,
-            "link_ms": float, "pictures_per_s": float, "dropped": int,
+            "name": str,
+            "drives": bool,
+            "path": str,
+            "picture_ms": float,
+            "link_ms": float,
+            "pictures_per_s": float,
+            "dropped": int,
             "share_lost": float,
         },
         lambda one: (
-            one.name, one.drives, one.path, one.picture_ms, one.link_ms, one.fps,
-            one.dropped, one.lost,
+            one.name,
+            one.drives,
+            one.path,
+            one.picture_ms,
+            one.link_ms,
+            one.fps,
+            one.dropped,
+            one.lost,
         ),
     ),
     messages.EVENT: _LOG,
     messages.MARK: _LOG,
-}  # fmt: skip
+}
 TIMES: Columns = {"utc": Utc, "monotonic_s": float}
 
 

@@ -7,8 +7,8 @@ from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import FileSource, inner_records
 from fpvcar.mcap.walk import Damage, Found, Walk
 from fpvcar.recordings import messages
-from fpvcar.recordings.pictures import Frame
-from fpvcar.units import MIB, SECOND_NS
+from fpvcar.recordings.export.pictures import Frame
+from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
 FIRST_BYTES = 32 * MIB
@@ -33,9 +33,7 @@ def first_picture(path: Path, from_s: float = 0.0) -> Frame | None:
             for opcode, body in _inside(step):
                 if opcode == records.CHANNEL:
                     channel = parsing.take_channel(body)
-                    number = (
-                        channel.number if channel.topic == messages.CAMERA else number
-                    )
+                    number = channel.number if channel.topic == messages.CAMERA else number
                 elif (
                     opcode == records.MESSAGE
                     and int.from_bytes(body[:2], "little") == number
@@ -57,9 +55,7 @@ def _inside(found: Found) -> Iterable[tuple[int, bytes | memoryview]]:
 
 def _key_frame(message: bytes | memoryview) -> Frame | None:
     try:
-        picture = messages.decode(
-            messages.CAMERA, bytes(message[records.MESSAGE_FIXED :])
-        )
+        picture = messages.decode(messages.CAMERA, bytes(message[records.MESSAGE_FIXED :]))
     except messages.FormatError:
         return None
     if not isinstance(picture, messages.Picture) or not h264.is_key(picture.unit):

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import reader
-from fpvcar.recordings.losses import losses
+from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, Sheets
+from fpvcar.recordings.export.tables import Columns
 from fpvcar.recordings.reader import ReadError
-from fpvcar.recordings.sheets import PackedCsv, PackedParquet, Sheets
-from fpvcar.recordings.tables import Columns
-from fpvcar.units import MIB
+from fpvcar.recordings.repair.damage import losses
+from fpvcar.runtime.units import MIB
 
 PIECE_BYTES = 64 * 1024
 TABLES_HELD = 16 * MIB
@@ -66,9 +66,13 @@ class DriveZip:
     """
 
     def __init__(
-        self, car: str, paths: Iterable[Path], rest: Callable[[], None] = lambda: None,
-        kind: type[PackedCsv] | type[PackedParquet] = PackedCsv, files: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        car: str,
+        paths: Iterable[Path],
+        rest: Callable[[], None] = lambda: None,
+        kind: type[PackedCsv] | type[PackedParquet] = PackedCsv,
+        files: bool = True,
+    ) -> None:
         """`kind` is of its tables; without `files` there are only those in it."""
         self._car, self._paths, self._rest = car, list(paths), rest
         self._kind, self._files = kind, files
@@ -88,15 +92,18 @@ class DriveZip:
             for _ in self._put_tables(made):
                 yield out.take()
             if self._sheets.unread:
-                self.missing.append(
-                    f"{self._sheets.unread} messages could not be read for a table"
-                )
+                self.missing.append(f"{self._sheets.unread} messages could not be read for a table")
             said = "\n".join(self.missing) or "Nothing is missing."
             info = _entry("README.txt", time.time(), zipfile.ZIP_DEFLATED)
-            made.writestr(info, README.format(
-                car=self._car, missing=said, files=FILES if self._files else "",
-                suffix=self._kind.suffix,
-            ))  # fmt: skip
+            made.writestr(
+                info,
+                README.format(
+                    car=self._car,
+                    missing=said,
+                    files=FILES if self._files else "",
+                    suffix=self._kind.suffix,
+                ),
+            )
         yield out.take()
 
     def _file(self, made: zipfile.ZipFile, path: Path) -> Iterator[None]:
@@ -142,9 +149,7 @@ class DriveZip:
         self._rounds += 1
         folder = "tables" if self._rounds == 1 else f"tables-{self._rounds}"
         for name, one in sorted(self._held.items()):
-            entry = _entry(
-                f"{folder}/{name}{self._kind.suffix}", time.time(), zipfile.ZIP_DEFLATED
-            )
+            entry = _entry(f"{folder}/{name}{self._kind.suffix}", time.time(), zipfile.ZIP_DEFLATED)
             with made.open(entry, "w") as inside:
                 for piece in one.pieces():
                     self._rest()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import files
 from fpvcar.recordings.names import SUMS
-from fpvcar.units import MIB
+from fpvcar.runtime import files
+from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import SHA256, Sums
 
 PIECE = MIB

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.recordings.drives import Gone, Part
-from fpvcar.recordings.entries import Entry
+from fpvcar.recordings.library.drives import Gone, Part
+from fpvcar.recordings.library.notes import Notes
+from fpvcar.recordings.library.summaries import Entry
 from fpvcar.recordings.names import stem
-from fpvcar.recordings.notes import Notes
 
 NAME = ".deleted.json"
 SLACK_S = 0.01

@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fpvcar.recordings import names
-from fpvcar.recordings.deleted import Deleted
-from fpvcar.recordings.drives import Drive, Part, Wanted, drives_of
-from fpvcar.recordings.library import Library, Page
-from fpvcar.recordings.titles import Titles
+from fpvcar.recordings.library.deleted import Deleted
+from fpvcar.recordings.library.drives import Drive, Part, Wanted, drives_of
+from fpvcar.recordings.library.recording_index import Library, Page
+from fpvcar.recordings.library.titles import Titles
 
 LOOK_S = 1.5
 """How long a list looks into files that nobody looked into before."""
@@ -84,9 +84,8 @@ class FolderShelf:
     """The recordings of a library. Without a `folder` nothing is named or deleted."""
 
     def __init__(
-        self, library: Library, folder: Path | None, hides_parked: bool,
-        rest: Callable[[], None],
-    ) -> None:  # fmt: skip
+        self, library: Library, folder: Path | None, hides_parked: bool, rest: Callable[[], None]
+    ) -> None:
         """`rest` is called before each drive: somebody may be at the wheel."""
         self._library, self._rest = library, rest
         self._folder, self._hides_parked = folder, hides_parked
@@ -120,8 +119,9 @@ class FolderShelf:
             }
             return {
                 drive: [Copy(STATION, 0.0, all(parts))]
-                for drive, parts in fetched.items() if any(parts)
-            }  # fmt: skip
+                for drive, parts in fetched.items()
+                if any(parts)
+            }
         return {}
 
     def name(self, drive: str, title: str) -> None:
@@ -139,8 +139,7 @@ class FolderShelf:
         one = _named(drive, drives)
         if one.state == "open" or any(map(self._writing, one.parts)):
             raise DriveBusy(
-                "This drive is still being recorded: a minute after it ended it can be "
-                "deleted."
+                "This drive is still being recorded: a minute after it ended it can be deleted."
             )
         going = {part.name for part in one.parts if not part.shared}
         shared = [part for part in one.parts if part.shared]
@@ -156,9 +155,7 @@ class FolderShelf:
         """All drives: whose files are not known may share some. Raises DriveBusy."""
         drives, unread = self._all()
         if unread:
-            raise DriveBusy(
-                f"{unread} files are not looked into yet: try again in a moment."
-            )
+            raise DriveBusy(f"{unread} files are not looked into yet: try again in a moment.")
         return drives
 
     def _all(self) -> tuple[list[Drive], int]:

@@ -11,7 +11,7 @@ from fpvcar import config
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Step, Stint, Turn
 from fpvcar.recordings.reader import Recording
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 
 HOLE_NS = 2 * SECOND_NS
 """Without a step for so long nobody knows who drove: the stint ends there."""
@@ -29,9 +29,7 @@ class _Open:
 
     def closed(self) -> Stint:
         """Rounds to what a list shows."""
-        return Stint(
-            self.from_ns, self.to_ns, self.name, round(self.metres, 2), dict(self.stops)
-        )
+        return Stint(self.from_ns, self.to_ns, self.name, round(self.metres, 2), dict(self.stops))
 
 
 class Tally:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from fpvcar.recordings.entries import Entry, Mark
+from fpvcar.recordings.library.summaries import Entry, Mark
 from fpvcar.recordings.names import stem
 
 SPLIT_S = 30.0
@@ -139,8 +139,7 @@ def _runs(entries: Iterable[Entry]) -> list[_Run]:
     for one in sorted(entries, key=lambda one: one.start_ms):
         recording = stem(one.name).rpartition("-")[0] or one.name
         car = recording.rpartition("-")[0]
-        before = [known[key] for known, key in ((of, recording), (last, car))
-                  if key in known]  # fmt: skip
+        before = [known[key] for known, key in ((of, recording), (last, car)) if key in known]
         run = next((run for run in before if _follows(run, one)), None)
         if run is None:
             run = _Run([])
@@ -198,9 +197,10 @@ def _stretches(run: _Run) -> list[_Stretch]:
 
 
 def drives_of(
-    entries: Iterable[Entry], rest: Callable[[], None] = lambda: None,
+    entries: Iterable[Entry],
+    rest: Callable[[], None] = lambda: None,
     gone: Gone = lambda file, from_s, to_s: False,
-) -> list[Drive]:  # fmt: skip
+) -> list[Drive]:
     """Makes the drives of all files, the newest first; calls `rest` before each. What
     is wholly `gone` is none."""
     found = []
@@ -244,8 +244,7 @@ def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
         stint
         for one in near
         for stint in one.stints or ()
-        if stretch.start_ms <= stint.from_ns / 1e6 <= stretch.end_ms
-        and not stretch.parked
+        if stretch.start_ms <= stint.from_ns / 1e6 <= stretch.end_ms and not stretch.parked
     ]
     stops = Counter[str]()
     for stint in stints:
@@ -253,11 +252,15 @@ def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
     return Drive(
         f"{stem(parts[0].name)}@{parts[0].from_s:.0f}{'p' * stretch.parked}",
         stretch.start_ms,
-        (stretch.end_ms - stretch.start_ms) / 1000.0, stretch.parked,
-        tuple(dict.fromkeys(one.name for one in stints if one.name)), dict(stops),
+        (stretch.end_ms - stretch.start_ms) / 1000.0,
+        stretch.parked,
+        tuple(dict.fromkeys(one.name for one in stints if one.name)),
+        dict(stops),
         round(sum(one.metres for one in stints), 1) if stints else None,
-        sum(one.bytes for one in parts), _state(parts), tuple(parts),
-    )  # fmt: skip
+        sum(one.bytes for one in parts),
+        _state(parts),
+        tuple(parts),
+    )
 
 
 def _shares(one: Entry, stretch: _Stretch) -> bool:
@@ -275,9 +278,18 @@ def _part(one: Entry, stretch: _Stretch, shared: bool) -> Part:
     from_s, to_s = _range(one, stretch)
     marks = tuple(mark for mark in one.marks if from_s <= mark.t <= to_s)
     return Part(
-        one.name, one.start_ms, one.seconds, one.bytes, one.state, one.lost,
-        one.pictures, from_s, to_s, shared, marks,
-    )  # fmt: skip
+        one.name,
+        one.start_ms,
+        one.seconds,
+        one.bytes,
+        one.state,
+        one.lost,
+        one.pictures,
+        from_s,
+        to_s,
+        shared,
+        marks,
+    )
 
 
 def _state(parts: Iterable[Part]) -> str:

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from fpvcar import files
+from fpvcar.runtime import files
 
 NAME = ".list.json"
 T = TypeVar("T")
@@ -51,9 +51,7 @@ class Index(Generic[T]):
         line = _Line[kind]  # type: ignore[valid-type]
         self._path, self._decoder = folder / NAME, msgspec.json.Decoder(line)
 
-    def read(
-        self, rest: Callable[[], None] = lambda: None
-    ) -> dict[str, tuple[Stamp, T]]:
+    def read(self, rest: Callable[[], None] = lambda: None) -> dict[str, tuple[Stamp, T]]:
         """Reads what is known, by name; nothing if it cannot be read. Calls `rest`
         before each line."""
         found: dict[str, tuple[Stamp, T]] = {}

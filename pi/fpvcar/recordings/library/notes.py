@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from fpvcar import files
 from fpvcar.recordings.names import stem
+from fpvcar.runtime import files
 
 T = TypeVar("T")
 log = logging.getLogger("fpvcar.recordings")

@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar import files
 from fpvcar.mcap.parsing import Damaged, PackageMissing
-from fpvcar.recordings import entries, names
-from fpvcar.recordings.entries import Entry
-from fpvcar.recordings.index import Index, Stamp, stamp_of
+from fpvcar.recordings import names
+from fpvcar.recordings.library import summaries
+from fpvcar.recordings.library.index import Index, Stamp, stamp_of
+from fpvcar.recordings.library.summaries import Entry
 from fpvcar.recordings.reader import PackageNeeded, ReadError
+from fpvcar.runtime import files
 
 WRITING_S = 10.0
 """A file that was written to so lately is still being written."""
@@ -43,9 +44,7 @@ def files_in(directory: Path) -> list[Path]:
 def _is_recording(one: "os.DirEntry[str]") -> bool:
     try:
         one.name.encode()  # what is not UTF-8 cannot be told to a page
-        return one.name.endswith((names.SEALED, names.OPEN)) and one.is_file(
-            follow_symlinks=False
-        )
+        return one.name.endswith((names.SEALED, names.OPEN)) and one.is_file(follow_symlinks=False)
     except (UnicodeEncodeError, OSError):
         return False
 
@@ -68,10 +67,12 @@ class Library:
     """The recordings that `listed()` names. Blocks: call it from a thread."""
 
     def __init__(
-        self, listed: Callable[[], Iterable[Path]],
+        self,
+        listed: Callable[[], Iterable[Path]],
         clock_s: Callable[[], float] = time.time,
-        rest: Callable[[], None] = lambda: None, folder: Path | None = None,
-    ) -> None:  # fmt: skip
+        rest: Callable[[], None] = lambda: None,
+        folder: Path | None = None,
+    ) -> None:
         """`rest` is called before each file that is looked into; `folder`, in which
         they are, or below, has an index of what was seen (see index.py)."""
         self._files, self._clock_s, self._rest = listed, clock_s, rest
@@ -167,7 +168,7 @@ class Library:
             known = self._known.get(path)
             if known is None or known[0] != stamp:
                 self._rest()
-                return self._note(path, stamp, entries.entry_of(path, self._rest))
+                return self._note(path, stamp, summaries.entry_of(path, self._rest))
             return known[1]
         except FileNotFoundError:  # the ring took it, or it was closed this moment
             return None
@@ -186,7 +187,7 @@ class Library:
         now_s = self._clock_s()
         known = self._growing_known.get(path)
         if known is None or not 0.0 <= now_s - known[0] < AGAIN_S:
-            known = now_s, entries.open_entry(path, stamp, self._rest)
+            known = now_s, summaries.open_entry(path, stamp, self._rest)
             self._growing_known = {path: known}  # one at a time is written
         return known[1]
 
@@ -202,15 +203,16 @@ class Library:
         """Writes the index if enough is new; forgets what is not there any more."""
         if len(self._known) > ENTRIES_MAX or self._unsaved >= UNSAVED_MOST:
             there = set(self._files())
-            self._known = {
-                path: one for path, one in self._known.items() if path in there
-            }
+            self._known = {path: one for path, one in self._known.items() if path in there}
         if self._index is not None and self._unsaved >= UNSAVED_MOST:
             self._unsaved, folder = 0, self._index.folder
-            self._index.write({
-                str(path.relative_to(folder)): one
-                for path, one in self._known.items() if path.is_relative_to(folder)
-            })  # fmt: skip
+            self._index.write(
+                {
+                    str(path.relative_to(folder)): one
+                    for path, one in self._known.items()
+                    if path.is_relative_to(folder)
+                }
+            )
 
 
 def unreadable_entry(path: Path, stamp: Stamp, fault: Exception) -> Entry:

@@ -9,13 +9,14 @@ from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
 from fpvcar.mcap.parsing import Damaged
 from fpvcar.mcap.tail import Tail, tail_of
-from fpvcar.recordings import messages, reader, stints
-from fpvcar.recordings.index import Stamp
-from fpvcar.recordings.losses import missing
+from fpvcar.recordings import messages, reader
+from fpvcar.recordings.library import driver_spans
+from fpvcar.recordings.library.index import Stamp
 from fpvcar.recordings.messages import Stint
 from fpvcar.recordings.overview import Overview, closed_overview, overview_of
 from fpvcar.recordings.reader import Recording
-from fpvcar.units import SECOND_NS
+from fpvcar.recordings.repair.damage import missing
+from fpvcar.runtime.units import SECOND_NS
 
 BRIEF = frozenset({messages.MARK, messages.STINTS})
 Said = tuple[str, int, bytes]
@@ -70,11 +71,17 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
         source.close()
     marks = [(log_ns, data) for topic, log_ns, data in said if topic == messages.MARK]
     return Entry(
-        path.name, brief.start_ns / 1e6, (brief.end_ns - brief.start_ns) / SECOND_NS,
-        brief.size, "closed", sum(brief.counts.values()), "",
-        _marks(marks, brief.start_ns), brief.counts.get(messages.CAMERA, 0),
+        path.name,
+        brief.start_ns / 1e6,
+        (brief.end_ns - brief.start_ns) / SECOND_NS,
+        brief.size,
+        "closed",
+        sum(brief.counts.values()),
+        "",
+        _marks(marks, brief.start_ns),
+        brief.counts.get(messages.CAMERA, 0),
         _stints(path, brief, said, rest),
-    )  # fmt: skip
+    )
 
 
 def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
@@ -84,21 +91,33 @@ def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
         start_ns = found.start_ns or stamp.changed_ns
         seconds = max(0, (found.end_ns or stamp.changed_ns) - start_ns) / SECOND_NS
         return Entry(
-            path.name, start_ns / 1e6, seconds, stamp.size, "open",
-            found.counts.total(), "", _marks(_marked(found), start_ns),
-            found.counts[messages.CAMERA], stints.stints_of(found),
-        )  # fmt: skip
+            path.name,
+            start_ns / 1e6,
+            seconds,
+            stamp.size,
+            "open",
+            found.counts.total(),
+            "",
+            _marks(_marked(found), start_ns),
+            found.counts[messages.CAMERA],
+            driver_spans.stints_of(found),
+        )
 
 
 def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
     with reader.read(path, rest) as found:
         return Entry(
-            path.name, found.start_ns / 1e6,
-            (found.end_ns - found.start_ns) / SECOND_NS, found.size, "damaged",
-            found.counts.total(), "; ".join(missing(found)),
-            _marks(_marked(found), found.start_ns), found.counts[messages.CAMERA],
-            stints.stints_of(found),
-        )  # fmt: skip
+            path.name,
+            found.start_ns / 1e6,
+            (found.end_ns - found.start_ns) / SECOND_NS,
+            found.size,
+            "damaged",
+            found.counts.total(),
+            "; ".join(missing(found)),
+            _marks(_marked(found), found.start_ns),
+            found.counts[messages.CAMERA],
+            driver_spans.stints_of(found),
+        )
 
 
 def _stints(
@@ -115,7 +134,7 @@ def _stints(
     if not brief.counts.get(messages.STEP):
         return None
     with reader.read(path, rest) as whole:
-        return stints.stints_of(whole)
+        return driver_spans.stints_of(whole)
 
 
 def _marked(recording: Recording) -> Iterable[tuple[int, bytes]]:
@@ -134,9 +153,7 @@ def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...
     return tuple(marks)
 
 
-def _indexed_messages(
-    source: Source, tail: Tail, topics: Collection[str]
-) -> Iterable[Said]:
+def _indexed_messages(source: Source, tail: Tail, topics: Collection[str]) -> Iterable[Said]:
     """Yields the messages on these topics, by the summary's index of chunks. Raises
     Damaged, OSError."""
     wanted = {one.number: one.topic for one in tail.channels if one.topic in topics}

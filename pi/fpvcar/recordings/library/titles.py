@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar.recordings.drives import Drive
+from fpvcar.recordings.library.drives import Drive
+from fpvcar.recordings.library.notes import Notes
 from fpvcar.recordings.names import stem
-from fpvcar.recordings.notes import Notes
 
 NAME = ".titles.json"
 TITLE_MOST = 64
@@ -31,8 +31,7 @@ class Titles:
         with contextlib.suppress(OSError):
             said = self._notes.read()
         return [
-            msgspec.structs.replace(one, title=_title(one, said)) if said else one
-            for one in drives
+            msgspec.structs.replace(one, title=_title(one, said)) if said else one for one in drives
         ]
 
     def name(self, drive: Drive, title: str, there: Collection[str]) -> None:
@@ -41,9 +40,10 @@ class Titles:
         said = dict(self._notes.read())
         for one, (file, moment_s) in zip(drive.parts, drive.moments, strict=True):
             said[file] = [
-                (at_s, text) for at_s, text in said.get(file, [])
+                (at_s, text)
+                for at_s, text in said.get(file, [])
                 if not one.from_s <= at_s <= one.to_s
-            ]  # fmt: skip
+            ]
             if title:
                 said[file].append((round(moment_s, 3), title))
         self._notes.write(said, there)

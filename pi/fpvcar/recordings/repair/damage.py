@@ -5,8 +5,8 @@ from pathlib import Path
 
 from fpvcar.mcap.walk import Damage
 from fpvcar.recordings import names
+from fpvcar.recordings.export.tables import utc_text
 from fpvcar.recordings.reader import Recording
-from fpvcar.recordings.tables import utc_text
 
 INCOMPLETE = 3
 """Exit status of a command that did its work, but whose input has lost something."""

@@ -51,9 +51,16 @@ def _chunk(at: int, body: bytes, inner: memoryview) -> _Chunk:
         indexes.append(records.message_index(number, entries))
         end += len(indexes[-1])
     place = ChunkPlace(
-        at, length, min(times, default=0), max(times, default=0), index_at,
-        end - at - length, len(chunk.records), chunk.size, chunk.compression,
-    )  # fmt: skip
+        at,
+        length,
+        min(times, default=0),
+        max(times, default=0),
+        index_at,
+        end - at - length,
+        len(chunk.records),
+        chunk.size,
+        chunk.compression,
+    )
     counts = {number: len(entries) // 2 for number, entries in index.items()}
     return _Chunk(place, indexes, counts)
 
@@ -78,18 +85,22 @@ class _Summary:
         """Encodes data end, summary and footer of a file whose data end `at`."""
         counts = Counts(
             {number: self.counts[number] for number in self.channels},
-            len(self.schemas), len(self.places),
+            len(self.schemas),
+            len(self.places),
             min((one.start_ns for one in self.places), default=0),
             max((one.end_ns for one in self.places), default=0),
-        )  # fmt: skip
+        )
         end = records.data_end()
-        return end + records.summary(at + len(end), (
-            (records.SCHEMA, b"".join(self.schemas.values())),
-            (records.CHANNEL, b"".join(self.channels.values())),
-            (records.STATISTICS, records.statistics(counts)),
-            (records.CHUNK_INDEX, b"".join(map(records.chunk_index, self.places))),
-            (records.METADATA_INDEX, self.metadata),
-        ))  # fmt: skip
+        return end + records.summary(
+            at + len(end),
+            (
+                (records.SCHEMA, b"".join(self.schemas.values())),
+                (records.CHANNEL, b"".join(self.channels.values())),
+                (records.STATISTICS, records.statistics(counts)),
+                (records.CHUNK_INDEX, b"".join(map(records.chunk_index, self.places))),
+                (records.METADATA_INDEX, self.metadata),
+            ),
+        )
 
 
 def rewritten(recording: Recording) -> Iterator[bytes]:
@@ -106,14 +117,15 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
     about = recording.about
     if about is not None:
         texts = {
-            "car": about.car, "version": about.version, "recording": about.recording,
-            "segment": str(about.segment), "utc_offset_ns": str(about.utc_offset_ns),
+            "car": about.car,
+            "version": about.version,
+            "recording": about.recording,
+            "segment": str(about.segment),
+            "utc_offset_ns": str(about.utc_offset_ns),
             "profile": messages.encode_json(about.profile).decode(),
-        }  # fmt: skip
+        }
         data = records.metadata(messages.METADATA, texts)
-        summary.metadata = records.metadata_index(
-            len(head), len(data), messages.METADATA
-        )
+        summary.metadata = records.metadata_index(len(head), len(data), messages.METADATA)
         head += data
     head += b"".join([*summary.schemas.values(), *summary.channels.values()])
     yield head
@@ -136,9 +148,7 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
 def _dated(chunk: bytes, place: ChunkPlace) -> bytes:
     """Puts its messages' times into the head of a chunk: no CRC covers them there."""
     at = records.HEAD.size
-    return (
-        chunk[:at] + TIMES.pack(place.start_ns, place.end_ns) + chunk[at + TIMES.size :]
-    )
+    return chunk[:at] + TIMES.pack(place.start_ns, place.end_ns) + chunk[at + TIMES.size :]
 
 
 class Ending:
@@ -209,9 +219,7 @@ class Ending:
         if found.opcode == records.METADATA:
             name, _ = parsing.take_metadata(found.body)
             if name == messages.METADATA:
-                self._summary.metadata = records.metadata_index(
-                    found.at, found.length, name
-                )
+                self._summary.metadata = records.metadata_index(found.at, found.length, name)
         if self._due and records.record(found.opcode, found.body) == self._due[0]:
             del self._due[0]
         else:

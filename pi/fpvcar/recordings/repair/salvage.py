@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fpvcar import files
 from fpvcar.mcap.chunks import FileSource
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Walk
 from fpvcar.recordings import names
 from fpvcar.recordings.reader import Recording
-from fpvcar.recordings.recover import Ending, rewritten
+from fpvcar.recordings.repair.recover import Ending, rewritten
+from fpvcar.runtime import files
 
 SLICE_NS = 100_000_000
 """How long something is sealed at a time: the run of now has to sync."""

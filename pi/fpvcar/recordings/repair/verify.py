@@ -106,8 +106,10 @@ def _summary(recording: Recording, chunks: dict[int, _Chunk]) -> Iterator[str]:
     for start_ns, end_ns, at, length in lines:
         chunk = chunks.get(at)
         if chunk is None or (length, start_ns, end_ns) != (
-            chunk.length, chunk.start_ns, chunk.end_ns
-        ):  # fmt: skip
+            chunk.length,
+            chunk.start_ns,
+            chunk.end_ns,
+        ):
             yield f"in the summary: no such chunk at byte {at}"
     if lines and len(lines) != len(chunks):
         yield f"in the summary: {len(lines)} of {len(chunks)} chunks"

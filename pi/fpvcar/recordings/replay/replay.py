@@ -23,11 +23,11 @@ from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free, Guard
 from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages
-from fpvcar.recordings.ages import Aged, Ages, Seen
 from fpvcar.recordings.messages import Step, WishIn
 from fpvcar.recordings.reader import Message
-from fpvcar.recordings.wishes import Given, Unlike, Wishes
-from fpvcar.status import Range
+from fpvcar.recordings.replay.ages import Aged, Ages, Seen
+from fpvcar.recordings.replay.check_inputs import Given, Unlike, Wishes
+from fpvcar.wire.telemetry import Range
 
 
 class Difference(NamedTuple):
@@ -171,15 +171,12 @@ class Chain:
         if not same(step.free, free):
             yield Difference(step, "free", step.free, free)
         world = gate.World(step.picture_age_s, step.fault, step.limit, free)
-        decision = gate.decide(
-            step.wished(), step.latches, world, now_s, self._profile.gate
-        )
+        decision = gate.decide(step.wished(), step.latches, world, now_s, self._profile.gate)
         supply_v = mixing.supply_v(step.volts, self._profile.battery)
         before = step.slew if self._slew is None else self._slew
         duties, self._slew = mixing.mix(
-            decision.throttle, decision.steer, self._profile.motors, supply_v, before,
-            now_s,
-        )  # fmt: skip
+            decision.throttle, decision.steer, self._profile.motors, supply_v, before, now_s
+        )
         self._latches = decision.latches
         for what, recorded, again in (
             ("throttle", step.throttle, decision.throttle),
@@ -214,9 +211,7 @@ def reachable(before: Latches, now: Latches) -> bool:
     if now == before:
         return True
     if now.hold == before.hold:  # a handover, the driver gone in the middle of a wish
-        return now.arm == Cause.HANDOVER or (
-            now.arm == Cause.SILENCE and before.arm is None
-        )
+        return now.arm == Cause.HANDOVER or (now.arm == Cause.SILENCE and before.arm is None)
     if now.hold is not None:
         return now == gate.hold(before, Hold(now.hold.cause, now.hold.by))
     return now in (gate.resume(before, True), gate.resume(before, False))
@@ -253,9 +248,7 @@ def run(profile: Profile, recorded: Iterable[Step | Given | Seen]) -> Verdict:
             count += 1
             if len(first) < DIFFERENCES_MAX:
                 first.append(found)
-    return Verdict(
-        total, first_ns, last_ns, first, count, holes, chain.unsure, chain.unsure_by
-    )
+    return Verdict(total, first_ns, last_ns, first, count, holes, chain.unsure, chain.unsure_by)
 
 
 def _differences(
@@ -291,9 +284,7 @@ TOPICS = frozenset({messages.STEP, messages.WISH, messages.CAMERA})
 """Topics that a replay reads."""
 
 
-def given_of(
-    recorded: Iterable[Message], utc_offset_ns: int
-) -> Iterator[Step | Given | Seen]:
+def given_of(recorded: Iterable[Message], utc_offset_ns: int) -> Iterator[Step | Given | Seen]:
     """Yield the steps, wishes and pictures among messages of TOPICS. Raises
     messages.FormatError."""
     for one in recorded:

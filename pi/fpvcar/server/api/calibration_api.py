@@ -21,17 +21,17 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
+from fpvcar.calibration.calibrator import Tuner
 from fpvcar.calibration.export import written
-from fpvcar.calibration.kept import Kept, write
 from fpvcar.calibration.steps import Refused, Seen
-from fpvcar.calibration.tuner import Tuner
+from fpvcar.calibration.store import Kept, write
 from fpvcar.calibration.values import Value, differing
 from fpvcar.config import Profile
 from fpvcar.drive import mixing
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
-from fpvcar.server.answers import JSON, PRIVATE, quoted
-from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.responses import JSON, PRIVATE, quoted
 from fpvcar.server.state import Senses
 
 BASE = "/api/calibration"
@@ -46,11 +46,16 @@ class CalibrationApi:
     """The routes. `file` is where it is kept, `profile` the file of the car's own."""
 
     def __init__(
-        self, tuner: Tuner, control: Control, senses: Senses, rights: RecordingRights,
-        file: Path, profile: Path | None = None,
+        self,
+        tuner: Tuner,
+        control: Control,
+        senses: Senses,
+        rights: RecordingRights,
+        file: Path,
+        profile: Path | None = None,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._tuner, self._control, self._senses = tuner, control, senses
         self._rights, self._file, self._profile = rights, file, profile
         self._clock_s, self._utc_s = clock_s, utc_s
@@ -63,9 +68,13 @@ class CalibrationApi:
         app.router.add_get(f"{BASE}/step", self._step)
         app.router.add_get(f"{BASE}/profile", self._written)
         for name, act in (
-            ("begin", self._begin), ("say", self._say), ("keep", self._keep),
-            ("end", self._end), ("undo", self._undo), ("set", self._set),
-        ):  # fmt: skip
+            ("begin", self._begin),
+            ("say", self._say),
+            ("keep", self._keep),
+            ("end", self._end),
+            ("undo", self._undo),
+            ("set", self._set),
+        ):
             app.router.add_post(f"{BASE}/{name}", act)
         app.on_cleanup.append(self._stop)
 
@@ -94,9 +103,7 @@ class CalibrationApi:
         step = self._tuner.asked(limit, volts, now_s)
         if step is None:
             return _said(None)
-        back = held_back(
-            control.decision, step["wish"]["throttle"], limit, limit < control.limit
-        )
+        back = held_back(control.decision, step["wish"]["throttle"], limit, limit < control.limit)
         return _said({**step, "moves": any(control.duties), "held_back": back})
 
     async def _written(self, request: web.Request) -> web.Response:
@@ -109,9 +116,10 @@ class CalibrationApi:
             raise web.HTTPServiceUnavailable(text=f"{fault}\n") from None
         values = differing(self._tuner.own, self._tuner.profile)
         headers = {
-            **PRIVATE, "Content-Type": "application/toml; charset=utf-8",
+            **PRIVATE,
+            "Content-Type": "application/toml; charset=utf-8",
             "Content-Disposition": 'attachment; filename="car.toml"',
-        }  # fmt: skip
+        }
         return web.Response(body=written(toml, values).encode(), headers=headers)
 
     # --- what it does ---
@@ -145,9 +153,7 @@ class CalibrationApi:
         self._let_change(request)
         key, text = request.query.get("key", ""), request.query.get("value", "")
         try:
-            value: Value = msgspec.json.decode(
-                text, type=bool | float | tuple[float, ...]
-            )
+            value: Value = msgspec.json.decode(text, type=bool | float | tuple[float, ...])
         except msgspec.DecodeError:
             raise web.HTTPBadRequest(
                 text=f'"{quoted(text)}" refused: expected a number, true or false.\n'
@@ -180,8 +186,7 @@ class CalibrationApi:
                 await asyncio.to_thread(write, self._file, kept)
             except OSError as fault:
                 raise web.HTTPInsufficientStorage(
-                    text=f"It holds until the car starts again, but is not kept: "
-                    f"{fault}\n"
+                    text=f"It holds until the car starts again, but is not kept: {fault}\n"
                 ) from None
         return _said(self._tuner.as_json())
 
@@ -200,9 +205,13 @@ class CalibrationApi:
         now_s, control = self._clock_s(), self._control
         decision = control.decision
         return Seen(
-            now_s, decision.throttle, decision.steer, control.duties,
-            self._senses.ranges(now_s), self._volts(now_s),
-        )  # fmt: skip
+            now_s,
+            decision.throttle,
+            decision.steer,
+            control.duties,
+            self._senses.ranges(now_s),
+            self._volts(now_s),
+        )
 
     def _volts(self, now_s: float) -> float | None:
         battery = self._senses.battery(now_s)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 
 from fpvcar.doctor.report import STATUSES
-from fpvcar.leash import leashed
-from fpvcar.server.answers import JSON
-from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.responses import JSON
 
 WITHIN_S = 60.0
 GROWN_UP = "Only a grown-up looks for faults: enter the grown-ups' code."
@@ -25,9 +25,12 @@ class DoctorApi:
     """The route. `moves()`: does the car move?"""
 
     def __init__(
-        self, argv: Sequence[str], rights: RecordingRights, moves: Callable[[], bool],
+        self,
+        argv: Sequence[str],
+        rights: RecordingRights,
+        moves: Callable[[], bool],
         within_s: float = WITHIN_S,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`argv`: the command line that writes the list."""
         self._argv, self._rights, self._moves = leashed(argv), rights, moves
         self._within_s = within_s

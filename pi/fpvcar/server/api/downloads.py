@@ -22,8 +22,8 @@ from typing import NamedTuple, TypeVar
 
 from aiohttp import ETag, web
 
-from fpvcar.server.slots import Slot, Slots
-from fpvcar.units import MB
+from fpvcar.runtime.units import MB
+from fpvcar.server.http.slots import Slot, Slots
 
 PIECE_BYTES = 64 * 1024
 SHARED_BYTES_S = MB
@@ -54,10 +54,11 @@ class CpuThrottle:
     which the gate needs too, for a fifth of the time. `used_s()` is its CPU so far."""
 
     def __init__(
-        self, driven: Callable[[], bool],
+        self,
+        driven: Callable[[], bool],
         used_s: Callable[[], float] = time.thread_time,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._driven, self._used_s, self._sleep = driven, used_s, sleep
         self._rested_s = 0.0
 
@@ -110,9 +111,8 @@ class Downloads:
     """Sends all answers of one car. `driven()`: is somebody at the wheel?"""
 
     def __init__(
-        self, driven: Callable[[], bool], clock_s: Callable[[], float],
-        stalled_s: float = STALLED_S,
-    ) -> None:  # fmt: skip
+        self, driven: Callable[[], bool], clock_s: Callable[[], float], stalled_s: float = STALLED_S
+    ) -> None:
         self._driven, self._clock_s, self._stalled_s = driven, clock_s, stalled_s
         # One at a time: the car has other work.
         self._thread = ThreadPoolExecutor(1, "recordings")
@@ -133,9 +133,8 @@ class Downloads:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def made(
-        self, request: web.Request, headers: Mapping[str, str],
-        make: Callable[[], bytes],
-    ) -> web.StreamResponse:  # fmt: skip
+        self, request: web.Request, headers: Mapping[str, str], make: Callable[[], bytes]
+    ) -> web.StreamResponse:
         """Sends an answer that `make` makes whole, in the thread. Raises what that
         raises."""
         slot = Slot(partial(cut_off, request))
@@ -158,9 +157,12 @@ class Downloads:
         return response
 
     async def file(
-        self, request: web.Request, headers: Mapping[str, str],
-        opened: Callable[[], int], etag: str = "",
-    ) -> web.StreamResponse:  # fmt: skip
+        self,
+        request: web.Request,
+        headers: Mapping[str, str],
+        opened: Callable[[], int],
+        etag: str = "",
+    ) -> web.StreamResponse:
         """Sends a file, or what is wanted of it; `opened` opens it, and we close it.
         Without an `etag` it has that of its inode, time and size.
 
@@ -188,10 +190,13 @@ class Downloads:
             self.later(partial(os.close, file))  # behind whatever is still read of it
 
     async def streamed(
-        self, request: web.Request, headers: Mapping[str, str],
-        pieces: Generator[bytes, None, None], size: int | None,
+        self,
+        request: web.Request,
+        headers: Mapping[str, str],
+        pieces: Generator[bytes, None, None],
+        size: int | None,
         sent: Callable[[int], None],
-    ) -> web.StreamResponse:  # fmt: skip
+    ) -> web.StreamResponse:
         """Sends what is made piece by piece, in the thread, while it is sent; `size` of
         all if that is known. `sent` hears of each piece.
 
@@ -237,9 +242,8 @@ class Downloads:
             at += len(piece)
 
     async def _send(
-        self, request: web.Request, response: web.StreamResponse,
-        piece: bytes | memoryview,
-    ) -> None:  # fmt: skip
+        self, request: web.Request, response: web.StreamResponse, piece: bytes | memoryview
+    ) -> None:
         """Sends a piece, when it is its turn. Raises ConnectionError."""
         await self._turn(len(piece))
         await self._write(request, response, piece)
@@ -251,9 +255,8 @@ class Downloads:
             await asyncio.sleep(wait_s)
 
     async def _write(
-        self, request: web.Request, response: web.StreamResponse,
-        piece: bytes | memoryview,
-    ) -> None:  # fmt: skip
+        self, request: web.Request, response: web.StreamResponse, piece: bytes | memoryview
+    ) -> None:
         try:
             async with asyncio.timeout(self._stalled_s):
                 await response.write(piece)
@@ -264,8 +267,7 @@ class Downloads:
 def as_file(name: str) -> str:
     """Writes Content-Disposition of a download; RFC 6266, with both kinds of name."""
     plain = "".join(
-        one if one.isascii() and one.isprintable() and one not in '"\\' else "_"
-        for one in name
+        one if one.isascii() and one.isprintable() and one not in '"\\' else "_" for one in name
     )
     if plain == name:
         return f'attachment; filename="{name}"'

@@ -21,13 +21,13 @@ import msgspec
 from aiohttp import web
 
 from fpvcar.config import PLAIN
-from fpvcar.recordings.drives import Wanted
-from fpvcar.recordings.sheets import has_parquet
-from fpvcar.recordings.shelf import DriveBusy, DriveMissing, Shelf
-from fpvcar.recordings.titles import TITLE_MOST
-from fpvcar.server.answers import JSON, answering, number_of, quoted
-from fpvcar.server.downloads import Downloads
-from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.recordings.export.table_writers import has_parquet
+from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, Shelf
+from fpvcar.recordings.library.drives import Wanted
+from fpvcar.recordings.library.titles import TITLE_MOST
+from fpvcar.server.api.downloads import Downloads
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.responses import JSON, answering, number_of, quoted
 
 MOST = 50
 """Drives in an answer."""
@@ -41,7 +41,7 @@ class Shown(NamedTuple):
     car: str
     seat: bool
     station: bool = False
-    """Is it a base station? Then the page asks it for more: see fpvstation/page.py."""
+    """Is it a base station? Then the page asks it for more: see fpvstation/web/page.py."""
 
 
 class Drives:
@@ -68,12 +68,16 @@ class Drives:
         grown_up = self._rights.grown_up(request)
 
         def listed() -> bytes:
-            return msgspec.json.encode({
-                **self._shown._asdict(), "grown_up": grown_up,
-                "removable": self._rights.takes_codes,
-                "editable": self._shelf.editable, "parquet": has_parquet(),
-                **self._shelf.find(wanted, before_ms, most)._asdict(),
-            })  # fmt: skip
+            return msgspec.json.encode(
+                {
+                    **self._shown._asdict(),
+                    "grown_up": grown_up,
+                    "removable": self._rights.takes_codes,
+                    "editable": self._shelf.editable,
+                    "parquet": has_parquet(),
+                    **self._shelf.find(wanted, before_ms, most)._asdict(),
+                }
+            )
 
         return await self._downloads.made(request, JSON, answering(listed))
 
@@ -99,9 +103,7 @@ class Drives:
         def deleted() -> bytes:
             with _changing():
                 gone, stay = self._shelf.delete(request.match_info["id"])
-            log.info(
-                "%s deleted %d files: %s", request.remote, len(gone), ", ".join(gone)
-            )
+            log.info("%s deleted %d files: %s", request.remote, len(gone), ", ".join(gone))
             return msgspec.json.encode({"gone": gone, "stay": stay})
 
         return await self._downloads.made(request, JSON, answering(deleted))
@@ -127,8 +129,10 @@ def _wanted(request: web.Request) -> Wanted:
             text=f'wheel = "{quoted(wheel)}" refused: expected driven or parked.\n'
         )
     return Wanted(
-        query.get("driver", ""), wheel,
+        query.get("driver", ""),
+        wheel,
         number_of(request, "since", float("-inf"), 0.0, 1e15),
         number_of(request, "until", float("inf"), 0.0, 1e15),
-        query.get("text", "").strip(), frozenset(query.getall("cause", ())),
-    )  # fmt: skip
+        query.get("text", "").strip(),
+        frozenset(query.getall("cause", ())),
+    )

@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.film import Film, Stretch
-from fpvcar.recordings.losses import losses
+from fpvcar.recordings.export.mp4_export import Film, Stretch
+from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, has_parquet
+from fpvcar.recordings.library.drive_repository import Shelf
 from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
-from fpvcar.recordings.sheets import PackedCsv, PackedParquet, has_parquet
-from fpvcar.recordings.shelf import Shelf
+from fpvcar.recordings.repair.damage import losses
 
 if TYPE_CHECKING:
-    from fpvcar.recordings.zipped import DriveZip
+    from fpvcar.recordings.export.zipped import DriveZip
 
 STEP_S = 0.02
 TABLES_SHARE = 20
@@ -25,9 +25,11 @@ TABLES_SHARE = 20
 MISSING_MAX = 50
 ZIP = "application/zip"
 TYPES = {
-    "film": ("video/mp4", ".mp4"), "zip": (ZIP, ".zip"), "csv": (ZIP, "-csv.zip"),
+    "film": ("video/mp4", ".mp4"),
+    "zip": (ZIP, ".zip"),
+    "csv": (ZIP, "-csv.zip"),
     "parquet": (ZIP, "-parquet.zip"),
-}  # fmt: skip
+}
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -134,9 +136,7 @@ class Workshop:
         if wanted.kind in ("csv", "parquet"):
             total //= TABLES_SHARE
         name = _name(self._car, wanted) + TYPES[wanted.kind][1]
-        shown = Export(
-            secrets.token_urlsafe(12), wanted.kind, name, "ready", 0, total, False, []
-        )
+        shown = Export(secrets.token_urlsafe(12), wanted.kind, name, "ready", 0, total, False, [])
         if wanted.kind == "film":
             shown.state, notes = "planning", list[str]()
             end_ns = min(round(wanted.to_ms * 1e6), EVER_NS)
@@ -151,7 +151,7 @@ class Workshop:
 
     def _zipped(self, paths: Sequence[Path], kind: str) -> "DriveZip":
         # Here: a car that exports nothing is spared 1 MB.
-        from fpvcar.recordings.zipped import DriveZip
+        from fpvcar.recordings.export.zipped import DriveZip
 
         tables = PackedParquet if kind == "parquet" else PackedCsv
         return DriveZip(self._car, paths, self._rest, tables, kind == "zip")

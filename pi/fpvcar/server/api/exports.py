@@ -21,11 +21,11 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
-from fpvcar.recordings.film import ExportError, Film
+from fpvcar.recordings.export.mp4_export import ExportError, Film
 from fpvcar.recordings.reader import ReadError
-from fpvcar.server.answers import JSON, PRIVATE
-from fpvcar.server.downloads import Downloads, as_file, cut_off
-from fpvcar.server.export_jobs import TYPES, Job, Wanted, Workshop, name_of, some
+from fpvcar.server.api.downloads import Downloads, as_file, cut_off
+from fpvcar.server.api.export_jobs import TYPES, Job, Wanted, Workshop, name_of, some
+from fpvcar.server.http.responses import JSON, PRIVATE
 
 EXPORTS = "/api/recordings/exports"
 """The one address whose requests have a body: names of files."""
@@ -40,10 +40,12 @@ class Exports:
     """The routes. `let_in` raises for who may not see recordings."""
 
     def __init__(
-        self, workshop: Workshop, downloads: Downloads,
+        self,
+        workshop: Workshop,
+        downloads: Downloads,
         let_in: Callable[[web.Request], None],
         clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._workshop, self._downloads = workshop, downloads
         self._let_in, self._clock_s = let_in, clock_s
         self._jobs: dict[str, Job] = {}
@@ -104,13 +106,17 @@ class Exports:
         if isinstance(job.work, Film) and not job.work.size:
             raise web.HTTPGone(text=f"{shown.fault or 'It was cancelled.'}\n")
         headers = {
-            **PRIVATE, "Content-Type": TYPES[shown.kind][0],
+            **PRIVATE,
+            "Content-Type": TYPES[shown.kind][0],
             "Content-Disposition": as_file(shown.name),
-        }  # fmt: skip
+        }
         send = partial(
-            self._downloads.streamed, request, headers, job.pieces(),
+            self._downloads.streamed,
+            request,
+            headers,
+            job.pieces(),
             shown.total if shown.exact else None,
-        )  # fmt: skip
+        )
         if request.method == "HEAD":
             return await send(lambda _: None)
         if shown.state != "sending":
@@ -136,8 +142,7 @@ class Exports:
         active = sum(one.active for one in self._jobs.values())
         if active + self._beginning >= AT_ONCE_MAX:
             raise web.HTTPTooManyRequests(
-                text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or "
-                "cancel it.\n"
+                text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or cancel it.\n"
             )
 
     def _job_of(self, request: web.Request) -> Job:
@@ -178,9 +183,10 @@ async def _wanted(request: web.Request) -> Wanted:
         body += piece
         if len(body) > ASKED_MAX:
             raise web.HTTPRequestEntityTooLarge(
-                ASKED_MAX, len(body),
+                ASKED_MAX,
+                len(body),
                 text=f"More than {ASKED_MAX} bytes of names: ask for fewer files.\n",
-            )  # fmt: skip
+            )
     try:
         wanted = msgspec.json.decode(body, type=Wanted)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:

@@ -14,12 +14,12 @@ from collections.abc import Callable
 import msgspec
 from aiohttp import web
 
-from fpvcar.server import access
-from fpvcar.server.answers import JSON, number_of
-from fpvcar.server.devices import Devices
-from fpvcar.server.greeting import in_url
-from fpvcar.server.recordings_rights import RecordingRights
-from fpvcar.server.site import Address
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.auth import access
+from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.server.http.banner import in_url
+from fpvcar.server.http.endpoints import Address
+from fpvcar.server.http.responses import JSON, number_of
 
 BASE = "/api/invitations"
 USUAL_MIN, LEAST_MIN, MOST_MIN = 60.0, 5.0, 720.0
@@ -33,9 +33,12 @@ class InvitationsApi:
     """The route; `devices` keeps who is invited, `served` is where the pages are."""
 
     def __init__(
-        self, devices: Devices, rights: RecordingRights, served: Address,
+        self,
+        devices: Devices,
+        rights: RecordingRights,
+        served: Address,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._devices, self._rights, self._served = devices, rights, served
         self._utc_s = utc_s
 
@@ -44,9 +47,7 @@ class InvitationsApi:
         app.router.add_post(BASE, self._invite)
 
     async def _invite(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(
-            request, "Only a grown-up invites: enter the grown-ups' code."
-        )
+        self._rights.let_grown_up(request, "Only a grown-up invites: enter the grown-ups' code.")
         minutes = number_of(request, "minutes", USUAL_MIN, LEAST_MIN, MOST_MIN)
         if access.is_loopback(self._served.host):
             raise web.HTTPConflict(text=HERE_ONLY)

@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
 
-from fpvcar import __version__, status
+from fpvcar import __version__
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.recordings.messages import Health, health_of
-from fpvcar.sensors import card
+from fpvcar.sensors import sd_card
 from fpvcar.sensors.suite import SensorSuite
-from fpvcar.server.exposition import Metric, counter, exposition, gauge
+from fpvcar.server.api.prometheus_text import Metric, counter, exposition, gauge
 from fpvcar.server.hub import Hub
 from fpvcar.server.recorder import Recorder
 from fpvcar.server.state import Stateful
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Stream
+from fpvcar.wire import telemetry
 
 PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -35,10 +36,17 @@ class Metrics:
     """One car as others see it who do not drive it."""
 
     def __init__(
-        self, car: str, control: Control, senses: SensorSuite, stream: Stream,
-        camera: Camera, hub: Hub, recorder: Recorder, panel: Stateful,
+        self,
+        car: str,
+        control: Control,
+        senses: SensorSuite,
+        stream: Stream,
+        camera: Camera,
+        hub: Hub,
+        recorder: Recorder,
+        panel: Stateful,
         clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`car` is its name; the panel knows the connection to its pins."""
         self._car, self._control, self._senses = car, control, senses
         self._stream, self._camera, self._hub = stream, camera, hub
@@ -66,32 +74,48 @@ class Metrics:
         stats = [viewer.stats(now_s) for viewer in stream.viewers]
         driver = [one for one in stats if one.driver]
         frames, sent_b, dropped = stream.gone
-        yield counter("video_frames_total", "Access units of the camera.",
-                      stream.sequence)  # fmt: skip
-        yield gauge("video_picture_age_seconds", "Of the newest one here.",
-                    camera.age_s(now_s))  # fmt: skip
-        yield gauge("video_bitrate_wanted_bits_per_second", "Asked of the encoder.",
-                    stream.bitrate.wanted)  # fmt: skip
+        yield counter("video_frames_total", "Access units of the camera.", stream.sequence)
+        yield gauge("video_picture_age_seconds", "Of the newest one here.", camera.age_s(now_s))
+        yield gauge(
+            "video_bitrate_wanted_bits_per_second", "Asked of the encoder.", stream.bitrate.wanted
+        )
         yield gauge("video_viewers", "Video sockets.", len(stats))
-        yield gauge("video_driver_fps", "Sent to the driver in the last second.",
-                    driver[0].fps if driver else None)  # fmt: skip
-        yield counter("video_sent_frames_total", "To all viewers.",
-                      frames + sum(one.frames for one in stats))  # fmt: skip
-        yield counter("video_sent_bytes_total", "To all viewers.",
-                      sent_b + sum(one.bytes for one in stats))  # fmt: skip
-        yield counter("video_dropped_frames_total", "For viewers that were behind.",
-                      dropped + sum(one.dropped for one in stats))  # fmt: skip
+        yield gauge(
+            "video_driver_fps",
+            "Sent to the driver in the last second.",
+            driver[0].fps if driver else None,
+        )
+        yield counter(
+            "video_sent_frames_total", "To all viewers.", frames + sum(one.frames for one in stats)
+        )
+        yield counter(
+            "video_sent_bytes_total", "To all viewers.", sent_b + sum(one.bytes for one in stats)
+        )
+        yield counter(
+            "video_dropped_frames_total",
+            "For viewers that were behind.",
+            dropped + sum(one.dropped for one in stats),
+        )
         yield gauge("camera_up", "1 while it films.", camera.state == "ok")
         yield counter("camera_restarts_total", "Of its program.", camera.restarts)
         yield gauge("pages", "Open pages.", len(self._hub.sessions))
         page = self._hub.driver()
         report = page.report if page else None
-        yield gauge("driver_link_seconds", "There and back, by the driver's page.",
-                    _seconds(report.link_ms if report else None))  # fmt: skip
-        yield gauge("driver_picture_seconds", "Capture to glass, by the same.",
-                    _seconds(report.picture_ms if report else None))  # fmt: skip
-        yield gauge("driver_lost_ratio", "Packets of its pictures sent again, of all.",
-                    page.lost if page else None)  # fmt: skip
+        yield gauge(
+            "driver_link_seconds",
+            "There and back, by the driver's page.",
+            _seconds(report.link_ms if report else None),
+        )
+        yield gauge(
+            "driver_picture_seconds",
+            "Capture to glass, by the same.",
+            _seconds(report.picture_ms if report else None),
+        )
+        yield gauge(
+            "driver_lost_ratio",
+            "Packets of its pictures sent again, of all.",
+            page.lost if page else None,
+        )
 
     def status(self) -> dict[str, object]:
         """What /api/status says."""
@@ -114,9 +138,12 @@ class Metrics:
     def health(self) -> Health:
         """What the recorder writes down once a second."""
         return health_of(
-            self._camera.state, self._control.wheels, self._panel.state,
-            len(self._hub.sessions), self._senses.health(self._clock_s()),
-        )  # fmt: skip
+            self._camera.state,
+            self._control.wheels,
+            self._panel.state,
+            len(self._hub.sessions),
+            self._senses.health(self._clock_s()),
+        )
 
     def faults(self) -> list[str]:
         """Why the car cannot do all that its profile promises; empty: it can.
@@ -143,15 +170,15 @@ class Metrics:
         if unsaved := self._hub.unlocking.unsaved():
             faults.append(f"the list of who may drive cannot be saved: {unsaved}")
         faults += self._senses.calibration()
-        faults += card.faults(self._senses.card())
+        faults += sd_card.faults(self._senses.card())
         return faults
 
 
-def _young(one: status.Range | status.Battery) -> bool:
+def _young(one: telemetry.Range | telemetry.Battery) -> bool:
     return one.state == "ok" and one.age_s is not None and one.age_s <= OLD_S
 
 
-def _why(one: status.Range | status.Battery) -> str:
+def _why(one: telemetry.Range | telemetry.Battery) -> str:
     age = "never measured" if one.age_s is None else f"{one.age_s:.1f} s ago"
     return f"{one.state} ({age})"
 
@@ -163,9 +190,8 @@ def _seconds(ms: float | None) -> float | None:
 def _gate(control: Control, now_s: float) -> Iterator[Metric]:
     decision = control.decision
     yield Metric(
-        "gate_reason", "gauge", "1 for what the gate does now.",
-        [({"reason": decision.reason}, 1)],
-    )  # fmt: skip
+        "gate_reason", "gauge", "1 for what the gate does now.", [({"reason": decision.reason}, 1)]
+    )
     # Each cause from the start, with 0: Prometheus' increase() cannot see a counter's
     # first value.
     yield Metric(
@@ -181,41 +207,48 @@ def _gate(control: Control, now_s: float) -> Iterator[Metric]:
         [({"cause": one}, control.stops[one]) for one in Cause if one != HANDOVER],
     )
     held = decision.latches.hold
-    yield gauge("held", "1 while only a deliberate push lets the car go on.",
-                held is not None)  # fmt: skip
-    yield gauge("wheels_up", "1 while the wheels process answers.",
-                control.wheels == "ok")  # fmt: skip
-    yield gauge("wish_age_seconds", "Of the driver's last fresh wish.",
-                control.wish_age_s(now_s))  # fmt: skip
+    yield gauge("held", "1 while only a deliberate push lets the car go on.", held is not None)
+    yield gauge("wheels_up", "1 while the wheels process answers.", control.wheels == "ok")
+    yield gauge("wish_age_seconds", "Of the driver's last fresh wish.", control.wish_age_s(now_s))
     yield gauge("speed_limit_ratio", "A grown-up's, of full throttle.", control.limit)
     yield Metric(
-        "guard_free_ratio", "gauge", "What the collision guard leaves of throttle.",
+        "guard_free_ratio",
+        "gauge",
+        "What the collision guard leaves of throttle.",
         [({"way": "ahead"}, control.free.ahead), ({"way": "back"}, control.free.back)],
-    )  # fmt: skip
+    )
     yield gauge("guard_mode", "1 for what it is set to.", 1, mode=control.guard_mode)
 
 
 def _sensors(senses: SensorSuite, now_s: float) -> Iterator[Metric]:
     ranges = senses.ranges(now_s)
     yield Metric(
-        "range_up", "gauge", "1 while the sensor measures.",
+        "range_up",
+        "gauge",
+        "1 while the sensor measures.",
         [({"sensor": one.name}, _young(one)) for one in ranges],
-    )  # fmt: skip
+    )
     yield Metric(
-        "range_age_seconds", "gauge", "Of the last measurement.",
+        "range_age_seconds",
+        "gauge",
+        "Of the last measurement.",
         [({"sensor": one.name}, one.age_s) for one in ranges],
-    )  # fmt: skip
+    )
     yield Metric(
-        "range_meters", "gauge", "What is seen; absent: no target.",
+        "range_meters",
+        "gauge",
+        "What is seen; absent: no target.",
         [({"sensor": one.name}, one.range_m) for one in ranges if _young(one)],
-    )  # fmt: skip
+    )
     yield Metric(
-        "readings_total", "counter", "Measurements that held.",
+        "readings_total",
+        "counter",
+        "Measurements that held.",
         [({"sensor": name}, count) for name, count in senses.readings().items()],
-    )  # fmt: skip
+    )
 
 
-def _battery(battery: status.Battery | None) -> Iterator[Metric]:
+def _battery(battery: telemetry.Battery | None) -> Iterator[Metric]:
     if battery is None:
         return
     young = _young(battery)
@@ -227,39 +260,36 @@ def _battery(battery: status.Battery | None) -> Iterator[Metric]:
         yield gauge("battery_charge_ratio", "What is left, by voltage.", battery.share)
 
 
-def _machine(health: status.Health) -> Iterator[Metric]:
+def _machine(health: telemetry.Health) -> Iterator[Metric]:
     yield gauge("machine_faults", "How many it tells of itself.", len(health.faults))
     yield gauge("machine_celsius", "Of its processor.", health.celsius)
     yield gauge("machine_throttled", "The firmware's bits.", health.throttled)
     yield gauge("machine_wifi_dbm", "Signal.", health.wifi_dbm)
     yield gauge("machine_wifi_bits_per_second", "Rate.", _million(health.wifi_mbps))
-    yield gauge("machine_disk_free_bytes", "On the card.",
-                _million(health.disk_free_mb))  # fmt: skip
-    yield gauge("machine_memory_free_bytes", "MemAvailable.",
-                _million(health.memory_free_mb))  # fmt: skip
+    yield gauge("machine_disk_free_bytes", "On the card.", _million(health.disk_free_mb))
+    yield gauge("machine_memory_free_bytes", "MemAvailable.", _million(health.memory_free_mb))
     yield gauge("machine_load1", "Of the last minute.", health.load)
     yield gauge("machine_uptime_seconds", "Since it started.", health.uptime_s)
 
 
-def _card(found: status.Card) -> Iterator[Metric]:
+def _card(found: telemetry.Card) -> Iterator[Metric]:
     yield gauge("machine_card_life_used", "Share, by the card's own word.", found.used)
-    yield gauge("machine_card_read_only", "1 while nothing can be kept.",
-                found.read_only)  # fmt: skip
+    yield gauge("machine_card_read_only", "1 while nothing can be kept.", found.read_only)
 
 
-def _recorder(recording: status.Recording | None) -> Iterator[Metric]:
+def _recorder(recording: telemetry.Recording | None) -> Iterator[Metric]:
     if recording is None:
         return
     yield gauge("recording_on", "1 while a drive is recorded.", recording.on)
-    yield gauge("recording_up", "1 while the card takes what is recorded.",
-                recording.state == "ok")  # fmt: skip
-    yield gauge("recording_free_bytes", "Room until something must go.",
-                _million(recording.free_mb))  # fmt: skip
+    yield gauge("recording_up", "1 while the card takes what is recorded.", recording.state == "ok")
+    yield gauge(
+        "recording_free_bytes", "Room until something must go.", _million(recording.free_mb)
+    )
     full = recording.station and recording.state != "ok" and recording.free_mb == 0
-    yield gauge("recording_waits_for_station",
-                "1 while it is full of what no station fetched.", full)  # fmt: skip
-    yield counter("recording_dropped_total", "Messages that it did not take.",
-                  recording.dropped)  # fmt: skip
+    yield gauge(
+        "recording_waits_for_station", "1 while it is full of what no station fetched.", full
+    )
+    yield counter("recording_dropped_total", "Messages that it did not take.", recording.dropped)
 
 
 def _million(value: float | None) -> float | None:

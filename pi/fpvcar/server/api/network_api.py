@@ -5,7 +5,7 @@
     POST /api/network/join?ssid=S  X-Wifi-Key: leave this network for that one
 
 A car that changes its network, or looks for others, stops as for a lost link: so it
-does only while nobody is at the wheel. The service that does it: net/service.py.
+does only while nobody is at the wheel. The service that does it: wifi/service.py.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from collections.abc import Callable
 import msgspec
 from aiohttp import web
 
-from fpvcar.net.client import NetworkClient
-from fpvcar.net.core import JOIN_S
-from fpvcar.net.radio import OWN_ADDRESS
-from fpvcar.server.answers import JSON, quoted
-from fpvcar.server.recordings_rights import RecordingRights
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.responses import JSON, quoted
+from fpvcar.wifi.client import NetworkClient
+from fpvcar.wifi.core import JOIN_S
+from fpvcar.wifi.radio import OWN_ADDRESS
 from fpvcar.wire import network
 
 KEY = "X-Wifi-Key"

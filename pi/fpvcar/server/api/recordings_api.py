@@ -24,21 +24,21 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from fpvcar.recordings import pictures, plots
-from fpvcar.recordings.cache import RecordingCache
-from fpvcar.recordings.library import Library
-from fpvcar.recordings.pictures import Frame
+from fpvcar.recordings.export import pictures, plots
+from fpvcar.recordings.export.pictures import Frame
+from fpvcar.recordings.export.thumbnail import first_picture
+from fpvcar.recordings.library.cache import RecordingCache
+from fpvcar.recordings.library.drive_repository import FolderShelf, Shelf
+from fpvcar.recordings.library.recording_index import Library
 from fpvcar.recordings.reader import Recording
-from fpvcar.recordings.shelf import FolderShelf, Shelf
-from fpvcar.recordings.thumbnail import first_picture
-from fpvcar.server.answers import BYTES, JSON, answering, number_of
-from fpvcar.server.downloads import CpuThrottle, Downloads, as_file
-from fpvcar.server.drives_api import Drives
-from fpvcar.server.drives_api import Shown as Shown
-from fpvcar.server.export_jobs import Workshop
-from fpvcar.server.exports import Exports
-from fpvcar.server.recordings_rights import RecordingRights
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
+from fpvcar.server.api.downloads import CpuThrottle, Downloads, as_file
+from fpvcar.server.api.drives_api import Drives
+from fpvcar.server.api.drives_api import Shown as Shown
+from fpvcar.server.api.export_jobs import Workshop
+from fpvcar.server.api.exports import Exports
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.responses import BYTES, JSON, answering, number_of
 from fpvcar.wire.video import pack_video
 
 IDLE_S = 30.0
@@ -57,10 +57,14 @@ class Recordings:
     """
 
     def __init__(
-        self, files: Callable[[], Iterable[Path]] | Shelf, shown: Shown,
-        rights: RecordingRights, driven: Callable[[], bool] = lambda: False,
-        clock_s: Callable[[], float] = time.monotonic, folder: Path | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        files: Callable[[], Iterable[Path]] | Shelf,
+        shown: Shown,
+        rights: RecordingRights,
+        driven: Callable[[], bool] = lambda: False,
+        clock_s: Callable[[], float] = time.monotonic,
+        folder: Path | None = None,
+    ) -> None:
         """`folder` may keep an index of what is in them."""
         throttle = CpuThrottle(driven)
         rest = throttle.rest
@@ -186,9 +190,8 @@ class Recordings:
         return await self.downloads.in_thread(answering(find))
 
     async def _reading(
-        self, request: web.Request, headers: dict[str, str],
-        act: Callable[[Recording], bytes],
-    ) -> web.StreamResponse:  # fmt: skip
+        self, request: web.Request, headers: dict[str, str], act: Callable[[Recording], bytes]
+    ) -> web.StreamResponse:
         path, writing = await self._look_up(request)
         self._close_later()
         return await self.downloads.made(
@@ -201,9 +204,7 @@ class Recordings:
         if self._closing is not None:
             self._closing.cancel()
         loop = asyncio.get_running_loop()
-        self._closing = loop.call_later(
-            IDLE_S, lambda: self.downloads.later(self._cache.close)
-        )
+        self._closing = loop.call_later(IDLE_S, lambda: self.downloads.later(self._cache.close))
 
 
 def _json(answer: object) -> bytes:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from fpvcar.server.access import CodeCheck, is_loopback
-from fpvcar.server.answers import PRIVATE
-from fpvcar.server.devices import Device, Devices
-from fpvcar.server.pages import refuse_other_sites
+from fpvcar.server.auth.access import CodeCheck, is_loopback
+from fpvcar.server.auth.remembered_browsers import Device, Devices
+from fpvcar.server.http.pages import refuse_other_sites
+from fpvcar.server.http.responses import PRIVATE
 
 CODE = "X-Drive-Code"
 NAME = "recordings page"
@@ -44,15 +44,11 @@ class RecordingRights:
         """Raises as let_in, also for who is no page of ours and said no code."""
         self.let_in(request)
         if self.device(request) is None and "Origin" not in request.headers:
-            raise self._unauthorized(
-                "Who may drive may change this: enter the drive code."
-            )
+            raise self._unauthorized("Who may drive may change this: enter the drive code.")
 
     def let_delete(self, request: web.Request) -> None:
         """Raises as let_change, and for who is no grown-up."""
-        self.let_grown_up(
-            request, "Only a grown-up deletes: enter the grown-ups' code."
-        )
+        self.let_grown_up(request, "Only a grown-up deletes: enter the grown-ups' code.")
 
     def let_grown_up(self, request: web.Request, locked: str) -> None:
         """Raises as let_change, and with `locked` for who is no grown-up."""
@@ -79,10 +75,12 @@ class DeviceRights(RecordingRights):
     takes_codes = True
 
     def __init__(
-        self, codes: CodeCheck, known: Devices,
+        self,
+        codes: CodeCheck,
+        known: Devices,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._codes, self._devices = codes, known
         self._clock_s, self._utc_s = clock_s, utc_s
 

@@ -16,16 +16,16 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from fpvcar import files
 from fpvcar.config import PLAIN
 from fpvcar.recordings import names
-from fpvcar.recordings.sums import sums_of
-from fpvcar.server.access import CodeCheck, is_loopback
-from fpvcar.server.answers import BYTES, JSON, PRIVATE, answering, number_of, quoted
-from fpvcar.server.devices import Device
-from fpvcar.server.downloads import CpuThrottle, Downloads
-from fpvcar.server.pages import refuse_other_sites
-from fpvcar.server.stations import Stations
+from fpvcar.recordings.library.checksums import sums_of
+from fpvcar.runtime import files
+from fpvcar.server.api.downloads import CpuThrottle, Downloads
+from fpvcar.server.auth.access import CodeCheck, is_loopback
+from fpvcar.server.auth.remembered_browsers import Device
+from fpvcar.server.auth.stations import Stations
+from fpvcar.server.http.pages import refuse_other_sites
+from fpvcar.server.http.responses import BYTES, JSON, PRIVATE, answering, number_of, quoted
 from fpvcar.wire import station as wire
 
 NAME_MOST = 40
@@ -36,12 +36,17 @@ class StationApi:
     """The routes of one car, over its folder of recordings."""
 
     def __init__(
-        self, car: str, folder: Path, stations: Stations, codes: CodeCheck,
-        downloads: Downloads, driven: Callable[[], bool] = lambda: False,
+        self,
+        car: str,
+        folder: Path,
+        stations: Stations,
+        codes: CodeCheck,
+        downloads: Downloads,
+        driven: Callable[[], bool] = lambda: False,
         certificate: str = "",
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`certificate`: SHA-256 of the one that the car shows, in hex."""
         self._car, self._folder, self._stations = car, folder, stations
         self._codes, self._downloads, self._driven = codes, downloads, driven
@@ -67,8 +72,7 @@ class StationApi:
         address = request.remote or ""
         if not (request.secure or is_loopback(address)):
             raise web.HTTPForbidden(
-                text="Pairing refused over plain http: the key would be seen; "
-                "ask over https.\n"
+                text="Pairing refused over plain http: the key would be seen; ask over https.\n"
             )
         name = request.headers.get(wire.NAME, "")
         if not 0 < len(name) <= NAME_MOST or not re.match(PLAIN, name):
@@ -122,9 +126,10 @@ class StationApi:
             found = [
                 wire.Segment(one.name.text, one.size, one.acknowledged)
                 for one in names.files_of(_entries(self._folder))
-                if one.name.suffix == names.SEALED and one.name.text > after
+                if one.name.suffix == names.SEALED
+                and one.name.text > after
                 and (everything or not one.acknowledged)
-            ]  # fmt: skip
+            ]
             found.sort(key=lambda one: one.name)
             more = len(found) > most
             card = shutil.disk_usage(self._folder)
@@ -136,14 +141,11 @@ class StationApi:
 
     async def _sums(self, request: web.Request) -> web.StreamResponse:
         asking, path = self._asking(request), self._path(request)
-        return await self._signed(
-            request, asking, lambda: sums_of(path, self._throttle.rest)
-        )
+        return await self._signed(request, asking, lambda: sums_of(path, self._throttle.rest))
 
     async def _signed(
-        self, request: web.Request, asking: tuple[Device, str],
-        make: Callable[[], object],
-    ) -> web.StreamResponse:  # fmt: skip
+        self, request: web.Request, asking: tuple[Device, str], make: Callable[[], object]
+    ) -> web.StreamResponse:
         """Answers what `make` makes in the thread, with its MAC: of a long list that
         takes a while, too."""
         station, nonce = asking
@@ -154,9 +156,7 @@ class StationApi:
             return body, wire.answer_mac(key, nonce, body)
 
         body, mac = await self._downloads.in_thread(answering(made))
-        return await self._downloads.made(
-            request, {**JSON, wire.MAC: mac}, lambda: body
-        )
+        return await self._downloads.made(request, {**JSON, wire.MAC: mac}, lambda: body)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self._asking(request)
@@ -201,7 +201,8 @@ def _entries(folder: Path) -> list[tuple[str, int]]:
         with os.scandir(folder) as listing:
             return [
                 (one.name, one.stat(follow_symlinks=False).st_size)
-                for one in listing if one.is_file(follow_symlinks=False)
-            ]  # fmt: skip
+                for one in listing
+                if one.is_file(follow_symlinks=False)
+            ]
     except FileNotFoundError:
         return []

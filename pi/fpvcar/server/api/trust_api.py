@@ -9,11 +9,11 @@ from pathlib import Path
 
 from aiohttp import web
 
-from fpvcar.server import credentials
-from fpvcar.server.answers import PRIVATE
-from fpvcar.server.greeting import in_url
-from fpvcar.server.pages import HEADERS, page_response
-from fpvcar.server.site import Address
+from fpvcar.server.auth import credentials
+from fpvcar.server.http.banner import in_url
+from fpvcar.server.http.endpoints import Address
+from fpvcar.server.http.pages import HEADERS, page_response
+from fpvcar.server.http.responses import PRIVATE
 
 BASE = "/api/trust"
 POLICY = "Content-Security-Policy"
@@ -53,6 +53,7 @@ class TrustApi:
             raise web.HTTPNotFound(text=ABSENT)
         file = f'attachment; filename="{self._name.replace(" ", "-")}.crt"'
         return web.Response(
-            body=self._root, content_type="application/x-x509-ca-cert",
+            body=self._root,
+            content_type="application/x-x509-ca-cert",
             headers={**PRIVATE, "Content-Disposition": file},
-        )  # fmt: skip
+        )

@@ -12,10 +12,10 @@ import logging
 import secrets
 from collections.abc import Callable
 
-from fpvcar.server.access import CodeCheck, Rights, address_class
-from fpvcar.server.devices import GROWN_UP_S, Device, Devices
-from fpvcar.server.drive_socket import Session
-from fpvcar.server.driving import Driving
+from fpvcar.server.auth.access import CodeCheck, Rights, address_class
+from fpvcar.server.auth.remembered_browsers import GROWN_UP_S, Device, Devices
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.wheel import Driving
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
@@ -26,10 +26,15 @@ class Unlocking:
     """The rights of all sessions."""
 
     def __init__(
-        self, codes: CodeCheck, devices: Devices, sessions: list[Session],
-        driving: Driving, changed: Callable[[], None], utc_s: Callable[[], float],
+        self,
+        codes: CodeCheck,
+        devices: Devices,
+        sessions: list[Session],
+        driving: Driving,
+        changed: Callable[[], None],
+        utc_s: Callable[[], float],
         stations: Devices | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._codes, self._devices, self._sessions = codes, devices, sessions
         self._lists = [one for one in (devices, stations) if one]
         self._driving, self._changed, self._utc_s = driving, changed, utc_s
@@ -56,16 +61,20 @@ class Unlocking:
         wait_s = self._codes.wait_s(code, session.address, now_s)
         if wait_s > 0.0:
             session.send(
-                Error("too many wrong codes", "", "5 a minute",
-                      f"try again in {wait_s:.0f} s", "too_many_codes")
-            )  # fmt: skip
+                Error(
+                    "too many wrong codes",
+                    "",
+                    "5 a minute",
+                    f"try again in {wait_s:.0f} s",
+                    "too_many_codes",
+                )
+            )
             return
         rights = self._codes.unlock(code, session.address, now_s)
         if rights is None:
             session.send(
-                Error("wrong code", "", "", "look at the screen that started the car",
-                      "wrong_code")
-            )  # fmt: skip
+                Error("wrong code", "", "", "look at the screen that started the car", "wrong_code")
+            )
             return
         session.rights, session.used_s = more(session.rights, rights), now_s
         if session.device is None or session.device.guest:
@@ -79,9 +88,14 @@ class Unlocking:
         """A guest comes with an invitation, which is used by it."""
         if session.rights.drive:
             session.send(
-                Error("you may drive already", "", "",
-                      "give the invitation to somebody else", "may_drive")
-            )  # fmt: skip
+                Error(
+                    "you may drive already",
+                    "",
+                    "",
+                    "give the invitation to somebody else",
+                    "may_drive",
+                )
+            )
             return
         self._devices.arrived(guest, session.name, session.address, self._utc_s())
         log.info("%s came by an invitation", session.name)
@@ -166,9 +180,7 @@ class Unlocking:
         guest's end."""
         for guest in self._devices.over(self._utc_s()):
             self._devices.end(guest.id)
-            over = Error(
-                "your time to drive is over", "", "", "ask for more time", "time_over"
-            )
+            over = Error("your time to drive is over", "", "", "ask for more time", "time_over")
             self._end(guest.id, over, now_s)
         for session in self._pages():
             if session.rights.grown_up and self._unused(session, now_s):
@@ -246,29 +258,39 @@ class Unlocking:
         mine = _id(asking)
         return [
             down.Person(
-                _id(one), one.name, address_class(one.address), one.rights.grown_up,
-                self._holds(one), _id(one) == mine, left_s=self._left_s(one.device),
+                _id(one),
+                one.name,
+                address_class(one.address),
+                one.rights.grown_up,
+                self._holds(one),
+                _id(one) == mine,
+                left_s=self._left_s(one.device),
                 watches=not one.rights.drive,
             )
             for one in self._sessions
-        ]  # fmt: skip
+        ]
 
     def _away(self) -> list[down.Person]:
         here, now_s = {_id(one) for one in self._sessions}, self._utc_s()
         return [
             down.Person(
-                one.id, one.name, one.where, one.rights(now_s).grown_up, False, False,
-                max(0.0, now_s - one.seen_s), self._left_s(one),
+                one.id,
+                one.name,
+                one.where,
+                one.rights(now_s).grown_up,
+                False,
+                False,
+                max(0.0, now_s - one.seen_s),
+                self._left_s(one),
             )
-            for known in self._lists for one in known.all() if one.id not in here
-        ]  # fmt: skip
+            for known in self._lists
+            for one in known.all()
+            if one.id not in here
+        ]
 
     def handlers(self) -> dict[type, Callable[..., None]]:
         """The method for each kind of message."""
-        return {
-            up.Unlock: self.unlock, up.Lock: self.lock, up.Who: self.who,
-            up.End: self.end,
-        }  # fmt: skip
+        return {up.Unlock: self.unlock, up.Lock: self.lock, up.Who: self.who, up.End: self.end}
 
 
 def _id(session: Session) -> str:

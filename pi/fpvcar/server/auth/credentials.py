@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from fpvcar import clock, files
-from fpvcar.server.access import Codes, new_codes
+from fpvcar.runtime import files, wall_clock
+from fpvcar.server.auth.access import Codes, new_codes
 
 CERTIFICATE, ROOT = "https.crt", "root.crt"
 CERTIFICATE_DAYS = 825
@@ -30,9 +30,13 @@ NAMES_MAX = 16
 KEY_BYTES = 32
 OPENSSL_S = 60.0
 NEAR = (
-    "IP:127.0.0.0/255.0.0.0", "IP:10.0.0.0/255.0.0.0", "IP:172.16.0.0/255.240.0.0",
-    "IP:192.168.0.0/255.255.0.0", "IP:169.254.0.0/255.255.0.0", "DNS:local",
-)  # fmt: skip
+    "IP:127.0.0.0/255.0.0.0",
+    "IP:10.0.0.0/255.0.0.0",
+    "IP:172.16.0.0/255.240.0.0",
+    "IP:192.168.0.0/255.255.0.0",
+    "IP:169.254.0.0/255.255.0.0",
+    "DNS:local",
+)
 """What the authority of each car may sign, as openssl writes it."""
 NOTHING = ("email:.invalid", "URI:.invalid")
 """Constraints of the other kinds of name. A kind without a constraint is allowed, and
@@ -116,8 +120,8 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     had = _names_of(certificate) if context is not None else None
     wanted = list(dict.fromkeys([*names, *(had or ())]))[:NAMES_MAX]
     if context is None or had is None or not set(names) <= set(had):
-        if not clock.sane(now_s := time.time()):
-            raise RuntimeError(f"no certificate: {clock.wrong(now_s)}")
+        if not wall_clock.sane(now_s := time.time()):
+            raise RuntimeError(f"no certificate: {wall_clock.wrong(now_s)}")
         _make_certificate(directory, key, certificate, wanted)
         context = _load(key, certificate)
     if context is None:
@@ -148,10 +152,7 @@ def _names_of(certificate: Path) -> list[str] | None:
     except RuntimeError:
         return None
     found = re.findall(r"(DNS|IP Address):([^,\s]+)", output.decode())
-    return [
-        str(ipaddress.ip_address(name)) if kind != "DNS" else name
-        for kind, name in found
-    ]
+    return [str(ipaddress.ip_address(name)) if kind != "DNS" else name for kind, name in found]
 
 
 def trusted(directory: Path) -> Path:
@@ -169,17 +170,17 @@ def fingerprint(pem: bytes) -> str:
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem.decode())).hexdigest()
 
 
-def _make_certificate(
-    directory: Path, key: Path, certificate: Path, names: list[str]
-) -> None:
+def _make_certificate(directory: Path, key: Path, certificate: Path, names: list[str]) -> None:
     root, root_key = directory / ROOT, directory / "root.key"
     if _load(root_key, root) is None or not _outlives(root, CERTIFICATE_DAYS):
         _make_root(root_key, root, names)
     extensions = (
-        "basicConstraints=critical,CA:FALSE", SERVER_ONLY,
-        "keyUsage=critical,digitalSignature", "authorityKeyIdentifier=keyid",
+        "basicConstraints=critical,CA:FALSE",
+        SERVER_ONLY,
+        "keyUsage=critical,digitalSignature",
+        "authorityKeyIdentifier=keyid",
         f"subjectAltName={','.join(f'{_kind(name)}:{name}' for name in names)}",
-    )  # fmt: skip
+    )
     by = ("-CA", str(root), "-CAkey", str(root_key))
     for last in (False, True):
         _make_pair(key, certificate, "fpvcar", CERTIFICATE_DAYS, *extensions, by=by)
@@ -217,25 +218,45 @@ def _make_root(key: Path, root: Path, names: list[str]) -> None:
     hosts = (name for name in names if _kind(name) == "DNS" and name != "localhost")
     car = re.sub(r"[^\w.-]", "", next(hosts, ""))
     _make_pair(
-        key, root, f"fpvcar {car}".strip(), ROOT_DAYS,
-        "basicConstraints=critical,CA:TRUE,pathlen:0", "keyUsage=critical,keyCertSign",
+        key,
+        root,
+        f"fpvcar {car}".strip(),
+        ROOT_DAYS,
+        "basicConstraints=critical,CA:TRUE,pathlen:0",
+        "keyUsage=critical,keyCertSign",
         SERVER_ONLY,
         f"nameConstraints=critical,{','.join(may)}",
-    )  # fmt: skip
+    )
 
 
 def _make_pair(
-    key: Path, certificate: Path, name: str, days: int, *extensions: str,
-    by: Iterable[str] = (),
-) -> None:  # fmt: skip
+    key: Path, certificate: Path, name: str, days: int, *extensions: str, by: Iterable[str] = ()
+) -> None:
     """Makes and saves a key and its certificate, signed by itself or `by` another."""
     added = [word for one in extensions for word in ("-addext", one)]
     made = _openssl(
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-        "-nodes", "-days", str(days), "-subj", f"/CN={name}", *by,
-        "-addext", "subjectKeyIdentifier=hash", *added,
-        "-config", "/dev/stdin", "-keyout", "-", "-out", "-",
-    )  # fmt: skip
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        str(days),
+        "-subj",
+        f"/CN={name}",
+        *by,
+        "-addext",
+        "subjectKeyIdentifier=hash",
+        *added,
+        "-config",
+        "/dev/stdin",
+        "-keyout",
+        "-",
+        "-out",
+        "-",
+    )
     head, begin, rest = made.partition(b"-----BEGIN CERTIFICATE-----")
     # A power cut between the two leaves a pair that does not fit: it is made anew.
     files.write_whole(key, [head])
@@ -246,9 +267,8 @@ def _openssl(*words: str) -> bytes:
     """What a command of openssl prints. Raises RuntimeError with its last line."""
     try:
         done = subprocess.run(
-            ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S,
-            input=CONFIG,
-        )  # fmt: skip
+            ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S, input=CONFIG
+        )
     except (OSError, subprocess.SubprocessError) as fault:
         output = getattr(fault, "stderr", b"") or b""
         last = output.decode(errors="replace").strip().splitlines()[-1:]

@@ -21,15 +21,13 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from fpvcar import files
-from fpvcar.server.access import Codes, Rights, address_class
-from fpvcar.server.answers import PRIVATE
+from fpvcar.runtime import files
+from fpvcar.server.auth.access import Codes, Rights, address_class
+from fpvcar.server.http.responses import PRIVATE
 
 FILE = "devices.json"
 COOKIE = "fpvcar-pass"
-FORM = re.compile(
-    r"(?P<id>[0-9a-f]{32})\.(?P<until>[0-9]{1,12})\.(?P<mac>[0-9a-f]{64})"
-)
+FORM = re.compile(r"(?P<id>[0-9a-f]{32})\.(?P<until>[0-9]{1,12})\.(?P<mac>[0-9a-f]{64})")
 PASS_S = 30 * 24 * 3600
 """How long a device is remembered after the code was said."""
 GROWN_UP_S = 1800.0
@@ -96,9 +94,13 @@ class Devices:
     def add(self, name: str, address: str, rights: Rights, now_s: float) -> Device:
         """Puts a device on the list; of too many the one that was away longest goes."""
         device = Device(
-            secrets.token_hex(16), name, address_class(address), now_s,
-            int(now_s) + PASS_S, now_s if rights.grown_up else 0.0,
-        )  # fmt: skip
+            secrets.token_hex(16),
+            name,
+            address_class(address),
+            now_s,
+            int(now_s) + PASS_S,
+            now_s if rights.grown_up else 0.0,
+        )
         self._put(device)
         return device
 
@@ -122,10 +124,15 @@ class Devices:
         token, until_s = secrets.token_hex(16), int(now_s + minutes * 60)
         self._put(
             Device(
-                secrets.token_hex(16), INVITED, "", now_s, until_s,
-                guest=True, invitation=self._token_mac(token),
+                secrets.token_hex(16),
+                INVITED,
+                "",
+                now_s,
+                until_s,
+                guest=True,
+                invitation=self._token_mac(token),
             )
-        )  # fmt: skip
+        )
         return token
 
     def invitations(self) -> list[Device]:
@@ -136,9 +143,10 @@ class Devices:
         """The guest of this token; None if it was used, is over, or is none."""
         given = self._token_mac(token)
         found = [
-            one for one in self.invitations()
+            one
+            for one in self.invitations()
             if hmac.compare_digest(one.invitation, given) and now_s < one.until_s
-        ]  # fmt: skip
+        ]
         return found[0] if found else None
 
     def arrived(self, guest: Device, name: str, address: str, now_s: float) -> None:
@@ -222,23 +230,28 @@ class Devices:
                 log.warning(
                     "%s: %s; tried again every %.0f s. After a restart new devices "
                     "must enter the code, and ended ones may come back",
-                    self._path, error, SAVE_RETRY_S,
-                )  # fmt: skip
+                    self._path,
+                    error,
+                    SAVE_RETRY_S,
+                )
             elif self.unsaved and not error:
                 log.info("%s: saved again", self._path)
             self.unsaved = error
 
-    async def remembering(
-        self, device: Device, now_s: float, secure: bool
-    ) -> web.Response:
+    async def remembering(self, device: Device, now_s: float, secure: bool) -> web.Response:
         """Answers with its cookie, where no script can read it; the list is saved."""
         await self.save(now_s)
         answer = web.Response(status=204, headers=PRIVATE)
         age_s = device.until_s - int(now_s) if device.guest else PASS_S
         answer.set_cookie(
-            cookie_name(secure), self.cookie(device), max_age=age_s, path="/",
-            httponly=True, samesite="Strict", secure=secure,
-        )  # fmt: skip
+            cookie_name(secure),
+            self.cookie(device),
+            max_age=age_s,
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=secure,
+        )
         return answer
 
     async def run(self, retry_s: float = SAVE_RETRY_S) -> None:

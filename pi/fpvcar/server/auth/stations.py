@@ -17,8 +17,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-from fpvcar.server.access import Codes, Rights
-from fpvcar.server.devices import Device, Devices
+from fpvcar.server.auth.access import Codes, Rights
+from fpvcar.server.auth.remembered_browsers import Device, Devices
 from fpvcar.wire import station as wire
 
 FILE = "stations.json"
@@ -103,8 +103,7 @@ class Stations(Devices):
                 self._refuse_replay(station, nonce)
                 return station, nonce
         raise web.HTTPUnauthorized(
-            text="This station may not: run `fpvstation pair` with the grown-ups' "
-            "code.\n"
+            text="This station may not: run `fpvstation pair` with the grown-ups' code.\n"
         )
 
     def _refuse_replay(self, station: Device, nonce: str) -> None:

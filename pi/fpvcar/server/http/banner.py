@@ -4,8 +4,8 @@ of the address for a phone's camera.
 
 import io
 
-from fpvcar import paths
-from fpvcar.server import access, credentials
+from fpvcar.runtime import paths
+from fpvcar.server.auth import access, credentials
 
 
 def reachable(host: str) -> str:

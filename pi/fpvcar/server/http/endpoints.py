@@ -12,19 +12,23 @@ from typing import NamedTuple
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from fpvcar import sd_notify
-from fpvcar.server import access, credentials
-from fpvcar.server.limits import LogRateLimit, Places
-from fpvcar.server.listener import Listener
+from fpvcar.runtime import sd_notify
+from fpvcar.server.auth import access, credentials
+from fpvcar.server.http.limits import LogRateLimit, Places
+from fpvcar.server.http.listener import Listener
 
 IDLE_S = 10.0
 """How long a connection may be without a whole request, its first one included."""
 LINGER_S = 1.0
 SHUTDOWN_S = 0.5
 CROWDED_LOGS = (
-    "fpvcar.access", "fpvcar.buttons", "fpvcar.socket", "fpvcar.video",
-    "aiohttp.server", "aiohttp.websocket",
-)  # fmt: skip
+    "fpvcar.access",
+    "fpvcar.buttons",
+    "fpvcar.socket",
+    "fpvcar.video",
+    "aiohttp.server",
+    "aiohttp.websocket",
+)
 """Logs in which anybody on the LAN can cause lines at will."""
 log = logging.getLogger("fpvcar.run")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -66,9 +70,12 @@ class Site:
     """Serves an application until it is cancelled."""
 
     def __init__(
-        self, application: Callable[[], web.Application], places: Places,
-        address: Address, listening: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+        self,
+        application: Callable[[], web.Application],
+        places: Places,
+        address: Address,
+        listening: Callable[[], None] = lambda: None,
+    ) -> None:
         """`listening` is called as soon as it can be asked."""
         self._listening = listening
         self._application, self._places, self._address = application, places, address
@@ -76,9 +83,13 @@ class Site:
     async def run(self) -> None:
         """Raises OSError if it cannot listen, and whatever ends accepting."""
         runner = web.AppRunner(
-            self._application(), access_log=None, shutdown_timeout=SHUTDOWN_S,
-            keepalive_timeout=IDLE_S, lingering_time=LINGER_S, auto_decompress=False,
-        )  # fmt: skip
+            self._application(),
+            access_log=None,
+            shutdown_timeout=SHUTDOWN_S,
+            keepalive_timeout=IDLE_S,
+            lingering_time=LINGER_S,
+            auto_decompress=False,
+        )
         logging.getLogger("aiohttp.server").addFilter(own_fault)
         for name in CROWDED_LOGS:
             logging.getLogger(name).addFilter(LogRateLimit())
@@ -107,9 +118,7 @@ def expecting(handler: Handler) -> Handler:
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         expected = request.headers.get("Expect", "100-continue")
         if expected.lower() != "100-continue":
-            raise web.HTTPExpectationFailed(
-                text='Expect refused: only "100-continue" can be.\n'
-            )
+            raise web.HTTPExpectationFailed(text='Expect refused: only "100-continue" can be.\n')
         return await handler(request)
 
     return handle

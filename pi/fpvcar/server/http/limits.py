@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from fpvcar.server.access import network_of
+from fpvcar.server.auth.access import network_of
 
 RESERVED = 16
 """Sockets of a kind beyond its limit, for those who may drive, and for hellos."""
@@ -94,9 +94,8 @@ class Places:
         return len(self._held)
 
     def enter(
-        self, owner: Hashable, address: str, end: Callable[[], None],
-        rank: Rank = Rank.SILENT,
-    ) -> str | None:  # fmt: skip
+        self, owner: Hashable, address: str, end: Callable[[], None], rank: Rank = Rank.SILENT
+    ) -> str | None:
         """Takes a place and returns None; or says what is full, and takes none.
 
         `end()` is called when the owner has to give way; its place is free by then.

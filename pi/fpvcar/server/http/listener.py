@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from fpvcar.server.limits import Places, RateLimit
-from fpvcar.server.shortcut import Shortcut
+from fpvcar.server.http.limits import Places, RateLimit
+from fpvcar.server.sockets.fast_path import Shortcut
 
 BACKLOG = 128
 TLS_S = 5.0
@@ -84,17 +84,13 @@ class Listener:
     `protocol` makes aiohttp's handler of one connection.
     """
 
-    def __init__(
-        self, places: Places, protocol: Callable[[], asyncio.BaseProtocol]
-    ) -> None:
+    def __init__(self, places: Places, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         self._places, self._protocol = places, protocol
         self._jobs: set[asyncio.Task[None]] = set()
         self._accepting: list[asyncio.Task[None]] = []
         self._was_full = False
 
-    async def open(
-        self, host: str, port: int, context: ssl.SSLContext | None = None
-    ) -> None:
+    async def open(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
         """Listens until `close`. Raises OSError if it cannot."""
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(
@@ -131,9 +127,7 @@ class Listener:
         task.add_done_callback(self._jobs.discard)
         return task
 
-    async def _accept_all(
-        self, listener: socket.socket, context: ssl.SSLContext | None
-    ) -> None:
+    async def _accept_all(self, listener: socket.socket, context: ssl.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()
         with listener:
             while True:
@@ -148,9 +142,7 @@ class Listener:
                 self._let_in(peer, str(where[0]), context)
                 await asyncio.sleep(0)  # a crowd at the door holds nobody up inside
 
-    def _let_in(
-        self, peer: socket.socket, address: str, context: ssl.SSLContext | None
-    ) -> None:
+    def _let_in(self, peer: socket.socket, address: str, context: ssl.SSLContext | None) -> None:
         connection = _Connection(fileno=peer.detach())
         owner = connection_of(connection)
         refusal = self._places.enter(owner, address, connection.cut)
@@ -170,9 +162,7 @@ class Listener:
                 connection.setsockopt(level, option, value)
         self._start(self._serve(connection, context))
 
-    async def _serve(
-        self, connection: _Connection, context: ssl.SSLContext | None
-    ) -> None:
+    async def _serve(self, connection: _Connection, context: ssl.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()
         timeout_s = None if context is None else TLS_S
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from fpvcar.server import access
+from fpvcar.server.auth import access
 
 PAGE_TYPES = {
     ".html": "text/html",
@@ -47,10 +47,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def refuse_foreign(
-    request: web.Request,
-    own_name: str,
-    foreign: str,
-    extra: Iterable[str] = (),
+    request: web.Request, own_name: str, foreign: str, extra: Iterable[str] = ()
 ) -> None:
     """Refuses a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden.
 

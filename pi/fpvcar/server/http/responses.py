@@ -34,9 +34,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
     return tried
 
 
-def number_of(
-    request: web.Request, name: str, usual: float, least: float, most: float
-) -> float:
+def number_of(request: web.Request, name: str, usual: float, least: float, most: float) -> float:
     """Takes a figure of the query. Raises HTTPBadRequest."""
     text = request.query.get(name)
     if text is None:

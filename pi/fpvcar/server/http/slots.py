@@ -41,9 +41,8 @@ class Slots:
     """
 
     def __init__(
-        self, clock_s: Callable[[], float], most: int = AT_ONCE_MAX,
-        slow_s: float = SLOW_S,
-    ) -> None:  # fmt: skip
+        self, clock_s: Callable[[], float], most: int = AT_ONCE_MAX, slow_s: float = SLOW_S
+    ) -> None:
         self._clock_s, self._most, self._slow_s = clock_s, most, slow_s
         self._held: list[Slot] = []
         self._freed = asyncio.Event()

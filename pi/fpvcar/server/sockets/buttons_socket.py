@@ -13,8 +13,8 @@ import time
 from aiohttp import WSMessage, WSMsgType, web
 
 from fpvcar.buttons.panel import Panel
-from fpvcar.server.limits import Meter
-from fpvcar.server.session import CLOSE_S, Closing, TextSession
+from fpvcar.server.http.limits import Meter
+from fpvcar.server.sockets.session import CLOSE_S, Closing, TextSession
 from fpvcar.wire.buttons import ButtonsUpward, Choose, Hold, parse_buttons_upward
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES
@@ -45,9 +45,8 @@ class Session(TextSession[ButtonsUpward]):
 async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
     """Runs one /ws/buttons socket until it ends."""
     ws = web.WebSocketResponse(
-        compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S,
-        autoping=False,
-    )  # fmt: skip
+        compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
+    )
     await ws.prepare(request)
     session = Session(request.remote or "")
     await session.run(ws, request.transport, _listen(ws, session, panel), log)

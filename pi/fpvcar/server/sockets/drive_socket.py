@@ -12,11 +12,11 @@ from aiohttp import WSMsgType, web
 
 from fpvcar import config
 from fpvcar.drive.gate import Freshness
-from fpvcar.server.access import Rights
-from fpvcar.server.devices import Device
-from fpvcar.server.limits import Meter
-from fpvcar.server.session import CLOSE_S, Closing, TextSession
-from fpvcar.server.shortcut import Shortcut
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.auth.remembered_browsers import Device
+from fpvcar.server.http.limits import Meter
+from fpvcar.server.sockets.fast_path import Shortcut
+from fpvcar.server.sockets.session import CLOSE_S, Closing, TextSession
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
 
@@ -42,9 +42,8 @@ class Session(TextSession[up.Upward]):
     """One socket of one browser. The hub owns it."""
 
     def __init__(
-        self, address: str, rights: Rights, limits: config.Gate,
-        device: Device | None = None,
-    ) -> None:  # fmt: skip
+        self, address: str, rights: Rights, limits: config.Gate, device: Device | None = None
+    ) -> None:
         """`device`: by which it is known, None if by no cookie."""
         super().__init__(address)
         self.rights, self.device = rights, device
@@ -71,9 +70,7 @@ class Session(TextSession[up.Upward]):
     def may_drive(self, what: str, now_s: float) -> bool:
         """May it do `what` of a driver's? Else its page is told how it may."""
         if not self.rights.drive:
-            error = down.Error(
-                "you may only watch", what, "", "enter the drive code", "watch_only"
-            )
+            error = down.Error("you may only watch", what, "", "enter the drive code", "watch_only")
             self.deny(error, now_s)
         return self.rights.drive
 
@@ -100,9 +97,12 @@ async def serve(
 ) -> web.WebSocketResponse:
     """Runs one /ws/drive socket until it ends. `receive` is the hub's."""
     ws = web.WebSocketResponse(
-        compress=False, max_msg_size=16 * DRIVE_MAX_BYTES, heartbeat=HEARTBEAT_S,
-        timeout=CLOSE_S, autoping=False,
-    )  # fmt: skip
+        compress=False,
+        max_msg_size=16 * DRIVE_MAX_BYTES,
+        heartbeat=HEARTBEAT_S,
+        timeout=CLOSE_S,
+        autoping=False,
+    )
     await ws.prepare(request)
     transport = request.transport
     if transport is None:  # gone meanwhile

@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
 
-from fpvcar.server.drive_socket import HELLO_S, MESSAGES_PER_S, Session
+from fpvcar.server.http.limits import Meter
 from fpvcar.server.hub import Hub
-from fpvcar.server.limits import Meter
-from fpvcar.server.session import CLOSE_S, REFUSED, Closing
-from fpvcar.server.video_link import Link
-from fpvcar.server.video_socket import HEARTBEAT_S, Sender
+from fpvcar.server.sockets.drive_socket import HELLO_S, MESSAGES_PER_S, Session
+from fpvcar.server.sockets.session import CLOSE_S, REFUSED, Closing
+from fpvcar.server.sockets.video_link import Link
+from fpvcar.server.sockets.video_socket import HEARTBEAT_S, Sender
 from fpvcar.wire import up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES
@@ -28,14 +28,20 @@ log = logging.getLogger("fpvcar.socket")
 
 
 async def serve(
-    request: web.Request, hub: Hub, senders: dict[str, Sender],
-    promote: Callable[[], None], clock_s: Callable[[], float],
-) -> web.WebSocketResponse:  # fmt: skip
+    request: web.Request,
+    hub: Hub,
+    senders: dict[str, Sender],
+    promote: Callable[[], None],
+    clock_s: Callable[[], float],
+) -> web.WebSocketResponse:
     """Runs one /ws/copies socket until it ends. `promote()`: it is the driver's."""
     ws = web.WebSocketResponse(
-        compress=False, max_msg_size=DRIVE_MAX_BYTES, heartbeat=HEARTBEAT_S,
-        timeout=CLOSE_S, autoping=False,
-    )  # fmt: skip
+        compress=False,
+        max_msg_size=DRIVE_MAX_BYTES,
+        heartbeat=HEARTBEAT_S,
+        timeout=CLOSE_S,
+        autoping=False,
+    )
     await ws.prepare(request)
     transport = request.transport
     if transport is None:  # gone meanwhile

@@ -57,9 +57,8 @@ class TextSession(Generic[Message]):
     # --- what it hears ---
 
     def read(
-        self, kind: WSMsgType, data: str | bytes,
-        parse: Callable[[str | bytes], Message],
-    ) -> Message | None:  # fmt: skip
+        self, kind: WSMsgType, data: str | bytes, parse: Callable[[str | bytes], Message]
+    ) -> Message | None:
         """The message of a frame; None if it is refused or unknown.
 
         Raises Closing for one malformed message too many.
@@ -73,9 +72,7 @@ class TextSession(Generic[Message]):
             self.unknown += 1
             if self.unknown <= UNKNOWN_ANSWERED:
                 next_step = "ignored: reload the page, or update the program"
-                error = Error(
-                    fault.what, fault.value, fault.limit, next_step, "unknown_kind"
-                )
+                error = Error(fault.what, fault.value, fault.limit, next_step, "unknown_kind")
                 self.send(error)
             return None
         except WireError as fault:
@@ -132,9 +129,12 @@ class TextSession(Generic[Message]):
     # --- its life ---
 
     async def run(
-        self, ws: web.WebSocketResponse, transport: asyncio.Transport | None,
-        listening: Coroutine[Any, Any, None], log: logging.Logger,
-    ) -> None:  # fmt: skip
+        self,
+        ws: web.WebSocketResponse,
+        transport: asyncio.Transport | None,
+        listening: Coroutine[Any, Any, None],
+        log: logging.Logger,
+    ) -> None:
         """Sends while `listening` hears, until that ends or raises Closing."""
         self._ws, self._transport = ws, transport
         sender = asyncio.create_task(self._send_all(ws))

@@ -63,9 +63,7 @@ class Link:
         return sent, again
 
     def _info(self) -> bytes:
-        return self._socket.getsockopt(
-            socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES
-        )
+        return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
 
     def write(self, taken: int, framed: bytes) -> None:
         """Writes a whole WebSocket frame; the kernel has taken `taken` so far.
@@ -119,9 +117,7 @@ class Way:
         self._taken = acked + self.unacked
         while self._ends and self._has_arrived(acked, self._ends[0][1]):
             self.delivered = self._ends.popleft()[0]
-        self.room = (
-            self.link.empty(self._taken) and self.unacked < self.meter.limit_bytes
-        )
+        self.room = self.link.empty(self._taken) and self.unacked < self.meter.limit_bytes
 
     def _has_arrived(self, acked: int, end: int) -> bool:
         return acked >= end and (not self.unacked or acked >= end + TLS_BYTES)

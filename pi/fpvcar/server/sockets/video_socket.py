@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
-from fpvcar.server.limits import Meter
-from fpvcar.server.video_link import Link, Undelivered, Way
-from fpvcar.video.losses import LossMeter
+from fpvcar.server.http.limits import Meter
+from fpvcar.server.sockets.video_link import Link, Undelivered, Way
+from fpvcar.video.packet_loss import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
 from fpvcar.wire import up
 from fpvcar.wire.errors import WireError
@@ -47,9 +47,8 @@ class Sender:
     """
 
     def __init__(
-        self, link: Link, viewer: Viewer, stream: Stream,
-        tell_lost: Callable[[float | None], None],
-    ) -> None:  # fmt: skip
+        self, link: Link, viewer: Viewer, stream: Stream, tell_lost: Callable[[float | None], None]
+    ) -> None:
         self._viewer, self._stream = viewer, stream
         self._losses, self._tell_lost = LossMeter(), tell_lost
         self._loop = asyncio.get_running_loop()
@@ -284,9 +283,7 @@ async def _listen(
     return None
 
 
-def _refusal(
-    message: WSMessage, hello: Callable[[str], bool]
-) -> tuple[int, str] | None:
+def _refusal(message: WSMessage, hello: Callable[[str], bool]) -> tuple[int, str] | None:
     """Takes a hello; returns (code, reason) for other frames."""
     if message.type is not WSMsgType.TEXT:
         return WSCloseCode.UNSUPPORTED_DATA, f"binary frame refused ({EXPECTED})"

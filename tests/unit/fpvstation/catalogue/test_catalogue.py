@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar.recordings.drives import Drive, Wanted
-from fpvstation import catalogue_schema, look
-from fpvstation.catalogue import Catalogue
-from fpvstation.disk import Folder
-from fpvstation.search import entry_in, place_of
-from fpvstation.store import Store
-from tests.rigs.mcaps import McapFile
-from tests.rigs.recordings import NAME, drive_messages
-from tests.unit.fpvstation.test_store import put
+from fpvcar.recordings.library.drives import Drive, Wanted
+from fpvstation.catalogue import catalogue_schema, probe
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.catalogue.search import entry_in, place_of
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from tests.support.mcaps import McapFile
+from tests.support.recordings import NAME, drive_messages
+from tests.unit.fpvstation.store.test_store import put
 
 FOREVER = float("inf")
 
@@ -53,12 +53,10 @@ def opened(tmp_path: Path, store: Store, store_id: str = "s1") -> Catalogue:
     return one
 
 
-def drives(catalogue: Catalogue, before_ms: float = FOREVER, **wanted: object
-           ) -> list[Drive]:  # fmt: skip
+def drives(catalogue: Catalogue, before_ms: float = FOREVER, **wanted: object) -> list[Drive]:
     """What a list shows."""
     found = catalogue.find(Wanted(**wanted), before_ms, 50)  # type: ignore[arg-type]
-    return [msgspec.json.decode(msgspec.json.encode(one), type=Drive)
-            for one in found.drives]  # fmt: skip
+    return [msgspec.json.decode(msgspec.json.encode(one), type=Drive) for one in found.drives]
 
 
 def test_a_drive_of_the_store_is_listed_once(catalogue: Catalogue) -> None:
@@ -127,9 +125,12 @@ def test_catalogue_lists_all_but_an_unreadable_session(
 
 @pytest.mark.parametrize("harm", [b"", b"no catalogue at all " * 999, None])
 def test_a_catalogue_that_is_lost_or_damaged_is_made_anew_and_says_so(
-    catalogue: Catalogue, tmp_path: Path, store: Store, harm: bytes | None,
+    catalogue: Catalogue,
+    tmp_path: Path,
+    store: Store,
+    harm: bytes | None,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     before = drives(catalogue)
     catalogue.close()
     path = tmp_path / "catalogue.sqlite"
@@ -196,7 +197,7 @@ def test_one_of_an_older_station_is_brought_on(
     catalogue.close()
     more = "CREATE TABLE later (one TEXT); INSERT INTO later VALUES ('here');"
     steps = (*catalogue_schema.MIGRATIONS, more)
-    monkeypatch.setattr("fpvstation.catalogue_schema.MIGRATIONS", steps)
+    monkeypatch.setattr("fpvstation.catalogue.catalogue_schema.MIGRATIONS", steps)
     again = opened(tmp_path, store)
     assert len(drives(again)) == 1 and not again.why_anew
     with sqlite3.connect(tmp_path / "catalogue.sqlite") as db:
@@ -205,9 +206,7 @@ def test_one_of_an_older_station_is_brought_on(
     again.close()
 
 
-def test_what_is_removed_from_the_store_is_not_listed(
-    catalogue: Catalogue, store: Store
-) -> None:
+def test_what_is_removed_from_the_store_is_not_listed(catalogue: Catalogue, store: Store) -> None:
     (session,) = store.sessions()
     store.remove(session, ".trash/today")
     catalogue.sync()
@@ -229,11 +228,22 @@ def test_a_name_is_found_and_outlives_the_catalogue(
 
 @pytest.mark.parametrize(
     ("text", "causes", "found"),
-    [("look here", (), 1), ("LOOK", (), 1), ("here look", (), 1), ("oo", (), 1),
-     ("zz", (), 0), ("nowhere", (), 0), ("plague", (), 1), ('"look', (), 0),
-     ("look OR nowhere", (), 0), ("x*", (), 0), ("\0\0\0", (), 0),
-     ("nowhere", ("estop",), 0), ("zz", ("estop",), 0)],
-)  # fmt: skip
+    [
+        ("look here", (), 1),
+        ("LOOK", (), 1),
+        ("here look", (), 1),
+        ("oo", (), 1),
+        ("zz", (), 0),
+        ("nowhere", (), 0),
+        ("plague", (), 1),
+        ('"look', (), 0),
+        ("look OR nowhere", (), 0),
+        ("x*", (), 0),
+        ("\0\0\0", (), 0),
+        ("nowhere", ("estop",), 0),
+        ("zz", ("estop",), 0),
+    ],
+)
 def test_words_are_looked_for_as_they_are(
     catalogue: Catalogue, text: str, causes: tuple[str, ...], found: int
 ) -> None:
@@ -242,13 +252,17 @@ def test_words_are_looked_for_as_they_are(
 
 
 def test_the_list_is_that_of_the_car(catalogue: Catalogue) -> None:
-    """The same filters say the same here and there: see recordings/drives.py."""
+    """The same filters say the same here and there: see recordings/library/drives.py."""
     (drive,) = drives(catalogue)
     for wanted in (
-        Wanted(wheel="parked"), Wanted(wheel="driven"), Wanted(driver="Ada"),
-        Wanted(since_ms=drive.start_ms), Wanted(until_ms=drive.start_ms),
-        Wanted(since_ms=drive.start_ms + 1), Wanted(until_ms=drive.start_ms + 1),
-    ):  # fmt: skip
+        Wanted(wheel="parked"),
+        Wanted(wheel="driven"),
+        Wanted(driver="Ada"),
+        Wanted(since_ms=drive.start_ms),
+        Wanted(until_ms=drive.start_ms),
+        Wanted(since_ms=drive.start_ms + 1),
+        Wanted(until_ms=drive.start_ms + 1),
+    ):
         shown = catalogue.find(wanted, FOREVER, 50).drives
         assert len(shown) == wanted.takes(drive), wanted
     assert drives(catalogue, drive.start_ms) == []
@@ -265,9 +279,7 @@ def test_pages_of_files(catalogue: Catalogue, store: Store, made: bytes) -> None
     assert [one.name for one in page.entries] == [NAME] and not page.more
 
 
-def test_what_cannot_be_read_is_listed_as_damaged(
-    catalogue: Catalogue, store: Store
-) -> None:
+def test_what_cannot_be_read_is_listed_as_damaged(catalogue: Catalogue, store: Store) -> None:
     put(store, NAME.replace("T2000", "T2100"), b"no recording")
     catalogue.sync()
     bad = [one for one in drives(catalogue) if one.state == "damaged"]
@@ -280,7 +292,7 @@ def test_a_list_needs_nothing_of_what_a_file_begins_with(
     """Which car it was, and its profile: the list of files has the name."""
     (tmp_path / NAME).write_bytes(made)
     monkeypatch.setattr("fpvcar.recordings.overview.Walk", None)
-    entry = entry_in(look.look(look.Look(str(tmp_path / NAME), NAME)))
+    entry = entry_in(probe.look(probe.Look(str(tmp_path / NAME), NAME)))
     assert entry.state == "closed" and entry.pictures == 120 and entry.marks
 
 
@@ -293,9 +305,9 @@ def test_places_are_in_the_order_of_time() -> None:
 def test_a_key_is_the_name_in_the_cars_folder() -> None:
     day = "Plague-abc123/2026-11-21"
     one = "Plague-20261121T193100Z"
-    assert look.key_of(f"{day}/{one}/{one}-0001.mcap") == (
+    assert probe.key_of(f"{day}/{one}/{one}-0001.mcap") == (
         "Plague-abc123-20261121T193100Z-0001.mcap"
     )
-    assert look.key_of(f"{day}/{one}.1a2b/{one}-0001.mcap") == (
+    assert probe.key_of(f"{day}/{one}.1a2b/{one}-0001.mcap") == (
         "Plague-abc123-20261121T193100Z.1a2b-0001.mcap"
     )

@@ -6,15 +6,15 @@ from pathlib import Path
 import av
 import pytest
 
-from fpvcar.recordings import export
-from fpvcar.recordings.pictures import Frame
-from fpvcar.units import SECOND_NS
-from fpvstation import raw
-from fpvstation.raw import PAUSE_MOST_NS, Picture
-from tests.rigs import mcaps
-from tests.rigs.mcaps import McapFile
-from tests.rigs.recordings import NAME
-from tests.rigs.video_source import encode
+from fpvcar.recordings.export import export
+from fpvcar.recordings.export.pictures import Frame
+from fpvcar.runtime.units import SECOND_NS
+from fpvstation.cli import decode
+from fpvstation.cli.decode import PAUSE_MOST_NS, Picture
+from tests.support import mcaps
+from tests.support.mcaps import McapFile
+from tests.support.recordings import NAME
+from tests.support.video_source import encode
 
 
 @pytest.fixture
@@ -33,28 +33,25 @@ def of_the_film(files: list[Path], out: Path) -> bytes:
     assert export.run("mp4", out, files, False) == 0
     with av.open(str(out)) as film:
         return b"".join(
-            one.reformat(format=raw.FORM).to_ndarray().tobytes()
-            for one in film.decode(video=0)
+            one.reformat(format=decode.FORM).to_ndarray().tobytes() for one in film.decode(video=0)
         )
 
 
 def test_they_are_those_of_the_film(files: list[Path], tmp_path: Path) -> None:
     out, said = io.BytesIO(), list[str]()
     report = export.Report(said.append)
-    count = raw.write(out, files, report, False)
+    count = decode.write(out, files, report, False)
     assert report.status(partial=False) == 0
     assert count == 2 * mcaps.FPS
     assert out.getvalue() == of_the_film(files, tmp_path / "film.mp4")
-    assert said == [f"-f rawvideo -pixel_format {raw.FORM} -video_size 160x128"]
+    assert said == [f"-f rawvideo -pixel_format {decode.FORM} -video_size 160x128"]
 
 
-def test_raw_of_a_damaged_file_exits_3_unless_partial(
-    files: list[Path], tmp_path: Path
-) -> None:
+def test_raw_of_a_damaged_file_exits_3_unless_partial(files: list[Path], tmp_path: Path) -> None:
     made = McapFile([*mcaps.pictures(3.0, gop=15)])
     bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
     report = export.Report(lambda words: None)
-    assert raw.write(io.BytesIO(), [*files, bad], report, False)
+    assert decode.write(io.BytesIO(), [*files, bad], report, False)
     assert (report.status(partial=False), report.status(partial=True)) == (3, 0)
 
 
@@ -63,17 +60,17 @@ def test_what_cannot_be_decoded_is_left_out() -> None:
     whole = [Frame(n * SECOND_NS, n == 0, one) for n, one in enumerate(units)]
     bad = [*whole[:5], Frame(5 * SECOND_NS, False, b"\0\0\0\1\x41\xff"), *whole[5:]]
     lost = list[str]()
-    assert len(list(raw.decoded(bad, lost.append))) == 10
+    assert len(list(decode.decoded(bad, lost.append))) == 10
     assert lost == ["1 unit could not be decoded"]
-    assert len(list(raw.decoded(whole))) == 10
-    assert list(raw.decoded([])) == []
+    assert len(list(decode.decoded(whole))) == 10
+    assert list(decode.decoded([])) == []
 
 
 def test_all_have_the_size_of_the_first() -> None:
     """A grown-up chose another one meanwhile; raw video cannot say so."""
     units = [*encode(3), *encode(3, width=320, height=192), *encode(3)]
     frames = [Frame(n * SECOND_NS, n % 3 == 0, one) for n, one in enumerate(units)]
-    shown = list(raw.decoded(frames))
+    shown = list(decode.decoded(frames))
     assert {one[1:3] for one in shown} == {(160, 128)} and len(shown) == 9
     assert {len(one.data) for one in shown} == {160 * 128 * 3 // 2}
 
@@ -81,11 +78,15 @@ def test_all_have_the_size_of_the_first() -> None:
 def test_a_long_pause_is_shortened_and_a_clock_that_jumps_back_is_none() -> None:
     unit = encode(1)[0]
     at_s = (100, 101, 5000, 3, 5001)
-    shown = raw.decoded(Frame(one * SECOND_NS, True, unit) for one in at_s)
+    shown = decode.decoded(Frame(one * SECOND_NS, True, unit) for one in at_s)
     second, most = SECOND_NS, PAUSE_MOST_NS
     assert [one.at_ns for one in shown] == [
-        0, second, second + most, second + most, 2 * second + most
-    ]  # fmt: skip
+        0,
+        second,
+        second + most,
+        second + most,
+        2 * second + most,
+    ]
 
 
 def test_each_is_shown_at_its_time_and_late_ones_at_once() -> None:
@@ -96,7 +97,7 @@ def test_each_is_shown_at_its_time_and_late_ones_at_once() -> None:
         now_ns[0] += round(seconds * SECOND_NS)
 
     shown = [Picture(at * SECOND_NS // 2, 0, 0, b"") for at in range(5)]
-    for number, _ in enumerate(raw.paced(shown, lambda: now_ns[0], sleep)):
+    for number, _ in enumerate(decode.paced(shown, lambda: now_ns[0], sleep)):
         if number == 1:  # whoever reads it stands still
             now_ns[0] += SECOND_NS
     assert slept == [0.5, 0.5]

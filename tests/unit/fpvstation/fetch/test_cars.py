@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fpvcar.wire.station import Pairing
-from fpvstation.cars import FILE, Cars, CarsError, url_of
+from fpvstation.fetch.cars import FILE, Cars, CarsError, url_of
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,14 @@ def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
         cars.find("Arrow")
 
 
-@pytest.mark.parametrize(
-    "rubbish", [b"[{", b'[{"name":"\xff"', b'[{"x":' + b"[" * 5000]
-)
+@pytest.mark.parametrize("rubbish", [b"[{", b'[{"name":"\xff"', b'[{"x":' + b"[" * 5000])
 def test_a_list_that_is_torn_says_what_to_do(tmp_path: Path, rubbish: bytes) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
     with pytest.raises(CarsError, match="pair the cars again"):
         Cars(tmp_path).all()
 
 
-def test_cars_changed_by_several_writers_at_once_keeps_every_change(
-    tmp_path: Path,
-) -> None:
+def test_cars_changed_by_several_writers_at_once_keeps_every_change(tmp_path: Path) -> None:
     old = Cars(tmp_path).add(pairing("old", "0"), "https://a", "f")
     start = threading.Barrier(5)
 
@@ -89,10 +85,7 @@ def test_cars_changed_by_several_writers_at_once_keeps_every_change(
         Cars(tmp_path).renew(old, "new")
 
     with ThreadPoolExecutor(5) as pool:
-        for done in [
-            *map(lambda n: pool.submit(add, n), range(4)),
-            pool.submit(change),
-        ]:
+        for done in [*map(lambda n: pool.submit(add, n), range(4)), pool.submit(change)]:
             done.result()
     cars = Cars(tmp_path).all()
     assert len(cars) == 21 and Cars(tmp_path).find("old").fingerprint == "new"

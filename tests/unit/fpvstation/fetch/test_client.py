@@ -13,17 +13,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from fpvcar.server import credentials
+from fpvcar.server.auth import credentials
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Sums
-from fpvstation import client
-from fpvstation.cars import Car
-from fpvstation.client import HttpCar, PairingRefused
-from fpvstation.disk import Folder
-from fpvstation.pull import CarFault, Gone, Pull, Round
-from fpvstation.store import Store
-from fpvstation.turns import Turns
-from tests.rigs.station import car_application, stations_of
+from fpvstation.fetch import client
+from fpvstation.fetch.cars import Car
+from fpvstation.fetch.client import HttpCar, PairingRefused
+from fpvstation.fetch.fair_slots import Turns
+from fpvstation.fetch.pull import CarFault, Gone, Pull, Round
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from tests.support.station import car_application, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 SECOND = NAME.replace("0001", "0002")
@@ -40,8 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def car_at(app: web.Application, tls: ssl.SSLContext | None = None
-                 ) -> AsyncIterator[str]:  # fmt: skip
+async def car_at(app: web.Application, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """An application on a port; its URL."""
     server = TestServer(app, scheme="https" if tls else "http")
     await server.start_server(ssl=tls)
@@ -114,9 +113,7 @@ def test_it_goes_on_where_it_ended(folder: Path, tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_what_is_damaged_on_the_car_gets_no_receipt(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_what_is_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path) -> None:
     async def run() -> None:
         async with car_at(car_application(folder, stations_of(tmp_path))) as url:
             car = await paired(url)
@@ -135,9 +132,7 @@ def test_what_is_damaged_on_the_car_gets_no_receipt(
     assert (folder / (SECOND + ".ack")).exists(), "the others come all the same"
 
 
-def test_a_wrong_code_and_a_station_that_was_ended(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_wrong_code_and_a_station_that_was_ended(folder: Path, tmp_path: Path) -> None:
     async def run() -> None:
         stations = stations_of(tmp_path)
         async with car_at(car_application(folder, stations)) as url:
@@ -195,12 +190,16 @@ LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
         (LONG % (b"x" * 10_000), KEY, "no segment"),
         (LONG.replace(b":3", b":-3") % NAME.encode(), KEY, "no segment"),
         (LONG.replace(b":3", b":99999999999999") % NAME.encode(), KEY, "no segment"),
-        (LONG.replace(b'}]}', b'},{"name":"%s","size":3}],"more":true}')
-         % (NAME.encode(), NAME.encode()), KEY, "no segment"),
-        (LONG.replace(b'}]}', b'}],"more":true}') % NAME.encode(), KEY, "no segment"),
+        (
+            LONG.replace(b"}]}", b'},{"name":"%s","size":3}],"more":true}')
+            % (NAME.encode(), NAME.encode()),
+            KEY,
+            "no segment",
+        ),
+        (LONG.replace(b"}]}", b'}],"more":true}') % NAME.encode(), KEY, "no segment"),
         (None, KEY, "more than"),
     ],
-)  # fmt: skip
+)
 def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
     tmp_path: Path, answer: bytes | None, key: str | None, words: str
 ) -> None:
@@ -211,9 +210,7 @@ def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
                 await pull(car, tmp_path / "store")
 
     asyncio.run(run())
-    assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [
-        ".fpvstation.json"
-    ]
+    assert sorted(one.name for one in (tmp_path / "store").iterdir()) == [".fpvstation.json"]
 
 
 def test_nobody_is_sent_elsewhere(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 
-from fpvcar.commands import setup
+from fpvcar.cli import setup
 from fpvstation.__main__ import main
-from fpvstation.cars import HTTPS_PORT
-from fpvstation.discover import LACKING, TYPE, Found, look
+from fpvstation.fetch.cars import HTTPS_PORT
+from fpvstation.fetch.discover import LACKING, TYPE, Found, look
 
 LOOPBACK = "127.0.0.1"
 PORT = 8081
@@ -22,9 +22,12 @@ async def announced(name: str) -> AsyncZeroconf:
     """A car of that name, as its avahi says it."""
     car = AsyncZeroconf(interfaces=[LOOPBACK])
     info = AsyncServiceInfo(
-        TYPE, f"{name}.{TYPE}", PORT, server=f"{name}.local.",
+        TYPE,
+        f"{name}.{TYPE}",
+        PORT,
+        server=f"{name}.local.",
         addresses=[socket.inet_aton("192.0.2.5")],
-    )  # fmt: skip
+    )
     await (await car.async_register_service(info, cooperating_responders=True))
     return car
 
@@ -52,9 +55,7 @@ def test_the_list_says_the_next_step(
     loop = asyncio.new_event_loop()
     car = loop.run_until_complete(announced("Arrow-of-the-test"))
     try:
-        asked = loop.run_in_executor(
-            None, main, ["cars", f"--interface={LOOPBACK}", "--seconds=2"]
-        )
+        asked = loop.run_in_executor(None, main, ["cars", f"--interface={LOOPBACK}", "--seconds=2"])
         assert loop.run_until_complete(asked) == 0
         loop.run_until_complete(car.async_close())
     finally:

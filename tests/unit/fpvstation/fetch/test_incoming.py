@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.units import MIB
+from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
-from fpvstation.arrival import Arrival
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.identity import StoreError
-from fpvstation.store import Store
-from tests.rigs.station_disk import sums_of
+from fpvstation.fetch.incoming import Arrival
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from tests.support.station_disk import sums_of
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
 NAME = "Plague-20261121T193100Z-0001.mcap"
@@ -81,9 +81,7 @@ def test_it_goes_on_where_another_try_ended(store: Store, disk: Reading) -> None
     assert disk.reads == 1, "nobody hashed all of it on its way"
 
 
-def test_sums_that_contradict_each_other_publish_nothing(
-    store: Store, tmp_path: Path
-) -> None:
+def test_sums_that_contradict_each_other_publish_nothing(store: Store, tmp_path: Path) -> None:
     coming = arrival_of(store, Sums(SUMS.size, "0" * 64, SUMS.pieces))
     coming.missing()
     for number, data in enumerate(PIECES):
@@ -124,9 +122,7 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
     assert store_of(store, DATA) == first
 
 
-def test_what_a_power_cut_brought_back_bent_makes_way(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_a_power_cut_brought_back_bent_makes_way(store: Store, tmp_path: Path) -> None:
     first = store_of(store, DATA)
     Copies(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
     (tmp_path / first).write_bytes(bytes(len(DATA)))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from fpvcar.units import MIB
+from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
-from fpvstation import pull as pull_module
-from fpvstation.identity import StoreError, StoreGone
-from fpvstation.pull import CarFault, Pull, Round
-from fpvstation.store import Store
-from fpvstation.turns import TURN_S, Turns
-from tests.rigs.station_disk import FakeDisk, sums_of
+from fpvstation.fetch import pull as pull_module
+from fpvstation.fetch.fair_slots import TURN_S, Turns
+from fpvstation.fetch.pull import CarFault, Pull, Round
+from fpvstation.store.identity import StoreError, StoreGone
+from fpvstation.store.store import Store
+from tests.support.station_disk import FakeDisk, sums_of
 
 NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
 
@@ -87,9 +87,7 @@ async def test_a_disk_that_takes_nothing_more_is_told_at_once(fault: int) -> Non
     assert not car.receipts
 
 
-async def test_a_list_that_does_not_end_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_list_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a million segments not all are kept in memory first."""
     monkeypatch.setattr(pull_module, "SEGMENTS_MOST", 1500)
     asked = list[str]()
@@ -98,8 +96,7 @@ async def test_a_list_that_does_not_end_is_refused(
         async def listing(self, after: str, everything: bool) -> Listing:
             asked.append(after)
             first = 500 * len(asked)
-            found = [Segment(NAMES[0].replace("0001", f"{first + at:08d}"), 1)
-                     for at in range(500)]  # fmt: skip
+            found = [Segment(NAMES[0].replace("0001", f"{first + at:08d}"), 1) for at in range(500)]
             return Listing("Plague", found, more=True)
 
     with pytest.raises(CarFault, match="more than 1500 segments"):
@@ -140,9 +137,7 @@ async def test_an_unmounted_disk_gets_no_byte_and_gives_no_receipt() -> None:
     assert at > 4 * len(NAMES)
 
 
-async def test_what_waits_for_more_copies_gets_no_receipt_and_is_not_read_again() -> (
-    None
-):
+async def test_what_waits_for_more_copies_gets_no_receipt_and_is_not_read_again() -> None:
     car, disk = PlayedCar({}), FakeDisk(Random(1))
     store, safe = Store(disk), set[str]()
     store.open("")

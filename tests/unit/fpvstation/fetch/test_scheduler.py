@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from fpvcar.wire.station import Pairing
-from fpvstation.cars import Car, Cars
-from fpvstation.disk import Folder
-from fpvstation.keep import BACK_OFF_S, POLL_S, CarState, Keeper
-from fpvstation.pull import CarFault, Round
-from fpvstation.store import Store
-from tests.unit.fpvstation.test_pull import NAMES, PlayedCar
+from fpvstation.fetch.cars import Car, Cars
+from fpvstation.fetch.pull import CarFault, Round
+from fpvstation.fetch.scheduler import BACK_OFF_S, POLL_S, CarState, Keeper
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar
 
 PAIRING = Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
 
@@ -66,7 +66,7 @@ async def test_what_waits_is_known_while_the_car_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = PlayedCar(dict.fromkeys(NAMES[-2:], CarFault("500")))
-    monkeypatch.setattr("fpvstation.keep.HttpCar", lambda car, client: played)
+    monkeypatch.setattr("fpvstation.fetch.scheduler.HttpCar", lambda car, client: played)
     store, now_s = Store(Folder(tmp_path)), 1000.0
     store.open("")
     cars = Cars(tmp_path)
@@ -123,7 +123,7 @@ async def test_what_failed_while_all_was_compared_is_compared_soon(
 ) -> None:
     now_s = iter((0.0, BACK_OFF_S[-1] - 1.0, BACK_OFF_S[-1], 2 * BACK_OFF_S[-1]))
     clock = SimpleNamespace(monotonic=lambda: next(now_s))
-    monkeypatch.setattr("fpvstation.keep.time", clock)
+    monkeypatch.setattr("fpvstation.fetch.scheduler.time", clock)
     keeper = Played(tmp_path, [Round(bad={"x.mcap": "cut"}), Round(), Round()])
     await keeper.one_car()
     assert keeper.everything == [True, False, True, False]
@@ -139,9 +139,7 @@ async def test_a_fault_that_nobody_thought_of_is_tried_again(
     assert "Traceback" in caplog.text and not state.internal_fault
 
 
-async def test_keeper_internal_fault_of_a_car_is_kept_until_a_good_round(
-    tmp_path: Path,
-) -> None:
+async def test_keeper_internal_fault_of_a_car_is_kept_until_a_good_round(tmp_path: Path) -> None:
     state = await Played(tmp_path, [ZeroDivisionError("oh")]).one_car()
     assert state.internal_fault == "internal fault: ZeroDivisionError('oh')"
 

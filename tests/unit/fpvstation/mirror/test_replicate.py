@@ -7,23 +7,16 @@ from typing import Any
 
 import pytest
 
-from fpvstation.copies import (
-    AHEAD_S,
-    HERE,
-    RECENT_S,
-    REJUDGED_S,
-    Copies,
-    segments_of,
-)
-from fpvstation.disk import Folder
-from fpvstation.due import LATEST_S, SETTLED_S
-from fpvstation.identity import StoreGone
-from fpvstation.office import Rdcp
-from fpvstation.offices import BACK_OFF_S, POLL_S, Offices
-from fpvstation.relay import Moved, OfficeFault, Relay, Tell
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
-from tests.unit.fpvstation.test_store import CAR, DATA, NAME, SESSION, put, sums_of
+from fpvstation.mirror.mirror import Rdcp
+from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
+from fpvstation.mirror.relay_queue import LATEST_S, SETTLED_S
+from fpvstation.mirror.replicate import Moved, OfficeFault, Relay, Tell
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import StoreGone
+from fpvstation.store.replica_log import AHEAD_S, HERE, RECENT_S, REJUDGED_S, Copies, segments_of
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
+from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put, sums_of
 
 PLACE = "office:/store"
 SECOND = NAME.replace("0001", "0002")
@@ -52,9 +45,7 @@ class PlayedOffice:
         assert store
         self.known.append(known)
 
-    async def send(
-        self, session: str, listed: list[Stored], anew: bool, tell: Tell
-    ) -> None:
+    async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
         self._fault()
         self.sent.append((session, anew))
         for one in listed:
@@ -64,9 +55,10 @@ class PlayedOffice:
     async def check(self, session: str, listed: list[Stored]) -> list[str]:
         self._fault()
         return [
-            one.path.rpartition("/")[2] for one in listed
+            one.path.rpartition("/")[2]
+            for one in listed
             if sums_of(self.there.get(one.path, b"")).sha256 != one.sha256
-        ]  # fmt: skip
+        ]
 
     async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
         self._fault()
@@ -90,9 +82,8 @@ class Rig:
         self.store = Store(disk, lambda session: self.relay.tell(session))
         self.store.open("")
         self.relay = Relay(
-            self.office, self.store, self.copies, act, self._clock_s,
-            lambda: self.utc_s,
-        )  # fmt: skip
+            self.office, self.store, self.copies, act, self._clock_s, lambda: self.utc_s
+        )
 
     def _clock_s(self) -> float:
         return self.now_s
@@ -122,8 +113,9 @@ async def test_a_session_goes_when_it_is_finished(rig: Rig) -> None:
     assert rig.office.sent == [(SESSION, False)], "once, and never again"
     where = rig.copies.where(SESSION, rig.store.listed(SESSION))
     assert [(one.place, one.verified_s, one.whole) for one in where] == [
-        (HERE, 5.0, True), (PLACE, 5.0, True)
-    ]  # fmt: skip
+        (HERE, 5.0, True),
+        (PLACE, 5.0, True),
+    ]
     assert (rig.relay.state.sent, rig.relay.state.waiting) == (1, 0)
 
 
@@ -315,25 +307,23 @@ async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
     assert rig.office.there[f"{SESSION}/{NAME}"] == DATA and two.safe(stored)
 
 
-async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(
-    rig: Rig,
-) -> None:
+async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Rig) -> None:
     put(rig.store)
     (stored,) = rig.store.segments()
     await rig.later()
     judged_s = rig.utc_s
     two = Offices([rig.office], 2, rig.copies, utc_s=lambda: rig.utc_s)
     for utc_s, counts in (
-        (judged_s + RECENT_S, True), (judged_s + RECENT_S + 1.0, False),
-        (judged_s - AHEAD_S, True), (judged_s - AHEAD_S - 1.0, False),
-    ):  # fmt: skip
+        (judged_s + RECENT_S, True),
+        (judged_s + RECENT_S + 1.0, False),
+        (judged_s - AHEAD_S, True),
+        (judged_s - AHEAD_S - 1.0, False),
+    ):
         rig.utc_s = utc_s
         assert two.safe(stored) == counts, utc_s
 
 
-async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(
-    rig: Rig,
-) -> None:
+async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Rig) -> None:
     """From the car, or from another office: it is wanted again."""
     put(rig.store)
     await rig.later()
@@ -370,9 +360,11 @@ async def test_an_office_that_is_away_is_tried_ever_more_rarely(rig: Rig) -> Non
     offices = Offices([rig.office], 2, rig.copies, sleep)
     offices.open(rig.store, act)
     rig.office.faults = [
-        OfficeFault("away"), OSError(errno.EIO, "disk"), StoreGone("no store"),
+        OfficeFault("away"),
+        OSError(errno.EIO, "disk"),
+        StoreGone("no store"),
         *[ZeroDivisionError("oh")] * 4,
-    ]  # fmt: skip
+    ]
     with pytest.raises(Enough):
         await offices.run()
     assert slept == [*BACK_OFF_S, BACK_OFF_S[-1], BACK_OFF_S[-1], POLL_S]

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.identity import StoreError
-from fpvstation.relay import Moved, OfficeFault
-from fpvstation.restore import Restore, Restored, session_of
-from tests.unit.fpvstation.test_relay import PLACE, SECOND, PlayedOffice, Rig, act
-from tests.unit.fpvstation.test_store import DATA, NAME, SESSION, put
+from fpvstation.mirror.replicate import Moved, OfficeFault
+from fpvstation.mirror.restore import Restore, Restored, session_of
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import StoreError
+from fpvstation.store.replica_log import Copies
+from tests.unit.fpvstation.mirror.test_replicate import PLACE, SECOND, PlayedOffice, Rig, act
+from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
 TRASH = ".trash/2026-11-23"
 
@@ -28,9 +28,7 @@ class Told(list[tuple[str, Moved]]):
         self.append((what, now))
 
 
-async def restored(
-    rig: Rig, *offices: PlayedOffice, told: Told | None = None
-) -> Restored:
+async def restored(rig: Rig, *offices: PlayedOffice, told: Told | None = None) -> Restored:
     tell = (told if told is not None else Told()).tell
     work = Restore(SESSION, rig.store, Folder(rig.root), rig.copies, act, tell)
     return await work.run(offices)

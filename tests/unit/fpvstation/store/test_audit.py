@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
-from fpvstation.audit import KEPT, OFF, UNLISTED, near
-from fpvstation.copies import COPIES, HERE, Copies
-from fpvstation.disk import Disk
-from fpvstation.store import Store
-from fpvstation.sums_file import SUMS_FILE, listing_of
-from fpvstation.verify import Verdict, verify
-from tests.rigs.station_disk import FakeDisk, Inode, hash_of, sums_of
-from tests.unit.fpvstation.test_store import CAR, NAME, SESSION
+from fpvstation.store.audit import KEPT, OFF, UNLISTED, near
+from fpvstation.store.disk import Disk
+from fpvstation.store.replica_log import COPIES, HERE, Copies
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import SUMS_FILE, listing_of
+from fpvstation.store.verify import Verdict, verify
+from tests.support.station_disk import FakeDisk, Inode, hash_of, sums_of
+from tests.unit.fpvstation.store.test_store import CAR, NAME, SESSION
 
 LIST, RECORD = f"{SESSION}/{SUMS_FILE}", f"{COPIES}/{SESSION}.json"
 NAMES = [NAME.replace("0001", f"000{number}") for number in (1, 2, 3)]
@@ -48,13 +48,13 @@ class Rig:
 
     def verify(self) -> list[Verdict]:
         disk: Disk = self.disk
-        return [one for one in verify(self.store, disk, sorted(self.store.known()), 1e9)
-                if one.fault]  # fmt: skip
+        return [
+            one for one in verify(self.store, disk, sorted(self.store.known()), 1e9) if one.fault
+        ]
 
     def in_place(self) -> bool:
         """Are all recordings where they were?"""
-        return all(self.disk.read(f"{SESSION}/{name}") == data
-                   for name, data in self.data.items())  # fmt: skip
+        return all(self.disk.read(f"{SESSION}/{name}") == data for name, data in self.data.items())
 
 
 @pytest.fixture
@@ -82,9 +82,7 @@ def test_any_flipped_bit_of_a_list_is_named_and_mended(records: bool) -> None:
 
 
 @pytest.mark.parametrize("left", [b"", b"xyz", b"%"])
-def test_deleted_or_cut_list_is_written_again_by_its_records(
-    rig: Rig, left: bytes
-) -> None:
+def test_deleted_or_cut_list_is_written_again_by_its_records(rig: Rig, left: bytes) -> None:
     rig.put(LIST, rig.right[:30] if left == b"%" else left)
     if not left:
         rig.disk.remove(LIST)
@@ -153,9 +151,7 @@ def test_record_that_cannot_be_decoded_is_named_and_written_again(rig: Rig) -> N
     assert rig.copies.of(SESSION)[HERE].segments.keys() == set(NAMES)
 
 
-def test_bad_file_that_its_car_proves_right_comes_back_without_a_transfer(
-    rig: Rig,
-) -> None:
+def test_bad_file_that_its_car_proves_right_comes_back_without_a_transfer(rig: Rig) -> None:
     """Line and file disagree, no record is left, and the line was wrong."""
     rig.forget_records()
     wrong = rig.right.replace(rig.right[:64], b"0" * 64)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.bound import AGAIN_S, EVERY_S, FIRST_S, UNSURE_S, Bound
-from fpvstation.copies import DAY_S, EVICTED, Copies, segments_of
-from fpvstation.disk import Folder
-from fpvstation.store import Store
-from tests.unit.fpvstation.test_store import CAR, DATA, NAME, put, sums_of
+from fpvstation.store.bound import AGAIN_S, EVERY_S, FIRST_S, UNSURE_S, Bound
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import DAY_S, EVICTED, Copies, segments_of
+from fpvstation.store.store import Store
+from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, put, sums_of
 
 SIZE, NOW_S = len(DATA), FIRST_S + 700 * DAY_S
 OFFICE, SECOND = "nas:/drives", "attic:/drives"
@@ -30,16 +30,13 @@ class Rig:
         self.now_s = NOW_S
         self.unsure = list[str]()
         self.bound = Bound(
-            self.store, disk, self.copies, 0, places, self._judge_soon,
-            lambda: self.now_s,
-        )  # fmt: skip
+            self.store, disk, self.copies, 0, places, self._judge_soon, lambda: self.now_s
+        )
 
     def _judge_soon(self, sessions: Iterable[str]) -> None:
         self.unsure = list(sessions)
 
-    def add(
-        self, day: str, car: str = CAR, arrived_s: float = NOW_S - 60.0
-    ) -> str:  # fmt: skip
+    def add(self, day: str, car: str = CAR, arrived_s: float = NOW_S - 60.0) -> str:
         """Store a session of that day; return its folder."""
         name = named(day, car)
         put(self.store, name, DATA, car)
@@ -72,9 +69,7 @@ def ring(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-def test_bound_without_offices_evicts_the_oldest_but_never_the_newest(
-    ring: Rig,
-) -> None:
+def test_bound_without_offices_evicts_the_oldest_but_never_the_newest(ring: Rig) -> None:
     days = [ring.add(f"202611{day}") for day in (21, 22, 23)]
     assert ring.keep(3) == [] and ring.left() == set(days)
     assert ring.keep(2) == [] and ring.left() == set(days[1:])

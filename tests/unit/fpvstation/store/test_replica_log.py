@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.copies import COPIES, HERE, Copies, Where
-from fpvstation.disk import Folder
-from fpvstation.store import Store
-from fpvstation.sums_file import Stored
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import COPIES, HERE, Copies, Where
+from fpvstation.store.store import Store
+from fpvstation.store.sums_file import Stored
 
 SESSION = "Plague/2026-11-21/Plague-20261121T193100Z"
 ONE, TWO = (Stored(f"{SESSION}/{number}.mcap", number * 32) for number in ("01", "02"))
@@ -23,9 +23,7 @@ def test_what_was_judged_is_known_until_the_session_grows(copies: Copies) -> Non
     assert copies.where(SESSION, [ONE]) == []
     copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 5.0)
     copies.note(SESSION, HERE, {"01.mcap": ONE.sha256}, 7.0)
-    assert copies.where(SESSION, [ONE]) == [
-        Where(HERE, 7.0, True), Where(OFFICE, 5.0, True)
-    ]  # fmt: skip
+    assert copies.where(SESSION, [ONE]) == [Where(HERE, 7.0, True), Where(OFFICE, 5.0, True)]
     assert [one.whole for one in copies.where(SESSION, [ONE, TWO])] == [False, False]
 
 
@@ -38,9 +36,7 @@ def test_a_segment_counts_where_its_own_bytes_were_judged(copies: Copies) -> Non
 
 
 @pytest.mark.parametrize("text", [b"", b'{"x":', b'{"x":{}}', b'{"x":' * 5000])
-def test_a_record_that_is_damaged_is_none(
-    copies: Copies, tmp_path: Path, text: bytes
-) -> None:
+def test_a_record_that_is_damaged_is_none(copies: Copies, tmp_path: Path, text: bytes) -> None:
     copies.note(SESSION, OFFICE, {}, 5.0)
     (tmp_path / COPIES / f"{SESSION}.json").write_bytes(text)
     assert copies.of(SESSION) == {} and copies.places(ONE, [OFFICE], 5.0) == 0

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.recordings import sums
-from fpvcar.units import MIB
+from fpvcar.recordings.library import checksums
+from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.identity import MARKER, StoreError, StoreGone
-from fpvstation.store import Store
-from fpvstation.verify import verify
+from fpvstation.store.disk import Folder
+from fpvstation.store.identity import MARKER, StoreError, StoreGone
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from fpvstation.store.verify import verify
 
 CAR, SESSION = "Plague", "Plague/2026-11-21/Plague-20261121T193100Z"
 NAME = "Plague-20261121T193100Z-0001.mcap"
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def sums_of(data: bytes) -> Sums:
-    summing = sums.Summing()
+    summing = checksums.Summing()
     summing.add(data)
     return summing.sums()
 
@@ -52,13 +52,11 @@ def test_sha256sum_judges_it_without_us(store: Store, tmp_path: Path) -> None:
     put(store, NAME.replace("0001", "0002"), b"second")
     put(store, NAME.replace("0001", "0003"), b"")
     done = subprocess.run(
-        ["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path / SESSION,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        ["sha256sum", "-c", "SHA256SUMS"], cwd=tmp_path / SESSION, capture_output=True, text=True
+    )
     assert done.returncode == 0 and done.stdout.count(": OK") == 3
     assert [one.path for one in store.segments()] == [
-        f"{SESSION}/{NAME.replace('0001', number)}"
-        for number in ("0001", "0002", "0003")
+        f"{SESSION}/{NAME.replace('0001', number)}" for number in ("0001", "0002", "0003")
     ]
     assert not list((tmp_path / ".incoming" / CAR).iterdir())
 
@@ -88,9 +86,7 @@ def test_what_came_is_not_asked_for_again(store: Store, tmp_path: Path) -> None:
     assert store.missing(CAR, NAME, made) == []
 
 
-def test_a_line_that_a_kill_left_out_is_written_later(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_line_that_a_kill_left_out_is_written_later(store: Store, tmp_path: Path) -> None:
     put(store)
     (tmp_path / SESSION / "SHA256SUMS").unlink()
     assert not store.find(CAR, NAME, len(DATA)) and not list(store.segments())
@@ -100,9 +96,7 @@ def test_a_line_that_a_kill_left_out_is_written_later(
     assert store.find(CAR, NAME, len(DATA))
 
 
-def test_a_clock_that_gives_a_name_twice_costs_neither(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_clock_that_gives_a_name_twice_costs_neither(store: Store, tmp_path: Path) -> None:
     one, other = put(store), put(store, data=b"another minute of that name")
     found = {stored.sha256: stored.path for stored in store.segments()}
     assert found.keys() == {one.sha256, other.sha256}
@@ -141,9 +135,7 @@ def test_a_disk_that_is_not_mounted_is_no_empty_store(tmp_path: Path) -> None:
         (b'{"format":2,"id":"x"}', "update fpvstation"),
     ],
 )
-def test_a_marker_of_another_kind_is_refused(
-    tmp_path: Path, text: bytes, words: str
-) -> None:
+def test_a_marker_of_another_kind_is_refused(tmp_path: Path, text: bytes, words: str) -> None:
     (tmp_path / MARKER).write_bytes(text)
     with pytest.raises(StoreError, match=words):
         Store(Folder(tmp_path)).open("")
@@ -177,9 +169,7 @@ def faults(store: Store, root: Path) -> Iterator[str]:
         yield one.fault
 
 
-def test_the_scrub_finds_what_bent_and_what_is_gone(
-    store: Store, tmp_path: Path
-) -> None:
+def test_the_scrub_finds_what_bent_and_what_is_gone(store: Store, tmp_path: Path) -> None:
     put(store)
     second = NAME.replace("0001", "0002")
     put(store, second, b"second")
@@ -200,9 +190,7 @@ def test_the_scrub_finds_what_bent_and_what_is_gone(
     assert list(faults(store, tmp_path)) == ["", ""]
 
 
-def test_two_processes_never_lose_a_line_of_each_other(
-    store: Store, tmp_path: Path
-) -> None:
+def test_two_processes_never_lose_a_line_of_each_other(store: Store, tmp_path: Path) -> None:
     """The scrub beside a station that stores."""
     with ThreadPoolExecutor(1) as other:
         with Folder(tmp_path).changing():
@@ -220,14 +208,14 @@ def test_a_segment_that_cannot_be_read_ends_no_scrub(
     second, third = (NAME.replace("0001", number) for number in ("0002", "0003"))
     for name in (NAME, second, third):
         put(store, name)
-    real = sums.read
+    real = checksums.read
 
     def read(path: Path) -> Sums:
         if path.name in (NAME, second):
             raise OSError(errno.EIO if path.name == NAME else errno.EACCES, "no")
         return real(path)
 
-    monkeypatch.setattr(sums, "read", read)
+    monkeypatch.setattr(checksums, "read", read)
     assert list(faults(store, tmp_path)) == ["it cannot be read: no", "no", ""]
     left = [one.path.rpartition("/")[2] for one in store.segments()]
     assert left == [second, third], "what this user may not read is not bad"
@@ -244,9 +232,7 @@ def test_a_scrub_of_a_disk_that_was_unmounted_takes_nothing_off(
     assert len(list(store.segments())) == 1
 
 
-def test_what_somebody_mended_meanwhile_is_not_set_aside(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_somebody_mended_meanwhile_is_not_set_aside(store: Store, tmp_path: Path) -> None:
     """The scrub has read it bent; the station fetched it again; now the scrub acts."""
     put(store)
     (stored,) = store.segments()
@@ -257,9 +243,7 @@ def test_what_somebody_mended_meanwhile_is_not_set_aside(
     assert path.read_bytes() == DATA and list(store.segments()) == [stored]
 
 
-def test_a_session_without_segments_leaves_no_list(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_session_without_segments_leaves_no_list(store: Store, tmp_path: Path) -> None:
     """`sha256sum -c` exits with 1 for an empty one."""
     put(store)
     store.remove(SESSION, ".trash/2026-11-22")
@@ -277,9 +261,7 @@ def test_what_was_removed_may_be_wanted_again(store: Store) -> None:
     assert store.removed() == set()
 
 
-def test_a_file_that_comes_back_is_taken_for_its_session(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_file_that_comes_back_is_taken_for_its_session(store: Store, tmp_path: Path) -> None:
     made = sums_of(DATA)
     for was in (None, DATA, b"bent"):
         (tmp_path / "came").write_bytes(DATA)
@@ -302,9 +284,7 @@ def test_the_scrub_is_slow_on_purpose(store: Store, tmp_path: Path) -> None:
     assert slept == [pytest.approx(len(DATA) / 1e6)]
 
 
-def test_a_file_that_bent_is_set_aside_when_it_is_asked_for(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_file_that_bent_is_set_aside_when_it_is_asked_for(store: Store, tmp_path: Path) -> None:
     made = put(store)
     path = tmp_path / SESSION / NAME
     path.write_bytes(bytes(len(DATA)))

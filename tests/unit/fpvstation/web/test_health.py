@@ -6,41 +6,48 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from fpvcar.server.exposition import exposition
-from fpvstation.catalogue import Held
-from fpvstation.chores import ChoreState
-from fpvstation.copies import RECENT_S
-from fpvstation.keep import CarState
-from fpvstation.rate import WINDOW_S, Rate
-from fpvstation.relay import OfficeState
-from fpvstation.standing import OLD_S, Standing
-from fpvstation.status import follow, lines_of
-from tests.unit.recordings.test_progress import Terminal
+from fpvcar.server.api.prometheus_text import exposition
+from fpvstation.catalogue.catalogue import Held
+from fpvstation.fetch.rate import WINDOW_S, Rate
+from fpvstation.fetch.scheduler import CarState
+from fpvstation.housekeeping import ChoreState
+from fpvstation.mirror.replicate import OfficeState
+from fpvstation.store.replica_log import RECENT_S
+from fpvstation.web.health import OLD_S, Standing
+from fpvstation.web.status import follow, lines_of
+from tests.unit.recordings.export.test_progress import Terminal
 
 NOW_S = 1e9
 
 
 def standing(**more: object) -> Standing:
     car = CarState(
-        "Plague", "Plague", "https://a", "fetching", NOW_S - 3, NOW_S, 7, 2, 5_000_000,
-        10_000_000, 2e6,
-    )  # fmt: skip
+        "Plague",
+        "Plague",
+        "https://a",
+        "fetching",
+        NOW_S - 3,
+        NOW_S,
+        7,
+        2,
+        5_000_000,
+        10_000_000,
+        2e6,
+    )
     office = OfficeState("nas:/srv", "sending", 0.0, 3, 4, 90_000_000, 30_000_000, 1e6)
     made = Standing(
-        Held("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11), [car], [office],
-        0, 0.0, 0, "",
-    )  # fmt: skip
+        Held("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11), [car], [office], 0, 0.0, 0, ""
+    )
     return msgspec.structs.replace(made, **more)
 
 
 def test_what_waits_how_fast_and_how_long_yet_is_said() -> None:
     car, office, store = lines_of(standing(), NOW_S)
-    assert car == ("Plague: fetching; seen 3 s ago; 2 wait (10 MB, 2.0 MB/s, 5 s "
-                   "left), 7 stored (5 MB)")  # fmt: skip
-    assert office == ("nas:/srv: sending; 4 wait (90 MB, 1.0 MB/s, 1:30 min left)"
-                      ", 3 sent (30 MB)")  # fmt: skip
-    assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB "
-                     "are free")  # fmt: skip
+    assert car == (
+        "Plague: fetching; seen 3 s ago; 2 wait (10 MB, 2.0 MB/s, 5 s left), 7 stored (5 MB)"
+    )
+    assert office == ("nas:/srv: sending; 4 wait (90 MB, 1.0 MB/s, 1:30 min left), 3 sent (30 MB)")
+    assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB are free")
 
 
 def test_the_last_fault_is_said_after_it_is_over() -> None:
@@ -58,8 +65,7 @@ def test_a_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
     assert list(young.faults(NOW_S)) == []
     old = standing(alone=2, alone_s=NOW_S - 2 * OLD_S)
     (fault,) = old.faults(NOW_S)
-    assert fault == ("2 sessions have no second copy, one for 2 days "
-                     "(nas:/srv: sending)")  # fmt: skip
+    assert fault == ("2 sessions have no second copy, one for 2 days (nas:/srv: sending)")
     assert f"look at this: {fault}" in list(lines_of(old, NOW_S))
 
 
@@ -82,12 +88,10 @@ def test_office_with_a_copy_that_was_not_judged_for_long_is_a_fault() -> None:
     now = standing(offices=[office])
     assert list(now.faults(NOW_S)) == []
     assert (
-        ", every copy judged since 720:00 h ago, 2 files bad there"
-        in list(lines_of(now, NOW_S))[1]
+        ", every copy judged since 720:00 h ago, 2 files bad there" in list(lines_of(now, NOW_S))[1]
     )
     (fault,) = now.faults(NOW_S + OLD_S)
-    assert fault == ("nas:/srv: a copy there was judged 31 days ago, at most 30 count "
-                     "(sending)")  # fmt: skip
+    assert fault == ("nas:/srv: a copy there was judged 31 days ago, at most 30 count (sending)")
 
 
 def test_every_figure_is_for_prometheus() -> None:
@@ -95,9 +99,10 @@ def test_every_figure_is_for_prometheus() -> None:
     for line in (
         'station_office_up{office="nas:/srv"} 1',
         'station_office_bytes_waiting{office="nas:/srv"} 90000000',
-        "station_disk_free_bytes 100000000000", "station_sessions_alone 2",
+        "station_disk_free_bytes 100000000000",
+        "station_sessions_alone 2",
         "station_alone_seconds 1000000000",
-    ):  # fmt: skip
+    ):
         assert f"fpvcar_{line}" in text, line
 
 

@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings.drives import Wanted
-from fpvstation.cars import Cars
-from fpvstation.catalogue import Catalogue
-from fpvstation.chores import Chores
-from fpvstation.copies import Copies
-from fpvstation.disk import Folder
-from fpvstation.keep import CarState, Keeper
-from fpvstation.offices import Offices
-from fpvstation.page import Page
-from fpvstation.standing import OLD_S
-from fpvstation.store import Store
-from tests.rigs.mcaps import McapFile
-from tests.rigs.recordings import NAME, drive_messages
-from tests.unit.fpvstation.test_store import put
+from fpvcar.recordings.library.drives import Wanted
+from fpvstation.catalogue.catalogue import Catalogue
+from fpvstation.fetch.cars import Cars
+from fpvstation.fetch.scheduler import CarState, Keeper
+from fpvstation.housekeeping import Chores
+from fpvstation.mirror.mirrors import Offices
+from fpvstation.store.disk import Folder
+from fpvstation.store.replica_log import Copies
+from fpvstation.store.store import Store
+from fpvstation.web.health import OLD_S
+from fpvstation.web.page import Page
+from tests.support.mcaps import McapFile
+from tests.support.recordings import NAME, drive_messages
+from tests.unit.fpvstation.store.test_store import put
 
 OTHER = NAME.replace("Plague", "Arrow")
 Client = TestClient[Any, Any]
@@ -37,12 +37,8 @@ def page(tmp_path: Path) -> Iterator[Page]:
     for name in (NAME, OTHER):
         put(store, name, data, name.partition("-")[0])
     keeper = Keeper(Cars(tmp_path), store)
-    keeper.states["1"] = CarState(
-        "Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99
-    )
-    catalogue = Catalogue(
-        tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.on_cars
-    )
+    keeper.states["1"] = CarState("Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99)
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.on_cars)
     catalogue.open()
     catalogue.sync()
     yield Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))), CHORES)

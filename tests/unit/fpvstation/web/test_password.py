@@ -10,14 +10,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.access import Rights
-from fpvcar.server.devices import COOKIE, Devices
-from fpvcar.server.recordings_rights import CODE
-from fpvcar.server.site import Address
-from fpvstation import password, service
-from fpvstation.page import Page
-from fpvstation.password import PasswordCheck, PasswordRefused, PasswordRights
-from tests.unit.fpvstation.test_page import page
+from fpvcar.server.api.recordings_rights import CODE
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.auth.remembered_browsers import COOKIE, Devices
+from fpvcar.server.http.endpoints import Address
+from fpvstation import service
+from fpvstation.web import password
+from fpvstation.web.page import Page
+from fpvstation.web.password import PasswordCheck, PasswordRefused, PasswordRights
+from tests.unit.fpvstation.web.test_page import page
 
 __all__ = ["page"]
 RIGHT = "open sesame, now"
@@ -57,9 +58,7 @@ def ask(
     asyncio.run(run())
 
 
-def test_another_machine_says_the_password_once(
-    page: Page, rights: PasswordRights
-) -> None:
+def test_another_machine_says_the_password_once(page: Page, rights: PasswordRights) -> None:
     page._rights = rights
 
     async def act(client: Client) -> None:
@@ -199,9 +198,7 @@ def test_it_is_kept_as_scrypt_and_a_new_one_ends_all_cookies(tmp_path: Path) -> 
     assert before.of(RIGHT) == before.hash != before.of(RIGHT + " ")
 
 
-@pytest.mark.parametrize(
-    "bad", ["short", "x" * 65, "tuxedo-ß-1", " padded-one", "a\nbcdefgh"]
-)
+@pytest.mark.parametrize("bad", ["short", "x" * 65, "tuxedo-ß-1", " padded-one", "a\nbcdefgh"])
 def test_a_password_that_cannot_be_sent_is_refused(tmp_path: Path, bad: str) -> None:
     with pytest.raises(PasswordRefused, match="8 to 64"):
         password.save(tmp_path, bad)

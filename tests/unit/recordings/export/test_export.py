@@ -14,14 +14,15 @@ from typing import Any
 import av
 import pytest
 
-from fpvcar import files
-from fpvcar.recordings import export, messages
-from fpvcar.recordings.film import ExportError
-from fpvcar.recordings.losses import INCOMPLETE
-from fpvcar.units import SECOND_NS
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
-from tests.rigs.video_source import encode
+from fpvcar.recordings import messages
+from fpvcar.recordings.export import export
+from fpvcar.recordings.export.mp4_export import ExportError
+from fpvcar.recordings.repair.damage import INCOMPLETE
+from fpvcar.runtime import files
+from fpvcar.runtime.units import SECOND_NS
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, FRAME_NS, Drive, Logged, McapFile
+from tests.support.video_source import encode
 
 SECONDS = 4.0
 UNITS = round(SECONDS * mcaps.FPS)
@@ -37,8 +38,10 @@ def film(path: Path) -> tuple[list[int], float]:
     asked = "format=duration:stream=codec_name,width:packet=pts_time,flags"
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-show_entries", asked, "-of", "json", path],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and not done.stderr, done.stderr
     said = json.loads(done.stdout)
     assert [one["codec_name"] for one in said["streams"]] == ["h264"]
@@ -53,9 +56,7 @@ def pictures_in(path: Path) -> int:
         return sum(1 for _ in found.decode(video=0))
 
 
-def test_a_film_has_the_true_times(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_film_has_the_true_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mcap_file = McapFile(drive()).to(tmp_path / "one.mcap")
     out = tmp_path / "drive.mp4"
     assert export.run("mp4", out, [mcap_file], False) == 0
@@ -72,13 +73,9 @@ def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
     first = list(mcaps.pictures(1.0))
     late = [
         one._replace(
-            data=messages.encode(
-                messages.Picture(BEGAN_NS + 7_000_000 * number * number, unit)
-            )
+            data=messages.encode(messages.Picture(BEGAN_NS + 7_000_000 * number * number, unit))
         )
-        for number, (one, unit) in enumerate(
-            zip(first, encode(30, gop=10), strict=True)
-        )
+        for number, (one, unit) in enumerate(zip(first, encode(30, gop=10), strict=True))
     ]
     later = mcaps.pictures(1.0, BEGAN_NS + 90 * 1_000_000_000)
     one = McapFile(late).to(tmp_path / "a.mcap")
@@ -108,9 +105,7 @@ def test_a_clock_that_was_set_back_is_said(
 ) -> None:
     one = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
     later = mcaps.pictures(2.0, BEGAN_NS + 1_000_000_000)
-    two = McapFile(list(later), recording="Plague-20251121T200001Z").to(
-        tmp_path / "b.mcap"
-    )
+    two = McapFile(list(later), recording="Plague-20251121T200001Z").to(tmp_path / "b.mcap")
     assert export.run("mp4", tmp_path / "out.mp4", [one, two], False) == 1
     said = capsys.readouterr().err
     assert "a.mcap and b.mcap are two recordings of the same time" in said
@@ -236,15 +231,22 @@ def test_csv_has_a_file_a_topic_with_units_in_the_names(tmp_path: Path) -> None:
     out = tmp_path / "tables"
     assert export.run("csv", out, [mcap_file], False) == 0
     assert sorted(path.name for path in out.iterdir()) == [
-        "battery.csv", "camera.csv", "latency.csv", "mark.csv", "range-front.csv",
-    ]  # fmt: skip
+        "battery.csv",
+        "camera.csv",
+        "latency.csv",
+        "mark.csv",
+        "range-front.csv",
+    ]
     ranges = rows(out / "range-front.csv")
     assert list(ranges[0]) == ["utc", "monotonic_s", "bearing_deg", "range_m", "state"]
     assert len(ranges) == 40
     assert ranges[1] == {
-        "utc": "2025-11-21T20:00:00.100000000Z", "monotonic_s": "100.1",
-        "bearing_deg": "0.0", "range_m": "1.01", "state": "ok",
-    }  # fmt: skip
+        "utc": "2025-11-21T20:00:00.100000000Z",
+        "monotonic_s": "100.1",
+        "bearing_deg": "0.0",
+        "range_m": "1.01",
+        "state": "ok",
+    }
     assert ranges[3]["range_m"] == ""
     battery = rows(out / "battery.csv")[0]
     assert (battery["battery_v"], battery["low"]) == ("7.4", "false")
@@ -272,8 +274,14 @@ def test_every_topic_has_a_row_as_wide_as_its_columns(tmp_path: Path) -> None:
     out = tmp_path / "tables"
     assert export.run("csv", out, [mcap_file.to(tmp_path / "one.mcap")], False) == 0
     assert {path.stem for path in out.iterdir()} == {
-        "wish", "driver", "lights", "buttons", "event", "health", "step",
-    }  # fmt: skip
+        "wish",
+        "driver",
+        "lights",
+        "buttons",
+        "event",
+        "health",
+        "step",
+    }
     for path in out.iterdir():
         for row in rows(path):
             assert None not in row and None not in row.values(), path
@@ -295,9 +303,12 @@ def test_parquet_says_the_same_as_csv(tmp_path: Path) -> None:
     found = table.to_pylist()
     assert len(found) == 40
     assert found[1] == {
-        "utc": datetime(2025, 11, 21, 20, 0, 0, 100_000, UTC), "monotonic_s": 100.1,
-        "bearing_deg": 0.0, "range_m": 1.01, "state": "ok",
-    }  # fmt: skip
+        "utc": datetime(2025, 11, 21, 20, 0, 0, 100_000, UTC),
+        "monotonic_s": 100.1,
+        "bearing_deg": 0.0,
+        "range_m": 1.01,
+        "state": "ok",
+    }
     assert found[3]["range_m"] is None
     assert table.column("utc").cast("int64").to_pylist()[1] == BEGAN_NS + 100_000_000
 
@@ -334,13 +345,16 @@ def utc_s(row: dict[str, str]) -> float:
 
 
 @pytest.mark.parametrize(
-    ("kind", "module", "next_step"),
-    [("parquet", "pyarrow", "pip install pyarrow")],
+    ("kind", "module", "next_step"), [("parquet", "pyarrow", "pip install pyarrow")]
 )
 def test_a_library_that_is_not_there_is_taught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], kind: str, module: str, next_step: str,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    module: str,
+    next_step: str,
+) -> None:
     mcap_file = McapFile(list(mcaps.measured(0.5))).to(tmp_path / "one.mcap")
     monkeypatch.setitem(sys.modules, module, None)
     assert export.run(kind, tmp_path / "out", [mcap_file], False) == 1

@@ -10,14 +10,15 @@ from pathlib import Path
 import av
 import pytest
 
-from fpvcar.recordings import messages, mp4, reader
-from fpvcar.recordings.film import ExportError, Film, Stretch
+from fpvcar.recordings import messages, reader
+from fpvcar.recordings.export import mp4
+from fpvcar.recordings.export.mp4_export import ExportError, Film, Stretch
 from fpvcar.recordings.reader import EVER_NS, Recording
-from fpvcar.units import SECOND_NS
+from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
-from tests.rigs.video_source import encode
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, FRAME_NS, Logged, McapFile
+from tests.support.video_source import encode
 
 
 def opened(*paths: Path) -> Callable[[], Iterator[Recording]]:
@@ -55,10 +56,15 @@ def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Logged]:
     """A recorded film of these units."""
     times = (start_ns + number * FRAME_NS for number in range(len(units)))
     return [
-        Logged(at_ns, messages.CAMERA, messages.encode(messages.Picture(at_ns, unit)),
-             h264.is_key(unit), at_ns)
+        Logged(
+            at_ns,
+            messages.CAMERA,
+            messages.encode(messages.Picture(at_ns, unit)),
+            h264.is_key(unit),
+            at_ns,
+        )
         for at_ns, unit in zip(times, units, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> None:
@@ -66,8 +72,9 @@ def test_a_picture_of_another_size_in_the_middle_is_shown(tmp_path: Path) -> Non
     other = said(encode(30, gop=10, width=320, height=240), BEGAN_NS + SECOND_NS)
     one = McapFile(first).to(tmp_path / "a.mcap")
     two = McapFile(other, segment=2, sequence_from=30).to(tmp_path / "b.mcap")
-    three = McapFile(said(encode(20, gop=10), BEGAN_NS + 2 * SECOND_NS), segment=3,
-                 sequence_from=60).to(tmp_path / "c.mcap")  # fmt: skip
+    three = McapFile(
+        said(encode(20, gop=10), BEGAN_NS + 2 * SECOND_NS), segment=3, sequence_from=60
+    ).to(tmp_path / "c.mcap")
     film = planned(one, two, three)
     found = shown(made(film, tmp_path / "film.mp4"))
     sizes = [size for size, _ in itertools.groupby(one[1:] for one in found)]
@@ -85,8 +92,9 @@ def test_its_head_stands_in_front_and_says_when_it_was(tmp_path: Path) -> None:
         at += size
     assert kinds == [b"ftyp", b"moov", b"mdat"]
     asked = ("-show_entries", "format_tags=creation_time", "-of", "csv=p=0")
-    done = subprocess.run(["ffprobe", "-v", "error", *asked, out],
-                          capture_output=True, text=True, timeout=60)  # fmt: skip
+    done = subprocess.run(
+        ["ffprobe", "-v", "error", *asked, out], capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.startswith("2025-11-21T20:00:00") and not done.stderr
 
 
@@ -104,10 +112,11 @@ def test_a_stretch_begins_with_the_key_frame_that_leads_up_to_it(
     end_ns = BEGAN_NS + round(to_s * SECOND_NS)
     film = planned(*paths, start_ns=start_ns, end_ns=end_ns)
     times = [
-        number * FRAME_NS for number in range(120)
+        number * FRAME_NS
+        for number in range(120)
         if number // 10 * 10 >= (start_ns - BEGAN_NS) // FRAME_NS // 10 * 10
         and number * FRAME_NS + 15_000_000 <= end_ns - BEGAN_NS
-    ]  # fmt: skip
+    ]
     found = [at_s for at_s, *_ in shown(made(film, tmp_path / "film.mp4"))]
     assert found == [round((at - times[0]) / SECOND_NS, 4) for at in times]
     assert film.missing == []
@@ -125,9 +134,7 @@ def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("overlap", [1, 4, 9, 10, 15])
-def test_where_files_overlap_it_goes_on_with_a_key_frame(
-    tmp_path: Path, overlap: int
-) -> None:
+def test_where_files_overlap_it_goes_on_with_a_key_frame(tmp_path: Path, overlap: int) -> None:
     """The second file's first key frame is of a time that is in the film already; what
     refers to it would be shown broken."""
     first, second = encode(30, gop=10), encode(30, gop=10, noise=100)
@@ -191,8 +198,9 @@ def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
     )
     at = small.head().index(b"stco") + 12
     assert struct.unpack_from(">2I", small.head(), at) == (
-        len(small.head()), len(small.head()) + 1024,
-    )  # fmt: skip
+        len(small.head()),
+        len(small.head()) + 1024,
+    )
 
 
 def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
@@ -203,8 +211,7 @@ def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
         index.add(5000 + number % 7, None if number % 30 else sets)
         index.lengths_us.append(33_333 + number % 2)
     head = index.head(lambda: rests.append(1))
-    entries = {b"stts": 2 * 108_000, b"stsz": 108_000, b"stss": 3600, b"stco": 3600,
-               b"stsc": 3}  # fmt: skip
+    entries = {b"stts": 2 * 108_000, b"stsz": 108_000, b"stss": 3600, b"stco": 3600, b"stsc": 3}
     assert len(rests) == sum(math.ceil(one / mp4.SLICE) for one in entries.values())
     assert len(rests) > 70
     for kind, many in entries.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from fpvcar.recordings.progress import Progress, span
+from fpvcar.recordings.export.progress import Progress, span
 
 
 class Terminal(io.StringIO):
@@ -60,8 +60,14 @@ def test_words_stand_above_the_bar() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1:00 min"), (185, "3:05 min"),
-     (3599.7, "1:00 h"), (7500, "2:05 h")],
-)  # fmt: skip
+    [
+        (0.4, "0 s"),
+        (59.4, "59 s"),
+        (59.6, "1:00 min"),
+        (185, "3:05 min"),
+        (3599.7, "1:00 h"),
+        (7500, "2:05 h"),
+    ],
+)
 def test_time_in_words(seconds: float, words: str) -> None:
     assert span(seconds) == words

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.recordings.thumbnail import first_picture
-from fpvcar.units import SECOND_NS
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, McapFile
+from fpvcar.recordings.export.thumbnail import first_picture
+from fpvcar.runtime.units import SECOND_NS
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
 
 
 def test_a_camera_that_starts_late_has_a_picture(tmp_path: Path) -> None:
@@ -21,9 +21,7 @@ def test_a_camera_that_starts_late_has_a_picture(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("from_s", "number"), [(0.0, 0), (0.1, 10), (0.9, 30), (2.5, 80), (4.0, None)]
 )
-def test_the_first_one_from_a_moment_on(
-    tmp_path: Path, from_s: float, number: int | None
-) -> None:
+def test_the_first_one_from_a_moment_on(tmp_path: Path, from_s: float, number: int | None) -> None:
     """Key frames come every ten pictures; the file begins with the first."""
     path = McapFile(list(mcaps.pictures(4.0))).to(tmp_path / "a.mcap")
     found = first_picture(path, from_s)

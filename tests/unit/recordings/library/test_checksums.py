@@ -6,21 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.recordings import names, sums
-from fpvcar.units import MIB, SECOND_NS
-from tests.rigs.recording import UTC_NS, FakeFolder, name, recorded, second
+from fpvcar.recordings import names
+from fpvcar.recordings.library import checksums
+from fpvcar.runtime.units import MIB, SECOND_NS
+from tests.support.recording import UTC_NS, FakeFolder, name, recorded, second
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 
 
 @pytest.mark.parametrize("size", [0, 1, MIB - 1, MIB, MIB + 1, 3 * MIB + 7])
 def test_pieces_and_whole_are_those_of_the_bytes(size: int) -> None:
-    data, summing = os.urandom(size), sums.Summing()
+    data, summing = os.urandom(size), checksums.Summing()
     for at in range(0, size, 300_000):
         summing.add(data[at : at + 300_000])
     made = summing.sums()
     pieces = [data[at : at + MIB] for at in range(0, size, MIB)]
-    assert made.size == size and sums.plausible(made)
+    assert made.size == size and checksums.plausible(made)
     assert made.sha256 == hashlib.sha256(data).hexdigest()
     assert made.pieces == [hashlib.sha256(one).hexdigest() for one in pieces]
     assert summing.sums() == made, "asking changes nothing"
@@ -30,39 +31,43 @@ def test_they_are_read_once_and_kept(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
     rests: list[int] = []
-    made = sums.sums_of(path, lambda: rests.append(1))
+    made = checksums.sums_of(path, lambda: rests.append(1))
     assert rests and made.sha256 == hashlib.sha256(b"a recording").hexdigest()
     rests.clear()
-    assert sums.sums_of(path, lambda: rests.append(1)) == made and not rests
+    assert checksums.sums_of(path, lambda: rests.append(1)) == made and not rests
 
 
 @pytest.mark.parametrize(
     "kept",
     [
-        b"", b"{", b"[]", b'{"sha256":"\xff"', b'{"x":' * 5000,
+        b"",
+        b"{",
+        b"[]",
+        b'{"sha256":"\xff"',
+        b'{"x":' * 5000,
         b'{"size":11,"sha256":"","pieces":[]}',
         b'{"size":11,"sha256":"%s","pieces":[]}' % (b"0" * 64),
         b'{"size":3,"sha256":"%s","pieces":["%s"]}' % (b"0" * 64, b"0" * 64),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_of_this_file_is_made_anew(tmp_path: Path, kept: bytes) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
     path.with_name(NAME + names.SUMS).write_bytes(kept)
-    assert sums.sums_of(path) == sums.read(path)
+    assert checksums.sums_of(path) == checksums.read(path)
 
 
 def test_without_room_to_keep_them_they_are_told_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
     path.with_name(NAME + names.SUMS).mkdir()  # nothing can take its place
-    assert sums.sums_of(path) == sums.read(path)
+    assert checksums.sums_of(path) == checksums.read(path)
 
 
 def of(data: bytes) -> bytes:
-    summing = sums.Summing()
+    summing = checksums.Summing()
     summing.add(data)
-    return sums.encoded(summing.sums())
+    return checksums.encoded(summing.sums())
 
 
 def test_the_recorder_keeps_those_of_what_it_wrote() -> None:

@@ -5,19 +5,20 @@ import itertools
 import msgspec
 import pytest
 
-from fpvcar.bench.world.process import World
-from fpvcar.bench.world.scene import Layout, Ramp
+from fpvbench.world.process import World
+from fpvbench.world.scene import Layout, Ramp
 from fpvcar.drive import mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.recorder.encoder import Encoder, Noted
 from fpvcar.recorder.writer import Writer
-from fpvcar.recordings import messages, stints
+from fpvcar.recordings import messages
+from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.messages import Stint, Turn
 from fpvcar.recordings.reader import Recording
-from fpvcar.units import SECOND_NS
-from tests.rigs.recording import CATALOGUE, PROFILE, UTC_NS, about, step
-from tests.rigs.world import inputs
+from fpvcar.runtime.units import SECOND_NS
+from tests.support.recording import CATALOGUE, PROFILE, UTC_NS, about, step
+from tests.support.world import inputs
 
 FREE = Latches(None, None)
 NOBODY = {"reason": "nobody", "throttle": 0.0, "wish": None}
@@ -34,7 +35,7 @@ def steps(from_s: float, to_s: float, **more: object) -> Timed:
 
 def tallied(said: Timed, top_mps: float = 2.0) -> list[tuple[float, ...]]:
     """[from_s, to_s] of each stint."""
-    tally = stints.Tally(top_mps)
+    tally = driver_spans.Tally(top_mps)
     for at_s, message in sorted(said, key=lambda one: one[0]):
         tally.note(UTC_NS + round(at_s * SECOND_NS), message)
     return [
@@ -44,7 +45,7 @@ def tallied(said: Timed, top_mps: float = 2.0) -> list[tuple[float, ...]]:
 
 
 def stints_of(said: Timed, top_mps: float = 2.0) -> tuple[Stint, ...]:
-    tally = stints.Tally(top_mps)
+    tally = driver_spans.Tally(top_mps)
     for at_s, message in sorted(said, key=lambda one: one[0]):
         tally.note(UTC_NS + round(at_s * SECOND_NS), message)
     return tally.stints()
@@ -75,13 +76,11 @@ def test_the_way_is_the_throttle_by_the_speed_at_full() -> None:
     assert one.metres == 0.0
 
 
-@pytest.mark.parametrize(
-    "plan", [[1.0] * 20, [0.3] * 40, [0.6] * 10 + [0.0] * 10 + [-0.6] * 10]
-)
+@pytest.mark.parametrize("plan", [[1.0] * 20, [0.3] * 40, [0.6] * 10 + [0.0] * 10 + [-0.6] * 10])
 def test_the_way_is_not_half_as_far_nor_twice(plan: list[float]) -> None:
     """Against the bench's world; a throttle lasts for 0.05 s."""
     world, slew = World(1, place=Layout((), Ramp(0.0, 9.0))), mixing.Slew()
-    tally, real_m, tick_s = stints.Tally(PROFILE.guard.top_mps), 0.0, 0.01
+    tally, real_m, tick_s = driver_spans.Tally(PROFILE.guard.top_mps), 0.0, 0.01
     world.put(-1.5, 0.0, 0.0)
     throttles = [one for one in plan for _ in range(5)] + [0.0] * 100
     for number, throttle in enumerate(throttles):
@@ -98,9 +97,14 @@ def test_a_stop_is_counted_when_it_begins() -> None:
     silence = {**STOPPED, "after": Latches(Cause.SILENCE, None)}
     held = {**STOPPED, "after": Latches(None, Hold(Cause.ESTOP, "Ann"))}
     said = [
-        *steps(0, 1), *steps(1, 2, **silence), *steps(2, 3), *steps(3, 4, **held),
-        *steps(4, 5, **silence), *steps(5, 6, **NOBODY), *steps(6, 7, **STOPPED),
-    ]  # fmt: skip
+        *steps(0, 1),
+        *steps(1, 2, **silence),
+        *steps(2, 3),
+        *steps(3, 4, **held),
+        *steps(4, 5, **silence),
+        *steps(5, 6, **NOBODY),
+        *steps(6, 7, **STOPPED),
+    ]
     first, second = stints_of(said)
     assert first.stops == {"silence": 2, "estop": 1} and second.stops == {}
     (one,) = stints_of(steps(0, 1, **held))
@@ -108,12 +112,12 @@ def test_a_stop_is_counted_when_it_begins() -> None:
 
 
 def test_the_speed_is_that_of_the_car_that_drove() -> None:
-    assert stints.top_mps(about()) == 1.4
+    assert driver_spans.top_mps(about()) == 1.4
     profile = {"guard": {"top_mps": 3}}
-    assert stints.top_mps(msgspec.structs.replace(about(), profile=profile)) == 3.0
+    assert driver_spans.top_mps(msgspec.structs.replace(about(), profile=profile)) == 3.0
     for odd in ({}, {"guard": 5}, {"guard": {"top_mps": "fast"}}):
-        assert stints.top_mps(msgspec.structs.replace(about(), profile=odd)) == 1.4, odd
-    assert stints.top_mps(None) == 1.4
+        assert driver_spans.top_mps(msgspec.structs.replace(about(), profile=odd)) == 1.4, odd
+    assert driver_spans.top_mps(None) == 1.4
 
 
 def written(said: Timed) -> Recording:
@@ -121,13 +125,11 @@ def written(said: Timed) -> Recording:
     writer, encoder = Writer(CATALOGUE, about()), Encoder()
     counts = {messages.DRIVER: itertools.count(), messages.STEP: itertools.count()}
     noted = [
-        Noted(
-            CATALOGUE.numbers[topic], next(counts[topic]), at_ns, at_ns, message,
-        )
+        Noted(CATALOGUE.numbers[topic], next(counts[topic]), at_ns, at_ns, message)
         for at_s, message in sorted(said, key=lambda one: one[0])
         for at_ns in [UTC_NS + round(at_s * SECOND_NS)]
         for topic in [messages.DRIVER if isinstance(message, Turn) else messages.STEP]
-    ]  # fmt: skip
+    ]
     parts = [writer.begin(), *writer.chunk(encoder.items(noted)), writer.end()]
     return Recording(BytesSource(b"".join(parts)))
 
@@ -138,10 +140,10 @@ def test_the_recorder_writes_what_the_steps_tell() -> None:
     last = messages.decode(messages.STINTS, said.data)
     assert isinstance(last, messages.Stints)
     assert found.closed and not found.damage and not found.gaps
-    assert stints.stints_of(found) == last.stints and last.stints[0].name == "Ann"
+    assert driver_spans.stints_of(found) == last.stints and last.stints[0].name == "Ann"
     assert said.log_ns == found.end_ns
 
 
 def test_where_no_step_was_recorded_nothing_is_said() -> None:
     found = written([(0.5, Turn("Ann"))])
-    assert not found.counts[messages.STINTS] and stints.stints_of(found) is None
+    assert not found.counts[messages.STINTS] and driver_spans.stints_of(found) is None

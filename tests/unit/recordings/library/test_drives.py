@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar.recordings.deleted import NAME as DELETED
-from fpvcar.recordings.deleted import Deleted
-from fpvcar.recordings.drives import SPLIT_S, Drive, Wanted, drives_of
-from fpvcar.recordings.entries import Entry, Mark
+from fpvcar.recordings.library.deleted import NAME as DELETED
+from fpvcar.recordings.library.deleted import Deleted
+from fpvcar.recordings.library.drives import SPLIT_S, Drive, Wanted, drives_of
+from fpvcar.recordings.library.summaries import Entry, Mark
+from fpvcar.recordings.library.titles import NAME as TITLES
+from fpvcar.recordings.library.titles import Titles
 from fpvcar.recordings.messages import Stint
-from fpvcar.recordings.titles import NAME as TITLES
-from fpvcar.recordings.titles import Titles
 
 BEGAN_MS = 1_763_755_200_000.0
 RECORDING = "Plague-20251121T200000Z"
@@ -26,22 +26,37 @@ def at_ns(at_s: float) -> int:
 
 
 def files(
-    stints: Sequence[tuple[float, float, str]] | None, seconds: float,
-    length_s: float = 60.0, recording: str = RECORDING, start_s: float = 0.0,
-) -> list[Entry]:  # fmt: skip
+    stints: Sequence[tuple[float, float, str]] | None,
+    seconds: float,
+    length_s: float = 60.0,
+    recording: str = RECORDING,
+    start_s: float = 0.0,
+) -> list[Entry]:
     """A recording in files of a minute; `stints` are (from, to, name), s."""
     made = []
     for number in range(int(-(-seconds // length_s))):
         from_s = start_s + number * length_s
         to_s = min(from_s + length_s, start_s + seconds)
-        mine = None if stints is None else tuple(
-            Stint(at_ns(max(a, from_s)), at_ns(min(b, to_s)), name, 1.0, {"estop": 1})
-            for a, b, name in stints if a < to_s and b > from_s
-        )  # fmt: skip
-        made.append(Entry(
-            f"{recording}-{number + 1:04d}.mcap", BEGAN_MS + from_s * 1e3,
-            to_s - from_s, 100, "closed", 9, stints=mine,
-        ))  # fmt: skip
+        mine = (
+            None
+            if stints is None
+            else tuple(
+                Stint(at_ns(max(a, from_s)), at_ns(min(b, to_s)), name, 1.0, {"estop": 1})
+                for a, b, name in stints
+                if a < to_s and b > from_s
+            )
+        )
+        made.append(
+            Entry(
+                f"{recording}-{number + 1:04d}.mcap",
+                BEGAN_MS + from_s * 1e3,
+                to_s - from_s,
+                100,
+                "closed",
+                9,
+                stints=mine,
+            )
+        )
     return made
 
 
@@ -51,10 +66,11 @@ def shown(drives: Sequence[Drive]) -> list[tuple[float, float, bool, str]]:
         (
             round((one.start_ms - BEGAN_MS) / 1e3, 2),
             round((one.start_ms - BEGAN_MS) / 1e3 + one.seconds, 2),
-            one.parked, " ".join(part.name[-9:-5] for part in one.parts),
+            one.parked,
+            " ".join(part.name[-9:-5] for part in one.parts),
         )
         for one in drives[::-1]
-    ]  # fmt: skip
+    ]
 
 
 def test_nobody_at_the_wheel_for_thirty_seconds_splits() -> None:
@@ -101,9 +117,7 @@ def test_files_further_apart_are_two_drives() -> None:
     near = files([(0.0, 60.0, "Ann")], 60.0)
     for pause_s, count in ((4.0, 1), (6.0, 2), (-0.5, 1), (-2.0, 2)):
         start_s = 60.0 + pause_s
-        later = files(
-            [(start_s, start_s + 60.0, "Ann")], 60.0, 60.0, "Plague-2", start_s
-        )
+        later = files([(start_s, start_s + 60.0, "Ann")], 60.0, 60.0, "Plague-2", start_s)
         assert len(drives_of([*later, *near])) == count, pause_s
 
 
@@ -160,9 +174,7 @@ def test_every_moment_is_in_one_drive(seed: int) -> None:
     """Whatever was driven: the drives of a run follow each other without a gap, every
     file is in one, none is next to nothing, and no pause in one is SPLIT_S long."""
     rolled = random.Random(seed)
-    edges = sorted(
-        rolled.uniform(0.0, 900.0) for _ in range(rolled.randrange(0, 30, 2))
-    )
+    edges = sorted(rolled.uniform(0.0, 900.0) for _ in range(rolled.randrange(0, 30, 2)))
     stints = [(a, b, "Ann") for a, b in zip(edges[::2], edges[1::2], strict=True)]
     entries = files(stints, 900.0)
     drives = drives_of(entries)[::-1]
@@ -170,14 +182,11 @@ def test_every_moment_is_in_one_drive(seed: int) -> None:
     for one, after in itertools.pairwise(drives):
         assert one.start_ms + one.seconds * 1e3 == pytest.approx(after.start_ms, abs=1)
         assert one.parked != after.parked and (not one.parked or one.seconds >= SPLIT_S)
-    assert {part.name for one in drives for part in one.parts} == {
-        one.name for one in entries
-    }
+    assert {part.name for one in drives for part in one.parts} == {one.name for one in entries}
 
 
 @pytest.mark.parametrize(
-    ("from_s", "to_s"),
-    [(50.0, 50.02), (50.0, 50.0), (59.99, 60.01), (59.97, 60.03), (59.9, 59.9)],
+    ("from_s", "to_s"), [(50.0, 50.02), (50.0, 50.0), (59.99, 60.01), (59.97, 60.03), (59.9, 59.9)]
 )
 def test_a_drive_of_next_to_nothing_is_in_a_file(from_s: float, to_s: float) -> None:
     """Also where a file ends; and its file does not go with the parked time."""
@@ -202,10 +211,17 @@ def test_whatever_files_say_of_drivers_there_is_a_list(seed: int) -> None:
             Stint(at_ns(edge), at_ns(edge + rolled.choice([-9.0, 0.0, 0.02, 9.0])))
             for edge in edges[: rolled.randrange(5)]
         )
-        entries.append(Entry(
-            f"{RECORDING}-{number:04d}.mcap", BEGAN_MS + at_s * 1e3, seconds, 100,
-            "closed", 9, stints=stints,
-        ))  # fmt: skip
+        entries.append(
+            Entry(
+                f"{RECORDING}-{number:04d}.mcap",
+                BEGAN_MS + at_s * 1e3,
+                seconds,
+                100,
+                "closed",
+                9,
+                stints=stints,
+            )
+        )
         at_s += seconds + rolled.choice([0.0, 0.01, -0.5, 4.9, 40.0])
     drives = drives_of(entries)
     parts = [part for one in drives for part in one.parts]
@@ -269,8 +285,9 @@ def test_what_stays_of_a_deleted_drive_is_none(tmp_path: Path) -> None:
     gone = Deleted(tmp_path).gone()  # another process
     assert bob in drives_of(entries, gone=gone), "its own file is there"
     left = drives_of([*entries[:2], *entries[3:]], gone=gone)
-    assert [(one.drivers, one.start_ms, one.seconds) for one in left if not one.parked]\
-        == [(one.drivers, one.start_ms, one.seconds) for one in (eve, ann)]  # fmt: skip
+    assert [(one.drivers, one.start_ms, one.seconds) for one in left if not one.parked] == [
+        (one.drivers, one.start_ms, one.seconds) for one in (eve, ann)
+    ]
     assert not any(part.shared for one in left for part in one.parts if not one.parked)
 
 

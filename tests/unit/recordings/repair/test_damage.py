@@ -6,8 +6,8 @@ import pytest
 
 from fpvcar import __main__
 from fpvcar.recordings import reader
-from tests.rigs import mcaps
-from tests.rigs.mcaps import Drive, McapFile
+from tests.support import mcaps
+from tests.support.mcaps import Drive, McapFile
 
 SECONDS = 8
 
@@ -105,6 +105,6 @@ def test_many_gaps_are_summed_up(
     whole = capsys.readouterr().out.count("messages are missing from")
     assert whole >= 12
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("fpvcar.commands.log.DAMAGE_SHOWN", 2)
+        patched.setattr("fpvcar.cli.log.DAMAGE_SHOWN", 2)
         assert log("verify", path) == 1
     assert "more gaps" in capsys.readouterr().out

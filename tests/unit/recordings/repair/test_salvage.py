@@ -14,11 +14,12 @@ from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import BytesSource
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Walk
-from fpvcar.recordings import messages, recover, salvage
+from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Recording
-from fpvcar.recordings.recover import Ending
-from fpvcar.recordings.salvage import AGAIN_MOST, SLICE_NS, Salvager
-from tests.rigs.recording import CATALOGUE, UTC_NS, file, recording, second, small_files
+from fpvcar.recordings.repair import recover, salvage
+from fpvcar.recordings.repair.recover import Ending
+from fpvcar.recordings.repair.salvage import AGAIN_MOST, SLICE_NS, Salvager
+from tests.support.recording import CATALOGUE, UTC_NS, file, recording, second, small_files
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 CHUNKS = 6
@@ -48,9 +49,7 @@ def messages_of(data: bytes) -> list[tuple[int, bytes]]:
 
 def as_others_read(data: bytes) -> list[tuple[int, bytes]]:
     """By the indexes, as a foreign reader does; in the order of the file."""
-    found = make_reader(io.BytesIO(data), validate_crcs=True).iter_messages(
-        log_time_order=False
-    )
+    found = make_reader(io.BytesIO(data), validate_crcs=True).iter_messages(log_time_order=False)
     return [(one.log_time, one.data) for _, _, one in found]
 
 
@@ -234,9 +233,10 @@ def test_one_that_was_closed_but_not_named_gets_its_name(part: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", OPEN[:200], OPEN[: SPANS[0].at], OPEN[: SPANS[0].at + 900]],
+    "data",
+    [b"", OPEN[:200], OPEN[: SPANS[0].at], OPEN[: SPANS[0].at + 900]],
     ids=["empty", "torn head", "head", "torn chunk"],
-)  # fmt: skip
+)
 def test_without_so_much_as_a_chunk_it_goes(part: Path, data: bytes) -> None:
     part.write_bytes(data)
     seal(part)
@@ -248,10 +248,10 @@ NO_CHANNELS = flipped(OPEN, SPANS[0].at + 200, SPANS[1].at + 200)
 
 
 @pytest.mark.parametrize(
-    "data", [b"something else", bytes(4096), flipped(ONE, SPANS[0].at + 200),
-             NO_CHANNELS],
+    "data",
+    [b"something else", bytes(4096), flipped(ONE, SPANS[0].at + 200), NO_CHANNELS],
     ids=["strange", "zeros", "one bad chunk", "no channels"],
-)  # fmt: skip
+)
 def test_what_may_hold_a_chunk_stays_as_it_is(part: Path, data: bytes) -> None:
     part.write_bytes(data)
     with pytest.raises(OSError, match="nothing in it can be read"):

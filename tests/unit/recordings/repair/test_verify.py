@@ -8,9 +8,10 @@ from mcap.writer import CompressionType, Writer
 
 from fpvcar import __main__
 from fpvcar.mcap import records
-from fpvcar.recordings import messages, verify
+from fpvcar.recordings import messages
 from fpvcar.recordings.reader import ReadError
-from tests.rigs.recording import file, flipped, recording, small_files
+from fpvcar.recordings.repair import verify
+from tests.support.recording import file, flipped, recording, small_files
 
 VERIFIED = Callable[[bytes], tuple[int, str]]
 
@@ -74,9 +75,13 @@ def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
     """Ten messages by somebody else's writer."""
     with path.open("wb") as out:
         writer = Writer(
-            out, chunk_size=100, compression=CompressionType.NONE, use_chunking=chunks,
-            enable_crcs=crcs, enable_data_crcs=data_crc,
-        )  # fmt: skip
+            out,
+            chunk_size=100,
+            compression=CompressionType.NONE,
+            use_chunking=chunks,
+            enable_crcs=crcs,
+            enable_data_crcs=data_crc,
+        )
         writer.start()
         schema = writer.register_schema("a", "jsonschema", b'{"type":"object"}')
         channel = writer.register_channel("/a", "json", schema)
@@ -97,9 +102,8 @@ def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
     ],
 )
 def test_what_does_not_vouch_for_files_of_others_is_said(
-    chunks: bool, crcs: bool, data_crc: bool, words: str, verified: VERIFIED,
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    chunks: bool, crcs: bool, data_crc: bool, words: str, verified: VERIFIED, tmp_path: Path
+) -> None:
     data = foreign(tmp_path / "foreign.mcap", chunks, crcs, data_crc)
     status, said = verified(data)
     assert status == 1 and words in said and "every CRC holds" not in said

@@ -14,13 +14,14 @@ from fpvcar import __main__ as command_line
 from fpvcar.drive.gate import Cause, Hold, Latches
 from fpvcar.drive.guard import Free
 from fpvcar.drive.mixing import Slew
-from fpvcar.recordings import messages, replay
-from fpvcar.recordings.ages import Aged, Ages, Seen
+from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Step, Wish, WishIn
-from fpvcar.recordings.replay import Hole, Verdict, reachable, same
-from fpvcar.recordings.wishes import Given
-from tests.rigs import mcaps
-from tests.rigs.mcaps import Drive, Logged, McapFile
+from fpvcar.recordings.replay import replay
+from fpvcar.recordings.replay.ages import Aged, Ages, Seen
+from fpvcar.recordings.replay.check_inputs import Given
+from fpvcar.recordings.replay.replay import Hole, Verdict, reachable, same
+from tests.support import mcaps
+from tests.support.mcaps import Drive, Logged, McapFile
 
 
 def again(drive: Drive, steps: Sequence[Step] | None = None) -> Verdict:
@@ -28,9 +29,7 @@ def again(drive: Drive, steps: Sequence[Step] | None = None) -> Verdict:
     return replay.run(drive.profile, drive.steps if steps is None else steps)
 
 
-@pytest.mark.parametrize(
-    ("seed", "guard"), [(0, "limit"), (1, "limit"), (2, "warn"), (3, "off")]
-)
+@pytest.mark.parametrize(("seed", "guard"), [(0, "limit"), (1, "limit"), (2, "warn"), (3, "off")])
 def test_a_drive_comes_out_as_it_was_recorded(seed: int, guard: str) -> None:
     drive = Drive(seed, guard)
     steps = drive.go(20.0)
@@ -42,14 +41,10 @@ def test_a_drive_comes_out_as_it_was_recorded(seed: int, guard: str) -> None:
 def test_the_drives_are_worth_it() -> None:
     """All that can happen does: else the test above proves little."""
     steps = [step for seed in range(4) for step in Drive(seed).go(20.0)]
-    assert {step.reason for step in steps} >= {
-        "driving", "guarded", "neutral", "nobody", "stopped",
-    }  # fmt: skip
+    assert {step.reason for step in steps} >= {"driving", "guarded", "neutral", "nobody", "stopped"}
     held = {step.after.hold.cause for step in steps if step.after.hold}
     assert held >= {Cause.ESTOP, Cause.ESTOP_GROWN_UP, Cause.PINS}
-    assert {step.after.arm for step in steps} >= {
-        Cause.BLIND, Cause.HANDOVER, Cause.SILENCE, None,
-    }  # fmt: skip
+    assert {step.after.arm for step in steps} >= {Cause.BLIND, Cause.HANDOVER, Cause.SILENCE, None}
     assert {step.guard_mode for step in steps} == {"off", "warn", "limit"}
     assert any(0.0 < step.free.ahead < 1.0 for step in steps)
     assert any(step.wish and step.wish.received_s is None for step in steps)
@@ -115,9 +110,7 @@ def test_one_bit_is_found_where_it_is(what: str) -> None:
         lambda step: {"guard_mode": "off", "free": Free(0.1, 0.1)},
     ],
 )
-def test_another_input_gives_another_output(
-    change: Callable[[Step], dict[str, Any]],
-) -> None:
+def test_another_input_gives_another_output(change: Callable[[Step], dict[str, Any]]) -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
@@ -242,9 +235,7 @@ def test_the_command_says_what_it_could_not_run_again(
     ) in capsys.readouterr().out
 
 
-def test_the_command_says_where_not(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_where_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drive = driven_once()
     steps = list(drive.steps)
     at = driven(steps)
@@ -355,9 +346,7 @@ def test_replay_finds_another_age_of_the_picture_unless_one_is_missing(
     assert command_line.main(["replay", str(path)]) == 0
     at = len(drive.captures) // 2
     earlier = recorded[at]._replace(publish_ns=recorded[at].log_ns - 20_001_000)
-    McapFile([*recorded[:at], earlier, *recorded[at + 1 :]], profile=drive.profile).to(
-        path
-    )
+    McapFile([*recorded[:at], earlier, *recorded[at + 1 :]], profile=drive.profile).to(path)
     assert command_line.main(["replay", str(path)]) == 1
     assert "1 DIFFERENCES" in (said := capsys.readouterr().out)
     assert "Z picture_age_s\n" in said
@@ -380,9 +369,7 @@ def test_ages_reports_a_difference_once_the_next_picture_proves_it() -> None:
     assert ages.note(Seen(1_960_000_000, 8)) is None, "a picture is missing"
     ages.check(aged(step, up(2.0 - 1.96)))
     ages.check(aged(step, 0.5))
-    assert ages.note(Seen(1_970_000_000, 9)) == Aged(
-        aged(step, up(2.0 - 1.96)), 2.0 - 1.96
-    )
+    assert ages.note(Seen(1_970_000_000, 9)) == Aged(aged(step, up(2.0 - 1.96)), 2.0 - 1.96)
     assert ages.note(Seen(2_100_000_000, 10)) is None
     ages.check(aged(step, 0.0))
     assert ages.note(Seen(2_200_000_000, 11)) is None

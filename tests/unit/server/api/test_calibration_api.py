@@ -11,17 +11,18 @@ from unittest.mock import Mock
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar import config, paths
-from fpvcar.calibration import kept
-from fpvcar.calibration.kept import Kept
-from fpvcar.calibration.tuner import Tuner
+from fpvcar import config
+from fpvcar.calibration import store
+from fpvcar.calibration.calibrator import Tuner
+from fpvcar.calibration.store import Kept
 from fpvcar.config import profiles
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.calibration_api import BASE, CalibrationApi, apply_to, held_back
-from fpvcar.server.devices import Devices
-from fpvcar.server.recordings_rights import CODE, DeviceRights
-from tests.rigs.hub import CODES, PROFILE, FakeSenses, House, server_of
+from fpvcar.runtime import paths
+from fpvcar.server.api.calibration_api import BASE, CalibrationApi, apply_to, held_back
+from fpvcar.server.api.recordings_rights import CODE, DeviceRights
+from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.remembered_browsers import Devices
+from tests.support.hub import CODES, PROFILE, FakeSenses, House, server_of
 
 Client = TestClient[Any, Any]
 MOTORS = PROFILE.motors.names
@@ -32,20 +33,30 @@ class Rig:
     """The routes over a house."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.file, self.house = tmp_path / kept.FILE, House()
+        self.file, self.house = tmp_path / store.FILE, House()
         self.profile: config.Profile = PROFILE
-        self.tuner = Tuner(PROFILE, kept.load(self.file, MOTORS))
+        self.tuner = Tuner(PROFILE, store.load(self.file, MOTORS))
         self.tuner.apply = apply_to(self.house.control.tune, self._tune)
         devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), devices)
         self.api = CalibrationApi(
-            self.tuner, self.house.control, FakeSenses(), self.rights, self.file,
-            paths.HARDWARE / "bench.toml", lambda: self.house.now_s, lambda: 7.0,
-        )  # fmt: skip
+            self.tuner,
+            self.house.control,
+            FakeSenses(),
+            self.rights,
+            self.file,
+            paths.HARDWARE / "bench.toml",
+            lambda: self.house.now_s,
+            lambda: 7.0,
+        )
         self.server = server_of(
-            PROFILE, self.house.hub, SimpleNamespace(), devices=devices,
-            calibration=self.api, recordings=self.rights,
-        )  # fmt: skip
+            PROFILE,
+            self.house.hub,
+            SimpleNamespace(),
+            devices=devices,
+            calibration=self.api,
+            recordings=self.rights,
+        )
 
     def _tune(self, profile: config.Profile) -> None:
         self.profile = profile
@@ -113,11 +124,11 @@ def test_a_step_goes_from_its_beginning_to_what_is_kept(rig: Rig) -> None:
         assert now["changes"][-1]["utc_s"] == 7.0 and now["undoable"]
         assert rig.profile.guard.top_mps == 1.2
         assert await (await client.get(f"{BASE}/step")).json() is None
-        assert kept.load(rig.file, MOTORS).values["guard.top_mps"] == 1.2
+        assert store.load(rig.file, MOTORS).values["guard.top_mps"] == 1.2
         text = await (await client.get(f"{BASE}/profile")).text()
         assert profiles.parse(tomllib.loads(text)) == rig.profile
         await said(client, "undo")
-        assert kept.load(rig.file, MOTORS).values == {} and rig.profile == PROFILE
+        assert store.load(rig.file, MOTORS).values == {} and rig.profile == PROFILE
 
     rig.ask(act)
 
@@ -153,16 +164,20 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
 
     rig.ask(act)
     assert rig.profile.motors.pair[0].invert and rig.profile.motors.pair[1].trim == 0.1
-    again = Tuner(PROFILE, kept.load(rig.file, MOTORS))
+    again = Tuner(PROFILE, store.load(rig.file, MOTORS))
     assert again.profile == rig.profile and again.profile != PROFILE
 
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("begin?step=fly", "this car has"), ("say?word=turns", "no step goes on"),
-     ("keep", "no step goes on"), ("say?word=x&figure=y", "expected a number"),
-     ("say?" + "figure=1&" * 9, "9 figures")],
-)  # fmt: skip
+    [
+        ("begin?step=fly", "this car has"),
+        ("say?word=turns", "no step goes on"),
+        ("keep", "no step goes on"),
+        ("say?word=x&figure=y", "expected a number"),
+        ("say?" + "figure=1&" * 9, "9 figures"),
+    ],
+)
 def test_what_is_refused_is_said(rig: Rig, path: str, words: str) -> None:
     async def act(client: Client) -> None:
         assert words in await said(client, path, 400)
@@ -239,9 +254,7 @@ def test_held_back_names_the_cause(
     if cause == "estop":
         assert back and back["by"] == "Ann"
     if cause == "limit":
-        assert held_back(decision, throttle, limit, weak=True) == {
-            "cause": "weak", "by": "",
-        }  # fmt: skip
+        assert held_back(decision, throttle, limit, weak=True) == {"cause": "weak", "by": ""}
 
 
 def test_a_step_says_that_the_guard_holds_the_car(rig: Rig) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
-from fpvcar.server.doctor_api import DoctorApi
-from tests.rigs.grown_up import Act, GrownUpsApi
-from tests.rigs.hub import CODES
+from fpvcar.server.api.doctor_api import DoctorApi
+from tests.support.grown_up import Act, GrownUpsApi
+from tests.support.hub import CODES
 
 
 class Rig(GrownUpsApi):

@@ -14,19 +14,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings import library
-from fpvcar.server import downloads
-from fpvcar.server.downloads import (
-    PIECE_BYTES,
-    CpuThrottle,
-    Downloads,
-    RateLimit,
-)
-from fpvcar.server.recordings_api import Recordings, Shown
-from fpvcar.server.recordings_rights import RecordingRights
-from fpvcar.server.slots import AT_ONCE_MAX, Slot, Slots
-from tests.rigs import mcaps
-from tests.rigs.mcaps import McapFile
+from fpvcar.recordings.library import recording_index
+from fpvcar.server.api import downloads
+from fpvcar.server.api.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
+from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_rights import RecordingRights
+from fpvcar.server.http.slots import AT_ONCE_MAX, Slot, Slots
+from tests.support import mcaps
+from tests.support.mcaps import McapFile
 
 NAME = "Plague-20251121T200000Z-0001.mcap"
 URL = f"/api/recordings/{NAME}"
@@ -46,9 +41,11 @@ async def serving(
 ) -> AsyncIterator[TestClient[Any, Any]]:
     """The routes, on a port."""
     routes = Recordings(
-        lambda: library.files_in(folder), Shown("Plague", True), RecordingRights(),
+        lambda: recording_index.files_in(folder),
+        Shown("Plague", True),
+        RecordingRights(),
         lambda: driven,
-    )  # fmt: skip
+    )
     routes.downloads._stalled_s = stalled_s
     app = web.Application()
     routes.add_to(app)

@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from fpvcar.drive.gate import Latches
-from fpvcar.recordings import entries, library, messages, shelf
-from fpvcar.recordings.library import Library
+from fpvcar.recordings import messages
+from fpvcar.recordings.library import drive_repository, recording_index, summaries
+from fpvcar.recordings.library.recording_index import Library
 from fpvcar.recordings.messages import Stint, Stints, Turn
-from fpvcar.server.access import CodeCheck
-from fpvcar.server.devices import GROWN_UP_S
-from fpvcar.server.recordings_rights import CODE, DeviceRights
-from fpvcar.units import SECOND_NS
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
-from tests.rigs.recording import step
-from tests.rigs.recordings import CODES, Client, ask, no_devices
+from fpvcar.runtime.units import SECOND_NS
+from fpvcar.server.api.recordings_rights import CODE, DeviceRights
+from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.remembered_browsers import GROWN_UP_S
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, RECORDING, Logged, McapFile
+from tests.support.recording import step
+from tests.support.recordings import CODES, Client, ask, no_devices
 
 DRIVES = "/api/recordings/drives"
 ORIGIN = {"Origin": "http://car.example"}
@@ -26,11 +27,18 @@ CALM = Latches(None, None)
 
 def brief(*spans: tuple[float, float, str]) -> Logged:
     """Who drove, as the recorder says it last in a file."""
-    said = Stints(tuple(
-        Stint(BEGAN_NS + round(a * SECOND_NS), BEGAN_NS + round(b * SECOND_NS), name,
-              2.5, {"estop": 1})
-        for a, b, name in spans
-    ))  # fmt: skip
+    said = Stints(
+        tuple(
+            Stint(
+                BEGAN_NS + round(a * SECOND_NS),
+                BEGAN_NS + round(b * SECOND_NS),
+                name,
+                2.5,
+                {"estop": 1},
+            )
+            for a, b, name in spans
+        )
+    )
     return mcaps.logged(messages.STINTS, spans[-1][1], said)
 
 
@@ -38,8 +46,7 @@ def minute(number: int, *spans: tuple[float, float, str]) -> McapFile:
     """A file of a minute without pictures, and who drove in it."""
     from_s = (number - 1) * 60.0
     ends = [
-        mcaps.logged(messages.LIGHTS, from_s + at_s, messages.Lights(True))
-        for at_s in (0.0, 59.9)
+        mcaps.logged(messages.LIGHTS, from_s + at_s, messages.Lights(True)) for at_s in (0.0, 59.9)
     ]
     return McapFile([*ends, brief(*spans)], number)
 
@@ -50,10 +57,14 @@ def folder(tmp_path: Path) -> Path:
     the second is shared."""
     made = tmp_path / "recordings"
     made.mkdir()
-    for number, spans in enumerate((
-        [(0.0, 60.0, "Ann")], [(60.0, 70.0, "Ann"), (105.0, 120.0, "Bob")],
-        [(120.0, 179.9, "Bob")],
-    ), 1):  # fmt: skip
+    for number, spans in enumerate(
+        (
+            [(0.0, 60.0, "Ann")],
+            [(60.0, 70.0, "Ann"), (105.0, 120.0, "Bob")],
+            [(120.0, 179.9, "Bob")],
+        ),
+        1,
+    ):
         minute(number, *spans).to(made / f"{RECORDING}-{number:04d}.mcap")
     return made
 
@@ -92,19 +103,14 @@ def test_a_list_is_filtered_and_paged(folder: Path) -> None:
 
         assert await drivers("?driver=Ann") == [["Ann"]]
         assert await drivers("?wheel=parked") == [[]]
-        assert await drivers("?wheel=driven&text=stop&cause=estop") == [
-            ["Bob"],
-            ["Ann"],
-        ]
+        assert await drivers("?wheel=driven&text=stop&cause=estop") == [["Bob"], ["Ann"]]
         assert await drivers("?text=nothing") == []
         assert await drivers(f"?since={BEGAN_NS / 1e6 + 100_000}") == [["Bob"]]
         first = await listed(client, "?most=2")
         assert first["more"] and len(first["drives"]) == 2
         before = first["drives"][-1]["start_ms"]
         rest = await listed(client, f"?most=2&before={before}")
-        assert not rest["more"] and [one["drivers"] for one in rest["drives"]] == [
-            ["Ann"]
-        ]
+        assert not rest["more"] and [one["drivers"] for one in rest["drives"]] == [["Ann"]]
         for query, words in (("wheel=x", "driven or parked"), ("most=0", "1 to 1000")):
             answer = await client.get(f"{DRIVES}?{query}")
             assert answer.status == 400 and words in await answer.text()
@@ -128,7 +134,7 @@ def test_before_all_files_are_known_nothing_is_changed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that nobody looked into may be shared."""
-    monkeypatch.setattr(shelf, "LOOK_S", 0.0)
+    monkeypatch.setattr(drive_repository, "LOOK_S", 0.0)
 
     async def act(client: Client) -> None:
         await grow_up(client)
@@ -187,19 +193,17 @@ def test_what_another_drive_shares_stays(folder: Path) -> None:
 
     async def act(client: Client) -> None:
         await grow_up(client)
-        answer = await client.post(
-            f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN
-        )
+        answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
         said = await answer.json()
-        assert said == {
-            "gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]
-        }  # fmt: skip
+        assert said == {"gone": [f"{RECORDING}-0001.mcap"], "stay": [f"{RECORDING}-0002.mcap"]}
         assert (await client.get("/api/recordings/" + said["stay"][0])).status == 200
 
     ask(folder, act)
     assert sorted(one.name for one in folder.iterdir()) == [
-        ".deleted.json", f"{RECORDING}-0002.mcap", f"{RECORDING}-0003.mcap"
-    ]  # fmt: skip
+        ".deleted.json",
+        f"{RECORDING}-0002.mcap",
+        f"{RECORDING}-0003.mcap",
+    ]
 
 
 def test_what_stays_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
@@ -241,9 +245,7 @@ def test_a_deletion_that_cannot_be_remembered_is_done(folder: Path) -> None:
 
     async def act(client: Client) -> None:
         await grow_up(client)
-        answer = await client.post(
-            f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN
-        )
+        answer = await client.post(f"{DRIVES}/{RECORDING}-0001@0/delete", headers=ORIGIN)
         assert (await answer.json())["gone"] == [f"{RECORDING}-0001.mcap"]
         left = (await listed(client))["drives"]
         assert [one["drivers"] for one in left] == [["Bob"], [], ["Ann"]]
@@ -300,21 +302,16 @@ def test_grown_ups_rights_end_half_an_hour_after_the_last_change(folder: Path) -
     ask(folder, act, at_home=False, rights=rights)
 
 
-def test_a_file_without_a_brief_is_read_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an older version: its steps tell the same."""
-    steps = [
-        mcaps.logged(messages.STEP, 180.0 + n / 50, step(n, after=CALM))
-        for n in range(100)
-    ]
+    steps = [mcaps.logged(messages.STEP, 180.0 + n / 50, step(n, after=CALM)) for n in range(100)]
     driver = mcaps.logged(messages.DRIVER, 181.0, Turn("Eve"))
     McapFile([*steps, driver], 4).to(folder / f"{RECORDING}-0004.mcap")
-    found = Library(lambda: library.files_in(folder))
+    found = Library(lambda: recording_index.files_in(folder))
     (eve,) = found.entries()[-1].stints or ()
     assert eve.name == "Eve" and eve.metres > 0.0
     looked: list[Path] = []
-    monkeypatch.setattr(entries, "entry_of", lambda path, _: looked.append(path))
+    monkeypatch.setattr(summaries, "entry_of", lambda path, _: looked.append(path))
     assert len(found.known(1.0).entries) == 4 and looked == []
 
 
@@ -324,7 +321,7 @@ def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
     def clock_s() -> float:
         return float(next(ticks))
 
-    found = Library(lambda: library.files_in(folder), clock_s)
+    found = Library(lambda: recording_index.files_in(folder), clock_s)
     first = found.known(2.0)
     names = [one.name for one in first.entries]
     assert first.unread and names and names[-1].endswith("0003.mcap"), "the newest"
@@ -333,23 +330,21 @@ def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
     assert last.unread == 0 and len(last.entries) == 3
 
 
-def test_what_cannot_be_read_is_walked_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_read_is_walked_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "broken.mcap").write_bytes(b"no recording" * 1000)
     for number in range(20):
         (folder / f"none{number}.mcap").write_bytes(b"nor this")
     looked: list[str] = []
-    real = entries.entry_of
+    real = summaries.entry_of
 
-    def counting(path: Path, *more: Any) -> entries.Entry:
+    def counting(path: Path, *more: Any) -> summaries.Entry:
         looked.append(path.name)
         return real(path, *more)
 
-    monkeypatch.setattr(entries, "entry_of", counting)
+    monkeypatch.setattr(summaries, "entry_of", counting)
 
-    def listing() -> list[entries.Entry]:
-        return Library(lambda: library.files_in(folder), folder=folder).entries()
+    def listing() -> list[summaries.Entry]:
+        return Library(lambda: recording_index.files_in(folder), folder=folder).entries()
 
     first = listing()
     looked.clear()

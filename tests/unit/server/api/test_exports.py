@@ -13,16 +13,16 @@ import av
 import pytest
 from aiohttp import ClientError
 
-from fpvcar.recordings import mp4
-from fpvcar.recordings.film import Film
-from fpvcar.recordings.library import Library
-from fpvcar.recordings.shelf import FolderShelf
-from fpvcar.recordings.zipped import DriveZip
-from fpvcar.server import exports
-from fpvcar.server.export_jobs import Wanted, Workshop
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, McapFile
-from tests.rigs.recordings import Client, ask, one_drive
+from fpvcar.recordings.export import mp4
+from fpvcar.recordings.export.mp4_export import Film
+from fpvcar.recordings.export.zipped import DriveZip
+from fpvcar.recordings.library.drive_repository import FolderShelf
+from fpvcar.recordings.library.recording_index import Library
+from fpvcar.server.api import exports
+from fpvcar.server.api.export_jobs import Wanted, Workshop
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, McapFile
+from tests.support.recordings import Client, ask, one_drive
 
 BASE = "/api/recordings/exports"
 NAMES = [f"Plague-20251121T200000Z-{number:04d}.mcap" for number in (1, 2)]
@@ -40,9 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-async def begun(
-    client: Client, kind: str, names: list[str] = NAMES, **more: Any
-) -> Any:
+async def begun(client: Client, kind: str, names: list[str] = NAMES, **more: Any) -> Any:
     answer = await client.post(BASE, json={"kind": kind, "files": names, **more})
     assert answer.status == 201, await answer.text()
     return await answer.json()
@@ -72,10 +70,7 @@ def test_a_film_says_its_size_and_then_is_that_long(folder: Path) -> None:
         data = await answer.read()
         assert answer.content_length == len(data) == said["total"]
         assert answer.content_type == "video/mp4"
-        assert (
-            'filename="Plague-20251121T200000Z.mp4"'
-            in (answer.headers["Content-Disposition"])
-        )
+        assert 'filename="Plague-20251121T200000Z.mp4"' in (answer.headers["Content-Disposition"])
         assert pictures_in(data) == 120
         said = await until(client, one, "sent")
         assert said["done"] == said["total"]
@@ -90,12 +85,8 @@ def test_a_film_says_its_size_and_then_is_that_long(folder: Path) -> None:
 def test_a_film_of_a_part_of_the_time(folder: Path) -> None:
     async def act(client: Client) -> None:
         began_ms = BEGAN_NS / 1e6
-        one = await begun(
-            client, "film", from_ms=began_ms + 1000, to_ms=began_ms + 3000
-        )
-        assert (await until(client, one, "ready"))["name"] == (
-            "Plague-20251121T200001Z.mp4"
-        )
+        one = await begun(client, "film", from_ms=began_ms + 1000, to_ms=began_ms + 3000)
+        assert (await until(client, one, "ready"))["name"] == ("Plague-20251121T200001Z.mp4")
         data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
         assert pictures_in(data) == 60
 
@@ -193,9 +184,7 @@ def test_what_is_being_written_is_in_the_film_and_not_in_the_zip(folder: Path) -
         assert pictures_in(data) == 120
         os.rename(folder / NAMES[1], growing)
         one = await begun(client, "zip", [NAMES[0], growing.name])
-        assert one["missing"] == [
-            f"{growing.name}: still being written, so it is not in here"
-        ]
+        assert one["missing"] == [f"{growing.name}: still being written, so it is not in here"]
         data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
         with zipfile.ZipFile(io.BytesIO(data)) as made:
             assert growing.name not in made.namelist()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientError, ClientResponse
 
-from fpvcar.recordings.zipped import DriveZip
-from fpvcar.server.export_jobs import Job, Workshop
-from fpvcar.server.exports import AT_ONCE_MAX, EXPORTS
-from tests.rigs.recordings import NAME, Client, ask, one_drive
+from fpvcar.recordings.export.zipped import DriveZip
+from fpvcar.server.api.export_jobs import Job, Workshop
+from fpvcar.server.api.exports import AT_ONCE_MAX, EXPORTS
+from tests.support.recordings import NAME, Client, ask, one_drive
 
 ASKED = {"kind": "zip", "files": [NAME]}
 
@@ -64,9 +64,7 @@ async def is_cut(answer: ClientResponse) -> None:
             await answer.content.read()
 
 
-def test_too_many_sendings_are_refused(
-    folder: Path, endless: list[threading.Event]
-) -> None:
+def test_too_many_sendings_are_refused(folder: Path, endless: list[threading.Event]) -> None:
     async def act(client: Client) -> None:
         first, *others = [await begun(client) for _ in range(AT_ONCE_MAX + 1)]
         answers = [await sending(client, one) for one in others]
@@ -86,9 +84,7 @@ def test_too_many_sendings_are_refused(
     ask(folder, act)
 
 
-def test_a_new_sending_ends_the_one_before(
-    folder: Path, endless: list[threading.Event]
-) -> None:
+def test_a_new_sending_ends_the_one_before(folder: Path, endless: list[threading.Event]) -> None:
     async def act(client: Client) -> None:
         one = await begun(client)
         first = await sending(client, one)

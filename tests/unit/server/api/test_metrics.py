@@ -14,15 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 from prometheus_client.parser import text_string_to_metric_families
 
-from fpvcar import status
 from fpvcar.drive.gate import Cause, Reason
-from fpvcar.server.exposition import CONTENT_TYPE, Metric, counter, exposition, gauge
-from fpvcar.server.metrics import Metrics
+from fpvcar.server.api.metrics import Metrics
+from fpvcar.server.api.prometheus_text import CONTENT_TYPE, Metric, counter, exposition, gauge
 from fpvcar.server.recorder import NoRecorder
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
-from fpvcar.wire import up
-from tests.rigs.hub import PROFILE, FakeSenses, House, server_of
+from fpvcar.wire import telemetry, up
+from tests.support.hub import PROFILE, FakeSenses, House, server_of
 
 FOREIGN = {"Host": "evil.example"}
 
@@ -31,25 +30,25 @@ class Senses(FakeSenses):
     """As many sensors as a test wants."""
 
     def __init__(self) -> None:
-        self.seen: tuple[status.Range, ...] = (
-            status.Range("front", 0.0, 0.5, 0.02),
-            status.Range("rear", 180.0, None, 0.03),
+        self.seen: tuple[telemetry.Range, ...] = (
+            telemetry.Range("front", 0.0, 0.5, 0.02),
+            telemetry.Range("rear", 180.0, None, 0.03),
         )
-        self.cell: status.Battery | None = status.Battery(7.4, 0.5, 0.6, False, 0.04)
-        self.computer = status.Health()
-        self.kept = status.Card()
+        self.cell: telemetry.Battery | None = telemetry.Battery(7.4, 0.5, 0.6, False, 0.04)
+        self.computer = telemetry.Health()
+        self.kept = telemetry.Card()
         self.calibrated: tuple[str, ...] = ()
 
-    def ranges(self, now_s: float) -> tuple[status.Range, ...]:
+    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         return self.seen
 
-    def battery(self, now_s: float) -> status.Battery | None:
+    def battery(self, now_s: float) -> telemetry.Battery | None:
         return self.cell
 
-    def card(self) -> status.Card:
+    def card(self) -> telemetry.Card:
         return self.kept
 
-    def health(self, now_s: float) -> status.Health:
+    def health(self, now_s: float) -> telemetry.Health:
         return self.computer
 
     def calibration(self) -> tuple[str, ...]:
@@ -63,9 +62,9 @@ class FakeRecorder(NoRecorder):
     """Its status is what a test wants."""
 
     def __init__(self) -> None:
-        self.recording: status.Recording | None = None
+        self.recording: telemetry.Recording | None = None
 
-    def status(self) -> status.Recording | None:
+    def status(self) -> telemetry.Recording | None:
         return self.recording
 
 
@@ -90,9 +89,16 @@ class Car:
         self.recorder = FakeRecorder()
         senses: Any = self.senses
         self.metrics = Metrics(
-            "Plague", self.house.control, senses, self.stream, self.camera,
-            self.house.hub, self.recorder, self.panel, lambda: self.house.now_s,
-        )  # fmt: skip
+            "Plague",
+            self.house.control,
+            senses,
+            self.stream,
+            self.camera,
+            self.house.hub,
+            self.recorder,
+            self.panel,
+            lambda: self.house.now_s,
+        )
 
     def _camera(self) -> Any:
         return SimpleNamespace(state="ok", restarts=2, age_s=lambda _: 0.03)
@@ -183,7 +189,7 @@ def test_viewers_that_leave_take_no_frames_with_them() -> None:
 
 def test_a_battery_that_is_silent_has_an_age_and_no_volts() -> None:
     car = Car()
-    car.senses.cell = status.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
+    car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 12.0, "NACK")
     found = car.read()
     assert one(found, "battery_up") == 0 and one(found, "battery_age_seconds") == 12
     assert "fpvcar_battery_volts" not in found
@@ -211,21 +217,21 @@ def test_health_names_the_faults_of_the_calibration() -> None:
 def test_figures_and_faults_of_the_recorder() -> None:
     car = Car()
     assert not any("recording" in name for name in car.read())
-    car.recorder.recording = status.Recording(True, "ok", 3.0, 120.0, 0, 7)
+    car.recorder.recording = telemetry.Recording(True, "ok", 3.0, 120.0, 0, 7)
     found = car.read()
     assert one(found, "recording_on") == one(found, "recording_up") == 1
     assert one(found, "recording_free_bytes") == 120_000_000
     assert one(found, "recording_dropped_total") == 7
     assert car.metrics.faults() == []
     assert one(found, "recording_waits_for_station") == 0
-    full = status.Recording(True, "0 MB free, and none may go", 3.0, 0.0, station=True)
+    full = telemetry.Recording(True, "0 MB free, and none may go", 3.0, 0.0, station=True)
     car.recorder.recording = full
     assert one(car.read(), "recording_waits_for_station") == 1
-    car.recorder.recording = status.Recording(True, "Read-only file system", 3.0)
+    car.recorder.recording = telemetry.Recording(True, "Read-only file system", 3.0)
     assert "fpvcar_recording_free_bytes" not in car.read()
     words = "nothing is recorded: Read-only file system"
     assert car.metrics.faults() == [words]
-    car.recorder.recording = status.Recording(False, "Read-only file system", 3.0)
+    car.recorder.recording = telemetry.Recording(False, "Read-only file system", 3.0)
     assert car.metrics.faults() == []
 
 
@@ -243,9 +249,7 @@ texts = some.text(max_size=20)
 
 
 @given(texts, texts, some.floats(allow_nan=False))
-def test_whatever_stands_in_it_is_read_back(
-    words: str, label: str, value: float
-) -> None:
+def test_whatever_stands_in_it_is_read_back(words: str, label: str, value: float) -> None:
     metric = Metric("a_total", "counter", words, [({"b": label}, value)])
     (family,) = text_string_to_metric_families(exposition([metric]))
     (sample,) = family.samples
@@ -284,17 +288,15 @@ def lost_pins(car: Car) -> None:
 
 
 def lost_battery(car: Car) -> None:
-    car.senses.cell = status.Battery(
-        None, None, None, False, None, "nobody acknowledges"
-    )
+    car.senses.cell = telemetry.Battery(None, None, None, False, None, "nobody acknowledges")
 
 
 def old_battery(car: Car) -> None:
-    car.senses.cell = status.Battery(7.4, 0.5, 0.6, False, 1.25)
+    car.senses.cell = telemetry.Battery(7.4, 0.5, 0.6, False, 1.25)
 
 
 def lost_range(car: Car) -> None:
-    car.senses.seen = (status.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
+    car.senses.seen = (telemetry.Range("rear", 180.0, 0.5, 3.0, "does not answer"),)
 
 
 @pytest.mark.parametrize(
@@ -322,7 +324,7 @@ def test_a_car_without_camera_and_gauge_is_well() -> None:
 
 def test_what_the_computer_says_of_itself_is_no_reason() -> None:
     car = Car()
-    car.senses.computer = status.Health(("under-voltage now",), 48.0, 1)
+    car.senses.computer = telemetry.Health(("under-voltage now",), 48.0, 1)
     assert car.metrics.faults() == []
     found = car.read()
     assert one(found, "machine_faults") == 1 and one(found, "machine_celsius") == 48
@@ -332,7 +334,7 @@ def test_a_card_that_is_worn_or_read_only_is_told() -> None:
     car = Car()
     assert "fpvcar_machine_card_life_used" not in car.read(), "unknown"
     assert car.metrics.faults() == []
-    car.senses.kept = status.Card(1.1, True)
+    car.senses.kept = telemetry.Card(1.1, True)
     found = car.read()
     assert one(found, "machine_card_life_used") == 1.1
     assert one(found, "machine_card_read_only") == 1
@@ -361,9 +363,7 @@ def asked(
 def test_metrics_over_http(tmp_path: Path) -> None:
     status, text, kind = asked(Car(), tmp_path, "/metrics")
     assert status == 200 and kind == CONTENT_TYPE
-    names: Iterable[str] = (
-        family.name for family in text_string_to_metric_families(text)
-    )
+    names: Iterable[str] = (family.name for family in text_string_to_metric_families(text))
     assert "fpvcar_wheels_up" in names
 
 

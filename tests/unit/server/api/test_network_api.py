@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient
 
-from fpvcar.net.client import NetworkClient
-from fpvcar.server.network_api import KEY, NetworkApi
+from fpvcar.server.api.network_api import KEY, NetworkApi
+from fpvcar.wifi.client import NetworkClient
 from fpvcar.wire.network import Join, Look, Network, NetworkState, Own, Wish
-from tests.rigs.grown_up import Act, GrownUpsApi
-from tests.rigs.hub import CODES
+from tests.support.grown_up import Act, GrownUpsApi
+from tests.support.hub import CODES
 
 OWN = Own("Rusty", "twelve chars", ("101", "010"))
-STATE = NetworkState(
-    "own", OWN, "Home", "wrong key", (Network("Home", 80, "key"),), 7.0
-)
+STATE = NetworkState("own", OWN, "Home", "wrong key", (Network("Home", 80, "key"),), 7.0)
 
 
 class PlayedService(NetworkClient):
@@ -50,9 +48,7 @@ def rig(tmp_path: Path) -> Rig:
 @pytest.mark.parametrize("code", ["", CODES.drive])
 def test_only_a_grown_up_sees_keys_and_joins(rig: Rig, code: str) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
-        for method, path in (
-            ("GET", ""), ("POST", "/look"), ("POST", "/join?ssid=Home"),
-        ):  # fmt: skip
+        for method, path in (("GET", ""), ("POST", "/look"), ("POST", "/join?ssid=Home")):
             answer = await client.request(method, f"/api/network{path}")
             assert answer.status == 401, path
             assert OWN.key not in await answer.text()
@@ -86,9 +82,7 @@ def test_a_grown_up_joins_and_looks(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("act", ["look", "join?ssid=Home"])
-def test_while_somebody_drives_no_network_is_changed_or_looked_for(
-    rig: Rig, act: str
-) -> None:
+def test_while_somebody_drives_no_network_is_changed_or_looked_for(rig: Rig, act: str) -> None:
     path = f"/api/network/{act}"
 
     async def ask(client: TestClient[Any, Any]) -> None:
@@ -105,18 +99,16 @@ def test_while_somebody_drives_no_network_is_changed_or_looked_for(
 @pytest.mark.parametrize(
     ("ssid", "key", "said"),
     [
-        ("", "12345678", "0 characters"), ("x" * 33, "12345678", "33 characters"),
-        ("Home", "short", "8 to 63"), ("Home", "x" * 65, "8 to 63"),
+        ("", "12345678", "0 characters"),
+        ("x" * 33, "12345678", "33 characters"),
+        ("Home", "short", "8 to 63"),
+        ("Home", "x" * 65, "8 to 63"),
         ("Home", "\xe4\xf6\xfc\xdf\xe4\xf6\xfc\xdf", "8 to 63"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_joined_is_said(
-    rig: Rig, ssid: str, key: str, said: str
-) -> None:
+)
+def test_what_cannot_be_joined_is_said(rig: Rig, ssid: str, key: str, said: str) -> None:
     async def act(client: TestClient[Any, Any]) -> None:
-        answer = await client.post(
-            "/api/network/join", params={"ssid": ssid}, headers={KEY: key}
-        )
+        answer = await client.post("/api/network/join", params={"ssid": ssid}, headers={KEY: key})
         assert answer.status == 400 and said in await answer.text()
         assert rig.service.wishes == []
 

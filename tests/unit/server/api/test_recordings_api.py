@@ -8,24 +8,18 @@ from typing import Any
 
 import pytest
 
-from fpvcar import status
 from fpvcar.mcap import protobuf, records
-from fpvcar.recordings import entries, library, messages, pictures
-from fpvcar.recordings.cache import RecordingCache
-from fpvcar.recordings.index import NAME as INDEX
-from fpvcar.recordings.library import Library
-from tests.rigs import mcaps
-from tests.rigs.mcaps import BEGAN_NS, FRAME_NS, McapFile
-from tests.rigs.recordings import (
-    NAME,
-    SECONDS,
-    Client,
-    ask,
-    drive_messages,
-    one_drive,
-    units,
-)
-from tests.rigs.video_source import encode
+from fpvcar.recordings import messages
+from fpvcar.recordings.export import pictures
+from fpvcar.recordings.library import recording_index, summaries
+from fpvcar.recordings.library.cache import RecordingCache
+from fpvcar.recordings.library.index import NAME as INDEX
+from fpvcar.recordings.library.recording_index import Library
+from fpvcar.wire import telemetry
+from tests.support import mcaps
+from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
+from tests.support.recordings import NAME, SECONDS, Client, ask, drive_messages, one_drive, units
+from tests.support.video_source import encode
 
 
 @pytest.fixture
@@ -55,16 +49,15 @@ def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
     (folder / os.fsdecode(b"Pl\xe4gue.mcap")).write_bytes(b"latin")
     os.mkfifo(folder / "pipe.mcap")
     for name, index in (("odd", bytes(7)), ("huge", struct.pack("<HQ", 12, 0))):
-        place = (
-            struct.pack("<4QI", 0, 9, 8, 2**63, len(index)) + index + bytes(8 + 4 + 16)
-        )
+        place = struct.pack("<4QI", 0, 9, 8, 2**63, len(index)) + index + bytes(8 + 4 + 16)
         marks = records.channel(12, 0, messages.MARK, "protobuf")
         counts = records.statistics(records.Counts({}, 0, 1, 0, 9))
         head = records.MAGIC + records.header("x") + records.data_end()
         groups = (
-            (records.CHANNEL, marks), (records.STATISTICS, counts),
+            (records.CHANNEL, marks),
+            (records.STATISTICS, counts),
             (records.CHUNK_INDEX, records.record(records.CHUNK_INDEX, place)),
-        )  # fmt: skip
+        )
         data = head + records.summary(len(head), groups)
         (folder / f"{name}.mcap").write_bytes(data)
 
@@ -79,9 +72,7 @@ def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_card_that_fails_is_said(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_card_that_fails_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (entry,) = Library(lambda: [folder / NAME / "x.mcap"]).entries()
     assert entry.state == "damaged" and "Not a directory" in entry.lost
 
@@ -98,9 +89,7 @@ def test_a_card_that_fails_is_said(
     ask(folder, act)
 
 
-def test_more_pictures_than_fit_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_pictures_than_fit_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "STRETCH_MOST", 300_000)
 
     async def act(client: Client) -> None:
@@ -144,9 +133,7 @@ def test_units_begin_with_what_leads_up_to_them(folder: Path) -> None:
         assert encode(120, gop=10)[45] in [unit for _, unit in found]
         everything = units(await (await client.get(f"{url}?seconds=30")).read())
         assert [unit for _, unit in everything] == list(encode(120, gop=10))
-        first = units(
-            await (await client.get(f"/api/recordings/{NAME}/thumbnail")).read()
-        )
+        first = units(await (await client.get(f"/api/recordings/{NAME}/thumbnail")).read())
         assert len(first) == 1 and first[0][0].key
 
     ask(folder, act)
@@ -168,13 +155,9 @@ def test_the_table_has_the_courses(folder: Path) -> None:
         front = lines["range", "front"]
         assert front["unit"] == "m" and len(front["t"]) == len(front["v"]) == 40
         assert front["v"][:5] == [1.0, 1.01, 1.02, None, 1.04]
-        assert {group for group, _ in lines} == {
-            "range", "battery", "current", "latency", "lost",
-        }  # fmt: skip
+        assert {group for group, _ in lines} == {"range", "battery", "current", "latency", "lost"}
         assert said["marks"] == [{"t": 2.0, "text": "look here"}]
-        thin = await (
-            await client.get(f"/api/recordings/{NAME}/table?points=10")
-        ).json()
+        thin = await (await client.get(f"/api/recordings/{NAME}/table?points=10")).json()
         longest = max(len(one["t"]) for one in thin["series"])
         assert 5 <= longest <= 16
 
@@ -182,8 +165,8 @@ def test_the_table_has_the_courses(folder: Path) -> None:
 
 
 def test_a_battery_that_is_not_heard_has_no_voltage(folder: Path) -> None:
-    heard = status.Battery(7.4, 0.5, 0.6, False, 0.01)
-    lost = status.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
+    heard = telemetry.Battery(7.4, 0.5, 0.6, False, 0.01)
+    lost = telemetry.Battery(7.4, 0.5, 0.6, False, 2.5, "INA219: no answer")
     mcap_file = [
         mcaps.logged(messages.BATTERY, number / 10, heard if number < 3 else lost)
         for number in range(6)
@@ -214,12 +197,8 @@ def test_a_damaged_file_is_said_and_plays(folder: Path) -> None:
         assert states["old.mcap.part"]["marks"][0]["t"] == 2.0
         assert "no MCAP" in states["broken.mcap"]["lost"]
         table = await (await client.get(f"/api/recordings/{NAME}/table")).json()
-        assert (
-            len(table["gaps"]) == 1 and "bytes are missing" in table["gaps"][0]["words"]
-        )
-        whole = units(
-            await (await client.get(f"/api/recordings/{NAME}/units?seconds=30")).read()
-        )
+        assert len(table["gaps"]) == 1 and "bytes are missing" in table["gaps"][0]["words"]
+        whole = units(await (await client.get(f"/api/recordings/{NAME}/units?seconds=30")).read())
         assert 80 < len(whole) < 120
         broken = await client.get("/api/recordings/broken.mcap/table")
         assert broken.status == 422 and "no MCAP" in await broken.text()
@@ -251,18 +230,16 @@ def test_a_file_that_was_sealed_meanwhile_is_found(folder: Path) -> None:
     ask(folder, act)
 
 
-def test_a_long_list_is_read_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Path] = []
-    real = entries.entry_of
+    real = summaries.entry_of
 
-    def counting(path: Path, *more: Any) -> entries.Entry:
+    def counting(path: Path, *more: Any) -> summaries.Entry:
         looked.append(path)
         return real(path, *more)
 
-    monkeypatch.setattr(entries, "entry_of", counting)
-    found = Library(lambda: library.files_in(folder))
+    monkeypatch.setattr(summaries, "entry_of", counting)
+    found = Library(lambda: recording_index.files_in(folder))
     assert found.entries() == found.entries() and len(looked) == 1
     os.utime(folder / NAME, (5, 5))
     found.entries()
@@ -283,18 +260,18 @@ def test_an_index_is_believed_as_long_as_it_is_right(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names, looked = many(folder, 20), list[str]()
-    real = entries.entry_of
+    real = summaries.entry_of
 
-    def counting(path: Path, *more: Any) -> entries.Entry:
+    def counting(path: Path, *more: Any) -> summaries.Entry:
         looked.append(path.name)
         return real(path, *more)
 
-    def listed() -> list[entries.Entry]:
+    def listed() -> list[summaries.Entry]:
         """What another process lists."""
         looked.clear()
-        return Library(lambda: library.files_in(folder), folder=folder).entries()
+        return Library(lambda: recording_index.files_in(folder), folder=folder).entries()
 
-    monkeypatch.setattr(entries, "entry_of", counting)
+    monkeypatch.setattr(summaries, "entry_of", counting)
     first = listed()
     assert looked == names and [one.name for one in first] == names
     assert (folder / INDEX).stat().st_mode & 0o777 == 0o600
@@ -316,7 +293,7 @@ def test_an_index_is_believed_as_long_as_it_is_right(
 def test_a_folder_that_takes_no_index_is_listed_all_the_same(folder: Path) -> None:
     names = many(folder, 20)
     (folder / INDEX).mkdir()
-    found = Library(lambda: library.files_in(folder), folder=folder)
+    found = Library(lambda: recording_index.files_in(folder), folder=folder)
     assert [one.name for one in found.entries()] == names
 
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from fpvcar.recordings import names
-from fpvcar.units import MIB
+from fpvcar.runtime.units import MIB
 from fpvcar.wire import down, up
 from fpvcar.wire import station as wire
-from tests.rigs.hub import House
-from tests.rigs.station import Client, ask_car, paired, signed, stations_of
+from tests.support.hub import House
+from tests.support.station import Client, ask_car, paired, signed, stations_of
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 OTHER = "Plague-20261121T193100Z-0002.mcap"
@@ -40,9 +40,7 @@ def test_a_station_pairs_by_the_grown_ups_code_alone(folder: Path) -> None:
         pairing = await paired(client)
         assert pairing.car == "Plague" and len(bytes.fromhex(pairing.key)) == 32
         for _ in range(4):
-            await client.post(
-                wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"}
-            )
+            await client.post(wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"})
         answer = await client.post(
             wire.BASE + "/pair", headers={wire.CODE: "no", wire.NAME: "office"}
         )
@@ -58,10 +56,7 @@ def test_a_station_pairs_by_the_grown_ups_code_alone(folder: Path) -> None:
 def test_five_wrong_codes_have_to_wait(folder: Path) -> None:
     async def act(client: Client) -> None:
         headers = {wire.CODE: "wrong", wire.NAME: "office"}
-        said = [
-            (await client.post(wire.BASE + "/pair", headers=headers)).status
-            for _ in range(6)
-        ]
+        said = [(await client.post(wire.BASE + "/pair", headers=headers)).status for _ in range(6)]
         assert said == [401] * 5 + [429]
 
     ask_car(folder, act)
@@ -115,7 +110,7 @@ def test_a_folder_that_was_never_made_lists_nothing(tmp_path: Path) -> None:
         listing = msgspec.json.decode(await answer.read(), type=wire.Listing)
         assert listing.segments == []
 
-    from fpvcar.server import station_api
+    from fpvcar.server.api import station_api
 
     assert station_api._entries(tmp_path / "none") == []
     ask_car(tmp_path, act)
@@ -148,17 +143,25 @@ def test_it_sends_bytes_and_sums(folder: Path) -> None:
         assert sums.sha256 == hashlib.sha256(DATA).hexdigest()
         assert len(sums.pieces) == 2 and sums.size == len(DATA)
         answer = await signed(
-            client, pairing, "GET", f"/segments/{NAME}",
-            Range=f"bytes={MIB}-", **{"If-Match": f'"{sums.sha256}"'},
-        )  # fmt: skip
+            client,
+            pairing,
+            "GET",
+            f"/segments/{NAME}",
+            Range=f"bytes={MIB}-",
+            **{"If-Match": f'"{sums.sha256}"'},
+        )
         assert answer.status == 206 and await answer.read() == DATA[MIB:]
         answer = await signed(
             client, pairing, "GET", f"/segments/{NAME}", **{"If-Match": '"other"'}
         )
         assert answer.status == 412
-        for name in ("x", "..%2Fsecret", "Plague-20261121T193100Z-0003.mcap.part",
-                     "Plague-20261121T193100Z-0004.mcap",
-                     "Plague-20261121T193100Z-0009.mcap"):  # fmt: skip
+        for name in (
+            "x",
+            "..%2Fsecret",
+            "Plague-20261121T193100Z-0003.mcap.part",
+            "Plague-20261121T193100Z-0004.mcap",
+            "Plague-20261121T193100Z-0009.mcap",
+        ):
             for kind in ("sums", "segments"):
                 answer = await signed(client, pairing, "GET", f"/{kind}/{name}")
                 assert answer.status in (401, 404), name
@@ -216,9 +219,7 @@ def test_either_side_ends_it(folder: Path) -> None:
     assert not ask_car(folder, act).all()
 
 
-def test_a_grown_up_sees_stations_among_the_people_and_ends_them(
-    tmp_path: Path,
-) -> None:
+def test_a_grown_up_sees_stations_among_the_people_and_ends_them(tmp_path: Path) -> None:
     stations = stations_of(tmp_path)
     house = House(stations=stations)
     one = stations.pair("office", "192.0.2.7", house.now_s)

@@ -10,20 +10,18 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar import paths
-from fpvcar.server import site
-from fpvcar.server.pages import HEADERS
-from fpvcar.server.trust_api import BASE, POLICY, TrustApi
-from tests.rigs.hub import PROFILE, House, server_of
+from fpvcar.runtime import paths
+from fpvcar.server.api.trust_api import BASE, POLICY, TrustApi
+from fpvcar.server.http import endpoints
+from fpvcar.server.http.pages import HEADERS
+from tests.support.hub import PROFILE, House, server_of
 
 Client = TestClient[Any, Any]
 
 
 def ask(state: Path, host: str, act: Callable[[Client], Awaitable[None]]) -> None:
     """Speaks to a car that is open to `host`."""
-    api = TrustApi(
-        paths.WEB, state, site.address(host, 8080, state, "Plague"), "Plague"
-    )
+    api = TrustApi(paths.WEB, state, endpoints.address(host, 8080, state, "Plague"), "Plague")
     server = server_of(PROFILE, House().hub, SimpleNamespace(), trust=api)
 
     async def run() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fpvcar.server import access
-from fpvcar.server.access import CodeCheck, Codes, Rights
+from fpvcar.server.auth import access
+from fpvcar.server.auth.access import CodeCheck, Codes, Rights
 
 CODES = Codes("123456", "abcd2345")
 
@@ -56,9 +56,7 @@ def test_many_addresses_that_guess_are_one_guesser() -> None:
         codes.unlock("000000", f"10.0.0.{number}", 1.0)
     assert codes.wait_s("000000", "10.0.1.1", 2.0) == 59.0
     assert codes.unlock("123456", "10.0.1.1", 2.0) is None, "no code is looked at"
-    assert codes.wait_s("000000", "home", 2.0) == 0.0, (
-        "who had a right code is not kept out"
-    )
+    assert codes.wait_s("000000", "home", 2.0) == 0.0, "who had a right code is not kept out"
     assert codes.unlock("abcd2345", "home", 2.0) is not None
     assert codes.wait_s("000000", "10.0.1.1", 61.0) == 0.0
 
@@ -122,12 +120,15 @@ def test_wrong_tries_are_forgotten_and_bounded() -> None:
 @pytest.mark.parametrize(
     ("address", "where"),
     [
-        ("127.0.0.1", "this computer"), ("192.168.1.7", "home network"),
-        ("::ffff:10.0.0.1", "home network"), ("fe80::1%wlan0", "home network"),
-        ("8.8.8.8", "elsewhere"), ("2606:4700::1111", "elsewhere"),
+        ("127.0.0.1", "this computer"),
+        ("192.168.1.7", "home network"),
+        ("::ffff:10.0.0.1", "home network"),
+        ("fe80::1%wlan0", "home network"),
+        ("8.8.8.8", "elsewhere"),
+        ("2606:4700::1111", "elsewhere"),
         ("", "elsewhere"),
     ],
-)  # fmt: skip
+)
 def test_where_a_peer_is_for_people(address: str, where: str) -> None:
     assert access.address_class(address) == where
 
@@ -143,12 +144,18 @@ def test_a_video_id_is_stable_and_does_not_show_the_client() -> None:
 @pytest.mark.parametrize(
     ("address", "home"),
     [
-        ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True),
-        ("::ffff:127.0.0.1", True), ("localhost", True), ("10.0.0.2", False),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("localhost", True),
+        ("10.0.0.2", False),
         ("::ffff:10.0.0.2", False),
-        ("fe80::1%wlan0", False), ("", False), ("car", False),
+        ("fe80::1%wlan0", False),
+        ("", False),
+        ("car", False),
     ],
-)  # fmt: skip
+)
 def test_loopback(address: str, home: bool) -> None:
     assert access.is_loopback(address) is home
 
@@ -156,13 +163,23 @@ def test_loopback(address: str, home: bool) -> None:
 @pytest.mark.parametrize(
     ("host", "allowed"),
     [
-        ("localhost:8080", True), ("127.0.0.1", True), ("[::1]:8080", True),
-        ("192.168.1.7:8080", True), ("Plague", True), ("plague.local:8080", True),
-        ("my.lan", True), ("evil.example", False), ("localhost.evil.example", False),
-        ("", False), (None, False), ("[::1", False), ("evil[::1]", False),
-        ("localhost:8080@evil.example", False), ("127.0.0.1/evil", False),
+        ("localhost:8080", True),
+        ("127.0.0.1", True),
+        ("[::1]:8080", True),
+        ("192.168.1.7:8080", True),
+        ("Plague", True),
+        ("plague.local:8080", True),
+        ("my.lan", True),
+        ("evil.example", False),
+        ("localhost.evil.example", False),
+        ("", False),
+        (None, False),
+        ("[::1", False),
+        ("evil[::1]", False),
+        ("localhost:8080@evil.example", False),
+        ("127.0.0.1/evil", False),
     ],
-)  # fmt: skip
+)
 def test_host_against_rebinding(host: str | None, allowed: bool) -> None:
     assert access.host_allowed(host, "Plague", ["my.lan"]) is allowed
 
@@ -207,9 +224,7 @@ class Unrouted(Routed):
         raise OSError("Network is unreachable")
 
 
-@pytest.mark.parametrize(
-    ("probe", "address"), [(Routed, "10.0.0.7"), (Unrouted, "127.0.0.1")]
-)
+@pytest.mark.parametrize(("probe", "address"), [(Routed, "10.0.0.7"), (Unrouted, "127.0.0.1")])
 def test_the_lan_address_is_what_the_routing_table_says(
     probe: type[Routed], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from fpvcar.server.access import Rights
-from fpvcar.server.devices import GROWN_UP_S
-from fpvcar.server.drive_socket import Session
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.auth.remembered_browsers import GROWN_UP_S
+from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.wire import down, up
-from tests.rigs.hub import PROFILE, House, Visitor
+from tests.support.hub import PROFILE, House, Visitor
 
 
 def people(visitor: Visitor) -> dict[str, down.Person]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server import credentials
+from fpvcar.server.auth import credentials
 
 
 def test_codes_are_made_once_and_private(tmp_path: Path) -> None:
@@ -23,13 +23,18 @@ def test_codes_are_made_once_and_private(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rubbish",
     [
-        b"", b"{}", b'{"drive": 1}', b"\xff", b'{"drive":"\xff"',
+        b"",
+        b"{}",
+        b'{"drive": 1}',
+        b"\xff",
+        b'{"drive":"\xff"',
         b'{"drive":"","grown_up":""}',
-        b'{"drive":"123456","grown_up":""}', b'{"drive":"","grown_up":"be3k4tbs"}',
+        b'{"drive":"123456","grown_up":""}',
+        b'{"drive":"","grown_up":"be3k4tbs"}',
         b'{"drive":"12345","grown_up":"be3k4tbs"}',
         b'{"drive":"123456","grown_up":"1"}',
     ],
-)  # fmt: skip
+)
 def test_damaged_or_short_codes_are_set_aside_and_replaced(
     tmp_path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -73,8 +78,10 @@ def names_in(directory: Path) -> set[str]:
     """The names of the saved certificate, by a reader of its own."""
     done = subprocess.run(
         ["openssl", "x509", "-in", directory / "https.crt", "-noout", "-text"],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return set(re.findall(r"(?:DNS|IP Address):([^,\s]+)", done.stdout))
 
 
@@ -129,9 +136,7 @@ def test_a_certificate_is_renewed_before_its_end(
     assert before != after == (tmp_path / "https.crt").read_bytes()
 
 
-def test_a_missing_openssl_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_openssl_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match="no certificate"):
         credentials.server_context(tmp_path, ["localhost"])
@@ -184,17 +189,13 @@ def vouches(directory: Path, name: str = "https.crt", *more: str) -> bool:
         ["10.0.0.1"],
     ],
 )
-def test_the_cars_own_authority_vouches_for_it(
-    tmp_path: Path, names: list[str]
-) -> None:
+def test_the_cars_own_authority_vouches_for_it(tmp_path: Path, names: list[str]) -> None:
     credentials.server_context(tmp_path, names)
     assert vouches(tmp_path)
     assert credentials.trusted(tmp_path) == tmp_path / "root.crt"
 
 
-def test_what_people_trust_stays_when_the_certificate_is_renewed(
-    tmp_path: Path,
-) -> None:
+def test_what_people_trust_stays_when_the_certificate_is_renewed(tmp_path: Path) -> None:
     credentials.server_context(tmp_path, ["192.168.1.5", "plague"])
     root = (tmp_path / "root.crt").read_bytes()
     for name in ("10.0.0.7", "172.16.3.4", "plague.local"):
@@ -203,9 +204,7 @@ def test_what_people_trust_stays_when_the_certificate_is_renewed(
     assert (tmp_path / "root.crt").read_bytes() == root
 
 
-def test_a_name_that_the_authority_may_not_sign_makes_a_new_one(
-    tmp_path: Path,
-) -> None:
+def test_a_name_that_the_authority_may_not_sign_makes_a_new_one(tmp_path: Path) -> None:
     credentials.server_context(tmp_path, ["localhost", "plague"])
     root = (tmp_path / "root.crt").read_bytes()
     credentials.server_context(tmp_path, ["localhost", "rusty"])
@@ -277,14 +276,16 @@ def test_an_authority_that_ends_sooner_than_what_it_signs_is_made_anew(
     assert (tmp_path / "root.crt").read_bytes() != root and vouches(tmp_path)
 
 
-def test_a_certificate_of_an_older_version_stays_until_it_is_renewed(
-    tmp_path: Path,
-) -> None:
+def test_a_certificate_of_an_older_version_stays_until_it_is_renewed(tmp_path: Path) -> None:
     """Stations know the car by it."""
     credentials._make_pair(
-        tmp_path / "https.key", tmp_path / "https.crt", "fpvcar", 825,
-        "basicConstraints=critical,CA:TRUE", "subjectAltName=DNS:localhost",
-    )  # fmt: skip
+        tmp_path / "https.key",
+        tmp_path / "https.crt",
+        "fpvcar",
+        825,
+        "basicConstraints=critical,CA:TRUE",
+        "subjectAltName=DNS:localhost",
+    )
     before = (tmp_path / "https.crt").read_bytes()
     credentials.server_context(tmp_path, ["localhost"])
     assert (tmp_path / "https.crt").read_bytes() == before

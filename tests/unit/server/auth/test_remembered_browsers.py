@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestClient, TestServer, make_mocked_request
 
-from fpvcar import files
-from fpvcar.server.access import Codes, Rights
-from fpvcar.server.devices import (
+from fpvcar.runtime import files
+from fpvcar.server.auth.access import Codes, Rights
+from fpvcar.server.auth.remembered_browsers import (
     COOKIE,
     DEVICES_MAX,
     FILE,
@@ -22,7 +22,7 @@ from fpvcar.server.devices import (
     SAVE_AGAIN_S,
     Devices,
 )
-from tests.rigs.hub import CODES, House, server_of
+from tests.support.hub import CODES, House, server_of
 
 KEY = bytes(range(32))
 DRIVER, GROWN_UP = Rights(drive=True), Rights(drive=True, grown_up=True)
@@ -41,14 +41,7 @@ def test_a_cookie_is_the_cars_own_and_ends(tmp_path: Path) -> None:
     assert device.rights(2000.0) == DRIVER and device.where == "home network"
     name, until, mac = cookie.split(".")
     later = f"{name}.{int(until) + 1}.{mac}"
-    for other in (
-        "",
-        "x",
-        later,
-        f"{name}.{until}.{'0' * 64}",
-        f"{cookie}\n",
-        "é" * 99,
-    ):
+    for other in ("", "x", later, f"{name}.{until}.{'0' * 64}", f"{cookie}\n", "é" * 99):
         assert devices.find(other, 1000.0) is None, other
 
 
@@ -85,9 +78,10 @@ def test_another_cars_key_or_new_codes_know_nobody(tmp_path: Path) -> None:
     asyncio.run(devices.save(0.0))
     assert listed(tmp_path).find(devices.cookie(device), 1.0) == device
     for other in (
-        listed(tmp_path, bytes(32)), listed(tmp_path, KEY, Codes("654321", "grownups")),
+        listed(tmp_path, bytes(32)),
+        listed(tmp_path, KEY, Codes("654321", "grownups")),
         listed(tmp_path, KEY, Codes("123456", "grownup2")),
-    ):  # fmt: skip
+    ):
         assert other.find(devices.cookie(device), 1.0) is None
 
 
@@ -128,8 +122,7 @@ def test_of_too_many_the_one_that_was_away_longest_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "rubbish",
-    [b"", b"{}", b'[{"id":7}]', b"\xff", b'[{"id":"\xff"', b'[{"x":' + b"[" * 5000],
+    "rubbish", [b"", b"{}", b'[{"id":7}]', b"\xff", b'[{"id":"\xff"', b'[{"x":' + b"[" * 5000]
 )
 def test_a_damaged_list_knows_nobody_and_is_said(
     tmp_path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
@@ -139,9 +132,7 @@ def test_a_damaged_list_knows_nobody_and_is_said(
     assert "must say the code again" in caplog.text
 
 
-def test_a_card_that_fails_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_card_that_fails_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     devices = listed(tmp_path / "nowhere")
     device = devices.add("Ann", "10.0.0.1", DRIVER, 0.0)
     asyncio.run(devices.save(0.0))
@@ -220,12 +211,15 @@ def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None
     async def act() -> list[bool]:
         device = devices.add("Mum", "10.0.0.1", DRIVER, 0.0)
         acts: list[Callable[[], None]] = [
-            lambda: None, lambda: devices.used(device, 1.0),
+            lambda: None,
+            lambda: devices.used(device, 1.0),
             lambda: devices.used(device, 2.0),
-            lambda: devices.used(device, SAVE_AGAIN_S), lambda: devices.lock(device),
-            lambda: devices.seen(device, "Mum", 3.0), lambda: devices.end("nobody"),
+            lambda: devices.used(device, SAVE_AGAIN_S),
+            lambda: devices.lock(device),
+            lambda: devices.seen(device, "Mum", 3.0),
+            lambda: devices.end("nobody"),
             lambda: devices.end(device.id),
-        ]  # fmt: skip
+        ]
         asked = []
         for each in acts:
             each()
@@ -233,9 +227,7 @@ def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None
             await devices.save(0.0)
         return asked
 
-    assert asyncio.run(act()) == [
-        True, True, False, True, True, False, False, True,
-    ]  # fmt: skip
+    assert asyncio.run(act()) == [True, True, False, True, True, False, False, True]
 
 
 async def test_the_loop_saves(tmp_path: Path) -> None:

@@ -5,16 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server.stations import RECENT, RESERVED_US, Replays
+from fpvcar.server.auth.stations import RECENT, RESERVED_US, Replays
 from fpvcar.wire import station as wire
-from tests.rigs.station import (
-    Client,
-    ask_car,
-    paired,
-    signature,
-    signed,
-    stations_of,
-)
+from tests.support.station import Client, ask_car, paired, signature, signed, stations_of
 
 NOW_US = 1_795_000_000_000_000
 PATH = "/segments"

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar import app, paths
+from fpvcar import app
 from fpvcar.config import profiles
-from fpvcar.server import access, credentials
-from fpvcar.server.greeting import greeting, reachable
+from fpvcar.runtime import paths
+from fpvcar.server.auth import access, credentials
+from fpvcar.server.http.banner import greeting, reachable
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +21,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("host", "where"),
     [
-        ("0.0.0.0", "localhost"), ("::", "localhost"), ("127.0.0.1", "localhost"),
-        ("192.168.1.7", "192.168.1.7"), ("::1", "::1"),
+        ("0.0.0.0", "localhost"),
+        ("::", "localhost"),
+        ("127.0.0.1", "localhost"),
+        ("192.168.1.7", "192.168.1.7"),
+        ("::1", "::1"),
     ],
-)  # fmt: skip
+)
 def test_it_is_looked_for_where_it_listens(host: str, where: str) -> None:
     assert reachable(host) == where
 
@@ -54,9 +58,13 @@ def test_on_loopback_it_says_how_phones_see_it() -> None:
     [(False, False, True), (True, False, False), (False, True, False)],
 )
 def test_run_greets_a_terminal_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], journal: bool, bench: bool, greets: bool,
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    journal: bool,
+    bench: bool,
+    greets: bool,
+) -> None:
     """A journal is read by more people than may know the codes."""
     monkeypatch.delenv("JOURNAL_STREAM", raising=False)
     if journal:

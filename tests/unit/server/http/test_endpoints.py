@@ -12,17 +12,17 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from fpvcar import files
-from fpvcar.server import site
-from fpvcar.server.limits import Places
-from fpvcar.server.listener import Listener
-from fpvcar.server.site import Address, Site
+from fpvcar.runtime import files
+from fpvcar.server.http import endpoints
+from fpvcar.server.http.endpoints import Address, Site
+from fpvcar.server.http.limits import Places
+from fpvcar.server.http.listener import Listener
 
 
 @pytest.fixture(autouse=True)
 def other_tests_have_their_logs() -> Iterator[None]:
     """A site thins out the logs of its process."""
-    loggers = [logging.getLogger(name) for name in site.CROWDED_LOGS]
+    loggers = [logging.getLogger(name) for name in endpoints.CROWDED_LOGS]
     before = [list(logger.filters) for logger in loggers]
     yield
     for logger, filters in zip(loggers, before, strict=True):
@@ -30,13 +30,13 @@ def other_tests_have_their_logs() -> Iterator[None]:
 
 
 def test_this_machine_alone_needs_no_https(tmp_path: Path) -> None:
-    address = site.address("127.0.0.1", 8080, tmp_path, "Plague")
+    address = endpoints.address("127.0.0.1", 8080, tmp_path, "Plague")
     assert address.tls is None and address.https_port == 0
     assert not list(tmp_path.iterdir())
 
 
 def test_the_lan_has_https_on_the_next_port(tmp_path: Path) -> None:
-    address = site.address("0.0.0.0", 8080, tmp_path, "Plague")
+    address = endpoints.address("0.0.0.0", 8080, tmp_path, "Plague")
     assert address.tls is not None and address.https_port == 8081
 
 
@@ -44,7 +44,7 @@ def test_without_a_certificate_https_is_off_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    address = site.address("0.0.0.0", 8080, tmp_path, "Plague")
+    address = endpoints.address("0.0.0.0", 8080, tmp_path, "Plague")
     assert address.tls is None and address.https_port == 0
     assert "https is off: no certificate" in caplog.text
 
@@ -63,9 +63,7 @@ async def test_a_site_serves_until_it_is_cancelled() -> None:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     limit = Places(4, 4)
-    running = asyncio.create_task(
-        Site(application, limit, Address("127.0.0.1", port, None)).run()
-    )
+    running = asyncio.create_task(Site(application, limit, Address("127.0.0.1", port, None)).run())
     url = f"http://127.0.0.1:{port}/"
     async with aiohttp.ClientSession() as client, asyncio.timeout(5.0):
         while True:
@@ -90,9 +88,7 @@ async def test_what_cannot_be_expected_is_refused_and_not_logged(
         port = int(probe.getsockname()[1])
     listening = asyncio.Event()
     address = Address("127.0.0.1", port, None)
-    running = asyncio.create_task(
-        Site(application, Places(4, 4), address, listening.set).run()
-    )
+    running = asyncio.create_task(Site(application, Places(4, 4), address, listening.set).run())
     async with asyncio.timeout(5.0):
         await listening.wait()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -119,9 +115,7 @@ async def test_a_busy_port_ends_it() -> None:
             await Site(application, Places(1, 1), address).run()
 
 
-async def test_a_listener_that_fails_ends_the_site(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_listener_that_fails_ends_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
     """A car that nobody can reach any more must start again, not stand there deaf."""
 
     def fails(_: Listener, peer: socket.socket, *more: object) -> None:
@@ -133,9 +127,7 @@ async def test_a_listener_that_fails_ends_the_site(
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     limit = Places(8, 8)
-    site_run = asyncio.create_task(
-        Site(application, limit, Address("127.0.0.1", port, None)).run()
-    )
+    site_run = asyncio.create_task(Site(application, limit, Address("127.0.0.1", port, None)).run())
     for _ in range(500):
         with contextlib.suppress(OSError):
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -155,7 +147,5 @@ def test_a_full_card_costs_https_and_not_the_car(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(files, "write_whole", full)
-    assert site.address("0.0.0.0", 8080, tmp_path, "Rusty").tls is None
-    assert (
-        "https is off: No space left on device; sudo fpvcar doctor says" in caplog.text
-    )
+    assert endpoints.address("0.0.0.0", 8080, tmp_path, "Rusty").tls is None
+    assert "https is off: No space left on device; sudo fpvcar doctor says" in caplog.text

@@ -4,7 +4,7 @@ import logging
 import resource
 from functools import partial
 
-from fpvcar.server.limits import (
+from fpvcar.server.http.limits import (
     BYTES_BURST,
     BYTES_PER_S,
     LogRateLimit,
@@ -24,9 +24,7 @@ class Door:
         self.ended: list[str] = []
 
     def enter(self, owner: str, address: str, rank: Rank = Rank.SILENT) -> str | None:
-        return self.places.enter(
-            owner, address, partial(self.ended.append, owner), rank
-        )
+        return self.places.enter(owner, address, partial(self.ended.append, owner), rank)
 
     def crowd(self, address: str, count: int, rank: Rank = Rank.SILENT) -> None:
         for number in range(count):

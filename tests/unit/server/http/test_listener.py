@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server import credentials, limits, listener
-from fpvcar.server.greeting import in_url
-from fpvcar.server.limits import Places
-from fpvcar.server.listener import READ_BYTES, Listener
-from fpvcar.server.shortcut import Shortcut
+from fpvcar.server.auth import credentials
+from fpvcar.server.http import limits, listener
+from fpvcar.server.http.banner import in_url
+from fpvcar.server.http.limits import Places
+from fpvcar.server.http.listener import READ_BYTES, Listener
+from fpvcar.server.sockets.fast_path import Shortcut
 from tests.e2e.hostile import frame
 
 
@@ -76,9 +77,7 @@ async def test_a_handshake_is_counted_and_cut(
     monkeypatch.setattr(listener, "TLS_S", 0.3)
     limit, port = Places(3, 3), free_port()
     door = Listener(limit, Echo)
-    await door.open(
-        "127.0.0.1", port, credentials.server_context(tmp_path, ["localhost"])
-    )
+    await door.open("127.0.0.1", port, credentials.server_context(tmp_path, ["localhost"]))
     trusting = ssl.create_default_context(cafile=tmp_path / "root.crt")
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", port, ssl=trusting, server_hostname="localhost"
@@ -157,9 +156,7 @@ async def test_wishes_that_waited_while_a_peer_was_paced_are_void(
         return True
 
     def shortcut() -> Shortcut:
-        return Shortcut(
-            asyncio.Protocol(), take, events.append, lambda: events.append("paced")
-        )
+        return Shortcut(asyncio.Protocol(), take, events.append, lambda: events.append("paced"))
 
     places = Places(3, 3)
     door = Listener(places, shortcut)

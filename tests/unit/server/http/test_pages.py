@@ -4,7 +4,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server.pages import HEADERS, errors_as_pages
+from fpvcar.server.http.pages import HEADERS, errors_as_pages
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -18,9 +18,7 @@ async def give(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.mark.parametrize(("accept", "page"), [(BROWSER, True), ("*/*", False)])
-async def test_a_browser_gets_a_page_a_program_the_words(
-    accept: str, page: bool
-) -> None:
+async def test_a_browser_gets_a_page_a_program_the_words(accept: str, page: bool) -> None:
     app = web.Application(middlewares=[errors_as_pages])
     app.router.add_get("/", refuse)
     app.router.add_get("/given", give)

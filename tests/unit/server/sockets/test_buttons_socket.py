@@ -14,15 +14,14 @@ import pytest
 from aiohttp import WSMsgType
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar import paths
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import profiles
-from fpvcar.server import buttons_socket
-from tests.rigs.hub import server_of
+from fpvcar.runtime import paths
+from fpvcar.server.sockets import buttons_socket
+from tests.support.hub import server_of
 
 BARE = profiles.load(
-    paths.HARDWARE / "bench.toml",
-    ["buttons = {}", "lights = {}", "server.max_viewers = 3"],
+    paths.HARDWARE / "bench.toml", ["buttons = {}", "lights = {}", "server.max_viewers = 3"]
 )
 Ws = aiohttp.ClientWebSocketResponse
 
@@ -135,9 +134,7 @@ async def test_what_drives_is_not_understood_here() -> None:
         await glows(other, 0b1)
 
 
-async def test_a_silent_page_is_gone_with_its_fingers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_silent_page_is_gone_with_its_fingers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buttons_socket, "SILENCE_S", 0.3)
     async with house() as client:
         ws = await page(client)
@@ -203,7 +200,5 @@ async def test_the_page_is_there(path: str) -> None:
 def test_the_page_and_all_that_it_loads_is_light() -> None:
     """A third of the driver's first screen."""
     files = [paths.WEB / "buttons.html", *(paths.WEB / "buttons").iterdir()]
-    shared = [
-        paths.WEB / "lib" / name for name in ("wire.js", "awake.js", "storage.js")
-    ]
+    shared = [paths.WEB / "lib" / name for name in ("wire.js", "awake.js", "storage.js")]
     assert sum(Path(file).stat().st_size for file in files + shared) < 50_000

@@ -9,13 +9,13 @@ from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
 
 from fpvcar import config
-from fpvcar.server import drive_socket
-from fpvcar.server.access import Rights
-from fpvcar.server.drive_socket import Session
+from fpvcar.server.auth.access import Rights
 from fpvcar.server.hub import new_nonce
-from fpvcar.server.session import ELSEWHERE, UNKNOWN_ANSWERED
+from fpvcar.server.sockets import drive_socket
+from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.session import ELSEWHERE, UNKNOWN_ANSWERED
 from fpvcar.wire import down, up
-from tests.rigs.hub import House
+from tests.support.hub import House
 from tests.vectors import text
 
 UPGRADE = (
@@ -153,9 +153,7 @@ def test_a_replaced_socket_is_closed_with_the_code_for_it() -> None:
     async def handler(request: web.Request) -> web.StreamResponse:
         session = Session("10.0.0.1", Rights(), config.Gate())
         asyncio.get_running_loop().call_later(0.01, end, session)
-        return await drive_socket.serve(
-            request, session, lambda *_: None, time.monotonic
-        )
+        return await drive_socket.serve(request, session, lambda *_: None, time.monotonic)
 
     def end(session: Session) -> None:
         session.close("opened again elsewhere", ELSEWHERE)

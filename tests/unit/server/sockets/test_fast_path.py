@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from fpvcar.server.shortcut import (
+from fpvcar.server.sockets.fast_path import (
     AT_ONCE,
     CLOSE,
     CONTROL_MOST,
@@ -51,9 +51,7 @@ class Rig:
     def __init__(self) -> None:
         self.behind, self.taken = Behind(), list[str]()
         self.refused: list[str] = []
-        self.shortcut = Shortcut(
-            self.behind, self._take, self.refused.append, lambda: None
-        )
+        self.shortcut = Shortcut(self.behind, self._take, self.refused.append, lambda: None)
 
     def _take(self, text: str) -> bool:
         if text.startswith("no"):

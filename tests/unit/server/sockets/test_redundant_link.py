@@ -11,12 +11,12 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.server import copies_socket
-from fpvcar.server.limits import RESERVED
+from fpvcar.server.http.limits import RESERVED
+from fpvcar.server.sockets import redundant_link
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire.video import parse_video
-from tests.rigs.hub import PROFILE, House, server_of
+from tests.support.hub import PROFILE, House, server_of
 
 Socket = aiohttp.ClientWebSocketResponse
 
@@ -70,9 +70,13 @@ class Page:
         for session in self.house.hub.sessions:
             session.fresh.sent(seen_us, seen_us)
         return {
-            "kind": "drive", "seq": self.seq, "t": now_s * 1000, "throttle": throttle,
-            "steer": 0.0, "seen": seen_us,
-        }  # fmt: skip
+            "kind": "drive",
+            "seq": self.seq,
+            "t": now_s * 1000,
+            "throttle": throttle,
+            "steer": 0.0,
+            "seen": seen_us,
+        }
 
     def publish(self) -> None:
         self.stream.publish(AccessUnit(True, time.monotonic_ns() // 1000, b"unit"))
@@ -131,10 +135,8 @@ async def test_units_go_by_both_and_a_wish_by_either() -> None:
         await number(page.video)
 
 
-async def test_only_the_page_at_the_wheel_has_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(copies_socket, "HELLO_S", 0.1)
+async def test_only_the_page_at_the_wheel_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redundant_link, "HELLO_S", 0.1)
     async with a_page() as page:
         assert await reason(await page.copies("eve")) == "not at the wheel"
         silent = await page.client.ws_connect("/ws/copies")

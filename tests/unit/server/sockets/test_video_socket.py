@@ -13,8 +13,9 @@ import websockets
 from aiohttp import web
 from websockets.asyncio.client import ClientConnection, connect
 
-from fpvcar.server import credentials, video_socket
-from fpvcar.server.video_socket import Sender, serve_viewer
+from fpvcar.server.auth import credentials
+from fpvcar.server.sockets import video_socket
+from fpvcar.server.sockets.video_socket import Sender, serve_viewer
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream, Viewer
 from fpvcar.wire.video import VideoHeader, parse_video
@@ -203,9 +204,7 @@ async def test_current_again_after_a_stall(car: Car) -> None:
         assert car.stream.viewers[0].dropped > 20
 
 
-async def test_a_viewer_without_progress_is_cut(
-    car: Car, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_viewer_without_progress_is_cut(car: Car, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(video_socket, "NO_PROGRESS_S", 0.5)
     sock = await stall(car)
     car.film()
@@ -226,11 +225,7 @@ async def test_a_viewer_without_progress_is_cut(
             '"{"kind":"take"}" refused (expected "key" or the hello of /ws/drive)',
         ),
         (STRANGER, 1008, "hello refused: the id is another page's"),
-        (
-            b"key",
-            1003,
-            'binary frame refused (expected "key" or the hello of /ws/drive)',
-        ),
+        (b"key", 1003, 'binary frame refused (expected "key" or the hello of /ws/drive)'),
         ("k" * 5000, 1009, ""),
     ],
 )
@@ -334,9 +329,7 @@ async def test_an_eavesdropper_with_the_drivers_id_sets_no_bitrate(
         late = await stall(car, "?driver=1&id=ann")
         await until(lambda: len(car.stream.viewers) == 3)
         own = car.stream.viewers[1]
-        assert [viewer.is_driver() for viewer in car.stream.viewers] == [
-            False, True, False,
-        ]  # fmt: skip
+        assert [viewer.is_driver() for viewer in car.stream.viewers] == [False, True, False]
         await take(driver, 50)
         assert set(reports) == {own}
         late.close()
@@ -348,10 +341,7 @@ async def test_an_eavesdropper_with_the_drivers_id_sets_no_bitrate(
 
 async def test_of_two_sockets_of_a_page_the_newest_sets_the_bitrate(car: Car) -> None:
     car.film()
-    async with (
-        car.viewer("?driver=1&id=ann") as first,
-        car.viewer("?driver=1&id=ann") as second,
-    ):
+    async with car.viewer("?driver=1&id=ann") as first, car.viewer("?driver=1&id=ann") as second:
         await first.send(HELLO)
         await until(lambda: "ann" in car.senders)
         await take(second, 1)
@@ -360,9 +350,7 @@ async def test_of_two_sockets_of_a_page_the_newest_sets_the_bitrate(car: Car) ->
         assert not car.stream.viewers[0].is_driver()
 
 
-async def test_the_drivers_link_is_reported(
-    car: Car, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_drivers_link_is_reported(car: Car, monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[object] = []
     monkeypatch.setattr(car.stream, "report", lambda _, link: reports.append(link))
     car.film()
