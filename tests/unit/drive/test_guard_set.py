@@ -3,20 +3,19 @@
 import msgspec
 import pytest
 
-from fpvcar import status
 from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
-from fpvcar.status import Guarding
-from fpvcar.wire import up
+from fpvcar.wire import telemetry, up
 from fpvcar.wire.down import Error
-from tests.rigs.control import PROFILE, Rig
-from tests.rigs.hub import House
+from fpvcar.wire.telemetry import Guarding
+from tests.support.control import PROFILE, Rig
+from tests.support.hub import House
 
 STOP_M = PROFILE.guard.stop_m
 
 
-def wall(range_m: float | None = STOP_M, age_s: float = 0.01) -> status.Range:
-    return status.Range("front", 0.0, range_m, age_s)
+def wall(range_m: float | None = STOP_M, age_s: float = 0.01) -> telemetry.Range:
+    return telemetry.Range("front", 0.0, range_m, age_s)
 
 
 def at_a_wall(mode: GuardMode) -> Rig:
@@ -118,7 +117,13 @@ def test_only_a_grown_up_sets_the_guard() -> None:
     assert ann.state.guard == Guarding("limit", STOP_M)
     ann.say(up.Guard("off"))
     assert ann.errors() == [
-        Error("only a grown-up sets the guard", "guard", "", "enter the grown-up code")
+        Error(
+            "only a grown-up sets the guard",
+            "guard",
+            "",
+            "enter the grown-up code",
+            "grown_up_only",
+        )
     ]
     assert ann.state.guard == Guarding("limit", STOP_M)
     mum.say(up.Guard("off"))
