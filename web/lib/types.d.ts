@@ -99,6 +99,10 @@ export type Command = 'lights' | 'full' | 'keys' | 'snapshot' | 'mark';
 /** Called for each picture shown: capture time (car's clock), time on the glass (page's). */
 export type Shown = (captureUs: number, shownMs: number) => void;
 
+/** What a WebCodecs path does now. */
+export type DecoderState = { kind: 'waiting' } | { kind: 'closed' }
+  | { kind: 'decoding'; decoder: VideoDecoder; codec: string; width: number; height: number };
+
 /** A way from access units to the glass: WebCodecs or Media Source Extensions. */
 export interface PicturePath {
   readonly name: 'webcodecs' | 'mse';

@@ -69,8 +69,8 @@ export const list = (shape) => ({
 
 export const any = number(-Infinity, Infinity);
 const unit = number(-1, 1);
-const count = whole(0, 2 ** 53 - 1);
-const millis = number(0, 1e13);
+export const count = whole(0, 2 ** 53 - 1);
+export const millis = number(0, 1e13);
 export const words = text(Infinity);
 const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 export const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
@@ -88,10 +88,6 @@ export const UP = {
   take: {}, release: {}, estop: {}, resume: {},
   lights: {head: maybe(orNull(flag))},
   ping: {seq: count, t: millis},
-  report: {
-    path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
-    fps: maybe(number(0, 1000)), dropped: maybe(count),
-  },
 };
 
 export const known = orNull(any);

@@ -1,7 +1,7 @@
 /** The messages of the menu; part of the wire once the drawer is loaded. */
 
 import {
-  DOWN, PLAIN, UP, any, flag, known, list, maybe, number, object, orNull, text, words,
+  DOWN, PLAIN, UP, any, flag, count, known, list, maybe, millis, number, object, orNull, text, words,
 } from '../lib/wire.js';
 
 const CODE_MOST = 32;
@@ -20,6 +20,10 @@ Object.assign(UP, {
   unlock: {code: text(CODE_MOST)},
   limit: {throttle: number(0, 1)}, guard: {mode: text(5, /^(off|warn|limit)$/)},
   record: {on: flag}, keep: {}, mark: {text: maybe(text(64, PLAIN))},
+  report: {
+    path: text(16, PLAIN), picture_ms: maybe(orNull(millis)), link_ms: maybe(orNull(millis)),
+    fps: maybe(number(0, 1000)), dropped: maybe(count),
+  },
   lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
 });
 Object.assign(DOWN.state, {ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD)))});

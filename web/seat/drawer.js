@@ -73,6 +73,7 @@ export class Drawer {
    */
   constructor(parts) {
     this.pace = new Pace();
+    this.lastReport = {bytes: parts.video.count.bytes, atMs: performance.now()};
     this.minute = new Minute();
     this.limit = input('limit');
     /** A grown-up's choice of what the guard does. */
@@ -266,6 +267,28 @@ export class Drawer {
       this.toastedMs.set(kind(fault), nowMs);
       toast(DRAWER_STRINGS.fault(fault), 'warn');
     }
+  }
+
+  /** Reports the last second to the car, and shows it. @param {import('./view.js').Page} page */
+  report(page) {
+    const {link, video} = page.parts;
+    const nowMs = performance.now();
+    const seconds = Math.max(0.1, (nowMs - this.lastReport.atMs) / 1000);
+    const bitsPerS = ((video.count.bytes - this.lastReport.bytes) * 8) / seconds;
+    this.lastReport = {bytes: video.count.bytes, atMs: nowMs};
+    const path = video.path?.name ?? 'none';
+    const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
+    const fps = video.fps(nowMs);
+    // With a clock that is a little off, latency may come out negative.
+    const notNegativeMs = pictureMs === null ? null : Math.max(0, pictureMs);
+    link.send({
+      kind: 'report', path, picture_ms: notNegativeMs, link_ms: page.linkMs,
+      fps, dropped: video.count.dropped,
+    });
+    this.second({
+      fps, bitsPerS, ...video.count, path, pictureMs, grade: page.grade,
+      linkMs: page.linkMs, size: video.size.join('×'), version: page.welcome?.version ?? '',
+    });
   }
 
   /** Takes the figures of another second. @param {Figures} figures */

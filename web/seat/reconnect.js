@@ -1,12 +1,6 @@
 /**
  * When to give a link up and how to get it back. Pure: events and time in, acts out.
- *
- *   up       frames or pongs come; dead after 300 ms without either, or after
- *            max(500 ms, 4 x the round trip) without a pong, whatever pictures come
- *   probing  both sockets closed; a small GET every 200 ms, at most 5 in flight, each
- *            given up after 2 s; the first answer shows that packets pass again
- *   opening  /ws/drive, then /ws/video; each step gets max(1 s, 4 x the round trip)
- *   parked   the car closed us for good (opened again elsewhere); somebody must ask
+ * types.d.ts describes its states.
  *
  * Why: after an outage TCP's retransmission timer has doubled several times, so an old
  * socket speaks again seconds late. Only a new connection is there at once.

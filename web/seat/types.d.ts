@@ -6,6 +6,14 @@ import type { Downward, State, Stop, Welcome } from '../lib/types.js';
 export type Act = { do: 'open' } | { do: 'close' } | { do: 'probe'; id: number }
   | { do: 'cancel'; id: number };
 export interface Probe { id: number; sentMs: number }
+/**
+ *   up       frames or pongs come; dead after 300 ms without either, or after
+ *            max(500 ms, 4 x the round trip) without a pong, whatever pictures come
+ *   probing  both sockets closed; a small GET every 200 ms, at most 5 in flight, each
+ *            given up after 2 s; the first answer shows that packets pass again
+ *   opening  /ws/drive, then /ws/video; each step gets max(1 s, 4 x the round trip)
+ *   parked   the car closed us for good (opened again elsewhere); somebody must ask
+ */
 export type LinkState =
   | { kind: 'up'; heardMs: number; pongMs: number }
   | { kind: 'probing'; sinceMs: number; nextMs: number; inFlight: Probe[] }

@@ -33,7 +33,6 @@ export class Page {
     this.released = false;
     /** We pushed STOP, and the car has not gone on since. */
     this.pushedStop = false;
-    this.lastReport = {bytes: 0, atMs: performance.now()};
     this.warnedLow = false;
     /** @type {import('./types.js').LinkGrade} */
     this.grade = 'none';
@@ -167,22 +166,7 @@ export class Page {
 
   /** Reports to the car and to the drawer, once a second. */
   second() {
-    const {link, video} = this.parts;
-    const nowMs = performance.now();
-    const seconds = Math.max(0.1, (nowMs - this.lastReport.atMs) / 1000);
-    const bitsPerS = ((video.count.bytes - this.lastReport.bytes) * 8) / seconds;
-    this.lastReport = {bytes: video.count.bytes, atMs: nowMs};
-    const path = video.path?.name ?? 'none';
-    const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
-    const fps = video.fps(nowMs);
-    link.send({
-      kind: 'report', path, picture_ms: notNegative(pictureMs), link_ms: this.linkMs,
-      fps, dropped: video.count.dropped,
-    });
-    this.drawer?.second({
-      fps, bitsPerS, ...video.count, path, pictureMs, grade: this.grade,
-      linkMs: this.linkMs, size: video.size.join('×'), version: this.welcome?.version ?? '',
-    });
+    this.drawer?.report(this);
   }
 
   /** Somebody drives: no more help, no offers. */
@@ -218,12 +202,6 @@ export class Page {
 /** The car remembers this device, by a cookie. @param {string} ticket */
 const keepPass = (ticket) =>
   fetch('/api/pass', {method: 'POST', headers: {'X-Pass': ticket}}).catch(() => {});
-
-/**
- * With a clock that is a little off, latency may come out negative.
- * @param {number | null} value
- */
-const notNegative = (value) => (value === null ? null : Math.max(0, value));
 
 /** @param {State | null} state */
 const isEstop = (state) => state?.stop?.cause.startsWith('estop') === true;

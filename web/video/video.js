@@ -1,11 +1,5 @@
-/**
- * One frame's way through the page:
- *
- *   link.js frame -> Video.frame -> parseVideo -> WebCodecsPath | MsePath -> Video.shown
- *
- * `Video` chooses the path, notices gaps, asks for key frames, counts what was shown, and
- * knows how old that is. remedy.js decides what becomes of a path that fails.
- */
+/** Shows pictures: chooses a path, asks for key frames, knows how old the shown one is.
+ * docs/architecture.md follows a frame; remedy.js decides what becomes of a failed path. */
 
 import {median} from '../lib/median.js';
 import {WireError, parseVideo} from '../lib/wire.js';

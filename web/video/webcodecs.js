@@ -18,13 +18,6 @@ const BEHIND_MS = 400;
 /** Units of 2 s: no burst of the car is longer. */
 const QUEUE_LIMIT = 60;
 
-/**
- * @typedef {{kind: 'waiting'}
- *   | {kind: 'decoding', decoder: VideoDecoder, codec: string, width: number,
- *      height: number}
- *   | {kind: 'closed'}} DecoderState
- */
-
 export class WebCodecsPath {
   /**
    * @param {{canvas: HTMLCanvasElement, shown: Shown,
@@ -40,7 +33,7 @@ export class WebCodecsPath {
     this.shown = shown;
     this.lost = lost;
     this.decoded = decoded;
-    /** @type {DecoderState} */
+    /** @type {import('../lib/types.js').DecoderState} */
     this.state = {kind: 'waiting'};
     this.newestUs = -1;
     this.painting = false;

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {across, clamp, ramp, steerRamp, stick, throttleRamp, tilt} from '../../../web/lib/curves.js';
+import {clamp, ramp, steerRamp, stick, throttleRamp} from '../../../web/lib/curves.js';
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
+import {across, tilt} from '../../../web/seat/input/tilt.js';
 import {Pad} from '../../../web/seat/input/touch.js';
 import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/command.js';
 

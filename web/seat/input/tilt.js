@@ -1,6 +1,6 @@
 /** Steering by tilting the phone, where the browser allows it (https, by permission). */
 
-import {across, tilt} from '../../lib/curves.js';
+import {clamp, stick} from '../../lib/curves.js';
 
 /** iOS asks for permission; others do not have the method. @typedef {{requestPermission?: () => Promise<'granted' | 'denied'>}} Asking */
 
@@ -55,4 +55,26 @@ export class Tilt {
     this.centre ??= this.last;
     this.set(tilt(beta, gamma, angle, this.centre));
   }
+}
+
+/**
+ * Steering by tilt: 25 degrees from the centre are full steering; positive is left.
+ * The screen's angle says which of the sensor's axes runs across the driver's hands.
+ * @param {number} beta degrees @param {number} gamma degrees
+ * @param {number} angle the screen's: 0, 90, 180 or 270 @param {number} centre degrees
+ */
+export function tilt(beta, gamma, angle, centre) {
+  return stick(clamp((centre - across(beta, gamma, angle)) / 25), 0.1);
+}
+
+/**
+ * By how many degrees the right hand is lower, from where "up" is on the phone: the
+ * angles themselves leap when the screen passes the upright (beta 5 becomes 175).
+ * @param {number} beta @param {number} gamma @param {number} angle
+ */
+export function across(beta, gamma, angle) {
+  const [b, g] = [beta, gamma].map((degrees) => (degrees * Math.PI) / 180);
+  const low = angle % 180 === 90 ? Math.sin(b) : Math.cos(b) * Math.sin(g);
+  const degrees = (Math.asin(clamp(low)) * 180) / Math.PI;
+  return angle >= 180 ? -degrees : degrees;
 }
