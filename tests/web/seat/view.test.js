@@ -232,8 +232,8 @@ const text = (name) => readFileSync(new URL(`../../../web/${name}`, import.meta.
 test('every id that a module asks for is in index.html, or in drawer.html for the drawer', () => {
   const first = ids('index.html');
   const all = new Set([...first, ...ids('seat/drawer.html')]);
-  for (const file of ['main', 'hud', 'card', 'drawer', 'recorder', 'secure', 'unlock', 'help', 'fullscreen', 'toast', 'app', 'minute']) {
-    const known = ['app', 'drawer', 'help', 'minute', 'recorder', 'secure', 'unlock'].includes(file) ? all : first;
+  for (const file of ['main', 'hud', 'message_card', 'drawer', 'recorder', 'secure', 'unlock', 'help', 'fullscreen', 'toast', 'app', 'link_history']) {
+    const known = ['app', 'drawer', 'help', 'link_history', 'recorder', 'secure', 'unlock'].includes(file) ? all : first;
     for (const [, id] of text(`seat/${file}.js`).matchAll(/\b(?:byId|button|input|drawing)\('([^']+)'/g)) {
       assert.ok(known.has(id), `${file}.js: #${id}`);
     }
