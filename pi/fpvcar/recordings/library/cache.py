@@ -1,4 +1,4 @@
-"""Keeps recordings open that were read lately: who plays one asks again and again."""
+"""Cache of open recordings. A player requests the same recording again and again."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,23 +9,24 @@ from fpvcar.recordings.reader import Recording
 
 OPEN_MAX = 3
 AGAIN_S = 5.0
-"""How soon a file that is being written is read anew."""
+"""Seconds until a file that is still being written is read again."""
 
 
 class RecordingCache:
-    """The last OPEN_MAX recordings that were read. Blocks: call it from its one
-    thread."""
+    """The last OPEN_MAX recordings read. Blocks: call it from its one thread."""
 
     def __init__(
         self, clock_s: Callable[[], float], rest: Callable[[], None] = lambda: None
     ) -> None:
-        """`rest` is called before each piece that is read."""
+        """Call `rest` before reading each piece of a file."""
         self._clock_s, self._rest = clock_s, rest
         self._open: OrderedDict[Path, tuple[object, float, Recording]] = OrderedDict()
 
     def get(self, path: Path, growing: bool) -> Recording:
-        """Returns the recording in a file; it stays the cache's. Raises ReadError,
-        OSError."""
+        """Return the recording in a file. The cache keeps ownership of it and closes it.
+
+        Raises ReadError, OSError.
+        """
         about, now_s = path.stat(), self._clock_s()
         stamp = (about.st_ino, 0 if growing else (about.st_size, about.st_mtime_ns))
         cached = self._open.pop(path, None)
@@ -41,6 +42,6 @@ class RecordingCache:
         return found
 
     def close(self) -> None:
-        """Closes all of them."""
+        """Close all cached recordings."""
         while self._open:
             self._open.popitem()[1][2].close()

@@ -1,7 +1,7 @@
-"""Checksums of a sealed file, reckoned once and kept beside it: NAME.mcap.sums.
+"""Checksums of a sealed file, computed once and stored beside it as NAME.mcap.sums.
 
-The recorder adds up what it writes, so that a card which bends a file later is found
-out. A file without sums (salvaged, kept, or recorded by an older version) is read once.
+The recorder hashes the data while it writes it, so later corruption by the card is detected. A file
+without checksums (salvaged, kept, or recorded by an older version) is read once.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ READ_BYTES = 256 * 1024
 
 
 class Summing:
-    """Adds up a file as its bytes come."""
+    """Incremental SHA-256 of a file and of each of its pieces."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -29,7 +29,7 @@ class Summing:
         self._pieces: list[str] = []
 
     def add(self, data: bytes) -> None:
-        """Takes the next bytes."""
+        """Add the next bytes of the file."""
         left = memoryview(data)
         self._whole.update(left)
         while left:
@@ -42,28 +42,28 @@ class Summing:
                 self._piece = hashlib.sha256()
 
     def sums(self) -> Sums:
-        """What came so far."""
+        """Return the checksums of all bytes added so far."""
         last = [self._piece.hexdigest()] if self.size % PIECE else []
         return Sums(self.size, self._whole.hexdigest(), self._pieces + last)
 
 
 def pieces_of(size: int) -> int:
-    """How many pieces a file of that size has."""
+    """Return the number of pieces in a file of this size."""
     return -(-size // PIECE)
 
 
 def start_of(number: int) -> int:
-    """Where a piece of that number begins."""
+    """Return the offset of piece `number` in bytes."""
     return number * PIECE
 
 
 def encoded(sums: Sums) -> bytes:
-    """As it is kept."""
+    """Encode checksums as JSON for their file."""
     return msgspec.json.encode(sums)
 
 
 def plausible(sums: Sums) -> bool:
-    """Could these be sums of any file?"""
+    """Return whether size, number of pieces and digest format are consistent."""
     return (
         sums.size >= 0
         and len(sums.pieces) == pieces_of(sums.size)
@@ -72,7 +72,7 @@ def plausible(sums: Sums) -> bool:
 
 
 def read(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
-    """Adds up a file; `rest` is called between pieces. Raises OSError."""
+    """Compute the checksums of a file. Calls `rest` between reads. Raises OSError."""
     summing = Summing()
     with path.open("rb") as file:
         while data := file.read(READ_BYTES):
@@ -82,7 +82,8 @@ def read(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
 
 
 def sums_of(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
-    """What is kept of a sealed file, else what is read of it now, and then kept.
+    """Return the stored checksums of a sealed file; if absent or invalid, compute and store
+    them.
 
     Raises OSError.
     """
@@ -93,6 +94,6 @@ def sums_of(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
         if found.size == size and plausible(found):
             return found
     made = read(path, rest)
-    with contextlib.suppress(OSError):  # a full card: they are reckoned again
+    with contextlib.suppress(OSError):  # the card is full: computed again next time
         files.write_whole(kept, [encoded(made)])
     return made

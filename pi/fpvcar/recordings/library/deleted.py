@@ -1,6 +1,7 @@
-"""Remembers what people deleted of files that stay, as another drive is in them, too.
+"""Register of deleted drives whose files stay because another drive shares them.
 
-It is kept in one small file beside them, so that a list made anew does not show it.
+The register is one small file beside the recordings. A rebuilt list then still hides the deleted
+ranges.
 """
 
 import contextlib
@@ -15,14 +16,14 @@ from fpvcar.recordings.names import stem
 
 NAME = ".deleted.json"
 SLACK_S = 0.01
-"""Times that differ by less are the same."""
+"""Times that differ by less than this are equal."""
 
 
 class Span(NamedTuple):
-    """What was deleted of a file that began at `start_ms`; s from there.
+    """Deleted range of a file that began at `start_ms`; `from_s` and `to_s` count from there.
 
-    A car without a battery for its clock may give the name of a file that is gone to
-    another one, but not its start.
+    A car without a clock battery may reuse the name of a removed file. The start time tells the two
+    files apart.
     """
 
     start_ms: float
@@ -31,13 +32,13 @@ class Span(NamedTuple):
 
 
 class Deleted:
-    """The file of one folder. Blocks: call it from a thread."""
+    """Register of the deleted ranges in one folder. Blocks: call it from a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._notes = Notes(folder, NAME, Span)
 
     def gone(self) -> Gone:
-        """Tells what of a file was deleted; nothing where the card fails."""
+        """Return a test for deleted ranges. If the card fails, it reports no range as deleted."""
         said: dict[str, list[Span]] = {}
         with contextlib.suppress(OSError):
             said = self._notes.read()
@@ -53,8 +54,10 @@ class Deleted:
         return gone
 
     def note(self, parts: Iterable[Part], there: Collection[str]) -> None:
-        """Remembers that these are deleted. `there` are the names of all files that
-        stay. Raises OSError."""
+        """Mark these parts as deleted. `there` lists the names of all remaining files.
+
+        Raises OSError.
+        """
         said = dict(self._notes.read())
         for one in parts:
             span = Span(one.start_ms, one.from_s, one.to_s)

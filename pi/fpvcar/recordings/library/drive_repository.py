@@ -1,6 +1,6 @@
-"""The drives of a folder, as the recordings page asks for them: found, named, deleted.
+"""Drives of a folder for the recordings page: search, rename and delete.
 
-A base station has another shelf, for the drives of many cars.
+A base station implements Shelf separately, for the drives of many cars.
 """
 
 import contextlib
@@ -19,23 +19,26 @@ from fpvcar.recordings.library.recording_index import Library, Page
 from fpvcar.recordings.library.titles import Titles
 
 LOOK_S = 1.5
-"""How long a list looks into files that nobody looked into before."""
+"""Time budget of one list request for files that are not indexed yet, in seconds."""
 CAR, STATION = "car", "station"
-"""The place of what is on its car still, and of what a base station fetched."""
+"""Place of a drive: still on its car, or fetched by a base station."""
 log = logging.getLogger("fpvcar.recordings")
 
 
 class DriveMissing(Exception):
-    """There is no such drive any more."""
+    """Error: the requested drive no longer exists."""
 
 
 class DriveBusy(Exception):
-    """It cannot be changed now; says when it can."""
+    """Error: the drive cannot be changed now. The text gives the time to retry."""
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """A copy of a drive elsewhere, "" in a station's own store: when it was judged, UTC
-    (0 if nobody knows), and whether nothing of the drive is missing there."""
+    """Copy of a drive in another place; `place` is "" in a station's own store.
+
+    `verified_s` is the UTC time of the last verification, 0 if unknown. `whole` is true if the copy
+    is complete.
+    """
 
     place: str
     verified_s: float
@@ -43,8 +46,11 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 class Found(NamedTuple):
-    """Drives of a list, the newest first; are there more of them? `drivers` are of all
-    drives; `unread` files are not looked into yet; `copies` are by drive."""
+    """Page of a drive list, newest first; `more` is true if older drives follow.
+
+    `drivers` lists the drivers of all drives. `unread` is the number of files not indexed yet.
+    `copies` are keyed by drive.
+    """
 
     drives: Sequence[Drive | msgspec.Raw]
     more: bool
@@ -54,39 +60,43 @@ class Found(NamedTuple):
 
 
 class Shelf(Protocol):
-    """Where recordings are. Every call blocks: call it from a thread."""
+    """Store of recordings. Every call blocks: call it from a thread."""
 
     editable: bool
-    """Can drives be named?"""
+    """True if drives can be renamed."""
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
-        """The files of these names; one that was sealed a moment ago also by the name
-        that it had before."""
+        """Return the files with these names.
+
+        A file that was sealed a moment ago is also found under its previous name.
+        """
 
     def writing(self, path: Path) -> bool:
-        """Is this file still being written?"""
+        """Return whether this file is still being written."""
 
     def page(self, before: str, most: int) -> Page:
-        """Lists the last files whose names are before `before`; "": of all."""
+        """List the last `most` files whose names sort before `before`; "" for no limit."""
 
     def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
-        """Lists drives that began before a time, UTC."""
+        """List up to `most` drives that began before this UTC time."""
 
     def name(self, drive: str, title: str) -> None:
-        """Names a drive. Raises DriveMissing, DriveBusy, OSError."""
+        """Set the title of a drive. Raises DriveMissing, DriveBusy, OSError."""
 
     def delete(self, drive: str) -> tuple[list[str], list[str]]:
-        """Deletes a drive's files; returns the names of those that are gone, and that
-        stay. Raises DriveMissing, DriveBusy, OSError."""
+        """Delete a drive's files; return the names of the removed files and of the kept ones.
+
+        Raises DriveMissing, DriveBusy, OSError.
+        """
 
 
 class FolderShelf:
-    """The recordings of a library. Without a `folder` nothing is named or deleted."""
+    """Recordings of a library. With `folder` None, renaming and deleting are disabled."""
 
     def __init__(
         self, library: Library, folder: Path | None, hides_parked: bool, rest: Callable[[], None]
     ) -> None:
-        """`rest` is called before each drive: somebody may be at the wheel."""
+        """Call `rest` before processing each drive, to yield to an active drive."""
         self._library, self._rest = library, rest
         self._folder, self._hides_parked = folder, hides_parked
         self.editable = folder is not None
@@ -96,8 +106,7 @@ class FolderShelf:
         self.paths = library.paths
 
     def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
-        """Files that somebody chose, or that are all there is, are shown, parked or
-        not."""
+        """List drives; parked ranges are shown if the user chose the files or if all are parked."""
         drives, unread = self._all()
         if not self._hides_parked or all(one.parked for one in drives):
             wanted = wanted.unhidden()
@@ -108,7 +117,7 @@ class FolderShelf:
         return Found(found, more, drivers, unread, self._copies(found))
 
     def _copies(self, drives: Iterable[Drive]) -> dict[str, list[Copy]]:
-        """What a base station has: its receipts lie beside the files."""
+        """Return the copies on a base station, found by the receipts beside the files."""
         if self._folder is None:
             return {}
         with contextlib.suppress(OSError):
@@ -125,16 +134,18 @@ class FolderShelf:
         return {}
 
     def name(self, drive: str, title: str) -> None:
-        """See Shelf."""
-        assert self._titles is not None  # it is editable
+        assert self._titles is not None  # guaranteed by `editable`
         drives = self._whole()
         there = [part.name for one in drives for part in one.parts]
         self._titles.name(_named(drive, drives), title, there)
 
     def delete(self, drive: str) -> tuple[list[str], list[str]]:
-        """A file that is still being written stays, and so does one that another drive
-        has a part in: what is in it of this drive is not listed any more."""
-        assert self._deleted is not None  # it is editable
+        """Delete a drive, except for files still being written and files shared with another
+        drive.
+
+        The deleted drive's range in a shared file is no longer listed.
+        """
+        assert self._deleted is not None  # guaranteed by `editable`
         drives = self._whole()
         one = _named(drive, drives)
         if one.state == "open" or any(map(self._writing, one.parts)):
@@ -144,22 +155,23 @@ class FolderShelf:
         going = {part.name for part in one.parts if not part.shared}
         shared = [part for part in one.parts if part.shared]
         there = {part.name for other in drives for part in other.parts} - going
-        # First: a drive whose own files could not go is listed all the same.
+        # Register the ranges first: a drive whose own files could not be removed is still listed.
         try:
             self._deleted.note(shared, there)
-        except OSError as fault:  # a full card, say: files that go make room
+        except OSError as fault:  # for example a full card: the removed files make room
             log.warning("what stays of a deleted drive is listed: %s", fault)
         return self._library.remove(going), [part.name for part in shared]
 
     def _whole(self) -> list[Drive]:
-        """All drives: whose files are not known may share some. Raises DriveBusy."""
+        """Return all drives. Raises DriveBusy while files are not indexed, as they may be
+        shared."""
         drives, unread = self._all()
         if unread:
             raise DriveBusy(f"{unread} files are not looked into yet: try again in a moment.")
         return drives
 
     def _all(self) -> tuple[list[Drive], int]:
-        """The drives, and how many files are not looked into yet."""
+        """Return the drives and the number of files that are not indexed yet."""
         known = self._library.known(LOOK_S)
         if self._titles is None or self._deleted is None:
             return drives_of(known.entries, self._rest), known.unread
@@ -172,7 +184,7 @@ class FolderShelf:
 
 
 def _named(drive: str, drives: Sequence[Drive]) -> Drive:
-    """Raises DriveMissing."""
+    """Return the drive with this ID. Raises DriveMissing."""
     with contextlib.suppress(StopIteration):
         return next(one for one in drives if one.id == drive)
     raise DriveMissing("There is no such drive any more: look at the list again.")

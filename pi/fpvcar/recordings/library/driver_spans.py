@@ -1,8 +1,8 @@
-"""Who was at the wheel in one file, when, how far, and what stopped the car. Pure.
+"""Driver stints in one file: name, times, distance and stop causes. Pure.
 
-The recorder tallies what it writes and puts the result last into each file, so that a
-list of thousands reads no steps; of a file without it (one that was never closed, or of
-an older version) the same tally is made from its steps.
+The recorder tallies the messages it writes and stores the result as the last message of each file,
+so a list of thousands of files reads no steps. For files without it (never closed, or from an older
+version), the same tally is computed from their steps.
 """
 
 from collections import Counter
@@ -14,31 +14,31 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS
 
 HOLE_NS = 2 * SECOND_NS
-"""Without a step for so long nobody knows who drove: the stint ends there."""
+"""Longest gap between steps within a stint. The driver is unknown after it, so the stint ends."""
 STEP_MOST_NS = 100_000_000
-"""The setpoint of one step counts for no longer: the wheels let go then."""
+"""Longest time that one setpoint counts for. The motors are released after it."""
 TOPICS = frozenset({messages.STEP, messages.DRIVER})
 
 
 class _Open:
-    """The stint of now."""
+    """Stint that is still in progress."""
 
     def __init__(self, name: str, now_ns: int) -> None:
         self.name, self.from_ns, self.to_ns = name, now_ns, now_ns
         self.metres, self.stops = 0.0, Counter[str]()
 
     def closed(self) -> Stint:
-        """Rounds to what a list shows."""
+        """Return the stint, rounded for the list."""
         return Stint(self.from_ns, self.to_ns, self.name, round(self.metres, 2), dict(self.stops))
 
 
 class Tally:
-    """Follows the messages of TOPICS, in the order of their times."""
+    """Tally of driver stints. Pass the messages of TOPICS in the order of their times."""
 
     def __init__(self, top_mps: float) -> None:
-        """`top_mps` is the car's speed at full throttle."""
+        """Take the car's speed at full throttle, `top_mps`."""
         self.heard = False
-        """Was there any step? Without one nothing is known of who drove."""
+        """True after the first step. Without steps, the driver is unknown."""
         self._top_mps = top_mps
         self._done: list[Stint] = []
         self._open: _Open | None = None
@@ -46,11 +46,11 @@ class Tally:
         self._cause: str | None = ""
 
     def stints(self) -> tuple[Stint, ...]:
-        """Lists the stints so far, the one of now as it is."""
+        """Return the stints so far, including the one in progress."""
         return (*self._done, *([self._open.closed()] if self._open else []))
 
     def note(self, log_ns: int, message: object) -> None:
-        """Takes the next message; what is neither step nor turn says nothing here."""
+        """Process the next message; only steps and turns have an effect."""
         if isinstance(message, Turn):
             self._turn(log_ns, message.name or "")
         elif isinstance(message, Step):
@@ -61,7 +61,7 @@ class Tally:
         stint = self._open
         if stint is None or not name or stint.name == name:
             return
-        if stint.name:  # another driver, without a pause
+        if stint.name:  # change of driver without a pause
             self._close()
             self._open = _Open(name, log_ns)
         else:
@@ -78,7 +78,7 @@ class Tally:
             return
         stint = self._open = self._open or _Open(self._name, log_ns)
         passed_ns = min(max(0, log_ns - stint.to_ns), STEP_MOST_NS)
-        # What mixing remembers is what the motors were given since the last step.
+        # The slew state is the motor output since the last step.
         speed_mps = abs(step.slew.drive) * self._top_mps
         stint.metres += speed_mps * passed_ns / SECOND_NS
         stint.to_ns = max(stint.to_ns, log_ns)
@@ -92,7 +92,7 @@ class Tally:
 
 
 def _cause(step: Step) -> str | None:
-    """Why the car stands after this step; None if nothing stopped it."""
+    """Return the cause of the stop after this step; None if the car is not stopped."""
     if step.reason != "stopped":
         return None
     hold, arm = step.after.hold, step.after.arm
@@ -100,14 +100,14 @@ def _cause(step: Step) -> str | None:
 
 
 def top_mps(about: messages.About | None) -> float:
-    """Finds the speed at full throttle in what a file says of its car."""
+    """Return the speed at full throttle from a file's car profile, or the default."""
     guard = about.profile.get("guard") if about else None
     found = guard.get("top_mps") if isinstance(guard, dict) else None
     return float(found) if isinstance(found, int | float) else config.Guard().top_mps
 
 
 def stints_of(recording: Recording) -> tuple[Stint, ...] | None:
-    """Tallies a whole file; None where no step says who drove. Raises OSError."""
+    """Tally a whole file; return None if it contains no steps. Raises OSError."""
     tally = Tally(top_mps(recording.about))
     for one in recording.messages(TOPICS):
         try:

@@ -1,12 +1,12 @@
-"""Splits recordings into drives: ranges of time over files. Pure.
+"""Split recordings into drives: time ranges over consecutive files. Pure.
 
-    files that follow each other    a run of the recorder
-    somebody at the wheel           a drive; less than SPLIT_S without one splits none
-    nobody for SPLIT_S and more     parked: a range of its own
+    consecutive files               one run of the recorder
+    a driver at the wheel           a drive; pauses under SPLIT_S do not split it
+    no driver for SPLIT_S or more   parked: a separate range
 
-A file of a minute may belong to two drives, and no file is cut: to delete a drive is to
-delete the files in which no other drive has a part. Parked time in them goes along.
-What stays of a drive that was deleted is no drive any more: it shares no file.
+A one-minute file may belong to two drives, and files are never cut. Deleting a drive deletes the
+files that no other drive shares, including parked time in them. The remaining parts of a deleted
+drive do not count as a drive, so they share no files.
 """
 
 import bisect
@@ -21,17 +21,17 @@ from fpvcar.recordings.names import stem
 
 SPLIT_S = 30.0
 PAUSE_S = 5.0
-"""Files that are further apart than this are of two runs,"""
+"""Files further apart than this belong to different runs."""
 OVERLAP_S = 1.0
-"""and so are files that overlap: between them somebody set the car's clock back."""
+"""Files that overlap by more than this belong to different runs: the car's clock was set back."""
 LEAST_S = 0.05
-"""A file that shares less than this with a drive has no part in it."""
+"""Minimum overlap of a file with a drive, in seconds."""
 
 
 class Part(Struct, frozen=True):
-    """A file's part in a drive; all times but `start_ms` are s from the file's start.
+    """Part of a file in a drive; all times except `start_ms` are seconds from the file's start.
 
-    Drive from `from_s` to `to_s`; `shared`: another drive has a part in it, too.
+    The drive covers `from_s` to `to_s`. `shared` is true if another drive also uses the file.
     """
 
     name: str
@@ -48,10 +48,11 @@ class Part(Struct, frozen=True):
 
 
 class Drive(Struct, frozen=True):
-    """From when somebody took the wheel until nobody had it for SPLIT_S.
+    """Time from the first driver until no driver was active for SPLIT_S.
 
-    `parked`: nobody had it. `drivers` may lack a name that no file says; `metres` None
-    is unknown. state: as of its files, "open" before "damaged" before "closed".
+    `parked` marks a range with no driver. `drivers` lacks names that the files do not contain.
+    `metres` is None if unknown. `state` combines those of its files: "open" before "damaged" before
+    "closed".
     """
 
     id: str
@@ -68,13 +69,15 @@ class Drive(Struct, frozen=True):
 
     @property
     def moments(self) -> list[tuple[str, float]]:
-        """The middle of each part, as (file's stem, s): what a title hangs on."""
+        """Return the middle of each part as (file stem, seconds). Titles are keyed by these."""
         return [(stem(one.name), (one.from_s + one.to_s) / 2) for one in self.parts]
 
 
 class Wanted(NamedTuple):
-    """What a list is filtered by; times are UTC. `causes` are of stops. `wheel` is
-    "parked", "driven" (what was driven or has a mark), or "" for all."""
+    """Filter of a drive list; times are UTC. `causes` are stop causes.
+
+    `wheel` is "parked", "driven" (driven, or with a mark), or "" for all.
+    """
 
     driver: str = ""
     wheel: str = ""
@@ -84,7 +87,7 @@ class Wanted(NamedTuple):
     causes: frozenset[str] = frozenset()
 
     def takes(self, drive: Drive) -> bool:
-        """Does the list show this drive?"""
+        """Return whether the list shows this drive."""
         return (
             self._at_wheel(drive)
             and (not self.driver or self.driver in drive.drivers)
@@ -93,7 +96,7 @@ class Wanted(NamedTuple):
         )
 
     def unhidden(self) -> "Wanted":
-        """The same, with what was parked without a mark."""
+        """Return the filter extended to parked ranges that have no mark."""
         return self._replace(wheel="") if self.wheel == "driven" else self
 
     def _at_wheel(self, drive: Drive) -> bool:
@@ -110,11 +113,11 @@ class Wanted(NamedTuple):
 
 
 Gone = Callable[[Entry, float, float], bool]
-"""Was this of a file, from s to s, deleted? See deleted.py."""
+"""Test whether a range of a file, in seconds, was deleted. See deleted.py."""
 
 
 class _Run(NamedTuple):
-    """Files that follow each other, the oldest first."""
+    """Consecutive files of one run, oldest first."""
 
     files: list[Entry]
 
@@ -135,7 +138,7 @@ def _runs(entries: Iterable[Entry]) -> list[_Run]:
     runs: list[_Run] = []
     of: dict[str, _Run] = {}
     last: dict[str, _Run] = {}
-    """Of each car: two may drive at once."""
+    """Last run of each car: two cars may drive at once."""
     for one in sorted(entries, key=lambda one: one.start_ms):
         recording = stem(one.name).rpartition("-")[0] or one.name
         car = recording.rpartition("-")[0]
@@ -155,7 +158,7 @@ def _follows(run: _Run, one: Entry) -> bool:
 
 
 class _Stretch(NamedTuple):
-    """A range of a run, ms; nobody drives in one that is parked."""
+    """Range of a run in ms. A parked range has no driver."""
 
     start_ms: float
     end_ms: float
@@ -163,7 +166,7 @@ class _Stretch(NamedTuple):
 
 
 def _driven(run: _Run) -> Iterator[tuple[float, float]]:
-    """When somebody drove, or nobody knows; a file says nothing of other times."""
+    """Yield the times with a driver, or with an unknown driver. Other times are parked."""
     for one in run.files:
         if one.stints is None:
             yield one.start_ms, _end_ms(one)
@@ -173,7 +176,7 @@ def _driven(run: _Run) -> Iterator[tuple[float, float]]:
 
 
 def _stretches(run: _Run) -> list[_Stretch]:
-    """Splits a run; what is shorter than SPLIT_S at its two ends joins a drive."""
+    """Split a run. Parked time under SPLIT_S at either end joins the nearest drive."""
     short_ms = SPLIT_S * 1000.0
     busy: list[list[float]] = []
     for start_ms, end_ms in sorted(_driven(run)):
@@ -201,8 +204,10 @@ def drives_of(
     rest: Callable[[], None] = lambda: None,
     gone: Gone = lambda file, from_s, to_s: False,
 ) -> list[Drive]:
-    """Makes the drives of all files, the newest first; calls `rest` before each. What
-    is wholly `gone` is none."""
+    """Return the drives of all files, newest first. Calls `rest` before each drive.
+
+    Drives whose files are all `gone` are omitted.
+    """
     found = []
     for run in _runs(entries):
         starts_ms = [one.start_ms for one in run.files]
@@ -217,7 +222,7 @@ def drives_of(
         owners, drives = Counter[str](), Counter[str]()
         for one, near in made:
             owners.update(file.name for file in near)
-            if not one.parked:  # parked time is nobody's
+            if not one.parked:  # parked time does not make a file shared
                 drives.update(file.name for file in near)
         for one, near in made:
             found.append(_drive(near, one, owners if one.parked else drives))
@@ -225,20 +230,20 @@ def drives_of(
 
 
 def _range(one: Entry, stretch: _Stretch) -> tuple[float, float]:
-    """A file's part in a stretch, s from its start."""
+    """Return the overlap of a file and a stretch, in seconds from the file's start."""
     from_s = min(one.seconds, max(0.0, (stretch.start_ms - one.start_ms) / 1000.0))
     to_s = min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
     return from_s, max(from_s, to_s)
 
 
 def _near(files: Sequence[Entry], stretch: _Stretch) -> list[Entry]:
-    """The files that have a part in a stretch: never none, however short it is."""
+    """Return the files that overlap a stretch; at least one, however short the stretch."""
     near = [one for one in files if _shares(one, stretch)]
     return near or [max(files, key=lambda one: _shared_ms(one, stretch))]
 
 
 def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
-    """`of` counts the drives that a file has a part in."""
+    """Build a drive. `of` counts the drives that use each file."""
     parts = [_part(one, stretch, of[one.name] > 1) for one in near]
     stints = [
         stint
@@ -264,7 +269,7 @@ def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
 
 
 def _shares(one: Entry, stretch: _Stretch) -> bool:
-    """Has a file a part in a stretch? One that is next to nothing begins in it."""
+    """Return whether a file overlaps a stretch. A file under LEAST_S must begin in it."""
     if one.seconds < LEAST_S:
         return stretch.start_ms <= one.start_ms <= stretch.end_ms
     return _shared_ms(one, stretch) >= LEAST_S * 1000.0

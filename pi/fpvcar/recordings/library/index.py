@@ -1,9 +1,8 @@
-"""Keeps what a list shows of each recording in one small file beside them.
+"""Index of the list summary of each recording, in one small file beside the recordings.
 
-Looking into a thousand files of a cold card takes 10 s, reading this one does not. It
-is never trusted over a file: what it says counts for a file of the same name, size,
-time and inode. A line that cannot be read is as if it were not there: each is JSON by
-itself, so that reading thousands never holds the interpreter for long.
+Scanning a thousand files of a cold card takes 10 s; the index avoids that. An entry is valid only
+for a file with the same name, size, time and inode. Unreadable lines are ignored. Each line is
+separate JSON, so reading thousands never holds the interpreter for long.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ log = logging.getLogger("fpvcar.recordings")
 
 
 class Stamp(NamedTuple):
-    """What changes when a file does."""
+    """Properties that change whenever the file changes."""
 
     size: int
     changed_ns: int
@@ -31,12 +30,12 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(about: os.stat_result) -> Stamp:
-    """Takes what counts of a file's status."""
+    """Return the stamp from a file's status."""
     return Stamp(about.st_size, about.st_mtime_ns, about.st_ino)
 
 
 class _Line(msgspec.Struct, Generic[T], array_like=True):
-    """What is known of one file."""
+    """Index entry of one file."""
 
     name: str
     stamp: Stamp
@@ -44,7 +43,7 @@ class _Line(msgspec.Struct, Generic[T], array_like=True):
 
 
 class Index(Generic[T]):
-    """The file of one folder; `kind` is what it keeps of each recording."""
+    """Index file of one folder; `kind` is the type of its summaries."""
 
     def __init__(self, folder: Path, kind: type[T]) -> None:
         self.folder = folder
@@ -52,8 +51,7 @@ class Index(Generic[T]):
         self._path, self._decoder = folder / NAME, msgspec.json.Decoder(line)
 
     def read(self, rest: Callable[[], None] = lambda: None) -> dict[str, tuple[Stamp, T]]:
-        """Reads what is known, by name; nothing if it cannot be read. Calls `rest`
-        before each line."""
+        """Return the index entries by name, empty if unreadable. Calls `rest` before each line."""
         found: dict[str, tuple[Stamp, T]] = {}
         wrong = 0
         try:
@@ -76,7 +74,7 @@ class Index(Generic[T]):
         return found
 
     def write(self, known: Mapping[str, tuple[Stamp, T]]) -> None:
-        """Replaces it; where that cannot be, the next list is slow again."""
+        """Replace the index file. If that fails, the next list is slow again."""
         lines = (
             msgspec.json.encode(_Line(name, stamp, one)) + b"\n"
             for name, (stamp, one) in known.items()

@@ -1,4 +1,4 @@
-"""Keeps what people said of recordings in one small file beside them, by file."""
+"""Store of user notes on recordings: one small file beside them, keyed by recording."""
 
 import logging
 from collections.abc import Collection, Mapping
@@ -15,8 +15,10 @@ log = logging.getLogger("fpvcar.recordings")
 
 
 class Notes(Generic[T]):
-    """The file `name` of one folder; `kind` is what one note is. Blocks: call it from a
-    thread. A file that cannot be read is set aside."""
+    """Notes in file `name` of one folder; `kind` is the type of a note.
+
+    Blocks: call it from a thread. An unreadable file is renamed to .bad.
+    """
 
     def __init__(self, folder: Path, name: str, kind: type[T]) -> None:
         self._path, self._bad = folder / name, (folder / name).with_suffix(".bad")
@@ -26,7 +28,7 @@ class Notes(Generic[T]):
         self._said: dict[str, list[T]] | None = None
 
     def read(self) -> dict[str, list[T]]:
-        """Reads it, the first time: the notes of each file's stem. Raises OSError."""
+        """Return the notes by file stem. Reads the file on the first call only. Raises OSError."""
         if self._said is not None:
             return self._said
         try:
@@ -40,8 +42,10 @@ class Notes(Generic[T]):
         return self._said
 
     def write(self, said: Mapping[str, list[T]], there: Collection[str]) -> None:
-        """Replaces it, if that changes it. `there` are the names of all files: what was
-        said of others is forgotten. Raises OSError."""
+        """Replace the file if its content changes. `there` lists the names of all recordings.
+
+        Notes on other recordings are dropped. Raises OSError.
+        """
         known = {stem(one) for one in there}
         new = {file: some for file, some in said.items() if some and file in known}
         if new != self.read():

@@ -1,7 +1,7 @@
-"""Lists recordings in brief, as the recordings page shows them.
+"""List of recording summaries for the recordings page.
 
-It reads the two ends of a closed file and the chunks with marks in them. One that was
-never closed it reads whole, once; one that is being written, again every AGAIN_S.
+For a closed file, only its two ends and the chunks with marks are read. A file that was never
+closed is read whole, once. A file that is being written is read again every AGAIN_S.
 """
 
 import contextlib
@@ -21,20 +21,22 @@ from fpvcar.recordings.reader import PackageNeeded, ReadError
 from fpvcar.runtime import files
 
 WRITING_S = 10.0
-"""A file that was written to so lately is still being written."""
+"""A file modified within this many seconds is still being written."""
 AGAIN_S = 5.0
-"""How soon a file that is being written is read anew."""
+"""Seconds until a file that is being written is read again."""
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
-"""Files that are looked into before the index is written: the card is spared."""
+"""Scanned files after which the index is written. The limit reduces wear of the card."""
 UNREADABLE = (OSError, ReadError, Damaged, PackageMissing)
-"""What entry_of raises."""
+"""Exceptions that `entry_of` may raise."""
 
 
 def files_in(directory: Path) -> list[Path]:
-    """Finds the recordings of a directory. No link counts: it could lead out of it.
+    """Return the recordings of a directory. Symbolic links are ignored: they could lead out of
+    it.
 
-    Raises OSError, but for a directory that was not made yet: nothing was recorded.
+    A missing directory gives an empty list, as it is created by the first recording. Raises OSError
+    otherwise.
     """
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as listing:
         return sorted(directory / one.name for one in listing if _is_recording(one))
@@ -43,28 +45,28 @@ def files_in(directory: Path) -> list[Path]:
 
 def _is_recording(one: "os.DirEntry[str]") -> bool:
     try:
-        one.name.encode()  # what is not UTF-8 cannot be told to a page
+        one.name.encode()  # names that are not UTF-8 cannot be sent to a page
         return one.name.endswith((names.SEALED, names.OPEN)) and one.is_file(follow_symlinks=False)
     except (UnicodeEncodeError, OSError):
         return False
 
 
 class Page(NamedTuple):
-    """Some of the list; are there more before them?"""
+    """Page of the list; `more` is true if older files precede it."""
 
     entries: list[Entry]
     more: bool
 
 
 class Known(NamedTuple):
-    """What is known of all files, and how many are not looked into yet."""
+    """Summaries of the scanned files, and the number of files not scanned yet."""
 
     entries: list[Entry]
     unread: int
 
 
 class Library:
-    """The recordings that `listed()` names. Blocks: call it from a thread."""
+    """Recordings returned by `listed()`. Blocks: call it from a thread."""
 
     def __init__(
         self,
@@ -73,8 +75,10 @@ class Library:
         rest: Callable[[], None] = lambda: None,
         folder: Path | None = None,
     ) -> None:
-        """`rest` is called before each file that is looked into; `folder`, in which
-        they are, or below, has an index of what was seen (see index.py)."""
+        """Call `rest` before scanning each file. `folder` contains the files and the index.
+
+        Files may also be in folders below `folder`. See index.py.
+        """
         self._files, self._clock_s, self._rest = listed, clock_s, rest
         self._known: dict[Path, tuple[Stamp, Entry]] = {}
         self._growing_known: dict[Path, tuple[float, Entry]] = {}
@@ -82,9 +86,9 @@ class Library:
         self._read, self._unsaved = False, 0
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
-        """Finds the recordings of these names; no other file can be asked for.
+        """Return the recordings with these names. No other file can be requested.
 
-        One that was sealed a moment ago still answers to the name it had before.
+        A file that was sealed a moment ago is also found under its previous name.
         """
         there = {path.name: path for path in self._files()}
         sealed = {name: name.removesuffix(names.OPEN) + names.SEALED for name in wanted}
@@ -92,19 +96,18 @@ class Library:
         return {name: path for name, path in found.items() if path is not None}
 
     def writing(self, path: Path) -> bool:
-        """Is this file still being written?"""
+        """Return whether this file is still being written."""
         try:
             return self._growing(path, path.stat())
         except OSError:
             return False
 
     def entries(self) -> list[Entry]:
-        """Lists all of them, in the order of their names."""
+        """List all recordings, ordered by name."""
         return self.page().entries
 
     def page(self, before: str = "", most: int = sys.maxsize) -> Page:
-        """Lists the last `most` of those whose names are before `before`; "": of
-        all."""
+        """List the last `most` files whose names sort before `before`; "" for no limit."""
         paths = [one for one in self._files() if not before or one.name < before]
         self._read_index()
         found = [entry for one in paths[-most:] if (entry := self._entry(one))]
@@ -112,8 +115,10 @@ class Library:
         return Page(found, len(paths) > most)
 
     def known(self, look_s: float) -> Known:
-        """Lists what is known, and what is being written; looks for `look_s` into what
-        is not known, the newest first."""
+        """List files in the index and files being written; scan new ones for up to `look_s`.
+
+        New files are scanned newest first.
+        """
         self._read_index()
         spent_s, found, unread = 0.0, list[Entry](), 0
         for path in reversed(list(self._files())):
@@ -132,8 +137,10 @@ class Library:
         return Known(found[::-1], unread)
 
     def remove(self, wanted: Collection[str]) -> list[str]:
-        """Deletes sealed files of these names, with their marks, for good, synced.
-        Returns the names of what is gone. Raises OSError."""
+        """Delete sealed files with these names and their side files, permanently and synced.
+
+        Returns the names of the deleted files. Raises OSError.
+        """
         folders, gone = set[Path](), list[str]()
         for path in list(self._files()):
             if path.name in wanted and path.name.endswith(names.SEALED):
@@ -158,7 +165,7 @@ class Library:
         return None
 
     def _entry(self, path: Path) -> Entry | None:
-        """Lists one file; None for one that has just gone."""
+        """Return the summary of one file; None if the file was removed in the moment before."""
         stamp = Stamp(0, 0, 0)
         try:
             about = path.stat()
@@ -170,7 +177,7 @@ class Library:
                 self._rest()
                 return self._note(path, stamp, summaries.entry_of(path, self._rest))
             return known[1]
-        except FileNotFoundError:  # the ring took it, or it was closed this moment
+        except FileNotFoundError:  # removed by the ring, or closed at this moment
             return None
         except UNREADABLE as fault:
             entry = unreadable_entry(path, stamp, fault)
@@ -183,16 +190,16 @@ class Library:
         return entry
 
     def _open_entry(self, path: Path, stamp: Stamp) -> Entry:
-        """Reads a file that is being written, not more often than every AGAIN_S."""
+        """Summarise a file that is being written, at most once every AGAIN_S."""
         now_s = self._clock_s()
         known = self._growing_known.get(path)
         if known is None or not 0.0 <= now_s - known[0] < AGAIN_S:
             known = now_s, summaries.open_entry(path, stamp, self._rest)
-            self._growing_known = {path: known}  # one at a time is written
+            self._growing_known = {path: known}  # only one file is written at a time
         return known[1]
 
     def _read_index(self) -> None:
-        """Reads the index, the first time."""
+        """Read the index on the first call."""
         if self._index is None or self._read:
             return
         self._read, folder = True, self._index.folder
@@ -200,7 +207,7 @@ class Library:
             self._known.setdefault(folder / name, known)
 
     def _write_index(self) -> None:
-        """Writes the index if enough is new; forgets what is not there any more."""
+        """Write the index after enough new files; drop entries of removed files."""
         if len(self._known) > ENTRIES_MAX or self._unsaved >= UNSAVED_MOST:
             there = set(self._files())
             self._known = {path: one for path, one in self._known.items() if path in there}
@@ -216,13 +223,13 @@ class Library:
 
 
 def unreadable_entry(path: Path, stamp: Stamp, fault: Exception) -> Entry:
-    """Lists a file that cannot be looked into, and why."""
+    """Return a summary of an unreadable file with the reason."""
     began_ms, words = stamp.changed_ns / 1e6, _words(path, fault)
     return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", 0, words)
 
 
 def _words(path: Path, fault: Exception) -> str:
-    """Says why a file cannot be read, without its name."""
+    """Return the reason a file cannot be read, without the file's name."""
     if isinstance(fault, OSError):
         return fault.strerror or str(fault)
     return str(fault).removeprefix(f"{path}: ")

@@ -1,4 +1,4 @@
-"""Looks into one recording in brief: what a list shows of it, and who drove."""
+"""Summary of one recording for the list, including its driver stints."""
 
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -24,17 +24,17 @@ Said = tuple[str, int, bytes]
 
 
 class Mark(Struct, frozen=True):
-    """A moment that somebody wanted to find again. `t` is s from the file's start."""
+    """Bookmarked moment; `t` is in seconds from the file's start."""
 
     t: float
     text: str
 
 
 class Entry(Struct, frozen=True):
-    """One file. state: "closed", "open" (being written) or "damaged"; `lost` then says
-    in words what is wrong.
+    """Summary of one file. `state` is "closed", "open" (being written) or "damaged".
 
-    `messages` counts all of them. `stints` None: no step in it says who drove.
+    `lost` describes the damage. `messages` counts all messages. `stints` is None if the file has no
+    steps: the driver is unknown.
     """
 
     name: str
@@ -50,14 +50,16 @@ class Entry(Struct, frozen=True):
 
     @property
     def unreadable(self) -> bool:
-        """Nothing in it can be read."""
+        """True if no data of the file can be read."""
         return self.state == "damaged" and not self.messages
 
 
 def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
-    """Looks into a file that is not written to any more; `rest` is called before each
-    piece of one that has to be read whole. Raises ReadError, Damaged, PackageMissing,
-    OSError."""
+    """Summarise a file that is no longer written to.
+
+    If the file must be read whole, `rest` is called before each piece. Raises ReadError, Damaged,
+    PackageMissing, OSError.
+    """
     source = FileSource(path)
     try:
         tail = tail_of(source)
@@ -85,8 +87,7 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
 
 
 def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
-    """A file that is being written, up to where it was written to last. Raises as
-    entry_of."""
+    """Summarise a file that is being written, up to its last write. Raises as entry_of."""
     with reader.read(path, rest) as found:
         start_ns = found.start_ns or stamp.changed_ns
         seconds = max(0, (found.end_ns or stamp.changed_ns) - start_ns) / SECOND_NS
@@ -123,7 +124,7 @@ def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
 def _stints(
     path: Path, brief: Overview, said: Iterable[Said], rest: Callable[[], None]
 ) -> tuple[Stint, ...] | None:
-    """The stints that the recorder put last into a file; else a tally of its steps."""
+    """Return the stints the recorder stored at the end of a file, or a tally of its steps."""
     for topic, _, data in said:
         if topic == messages.STINTS:
             try:
@@ -154,8 +155,10 @@ def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...
 
 
 def _indexed_messages(source: Source, tail: Tail, topics: Collection[str]) -> Iterable[Said]:
-    """Yields the messages on these topics, by the summary's index of chunks. Raises
-    Damaged, OSError."""
+    """Yield the messages on these topics, located by the summary's chunk index.
+
+    Raises Damaged, OSError.
+    """
     wanted = {one.number: one.topic for one in tail.channels if one.topic in topics}
     for opcode, body in tail.records:
         if opcode != records.CHUNK_INDEX or not wanted:
@@ -168,7 +171,7 @@ def _indexed_messages(source: Source, tail: Tail, topics: Collection[str]) -> It
 
 
 def _indexed(fields: parsing.Fields) -> set[int]:
-    """The channels that have messages in a chunk."""
+    """Return the channels that have messages in a chunk."""
     inner, found = parsing.Fields(fields.take(fields.number(4))), set()
     while inner.left:
         found.add(inner.number(2))

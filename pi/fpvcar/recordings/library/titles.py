@@ -1,7 +1,7 @@
-"""Keeps the names that people gave to drives, in one small file beside them.
+"""Store of the titles that users gave to drives, in one small file beside the recordings.
 
-A name hangs on moments, (file, s), one in each file of its drive: it stays when the
-list is made anew, when a drive grows, and when the ring has removed its first files.
+A title is keyed by moments, (file, s), one in each file of its drive. The title therefore survives
+when the list is rebuilt, when a drive grows, and when the ring has removed the first files.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ Said = dict[str, list[tuple[float, str]]]
 
 
 class Titles:
-    """The file of one folder. Blocks: call it from a thread."""
+    """Titles of the drives in one folder. Blocks: call it from a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._notes = Notes(folder, NAME, tuple[float, str])
 
     def named(self, drives: Sequence[Drive]) -> list[Drive]:
-        """Gives the drives their names; none where the card fails."""
+        """Return the drives with their titles; without titles if the card fails."""
         said = Said()
         with contextlib.suppress(OSError):
             said = self._notes.read()
@@ -35,8 +35,10 @@ class Titles:
         ]
 
     def name(self, drive: Drive, title: str, there: Collection[str]) -> None:
-        """Names a drive; "": as before anybody named it. `there` are the names of all
-        files: what was said of others is forgotten. Raises OSError."""
+        """Set the title of a drive; "" removes it. `there` lists the names of all files.
+
+        Titles of other files are dropped. Raises OSError.
+        """
         said = dict(self._notes.read())
         for one, (file, moment_s) in zip(drive.parts, drive.moments, strict=True):
             said[file] = [
