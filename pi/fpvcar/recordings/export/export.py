@@ -1,14 +1,13 @@
-"""Exports recordings for other programs: one film, or tables.
+"""Export of recordings for other programs: one film, or tables.
 
-    files, in the order of their time -> film.Film, the pictures as they are -> OUT.mp4
-                                      -> sheets.Sheets -> OUT/TOPIC.csv | .parquet
+    files, sorted by time -> mp4_export.Film, frames unchanged -> OUT.mp4
+                          -> table_writers.Sheets -> OUT/TOPIC.csv | .parquet
 
-Only one file is open at a time: a day has more of them than a process may open. OUT
-appears whole or not at all.
+Only one file is open at a time: a day has more files than a process may open. OUT is published
+complete or not at all.
 
-Losses of the files go to stderr and to a note beside the data: OUT.missing.txt of a
-film, OUT/missing.txt of tables. The rest is exported, and the exit status is
-losses.INCOMPLETE.
+Losses of the files go to stderr and to a note beside the data: OUT.missing.txt for a film,
+OUT/missing.txt for tables. The rest is exported, and the exit status is damage.INCOMPLETE.
 """
 
 import contextlib
@@ -38,8 +37,10 @@ NOTE = "missing.txt"
 
 
 class File(NamedTuple):
-    """A recording that is not open yet: its size in bytes, UTC of its first and its
-    last message; `recording` is what it is a file of, "" if that is not known."""
+    """Recording that is not open yet: size in bytes, UTC of its first and last message.
+
+    `recording` is the name of the recording that contains the file, "" if unknown.
+    """
 
     path: Path
     size: int
@@ -49,30 +50,29 @@ class File(NamedTuple):
 
 
 class Input(NamedTuple):
-    """A recording that is open."""
+    """Recording that is open for reading."""
 
     path: Path
     recording: Recording
 
 
 class Report:
-    """Losses of an export. `incomplete`: recorded data is missing in it."""
+    """Losses of an export. `incomplete` is true if recorded data is missing in it."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.out, self.lines, self.incomplete = say, list[str](), False
 
     def say(self, words: str) -> None:
-        """Report what need not be a loss."""
+        """Report a message that is not necessarily a loss."""
         self.lines.append(words)
         self.out(words)
 
     def lost(self, words: str) -> None:
-        """Report a loss."""
         self.incomplete = True
         self.say(words)
 
     def judged(self, inputs: Iterable[Input]) -> Iterator[Recording]:
-        """Yield the recordings of `inputs`, and note which of them are incomplete."""
+        """Yield the recordings of `inputs`; set `incomplete` if any of them is incomplete."""
         for path, recording in inputs:
             self.incomplete = self.incomplete or cut_short(path, recording)
             yield recording
@@ -85,11 +85,10 @@ class Report:
 def in_order(
     paths: Sequence[Path], say: Callable[[str], None], lost: Callable[[str], None] | None = None
 ) -> list[File]:
-    """Sort recordings by their time; a folder stands for those in it.
+    """Sort recordings by time; a folder is replaced by its recordings.
 
-    A file in a folder that cannot be read is left out and reported: to `say` if it is
-    empty, because power went when the recorder began it, else to `lost`. Raises
-    ReadError, OSError.
+    An unreadable file in a folder is left out and reported. An empty file is reported to `say`, as
+    power failed when the recorder created it; any other file to `lost`. Raises ReadError, OSError.
     """
     found: dict[Path, File] = {}
     for given in paths:
@@ -107,8 +106,10 @@ def in_order(
 
 
 def one_by_one(ordered: Iterable[File], say: Callable[[str], None]) -> Generator[Input, None, None]:
-    """Opens each recording in turn, until the next one is asked for; `say` hears what
-    it has lost. Raises ReadError, OSError."""
+    """Open one recording at a time; each is closed when the next one is requested.
+
+    Losses are reported to `say`. Raises ReadError, OSError.
+    """
     for one in ordered:
         with reader.read(one.path) as recording:
             for words in losses(one.path, recording):
@@ -118,10 +119,9 @@ def one_by_one(ordered: Iterable[File], say: Callable[[str], None]) -> Generator
 
 @contextlib.contextmanager
 def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
-    """Gives a place beside `out` to write to; it becomes `out` at the end, and only
-    then.
+    """Yield a temporary path beside `out`; it is renamed to `out` at the end.
 
-    Raises ExportError if `out` is there and `force` is not given.
+    Raises ExportError if `out` exists and `force` is not given.
     """
     if out.exists() and not force:
         raise ExportError(f"{out} is there already: choose another name, or --force")
@@ -149,7 +149,7 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
         raise ExportError(
             f"{out} has come meanwhile: nothing was replaced{_set_aside(out, old)}"
         ) from None
-    except BaseException:  # Ctrl-C too: what was there stays
+    except BaseException:  # Ctrl-C too: restore the previous output
         if out.exists():
             _set_aside(out, old)
         elif old.exists():
@@ -158,8 +158,11 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
 
 
 def _set_aside(out: Path, old: Path) -> str:
-    """Moves what had been there beside `out`, whose name is taken, and says where it
-    is; "" if nothing was."""
+    """Move the previous output beside `out`, as that name is taken, and return a note on its
+    place.
+
+    Returns "" if there was no previous output.
+    """
     if not old.exists():
         return ""
     aside = Path(tempfile.mkdtemp(prefix=f"{out.name}-before-", dir=out.parent))
@@ -168,7 +171,7 @@ def _set_aside(out: Path, old: Path) -> str:
 
 
 def refuse_two_films(ordered: Sequence[File]) -> None:
-    """Raises ExportError if these cannot be one film; before anything is written."""
+    """Raise ExportError if these files cannot form one film. Call before writing any output."""
     with_times = [one for one in ordered if one.end_ns]
     for before, after in itertools.pairwise(with_times):
         pause_ns = after.start_ns - before.end_ns
@@ -186,7 +189,7 @@ def refuse_two_films(ordered: Sequence[File]) -> None:
 
 
 def require(module: str, install: str, what: str) -> None:
-    """Raises ExportError with the next step where a library is missing."""
+    """Raise ExportError with installation advice if a library is missing."""
     try:
         importlib.import_module(module)
     except ImportError:
@@ -194,8 +197,10 @@ def require(module: str, install: str, what: str) -> None:
 
 
 def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool = False) -> int:
-    """Run `fpvcar export` and return the exit status. `partial`: 0 in spite of losses,
-    not losses.INCOMPLETE."""
+    """Run `fpvcar export` and return the exit status.
+
+    With `partial`, losses give status 0 instead of damage.INCOMPLETE.
+    """
     say = sys.stderr
     report = Report(lambda words: print(f"fpvcar export: {words}", file=say))
     try:
@@ -225,8 +230,7 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool 
 
 
 def _write_note(path: Path, report: Report) -> None:
-    """Write the losses of an export to a file; remove an older note if there are none.
-    Raises OSError."""
+    """Write the losses of an export to a file, or remove an older note. Raises OSError."""
     path.unlink(missing_ok=True)
     if report.lines:
         path.write_text("\n".join([*report.lines, ""]), "utf-8")
@@ -235,8 +239,7 @@ def _write_note(path: Path, report: Report) -> None:
 def _write(
     kind: str, ordered: Sequence[File], new: Path, progress: Progress, report: Report
 ) -> str:
-    """Write the export and return its summary. Raises ExportError, ReadError,
-    OSError."""
+    """Write the export and return its summary. Raises ExportError, ReadError, OSError."""
     once = one_by_one(ordered, report.say)
     if kind == "mp4":
         again = one_by_one(ordered, lambda _: None)

@@ -1,12 +1,13 @@
-"""Writes the head of an mp4 with one H.264 track. Pure. No library: PyAV costs 60 MB.
+"""Header of an mp4 with one H.264 track. Pure. Uses no library: PyAV costs 60 MB.
 
     ftyp moov(mvhd trak(tkhd mdia(mdhd hdlr minf(vmhd dinf stbl)))) mdat(samples)
 
-ISO/IEC 14496-12 (boxes) and 14496-15 (avcC, length-prefixed units). The index stands in
-front: such a file plays everywhere while it is still coming in, can be sought, and its
-size is known before its first byte. So all samples must be known: see film.py. A chunk
-is a run of samples with the same parameter sets; each set has a description of its own,
-and the sets stay in the samples, too, for players that look only at the first one.
+ISO/IEC 14496-12 (boxes) and 14496-15 (avcC, length-prefixed NAL units). The index precedes the
+samples. Players can therefore play and seek the file during the download, and its size is known
+before its first byte. All samples must be known in advance: see mp4_export.py.
+
+A chunk is a run of samples with the same parameter sets. Each set has its own sample description.
+The sets also remain in the samples, for players that use only the first description.
 """
 
 import itertools
@@ -22,25 +23,25 @@ from fpvcar.video import h264
 from fpvcar.video.sps import SpsError, is_high, shape_of
 
 EPOCH_S = 2_082_844_800
-"""Times in an mp4 count from 1904."""
+"""Offset from 1904, the mp4 epoch, to 1970."""
 LARGE = 1 << 32
 _MATRIX = struct.pack(">9I", 1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30)
 SETS_MAX, SET_BYTES_MAX = 31, 65535
-"""What avcC has room for."""
+"""Limits of avcC: parameter sets of each kind, and bytes per set."""
 SLICE = 4096
-"""Entries of a table that are made at once: array() lets no other thread run, and with
-an hour's pictures it would keep the gate of a Pi Zero W for some 0.2 s."""
+"""Table entries per step. array() blocks all other threads: with an hour's pictures it would
+block the gate of a Pi Zero W for some 0.2 s."""
 
 
 class Sets(NamedTuple):
-    """The parameter sets that a key frame brings along."""
+    """Parameter sets of a key frame."""
 
     sps: tuple[bytes, ...]
     pps: tuple[bytes, ...]
 
 
 class Chunk(NamedTuple):
-    """Samples that stand one behind the other; `description` counts from 1."""
+    """Consecutive samples; `description` counts from 1."""
 
     samples: int
     size: int
@@ -48,13 +49,13 @@ class Chunk(NamedTuple):
 
 
 def sets_of(nals: Sequence[bytes]) -> Sets:
-    """Finds the parameter sets among the NAL units of a key frame."""
+    """Return the parameter sets among the NAL units of a key frame."""
     by = {kind: tuple(nal for nal in nals if nal[0] & 31 == kind) for kind in (h264.SPS, h264.PPS)}
     return Sets(by[h264.SPS], by[h264.PPS])
 
 
 def check(sets: Sets) -> None:
-    """Raises SpsError for parameter sets that no mp4 can have."""
+    """Raise SpsError for parameter sets that mp4 cannot hold."""
     shape_of(sets.sps[0])
     most = max(map(len, (*sets.sps, *sets.pps)))
     if max(map(len, sets)) > SETS_MAX or most > SET_BYTES_MAX:
@@ -62,7 +63,7 @@ def check(sets: Sets) -> None:
 
 
 def sample_of(nals: Iterable[bytes]) -> bytes:
-    """Writes an access unit as a sample: lengths before its NAL units, no delimiter."""
+    """Convert an access unit to a sample: a length before each NAL unit, no delimiter."""
     return b"".join(
         part
         for nal in nals
@@ -73,16 +74,16 @@ def sample_of(nals: Iterable[bytes]) -> bytes:
 
 @dataclass
 class Index:
-    """Where every sample is, how long it is to be seen, and which are key frames.
+    """Index of the samples: size, duration and key frames.
 
-    Some 12 bytes a sample: 1.3 MB an hour at 30 a second.
+    Uses some 12 bytes a sample: 1.3 MB an hour at 30 samples a second.
     """
 
     began_s: int = 0
     """UTC of the first picture."""
     sizes: "array[int]" = field(default_factory=lambda: array("I"))
     lengths_us: "array[int]" = field(default_factory=lambda: array("I"))
-    """Of all samples but the last, until that is known."""
+    """Durations of all samples; the last one is appended when it is known."""
     keys: "array[int]" = field(default_factory=lambda: array("I"))
     """Numbers of the key frames, from 1."""
     sets: dict[Sets, int] = field(default_factory=dict)
@@ -90,8 +91,8 @@ class Index:
     media_bytes: int = 0
 
     def add(self, size: int, key: Sets | None) -> None:
-        """Adds a sample; a key frame, and only that, with its parameter sets, which
-        `check` took."""
+        """Add a sample. Pass `key` only for a key frame: its parameter sets, accepted by
+        `check`."""
         self.sizes.append(size)
         self.media_bytes += size
         if key is None:
@@ -105,13 +106,13 @@ class Index:
 
     @property
     def length_us(self) -> int:
-        """How long all samples are to be seen."""
+        """Return the duration of all samples."""
         lengths = self.lengths_us
         return sum(sum(lengths[at : at + SLICE]) for at in range(0, len(lengths), SLICE))
 
     def head(self, rest: Callable[[], None] = lambda: None) -> bytes:
-        """Writes all that stands before the first sample; calls `rest` after every
-        SLICE entries of a table."""
+        """Encode all bytes before the first sample. Calls `rest` after every SLICE table
+        entries."""
         large = self.media_bytes + 16 >= LARGE
         mdat = struct.pack(">I4s", 1, b"mdat") + (self.media_bytes + 16).to_bytes(8)
         if not large:
@@ -151,7 +152,7 @@ class Index:
             _MATRIX,
             struct.pack(">2I", width << 16, height << 16),
         )
-        language = 0x55C4  # "und"
+        language = 0x55C4  # "und": undetermined
         mdhd = full(b"mdhd", 1, 0, made, struct.pack(">IQH2x", SECOND_US, length, language))
         hdlr = full(b"hdlr", 0, 0, bytes(4), b"vide", bytes(12), b"car\0")
         dref = full(b"dref", 0, 0, _u32(1), full(b"url ", 0, 1))
@@ -162,8 +163,7 @@ class Index:
         return box(b"moov", mvhd, trak)
 
     def _tables(self, rest: Callable[[], None]) -> list[bytes]:
-        """Writes what is in stbl but for the places of the chunks, which depend on how
-        long all this is."""
+        """Encode stbl without the chunk offsets, which depend on the size of the other tables."""
         described = [_avc1(one) for one in self.sets]
         runs = (
             (sum(1 for _ in same), length) for length, same in itertools.groupby(self.lengths_us)
@@ -187,12 +187,12 @@ class Index:
 
 
 def box(kind: bytes, *parts: bytes) -> bytes:
-    """Writes a box."""
+    """Encode a box of type `kind`."""
     return b"".join((_u32(8 + sum(map(len, parts))), kind, *parts))
 
 
 def full(kind: bytes, version: int, flags: int, *parts: bytes) -> bytes:
-    """Writes a box that has a version and flags."""
+    """Encode a box with version and flags."""
     return box(kind, _u32(version << 24 | flags), *parts)
 
 

@@ -1,11 +1,11 @@
-"""Makes one film of recordings: the pictures as they are, each at its time.
+"""Export of recordings as one mp4: pictures unchanged, each at its capture time.
 
-    plan()     every file is read: what is in it, how large will the film be?
-    pieces()   every file is read again: the mp4's head, then picture by picture
+    plan()     read every file: count the pictures and compute the size of the film
+    pieces()   read every file again: yield the mp4 header, then picture by picture
 
-Nothing is encoded again, no file is written beside it, and no picture is held. Both are
-generators that go on in small steps: a server may leave them between two. What cannot
-be shown is left out, and `left_out` counts it before the first byte is there.
+No picture is re-encoded, no temporary file is written, and only a few pictures are in memory. Both
+methods are generators with small steps, so a server may stop between two steps. Pictures that
+cannot be decoded are left out; `left_out` counts them before the first byte is sent.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,15 +23,15 @@ PAUSE_MOST_NS = 1800 * SECOND_NS
 USUAL_NS = SECOND_NS // 30
 PIECE_BYTES = 64 * 1024
 PICTURES_MOST = 2_000_000
-"""Some 18 hours; the plan of as many takes 24 MB."""
+"""Limit of some 18 hours; a plan of this size takes 24 MB."""
 
 
 class ExportError(Exception):
-    """Says what cannot be exported, and what to do about it."""
+    """Error: the export is impossible. The text gives the reason and the next step."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of time, UTC."""
+    """Time range, UTC."""
 
     start_ns: int = 0
     end_ns: int = EVER_NS
@@ -41,7 +41,7 @@ WHOLE = Stretch()
 
 
 class Shown(NamedTuple):
-    """A picture of the film; `sets` are a key frame's, and only that's."""
+    """Picture of the film; `sets` is set for key frames only."""
 
     frame: Frame
     nals: list[bytes]
@@ -49,11 +49,10 @@ class Shown(NamedTuple):
 
 
 class Timeline:
-    """Chooses, of pictures that can be decoded, those of a film: each later than the
-    one before, and of a size that mp4 can hold.
+    """Filter for decodable pictures: a film needs ascending times and sizes that mp4 can hold.
 
-    `missed` gets the time of a picture that is left out; `doubled` is called instead
-    if its time is in the film already.
+    `missed` is called with the time of each picture that is left out. If that time is in the film
+    already, `doubled` is called instead.
     """
 
     def __init__(
@@ -65,10 +64,10 @@ class Timeline:
         self._last_us, self._waiting = -1, False
 
     def shown(self, frame: Frame) -> Shown | None:
-        """Return the next picture as the film has it; None if it is left out."""
+        """Return the next picture for the film; None if it is left out."""
         if frame.capture_ns // 1000 <= self._last_us:
-            self._doubled()  # from a file given twice, or of another clock
-            self._waiting = True  # the next ones refer to it
+            self._doubled()  # from a file given twice, or a different clock
+            self._waiting = True  # the following pictures refer to this one
             return None
         nals = h264.nal_units(frame.unit)
         sets = sets_of(nals) if frame.key else None
@@ -82,9 +81,9 @@ class Timeline:
 
 
 class Film:
-    """One film. `opened()` gives the recordings, one after the other, each time anew.
+    """Film of several recordings. `opened()` reopens the recordings, one after the other.
 
-    It begins with the last key frame before the stretch, as far as there is one.
+    The film begins with the last key frame before the stretch, if there is one.
     """
 
     def __init__(
@@ -93,24 +92,24 @@ class Film:
         stretch: Stretch = WHOLE,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
-        """`rest` is called again and again while the film's index is written."""
+        """Call `rest` repeatedly while the film's index is written."""
         self._opened, self._stretch, self._rest = opened, stretch, rest
         self._index, self._head = Index(), b""
         self.left_out = self.doubled = 0
 
     @property
     def pictures(self) -> int:
-        """How many it has."""
+        """Return the number of pictures in the film."""
         return len(self._index.sizes)
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Return the duration of the film in seconds."""
         return self._index.length_us / 1e6
 
     @property
     def missing(self) -> list[str]:
-        """Says in words which pictures were recorded and are not in it."""
+        """Return messages about recorded pictures that the film lacks."""
         said = []
         if self.left_out:
             said.append(f"{self.left_out} pictures are left out: no key frame leads up to them")
@@ -120,13 +119,13 @@ class Film:
 
     @property
     def size(self) -> int:
-        """How many bytes it will have; 0 before it is planned."""
+        """Return the size of the film in bytes; 0 before `plan` has run."""
         return len(self._head) + self._index.media_bytes if self._head else 0
 
     def plan(self) -> Generator[int, None, None]:
-        """Reads all of it; yields how many bytes of pictures were read so far.
+        """Read all recordings; yield the bytes of pictures read so far.
 
-        Without a picture `size` stays 0. Raises ExportError, ReadError, OSError.
+        If there are no pictures, `size` stays 0. Raises ExportError, ReadError, OSError.
         """
         index, before, done = self._index, Frame(0, False, b""), 0
         length_ns = USUAL_NS
@@ -154,8 +153,8 @@ class Film:
             self._head = index.head(self._rest)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the film. Raises ExportError where a file is another one now,
-        ReadError, OSError."""
+        """Yield the film in pieces. Raises ExportError if a file has changed, ReadError,
+        OSError."""
         held, size = [self._head], len(self._head)
         sizes = iter(self._index.sizes)
         for wanted, shown in zip(sizes, self._shown(), strict=False):
@@ -182,7 +181,7 @@ class Film:
         missed: Callable[[int], None] = lambda _: None,
         doubled: Callable[[], None] = lambda: None,
     ) -> Iterator[Shown]:
-        """Yields what is in the film: the same each time."""
+        """Yield the pictures of the film; every call yields the same pictures."""
         line = Timeline(missed, doubled)
         for recording in self._opened():
             for frame in self._leading(recording, missed):
@@ -191,7 +190,7 @@ class Film:
                     yield shown
 
     def _leading(self, recording: Recording, missed: Callable[[int], None]) -> Iterator[Frame]:
-        """Yields a file's pictures from the key frame on that leads up to the first."""
+        """Yield a file's pictures, beginning with the last key frame before the stretch."""
         start_ns, end_ns = self._stretch
         lead: list[Frame] = []
         began = recording.start_ns >= start_ns

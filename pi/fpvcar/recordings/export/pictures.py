@@ -1,7 +1,7 @@
-"""Takes the pictures of a recording as a decoder needs them. See messages.CAMERA.
+"""Decodable pictures of a recording. See messages.CAMERA.
 
-They begin with a key frame; behind a hole - a damaged chunk, units that the recorder
-had to drop - they go on with the next one.
+The pictures begin with a key frame. After a gap (a damaged chunk, or units dropped by the recorder)
+they resume at the next key frame.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,15 +13,15 @@ from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
 LEAD_NS = 2 * SECOND_NS
-"""How far back the last key frame is at most, nearly: a camera sends one a second."""
+"""Approximate maximum distance to the previous key frame: a camera sends one a second."""
 LATE_NS = SECOND_NS // 2
-"""How much later than it was captured a unit may have been recorded."""
+"""Maximum delay between capture and recording of a unit."""
 STRETCH_MOST = 32 * MIB
-"""Bytes of pictures that are held at once: four times 30 s at 2 Mbit/s."""
+"""Limit of picture bytes in memory: four times 30 s at 2 Mbit/s."""
 
 
 class Frame(NamedTuple):
-    """One access unit, Annex B. `capture_ns` is UTC."""
+    """Access unit in Annex B format; `capture_ns` is UTC."""
 
     capture_ns: int
     key: bool
@@ -29,8 +29,10 @@ class Frame(NamedTuple):
 
 
 class Decodable:
-    """Chooses, of the messages on /camera of one recording, those that a decoder can
-    use: from a key frame on, and behind a hole from the next one."""
+    """Filter for decodable /camera messages of one recording.
+
+    Passes pictures from the first key frame on; after a gap, from the next key frame on.
+    """
 
     def __init__(self) -> None:
         self._waiting = True
@@ -61,8 +63,10 @@ def frames(
     end_ns: int = EVER_NS,
     missed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Frame]:
-    """Yield the pictures of this time that can be decoded; `missed` gets the time of
-    each other one. Raises OSError."""
+    """Yield the decodable pictures in this time range. Raises OSError.
+
+    `missed` is called with the time of every other picture.
+    """
     decodable = Decodable()
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
         frame = decodable.frame(message)
@@ -73,11 +77,10 @@ def frames(
 
 
 def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
-    """Returns the pictures captured from `start_ns` to before `end_ns`, and in front of
-    them what leads up to them: from the last key frame that is not later than
-    `start_ns`.
+    """Return the pictures captured from `start_ns` to before `end_ns`, with the preceding ones
+    needed to decode them: from the last key frame at or before `start_ns`.
 
-    Raises OSError, and ReadError where that is too much.
+    Raises OSError, and ReadError if the pictures exceed STRETCH_MOST.
     """
     found: list[Frame] = []
     for from_ns in (max(0, start_ns - LEAD_NS), 0):
@@ -89,8 +92,10 @@ def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
 
 
 def each_second(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
-    """Returns the first key frame that was captured in each second from `start_ns` to
-    before `end_ns`. Raises OSError, and ReadError where that is too much."""
+    """Return the first key frame of each second from `start_ns` to before `end_ns`.
+
+    Raises OSError, and ReadError if the pictures exceed STRETCH_MOST.
+    """
     found, size = dict[int, Frame](), 0
     for frame in frames(recording, start_ns, end_ns + LATE_NS):
         second = (frame.capture_ns - start_ns) // SECOND_NS

@@ -1,7 +1,7 @@
-"""Makes lines for plots of what was measured in a file: few points, for a page. Pure.
+"""Plot data of one file, reduced to few points for a page. Pure.
 
-The least and the greatest value of each stretch of time stay, so that no spike is lost
-however long the drive was.
+The minimum and maximum of each time step are kept, so every spike is visible however long the drive
+was.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ POINTS = 600
 
 
 class Series(Struct, frozen=True):
-    """One line. `t` is s from the file's start; a value of None breaks the line."""
+    """Line of a plot; `t` is in seconds from the file's start. A value of None breaks the line."""
 
     group: str
     name: str
@@ -30,21 +30,21 @@ class Series(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """The gate's reason is this one from here on."""
+    """Change of the gate's reason at time `t`."""
 
     t: float
     reason: str
 
 
 class Gap(Struct, frozen=True):
-    """A place where something is missing."""
+    """Place in the file with missing data."""
 
     t: float
     words: str
 
 
 class Plots(Struct, frozen=True):
-    """All that is plotted of one file."""
+    """Plot data of one file."""
 
     start_ms: float
     seconds: float
@@ -55,7 +55,7 @@ class Plots(Struct, frozen=True):
 
 
 class Line(NamedTuple):
-    """The line a value belongs to."""
+    """Identity of a plot line."""
 
     group: str
     name: str
@@ -66,12 +66,12 @@ Value = tuple[Line, float | None]
 
 
 def values(topic: str, message: messages.Message) -> Iterator[Value]:
-    """Yields what a message says that can be plotted."""
+    """Yield the values of a message that can be plotted."""
     if isinstance(message, messages.Reading):
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
     elif isinstance(message, telemetry.Battery):
-        heard = message.state == "ok"  # else these are the last that were
+        heard = message.state == "ok"  # otherwise these values are outdated
         yield Line("battery", "volts", "V"), message.volts if heard else None
         yield Line("current", "amps", "A"), message.amps if heard else None
     elif isinstance(message, messages.Step):
@@ -91,11 +91,11 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
 def thinned(
     points: Iterable[tuple[float, float | None]], seconds: float, most: int
 ) -> tuple[list[float], list[float | None]]:
-    """Keeps about `most` points: the least and the greatest value of each stretch."""
+    """Reduce points to about `most`: the minimum and maximum of each time step."""
     kept = list(points)
     if len(kept) > most:
         kept = _thin(kept, max(seconds, 1e-9) / max(1, most // 2))
-    times = [round(t, 3) for t, _ in kept]  # what a plot can show
+    times = [round(t, 3) for t, _ in kept]  # resolution of the plot
     return times, [None if v is None else round(v, 4) for _, v in kept]
 
 
@@ -117,12 +117,12 @@ def _extremes(stretch: list[tuple[float, float | None]]) -> list[tuple[float, fl
     if not known:
         return stretch[:1]
     found = sorted({min(known)[::-1], max(known)[::-1]})
-    # Where the line ends it ends here, too.
+    # Keep a break of the line at the end of the time step.
     return [*found, stretch[-1]] if stretch[-1][1] is None else [*found]
 
 
 def plots_of(recording: Recording, most: int = POINTS) -> Plots:
-    """Makes all lines of one file. Raises OSError."""
+    """Return the plot data of one file. Raises OSError."""
     start_ns, lines = recording.start_ns, dict[Line, list[tuple[float, float | None]]]()
     seconds = (recording.end_ns - start_ns) / SECOND_NS
     reasons: list[Change] = []
@@ -136,7 +136,7 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
         t = (one.log_ns - start_ns) / SECOND_NS
         try:
             message = messages.decode(one.topic, one.data)
-        except messages.FormatError:  # a stranger's topic, or a newer car's
+        except messages.FormatError:  # a topic of another program or of a newer car
             continue
         for line, value in values(one.topic, message):
             lines.setdefault(line, []).append((t, value))

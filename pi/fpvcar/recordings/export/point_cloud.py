@@ -1,4 +1,4 @@
-"""Where a reading of a range sensor was, as points that viewers draw. Pure."""
+"""Position of a range reading, as points for viewers. Pure."""
 
 import functools
 import math
@@ -8,13 +8,18 @@ from fpvcar.recordings.messages import Points, Reading
 
 ORIGIN: Point = (0.0, 0.0, 0.0)
 BEAM_DEG, BEAM_POINTS = 25.0, 5
-"""A VL53L0X looks at a cone of 25 degrees (data sheet, table 1: field of view); most
-others' are not far from it. Its arc is drawn as so many points."""
+"""Width of the drawn arc and its number of points.
+
+The field of view of a VL53L0X is a cone of 25 degrees (data sheet, table 1: field of view); most
+other sensors have a similar one.
+"""
 
 
 def points_of(time_ns: int, reading: Reading, at: Point = ORIGIN) -> Points:
-    """Make an arc of points of a reading, as its place in the cone is not known. `at`
-    is where the sensor is on the car."""
+    """Return an arc of points for a reading, as the position within the cone is unknown.
+
+    `at` is the position of the sensor on the car.
+    """
     range_m = reading.range_m
     if range_m is None:
         return Points(time_ns, ())
@@ -24,7 +29,7 @@ def points_of(time_ns: int, reading: Reading, at: Point = ORIGIN) -> Points:
 
 @functools.lru_cache(maxsize=64)
 def _arc(bearing_deg: float) -> tuple[tuple[float, float], ...]:
-    """The arc at 1 m: x ahead, y to the left."""
+    """Return the arc at 1 m: x ahead, y to the left."""
     step_deg = BEAM_DEG / (BEAM_POINTS - 1)
     first_deg = bearing_deg - BEAM_DEG / 2.0
     angles = [math.radians(first_deg + n * step_deg) for n in range(BEAM_POINTS)]

@@ -1,27 +1,27 @@
-"""How far a long piece of work is: a bar on a terminal, a line at times elsewhere."""
+"""Progress display of long tasks: a bar on a terminal, otherwise occasional log lines."""
 
 from typing import TextIO
 
 WIDTH = 30
 TERMINAL_S, ELSEWHERE_S = 0.1, 30.0
-"""How often it is drawn, and how often a log gets a line."""
+"""Interval of updates on a terminal, and of lines in a log."""
 
 
 def words_of(done: float, whole: float, rate: float, unit: str = "MB") -> str:
-    """Share, rate a second and time to go; `unit` "MB": the figures are bytes."""
+    """Format share, rate per second and time left. `unit` "MB" means the figures are bytes."""
     scale, digits = (1e6, 1) if unit == "MB" else (1.0, 0)
     left = f", {span(max(whole - done, 0.0) / rate)} left" if rate > 0.0 else ""
     return f"{done / whole:4.0%}  {rate / scale:.{digits}f} {unit}/s{left}"
 
 
 def bar_of(done: float, whole: float) -> str:
-    """[####......]"""
+    """Format a bar such as [####......]."""
     filled = "#" * round(min(done / whole, 1.0) * WIDTH)
     return f"[{filled.ljust(WIDTH, '.')}]"
 
 
 def span(seconds: float) -> str:
-    """12 s, 3:05 min, 2:05 h."""
+    """Format a duration as 12 s, 3:05 min or 2:05 h."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -32,18 +32,18 @@ def span(seconds: float) -> str:
 
 
 class Progress:
-    """One piece of work. Time is an argument."""
+    """Progress display of one task. The time is passed as an argument."""
 
     def __init__(self, stream: TextIO, whole: float, now_s: float, unit: str = "MB") -> None:
         self._stream, self._whole, self._unit = stream, max(whole, 1), unit
         self._began_s = now_s
         self._terminal = stream.isatty()
-        # A log hears nothing of what is short.
+        # Short tasks write no line to a log.
         self._drawn_s = now_s - TERMINAL_S if self._terminal else now_s
         self._length = 0
 
     def to(self, done: float, now_s: float) -> None:
-        """So much of the whole is done; draws if it is time."""
+        """Update the amount done; redraw if the interval has elapsed."""
         every_s = TERMINAL_S if self._terminal else ELSEWHERE_S
         ended = self._terminal and done >= self._whole
         if now_s - self._drawn_s < every_s and not ended:
@@ -61,12 +61,12 @@ class Progress:
         self._stream.flush()
 
     def say(self, words: str) -> None:
-        """Prints a line above the bar."""
+        """Print a line above the bar."""
         self.end()
         print(words, file=self._stream)
 
     def end(self) -> None:
-        """Clears the bar."""
+        """Clear the bar from the terminal."""
         if self._length:
             self._stream.write("\r" + " " * self._length + "\r")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Writes tables: in files, as CSV or Parquet, or held in memory to be sent."""
+"""Writers for tables: CSV or Parquet, in files or in memory."""
 
 import csv
 import importlib.util
@@ -24,47 +24,49 @@ from fpvcar.recordings.export.tables import (
 from fpvcar.recordings.reader import Recording
 
 ROWS_HELD = 20_000
-"""Rows of Parquet that are held before they are written."""
+"""Parquet rows buffered before each write."""
 TEXT_HELD = 64 * 1024
-"""Letters of CSV that are held before they are packed."""
+"""Characters of CSV buffered before compression."""
 
 
 def has_parquet() -> bool:
-    """Is there what writes Parquet? A car has it not."""
+    """Return whether pyarrow is installed. Cars do not have it."""
     return importlib.util.find_spec("pyarrow") is not None
 
 
 class Sheet(Protocol):
-    """One table that is being written."""
+    """Writer of one table."""
 
     def add(self, row: tuple[Cell, ...]) -> None:
-        """Adds a row."""
+        """Append one row, cells in the order of the columns."""
 
     def close(self) -> None:
-        """The table is whole."""
+        """Flush buffered rows and complete the table."""
 
 
 class Sheets:
-    """A sheet a topic, begun at its first message; topics of other programs have none.
+    """Tables of a recording: one per topic, created at its first message.
 
-    `begin` makes the sheet of a name and its columns.
+    Topics of other programs are ignored. `begin` creates a writer from a name and columns.
     """
 
     def __init__(self, begin: Callable[[str, Columns], Sheet]) -> None:
         self._begin = begin
         self._open: dict[str, Sheet] = {}
         self.rows: dict[str, int] = {}
-        """Rows by topic."""
+        """Number of rows by topic."""
         self.unread = 0
-        """Messages that could not be read."""
+        """Number of messages that could not be decoded."""
         self._timeline, self._recording = Timeline(), ""
 
     def add(self, recording: Recording) -> Iterator[int]:
-        """Add a recording's messages; yield the size of each. A picture that the film
-        leaves out has no row. Raises OSError."""
+        """Add a recording's messages; yield the size of each. Raises OSError.
+
+        Pictures that the film leaves out have no row.
+        """
         about, decodable = recording.about, Decodable()
         name = about.recording if about else ""
-        if name != self._recording:  # its clock may have been set: another film
+        if name != self._recording:  # the clock may have been set: start a new film
             self._timeline, self._recording = Timeline(), name
         offset_ns = None if about is None else about.utc_offset_ns
         for message in recording.messages():
@@ -89,14 +91,14 @@ class Sheets:
             self.rows[topic] = self.rows.get(topic, 0) + 1
 
     def close(self) -> None:
-        """All are whole; the next row begins new ones."""
+        """Close all tables; the next row creates new ones."""
         for one in self._open.values():
             one.close()
         self._open.clear()
 
 
 class CsvFile:
-    """One table as CSV, RFC 4180."""
+    """Table as a CSV file, RFC 4180."""
 
     suffix = ".csv"
 
@@ -106,16 +108,14 @@ class CsvFile:
         self._writer.writerow(columns)
 
     def add(self, row: tuple[Cell, ...]) -> None:
-        """Writes a row."""
         self._writer.writerow([cell_text(cell) for cell in row])
 
     def close(self) -> None:
-        """The file is whole."""
         self._file.close()
 
 
 class ParquetFile:
-    """One table as Parquet, zstd."""
+    """Table as a Parquet file, zstd-compressed."""
 
     suffix = ".parquet"
 
@@ -134,7 +134,7 @@ class ParquetFile:
         self._writer = parquet.ParquetWriter(path, self._schema, compression="zstd")
 
     def add(self, row: tuple[Cell, ...]) -> None:
-        """Writes a row, or holds it until there are ROWS_HELD."""
+        """Buffer a row; write the buffer when it holds ROWS_HELD rows."""
         self._rows.append(row)
         if len(self._rows) >= ROWS_HELD:
             self._flush()
@@ -150,13 +150,12 @@ class ParquetFile:
             self._rows.clear()
 
     def close(self) -> None:
-        """The file is whole."""
         self._flush()
         self._writer.close()
 
 
 class PackedCsv:
-    """One table as CSV, packed in memory: some twentieth of its size."""
+    """Table as CSV, compressed in memory to about one twentieth of its size."""
 
     suffix = CsvFile.suffix
 
@@ -167,10 +166,9 @@ class PackedCsv:
         self._packer = zlib.compressobj(level=1)
         self._packed: list[bytes] = []
         self.size = 0
-        """Bytes that it holds, nearly."""
+        """Approximate size in memory, bytes."""
 
     def add(self, row: tuple[Cell, ...]) -> None:
-        """Adds a row."""
         self._writer.writerow([cell_text(cell) for cell in row])
         if self._text.tell() >= TEXT_HELD:
             self._pack()
@@ -183,19 +181,19 @@ class PackedCsv:
         self.size += len(packed)
 
     def close(self) -> None:
-        """The table is whole."""
+        """Compress the remaining rows and complete the table."""
         self._pack()
         self._packed.append(self._packer.flush())
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the CSV of a table that is whole."""
+        """Yield the CSV of a closed table, decompressed."""
         unpacker = zlib.decompressobj()
         for packed in self._packed:
             yield unpacker.decompress(packed)
 
 
 class PackedParquet(ParquetFile):
-    """One table as Parquet, in memory."""
+    """Table as Parquet, in memory."""
 
     def __init__(self, columns: Columns) -> None:
         self._held = io.BytesIO()
@@ -203,16 +201,16 @@ class PackedParquet(ParquetFile):
 
     @property
     def size(self) -> int:
-        """Bytes that it holds, nearly."""
+        """Return the approximate size in memory, bytes."""
         return self._held.tell()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the file of a table that is whole."""
+        """Yield the Parquet file of a closed table."""
         yield self._held.getvalue()
 
 
 class Written(NamedTuple):
-    """Rows by topic, and how many messages could not be read."""
+    """Rows by topic, and the number of messages that could not be decoded."""
 
     rows: dict[str, int]
     unread: int
@@ -224,9 +222,9 @@ def write_tables(
     kind: type[CsvFile] | type[ParquetFile],
     tell: Callable[[int], None],
 ) -> Written:
-    """Writes one file a topic. Raises OSError.
+    """Write one file per topic. Raises OSError.
 
-    `tell` hears how many bytes were read so far.
+    `tell` is called with the number of bytes read so far.
     """
     sheets = Sheets(lambda name, columns: kind(folder / (name + kind.suffix), columns))
     done = 0

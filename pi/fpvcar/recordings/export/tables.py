@@ -1,8 +1,8 @@
-"""Recordings as tables, one for each topic: their columns and rows. Pure.
+"""Columns and rows of recordings as tables, one table per topic. Pure.
 
-Every row begins with `utc` (to the nanosecond; ISO 8601 in CSV) and `monotonic_s` (the
-car's own clock, which no program sets). Units are in the names; shares are of 1, + is
-forward and left.
+Every row begins with `utc` (to the nanosecond; ISO 8601 in CSV) and `monotonic_s` (the car's
+monotonic clock, which programs cannot set). Column names contain the units. Shares are fractions of
+1; positive values are forward and left.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class Utc(int):
 
 
 class Table(NamedTuple):
-    """A topic's messages as rows; `row` gives a value for each column."""
+    """Table layout of a topic; `row` returns a value for each column."""
 
     columns: Columns
     row: Callable[[Any], tuple[Cell, ...]]
@@ -158,18 +158,17 @@ TIMES: Columns = {"utc": Utc, "monotonic_s": float}
 
 
 def table_of(topic: str) -> Table | None:
-    """Finds the table of a topic; None for one that is not ours, or says nothing by
-    row."""
+    """Return the table of a topic; None for foreign topics and topics without rows."""
     return _RANGE if topic.startswith(messages.RANGE) else TABLES.get(topic)
 
 
 def columns_of(table: Table) -> Columns:
-    """All columns of a table, the two times first."""
+    """Return all columns of a table, the two times first."""
     return {**TIMES, **table.columns}
 
 
 def file_stem(topic: str) -> str:
-    """Makes a file's name of a topic: "/range/front" is range-front."""
+    """Convert a topic to a file name: "/range/front" becomes range-front."""
     safe = (letter if letter.isalnum() or letter in "-_" else "-" for letter in topic)
     return "".join(safe).strip("-") or "topic"
 
@@ -177,8 +176,10 @@ def file_stem(topic: str) -> str:
 def row_of(
     table: Table, message: messages.Message, publish_ns: int, utc_offset_ns: int | None
 ) -> tuple[Cell, ...]:
-    """Makes one row. `publish_ns` is when it was so, UTC; no offset: no monotonic
-    time."""
+    """Return one row; `publish_ns` is the UTC time of the event.
+
+    Without an offset, `monotonic_s` is None.
+    """
     monotonic_s = None
     if utc_offset_ns is not None:
         monotonic_s = (publish_ns - utc_offset_ns) / SECOND_NS
@@ -186,14 +187,14 @@ def row_of(
 
 
 def utc_text(time_ns: int) -> str:
-    """Writes a time like 2026-11-21T19:40:07.123456789Z."""
+    """Format a time like 2026-11-21T19:40:07.123456789Z."""
     seconds, nanos = divmod(time_ns, SECOND_NS)
     whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{whole}.{nanos:09d}Z"
 
 
 def cell_text(cell: Cell) -> str:
-    """Writes a cell as CSV has it: nothing for None, floats to the last bit."""
+    """Format a cell for CSV: empty for None, floats with full precision."""
     if cell is None:
         return ""
     if isinstance(cell, Utc):

@@ -1,4 +1,4 @@
-"""Finds the first picture of a recording, and reads no more of it than that."""
+"""Thumbnail of a recording: find its first key frame and read no further."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,15 +12,16 @@ from fpvcar.runtime.units import MIB, SECOND_NS
 from fpvcar.video import h264
 
 FIRST_BYTES = 32 * MIB
-"""Bytes in which a key frame is looked for: more than a minute has. Where no camera was
-they are few."""
+"""Search limit for a key frame in bytes: more than a minute of recording.
+
+Recordings without a camera have few bytes.
+"""
 
 
 def first_picture(path: Path, from_s: float = 0.0) -> Frame | None:
-    """Reads a file up to its first key frame that was recorded so long after the file's
-    start, or later.
+    """Return the first key frame recorded at least `from_s` after the file's start.
 
-    None if none comes within FIRST_BYTES. Raises OSError.
+    Returns None if FIRST_BYTES contain no such frame. Raises OSError.
     """
     source, number, from_ns = FileSource(path), None, -1
     try:

@@ -1,11 +1,11 @@
-"""Makes a zip of a drive, piece by piece: its files as they are, tables, what is lost.
+"""Zip of a drive, streamed in pieces: its files unchanged, tables, and a list of losses.
 
-    each file  -> NAME.mcap, stored: bytes as they are on the card
-               -> rows of tables, packed in memory
+    each file  -> NAME.mcap, stored: bytes as on the card
+               -> rows of tables, compressed in memory
     at the end -> tables/TOPIC.csv, README.txt
 
-No file is written beside it. The sizes of what is stored stand behind each entry and at
-the zip's end, as zipfile writes where it cannot seek back.
+No temporary file is written. The sizes of stored files follow each entry and are repeated at the
+end of the zip, as zipfile does for a stream that cannot seek.
 """
 
 import time
@@ -23,7 +23,7 @@ from fpvcar.runtime.units import MIB
 
 PIECE_BYTES = 64 * 1024
 TABLES_HELD = 16 * MIB
-"""Bytes of packed tables that are held: hours of driving. Then new ones begin."""
+"""Limit of compressed tables in memory, in bytes: hours of driving. New tables begin after it."""
 ROWS_AT_ONCE = 100
 README = """\
 A drive of {car}, as the car recorded it.
@@ -39,30 +39,29 @@ FILES = """\
 
 
 class _Pieces:
-    """What zipfile writes to: not seekable, emptied again and again."""
+    """Output stream for zipfile: not seekable, drained after each step."""
 
     def __init__(self) -> None:
         self._held: list[bytes] = []
 
     def write(self, data: bytes) -> int:
-        """Holds bytes."""
+        """Append bytes to the buffer."""
         self._held.append(bytes(data))
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is to be done."""
+        """Do nothing; zipfile requires this method."""
 
     def take(self) -> bytes:
-        """Gives all that it holds."""
+        """Return the buffered bytes and clear the buffer."""
         held, self._held = self._held, []
         return b"".join(held)
 
 
 class DriveZip:
-    """The zip of some files. `rest` is called before each piece that is read.
+    """Zip of several files. Calls `rest` before reading each piece.
 
-    `missing` says in words what is damaged, gone or could not be read; it is all there
-    when the last piece is.
+    `missing` lists damaged, removed and unreadable data; it is complete after the last piece.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class DriveZip:
         kind: type[PackedCsv] | type[PackedParquet] = PackedCsv,
         files: bool = True,
     ) -> None:
-        """`kind` is of its tables; without `files` there are only those in it."""
+        """Take the table writer as `kind`. If `files` is false, the zip contains only tables."""
         self._car, self._paths, self._rest = car, list(paths), rest
         self._kind, self._files = kind, files
         self.missing: list[str] = []
@@ -82,9 +81,9 @@ class DriveZip:
         self._rounds = 0
 
     def pieces(self) -> Iterator[bytes]:
-        """Yields the zip; some pieces are empty, so that nobody waits for long."""
+        """Yield the zip; some pieces are empty, to keep each step short."""
         out = _Pieces()
-        # zipfile asks for no more than these two of a stream.
+        # zipfile calls only these two methods of a stream.
         with zipfile.ZipFile(out, "w") as made:  # type: ignore[call-overload]
             for path in self._paths:
                 for _ in self._file(made, path):
@@ -125,7 +124,7 @@ class DriveZip:
         with path.open("rb") as file:
             about = path.stat()
             entry = _entry(path.name, about.st_mtime, zipfile.ZIP_STORED)
-            entry.file_size = about.st_size  # does it need 64 bits?
+            entry.file_size = about.st_size  # decides whether zipfile uses 64-bit sizes
             with made.open(entry, "w") as inside:
                 self._rest()
                 while piece := file.read(PIECE_BYTES):
@@ -159,7 +158,7 @@ class DriveZip:
 
 
 def _entry(name: str, changed_s: float, method: int) -> zipfile.ZipInfo:
-    when = time.gmtime(max(changed_s, 315_532_800.0))  # a zip knows no time before 1980
+    when = time.gmtime(max(changed_s, 315_532_800.0))  # zip times start in 1980
     info = zipfile.ZipInfo(name, when[:6])
     info.compress_type = method
     info.external_attr = 0o644 << 16
