@@ -1,1 +1,1 @@
-"""Reads recordings, on the car and anywhere else."""
+"""Recordings: reading, listing, export, repair and replay, on the car or any computer."""

@@ -1,8 +1,7 @@
-"""Finds what a recording lacks by the numbers of its messages. Pure.
+"""Detection of missing messages by their sequence numbers. Pure.
 
-The recorder numbers the messages of a topic one after the other, so a gap tells what
-was lost there. What is lost at the beginning or the end of a file leaves no gap: there
-the counts of the summary tell.
+The recorder numbers the messages of a topic consecutively, so a gap gives the number of lost
+messages. Losses at the beginning or end of a file leave no gap; the summary's counts reveal them.
 """
 
 from collections import Counter
@@ -13,8 +12,10 @@ from fpvcar.mcap import parsing, records
 
 
 class Gap(NamedTuple):
-    """Messages of a channel that are missing, between these times (UTC); both are 0 for
-    the beginning or the end of the file."""
+    """Missing messages of a channel between two UTC times.
+
+    Both times are 0 for a loss at the beginning or end of the file.
+    """
 
     number: int
     lost: int
@@ -23,14 +24,14 @@ class Gap(NamedTuple):
 
 
 class Sequences:
-    """Follows the numbers of all messages, in the order in which they stand there."""
+    """Sequence numbers of all messages, in stored order."""
 
     def __init__(self) -> None:
         self.gaps: list[Gap] = []
         self._last: dict[int, tuple[int, int]] = {}
 
     def note(self, body: memoryview) -> None:
-        """Takes the next message's body. A number that does not grow says nothing."""
+        """Process the next message's body. Numbers that do not increase are ignored."""
         number = int.from_bytes(body[:2], "little")
         sequence = int.from_bytes(body[2:6], "little")
         log_ns = int.from_bytes(body[6:14], "little")
@@ -40,8 +41,10 @@ class Sequences:
         self._last[number] = sequence, log_ns
 
     def all(self, summary: Iterable[tuple[int, bytes]], found: Mapping[int, int]) -> Iterator[Gap]:
-        """Yields the gaps, and what the summary counts beyond them; `found` are the
-        messages that are there, by channel."""
+        """Yield the gaps, and further losses according to the summary's counts.
+
+        `found` is the number of messages present by channel.
+        """
         yield from self.gaps
         known = Counter[int]()
         for gap in self.gaps:

@@ -1,30 +1,29 @@
-"""What a recording says: its topics, and their messages to and from bytes. Pure.
+"""Topics of a recording, and conversion of their messages to and from bytes. Pure.
 
-    topic          message                     when
-    /recording     About                       again and again: it survives damage
-    /camera        Picture (CompressedVideo)   every access unit, as the camera gave it
+    topic          message                     recorded
+    /recording     About                       repeatedly, to survive damage
+    /camera        Picture (CompressedVideo)   every access unit, as received
     /range/NAME    Reading                     every measurement; every change of state
-    /points/NAME   Points (PointCloud)         the same, for viewers that draw
-    /tf            Transforms (FrameTransforms) with /recording: where parts are
+    /points/NAME   Points (PointCloud)         the same, for viewers
+    /tf            Transforms (FrameTransforms) with /recording: positions of the parts
     /battery       Battery                     every measurement
     /wish          WishIn                      every `drive` of a browser
     /step          Step                        every run of the gate
-    /driver        Turn                        who sits down at the wheel and leaves it
-    /lights        Lights                      every change, also of a blinking one
-    /buttons       Buttons                     every change of what is lit and played
+    /driver        Turn                        every start and end of a driver's turn
+    /lights        Lights                      every change, including blinking
+    /buttons       Buttons                     every change of lit buttons or game
     /health        Health                      once a second
     /latency       Latency                     every `report` of a page
-    /stints        Stints                      once, last: who drove in this file
-    /event         Event (foxglove.Log)        stops and their reasons, who records
-    /mark          Event (foxglove.Log)        what somebody wanted to find again
+    /stints        Stints                      once, last: the drivers in this file
+    /event         Event (foxglove.Log)        stops with causes, drivers, recorder
+    /mark          Event (foxglove.Log)        moments bookmarked by users
 
-Protobuf topics have Foxglove's well-known schemas; the others are JSON with a JSON
-Schema. Floats come back bit for bit: they are written as the shortest decimals that do.
+Protobuf topics use Foxglove's well-known schemas; the others are JSON with a JSON Schema. Floats
+survive bit for bit: they are written as the shortest decimals that restore them.
 
-Times are UTC in ns: `log_ns` when the car knew of it, `publish_ns` when it was so: a
-picture's capture is earlier than what the car knew of it, all else is the same. Both
-are CLOCK_MONOTONIC plus an offset that is fixed when a recording begins, so no clock
-that is set moves one before another.
+Times are UTC in ns. `log_ns` is the time the car received the data, `publish_ns` the time of the
+event. They differ only for pictures, which are captured earlier. Both are CLOCK_MONOTONIC plus an
+offset that is fixed when a recording begins, so setting the clock does not reorder messages.
 """
 
 import math
@@ -46,22 +45,24 @@ DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = ("/driver", "/lights", "/buttons", "/
 EVENT, MARK, STINTS = "/event", "/mark", "/stints"
 TRANSFORMS = "/tf"
 RANGE, POINTS = "/range/", "/points/"
-"""The sensor's name follows."""
+"""Prefixes, followed by the sensor's name."""
 METADATA = "fpvcar"
 """Name of the file's metadata record: car, version, recording, utc_offset_ns, profile.
-It says what /recording says, to tools that do not know that topic."""
+
+Duplicates /recording for programs that do not support that topic.
+"""
 VIDEO_CODING, FRAME_ID = "h264", "camera"
 CAR_FRAME = "car"
 
 
 class FormatError(ValueError):
-    """Raised for a message that is not what its topic carries; the text says why."""
+    """Error: a message does not fit its topic. The text gives the reason."""
 
 
 class About(Struct, frozen=True):
-    """What was recorded. `profile` is the whole profile, as profiles.parse takes it.
+    """Description of the recording; `profile` is the whole profile as taken by profiles.parse.
 
-    UTC is monotonic + utc_offset_ns, in this recording.
+    UTC is monotonic + utc_offset_ns in this recording.
     """
 
     car: str
@@ -72,12 +73,12 @@ class About(Struct, frozen=True):
     profile: dict[str, Any]
 
     def parsed(self) -> config.Profile:
-        """Parses the profile, with the limits of then. Raises config.ConfigError."""
+        """Parse the profile with its recorded limits. Raises config.ConfigError."""
         return profiles.parse(self.profile)
 
 
 class Picture(NamedTuple):
-    """One access unit, Annex B; a key frame has its parameter sets in front."""
+    """Access unit in Annex B format; a key frame begins with its parameter sets."""
 
     capture_ns: int
     unit: bytes
@@ -86,7 +87,7 @@ class Picture(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A line of the log: `name` is the part that says it ("gate", "mark", ...)."""
+    """Log line; `name` is the source ("gate", "mark", ...)."""
 
     time_ns: int
     level: int
@@ -95,14 +96,16 @@ class Event(NamedTuple):
 
 
 INFO, WARNING, ERROR = 2, 3, 4
-"""Levels of foxglove.Log."""
+"""Severity levels defined by foxglove.Log."""
 GATE, SEAT, RECORDER = "gate", "seat", "recorder"
-"""Who names an event: stops and starts, who drives, what was lost."""
+"""Sources of events: stops and starts, drivers, recorder losses."""
 
 
 class Reading(Struct, frozen=True):
-    """A reading of one range sensor. `range_m` is None for "no target", and where
-    `state` is not "ok" but says in words what is wrong."""
+    """Reading of one range sensor.
+
+    `range_m` is None for "no target", or if `state` is not "ok". `state` then describes the fault.
+    """
 
     bearing_deg: float
     range_m: float | None
@@ -110,7 +113,7 @@ class Reading(Struct, frozen=True):
 
 
 class Points(NamedTuple):
-    """Where a reading was, around the car; none where nothing was met."""
+    """Position of a reading around the car; empty if there was no target."""
 
     time_ns: int
     points: tuple[Point, ...]
@@ -118,16 +121,18 @@ class Points(NamedTuple):
 
 
 class Transforms(NamedTuple):
-    """Where parts are on the car."""
+    """Positions of camera and sensors on the car."""
 
     time_ns: int
     transforms: tuple[Transform, ...]
 
 
 class WishIn(Struct, frozen=True):
-    """A `drive` as it came. `verdict` is "fresh", "late", "stale", "old" or "not at the
-    wheel"; only a fresh one moves anything. `t` is the browser's clock in ms, `seen`
-    the car's in us, as the page knew it."""
+    """`drive` message as received.
+
+    `verdict` is "fresh", "late", "stale", "old" or "not at the wheel"; only a fresh one moves the
+    car. `t` is the browser's clock in ms, `seen` the car's clock in us as estimated by the page.
+    """
 
     seq: int
     t: float
@@ -139,7 +144,7 @@ class WishIn(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """A gate.Wish; `received_s` None is -inf: it is never fresh."""
+    """JSON form of gate.Wish; `received_s` None stands for -inf: never fresh."""
 
     throttle: float
     steer: float
@@ -147,12 +152,12 @@ class Wish(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
-    """One run of the gate: all that it consumed, then what came of it.
+    """Gate run: all its inputs, then its outputs.
 
-    `ranges` are those that the guard saw (none where it is off), `free` what the gate
-    heard of it: [ahead, back], all free unless `guard_mode` is "limit". `slew` is what
-    mixing remembered: [drive, steer, at_s]. With these each step can be run again by
-    itself; the guard needs six samples of a sensor first.
+    `ranges` are the guard's inputs (empty if it is off). `free` is the guard's result as used by
+    the gate: [ahead, back], both free unless `guard_mode` is "limit". `slew` is the state of
+    mixing: [drive, steer, at_s]. Each step can therefore be replayed separately; the guard first
+    needs six samples of a sensor.
     """
 
     now_ns: int
@@ -173,7 +178,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     guard_mode: str = "off"
 
     def wished(self) -> gate.Wish | None:
-        """The wish, as gate.decide takes it."""
+        """Return the wish in the form for gate.decide."""
         if self.wish is None:
             return None
         received_s = self.wish.received_s
@@ -182,16 +187,16 @@ class Step(Struct, frozen=True, omit_defaults=True):
         )
 
     def world(self) -> gate.World:
-        """The world, as gate.decide takes it."""
+        """Return the world in the form for gate.decide."""
         return gate.World(self.picture_age_s, self.fault, self.limit, self.free)
 
     def decision(self) -> tuple[float, float, str, gate.Latches]:
-        """What gate.decide said: throttle, steer, reason, latches."""
+        """Return the gate's decision: throttle, steer, reason, latches."""
         return (self.throttle, self.steer, self.reason, self.after)
 
 
 def wish_of(wish: gate.Wish | None) -> Wish | None:
-    """Converts the gate's wish for a Step."""
+    """Convert the gate's wish for a Step."""
     if wish is None:
         return None
     finite = math.isfinite(wish.received_s)
@@ -199,14 +204,14 @@ def wish_of(wish: gate.Wish | None) -> Wish | None:
 
 
 class Turn(Struct, frozen=True):
-    """Somebody sat down at the wheel, or (`name` None) nobody holds it now."""
+    """Start of a driver's turn, or, with `name` None, its end."""
 
     name: str | None
     why: str = ""
 
 
 class Lights(Struct, frozen=True):
-    """Which lights are lit; the indicators at this moment of their blinking."""
+    """Lit lights; indicators as at this moment of blinking."""
 
     head: bool
     reversing: bool = False
@@ -215,7 +220,7 @@ class Lights(Struct, frozen=True):
 
 
 class Buttons(Struct, frozen=True):
-    """Which buttons are lit, by name, and what is played: a buttons.game.View."""
+    """Lit buttons by name, and the game state: a buttons.game.View."""
 
     lit: tuple[str, ...] = ()
     mode: str = "free"
@@ -225,7 +230,7 @@ class Buttons(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """How the parts are, in their words ("ok"), and figures by name."""
+    """State of the parts as text ("ok"), and figures by name."""
 
     camera: str
     wheels: str
@@ -238,7 +243,7 @@ class Health(Struct, frozen=True):
 def health_of(
     camera: str, wheels: str, board: str, viewers: int, computer: telemetry.Health
 ) -> Health:
-    """Joins the parts' words and what is known of the computer, as figures by name."""
+    """Combine the states of the parts with the computer's health, converted to figures."""
     figures = {
         name: float(value)
         for name, value in msgspec.structs.asdict(computer).items()
@@ -248,8 +253,10 @@ def health_of(
 
 
 class Latency(Struct, frozen=True):
-    """What a page measured over the last second: ms, pictures a second. `lost` is the
-    share of its packets that the car had to send again."""
+    """Measurements of a page over the last second: ms, pictures a second.
+
+    `lost` is the share of packets that the car had to resend.
+    """
 
     name: str
     drives: bool
@@ -262,9 +269,11 @@ class Latency(Struct, frozen=True):
 
 
 class Stint(Struct, frozen=True):
-    """Somebody's time at the wheel within one file, UTC. `name` is "" where the file
-    does not say who; `metres` are reckoned from the throttle; `stops` are counted by
-    cause."""
+    """Driver's time at the wheel within one file, UTC.
+
+    `name` is "" if the file does not contain it. `metres` are estimated from the throttle. `stops`
+    are counted by cause.
+    """
 
     from_ns: int
     to_ns: int
@@ -274,7 +283,7 @@ class Stint(Struct, frozen=True):
 
 
 class Stints(Struct, frozen=True):
-    """What a list shows of a file without reading all of it: see stints.py."""
+    """Driver stints of a file, so that a list need not read all of it. See driver_spans.py."""
 
     stints: tuple[Stint, ...] = ()
 
@@ -317,7 +326,7 @@ Message = (
 
 
 def encode(message: Message) -> bytes:
-    """Encodes any message. A float that is not finite becomes null."""
+    """Encode any message. Non-finite floats become null."""
     if isinstance(message, Picture):
         return protobuf.video(message.capture_ns, message.frame_id, message.unit, message.coding)
     if isinstance(message, Event):
@@ -330,12 +339,12 @@ def encode(message: Message) -> bytes:
 
 
 def encode_json(value: object) -> bytes:
-    """Encodes anything of ours as JSON."""
+    """Encode an fpvcar value as JSON."""
     return _encoder.encode(value)
 
 
 def decode(topic: str, data: bytes) -> Message:
-    """Decodes a message of one of our topics. Raises FormatError."""
+    """Decode a message of a known topic. Raises FormatError."""
     try:
         if topic == CAMERA:
             return _picture(data)

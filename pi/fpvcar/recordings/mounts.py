@@ -1,8 +1,7 @@
-"""Places of camera and range sensors on the car, from its profile. Pure.
+"""Positions of camera and range sensors on the car, from its profile. Pure.
 
-car           x ahead, y left, z up; its origin is on the floor, below its middle
-camera        as cameras have it: z ahead, x right, y down
-range_NAME    x along the beam
+car           x ahead, y left, z up; its origin is on the floor, below its middle camera
+camera convention: z ahead, x right, y down range_NAME    x along the beam
 """
 
 import math
@@ -14,19 +13,21 @@ from fpvcar.mcap.frames import Quaternion, Transform
 from fpvcar.recordings import messages
 
 OPTICAL: Quaternion = (-0.5, 0.5, -0.5, 0.5)
-"""Turns x ahead, y left, z up into z ahead, x right, y down."""
+"""Rotation from x ahead, y left, z up to z ahead, x right, y down."""
 DEPTH = "depth"
 """Name of the depth camera among the range sensors."""
 
 
 def positions(profile: Mapping[str, Any]) -> dict[str, Point]:
-    """Return the position of each range sensor on the car by name, m. `profile` is as
-    in messages.About."""
+    """Return the position of each range sensor on the car by name, in m.
+
+    `profile` has the form used in messages.About.
+    """
     return {name: _position(one) for name, one in _ranges(profile)}
 
 
 def transforms(profile: Mapping[str, Any]) -> tuple[Transform, ...]:
-    """Return the place of the camera and of each range sensor on the car."""
+    """Return the transforms of the camera and of each range sensor."""
     camera = _position(profile.get("camera", {}))
     found = [Transform(messages.CAR_FRAME, messages.FRAME_ID, camera, OPTICAL)]
     for name, one in _ranges(profile):

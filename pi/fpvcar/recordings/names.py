@@ -1,15 +1,15 @@
-"""Names the files of recordings in one folder, and their marks.
+"""Names of recording files in one folder, and of their marks.
 
     Plague-20261121T193100Z-0001.mcap        a minute that was closed and synced
-    Plague-20261121T193100Z-0002.mcap.part   the one that is being written
-    Plague-20261121T193100Z-0003.mcap.roll   of the last minute while recording is off
+    Plague-20261121T193100Z-0002.mcap.part   the file being written
+    Plague-20261121T193100Z-0003.mcap.roll   part of the last minute while recording is off
     NAME.mcap.ack     a base station has that file, verified and synced
     NAME.mcap.keep    "keep the last minute": the ring spares it until it has its .ack
-    NAME.mcap.sums    its checksums: sums.py
-    NAME.mcap.parked  nobody had the wheel or marked anything: it goes before drives
+    NAME.mcap.sums    its checksums: library/checksums.py
+    NAME.mcap.parked  no driver and no mark: removed before drives
 
-The time is when the recording began, in UTC; it and the number make the order. A clock
-that stood wrong may have put the drive of now before all others.
+The time is the UTC start of the recording; it and the number define the order. If the clock was
+wrong, the current drive may sort before all others.
 """
 
 import re
@@ -24,12 +24,12 @@ SEALED, OPEN, ROLLING = ".mcap", ".mcap.part", ".mcap.roll"
 MARKS = ACKNOWLEDGED, KEPT, PARKED = ".ack", ".keep", ".parked"
 SUMS = ".sums"
 BESIDE = (*MARKS, SUMS)
-"""What goes before the file itself: no later file of that name finds them."""
+"""Side files, deleted before the file itself: a later file of that name must not inherit them."""
 _NAME = re.compile(r"([A-Za-z0-9-]{1,24})-(\d{8}T\d{6}Z)-(\d{4,8})(\.mcap(?:\.part|\.roll)?)")
 
 
 class Name(NamedTuple):
-    """A file's name, taken apart. `text` is the whole name."""
+    """Parsed file name; `text` is the whole name."""
 
     began: str
     number: int
@@ -39,23 +39,23 @@ class Name(NamedTuple):
 
     @property
     def recording(self) -> str:
-        """What the names of all files of a recording begin with."""
+        """Return the common prefix of all file names of a recording."""
         return f"{self.car}-{self.began}"
 
 
 def recording_name(car: str, utc_ns: int) -> str:
-    """Names a recording that begins now."""
+    """Return the name of a recording that begins now."""
     when = time.gmtime(max(0, utc_ns) // SECOND_NS)
     return f"{car}-{time.strftime('%Y%m%dT%H%M%SZ', when)}"
 
 
 def file_name(recording: str, number: int, suffix: str = SEALED) -> str:
-    """Names a file of a recording; the first is number 1."""
+    """Return the name of a recording's file; the first is number 1."""
     return f"{recording}-{number:04d}{suffix}"
 
 
 def parse(text: str) -> Name | None:
-    """Takes a file's name apart; None for what is none of ours."""
+    """Parse a file name; return None for foreign files."""
     found = _NAME.fullmatch(text)
     if found is None:
         return None
@@ -64,12 +64,12 @@ def parse(text: str) -> Name | None:
 
 
 def stem(text: str) -> str:
-    """A file's name without the suffix that it loses when it is closed."""
+    """Return a file name without the suffix that is removed on closing."""
     return text.removesuffix(OPEN).removesuffix(SEALED)
 
 
 class File(NamedTuple):
-    """One file in the folder, and which marks it has."""
+    """File in the folder, with its marks."""
 
     name: Name
     size: int
@@ -79,7 +79,7 @@ class File(NamedTuple):
 
 
 def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
-    """Finds the recordings among (name, size) of a folder, the oldest first."""
+    """Return the recordings among (name, size) of a folder, oldest first."""
     sizes = dict(entries)
     found = []
     for text, size in sizes.items():
@@ -91,9 +91,9 @@ def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
 
 
 def files(paths: Iterable[Path], say: Callable[[str], None]) -> list[Path]:
-    """Replaces each folder by the recordings in it, the oldest first.
+    """Replace each folder by its recordings, oldest first. Raises OSError.
 
-    `say` hears of a folder that has none. Raises OSError.
+    `say` is called for a folder without recordings.
     """
     found: list[Path] = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Reads a recording in brief, for lists: of a closed file only its two ends."""
+"""Short summary of a recording for lists; for a closed file, only its two ends are read."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from fpvcar.recordings.reader import about_of
 
 
 class Overview(NamedTuple):
-    """What a list shows of a file. `counts` are messages by topic."""
+    """Summary of a file in a list; `counts` are messages by topic."""
 
     start_ns: int
     end_ns: int
@@ -23,8 +23,11 @@ class Overview(NamedTuple):
 
 
 def overview_of(path: Path) -> Overview:
-    """Reads only head and summary of a closed file, so that a list of a thousand is
-    quick; the others it reads whole. Raises ReadError, OSError."""
+    """Summarise a file; a closed one is read only at its head and summary. Raises ReadError,
+    OSError.
+
+    This makes a list of a thousand files quick. Other files are read whole.
+    """
     source = FileSource(path)
     try:
         tail = tail_of(source)
@@ -41,8 +44,10 @@ def overview_of(path: Path) -> Overview:
 
 
 def closed_overview(source: Source, tail: Tail) -> Overview | None:
-    """What the summary of a closed file says, which is nothing of its car; None where
-    it has no statistics. Raises Damaged."""
+    """Summarise a closed file from its summary, without `about`. Raises Damaged.
+
+    Returns None if the summary has no statistics.
+    """
     by = {op: body for op, body in tail.records if op == records.STATISTICS}
     if not by:
         return None
@@ -52,7 +57,7 @@ def closed_overview(source: Source, tail: Tail) -> Overview | None:
 
 
 def _about(source: Source, tail: Tail) -> messages.About | None:
-    """What stands before the first chunk of a closed file. Raises OSError."""
+    """Return the metadata before the first chunk of a closed file. Raises OSError."""
     texts: dict[str, str] = {}
     for one in Walk(source, min(tail.at, WINDOW)).steps():
         if isinstance(one, Damage) or one.opcode == records.CHUNK:

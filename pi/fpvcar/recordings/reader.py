@@ -1,12 +1,12 @@
-"""Reads a recording whatever happened to it: never closed, cut, flipped bytes.
+"""Reader for recordings in any state: unclosed, truncated, or with flipped bits.
 
-    file -> walk: record by record; at a bad one the next good chunk is looked for
-         -> Recording: channels, spans of good chunks, what is damaged
+    file -> walk: record by record; after an invalid record, search the next good chunk
+         -> Recording: channels, spans of good chunks, damage
          -> messages() -> messages.decode
 
-A chunk counts if its CRC holds and its records fill it; then all of it does, else
-nothing. A file that is being written is read up to where it ends now. The mcap library
-does none of this: it refuses what was never closed and ends at the first bad chunk.
+A chunk is valid if its CRC matches and its records fill it; otherwise all of it is discarded. A
+file that is being written is read up to its current end. The mcap library cannot do this: it
+rejects unclosed files and stops at the first bad chunk.
 """
 
 import zlib
@@ -31,15 +31,15 @@ _HEAD = records.HEAD
 
 
 class ReadError(ValueError):
-    """Raised for a file that is no recording at all; the text says what it is."""
+    """Error: the file is not a recording. The text describes its content."""
 
 
 class PackageNeeded(ReadError):
-    """Raised for a file that can be read as soon as a package is there."""
+    """Error: reading the file requires a package that is not installed."""
 
 
 def about_of(texts: dict[str, str]) -> messages.About | None:
-    """Decodes the metadata record, which has no CRC of its own; None if it is none."""
+    """Decode the metadata record, which has no CRC of its own; return None if invalid."""
     try:
         fields: dict[str, Any] = dict(texts)
         fields["profile"] = msgspec.json.decode(texts["profile"])
@@ -49,7 +49,7 @@ def about_of(texts: dict[str, str]) -> messages.About | None:
 
 
 class Message(NamedTuple):
-    """A message as it stands in the file; messages.decode says what is in `data`."""
+    """Message as stored in the file; decode `data` with messages.decode."""
 
     topic: str
     log_ns: int
@@ -59,7 +59,7 @@ class Message(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A good chunk: where its record is, the times of its messages, how many."""
+    """Good chunk: position of its record, times and number of its messages."""
 
     at: int
     length: int
@@ -69,10 +69,11 @@ class Span(NamedTuple):
 
 
 class Recording:
-    """One file. Making it reads all of it once; `messages` reads again what is wanted.
+    """Contents of one file. The constructor reads all of it; `messages` reads selected parts
+    again.
 
-    Raises ReadError for what is no MCAP at all, OSError for what cannot be read,
-    PackageMissing for what is compressed where its library is not.
+    Raises ReadError if the file is not MCAP, OSError if it cannot be read, and PackageMissing if
+    the library for its compression is not installed.
     """
 
     def __init__(self, source: Source) -> None:
@@ -81,21 +82,22 @@ class Recording:
         self.chunks: list[Span] = []
         self.damage: list[Damage] = []
         self.counts: Counter[str] = Counter()
-        """Messages by topic."""
+        """Number of messages by topic."""
         self.about: messages.About | None = None
         self.gaps: list[Gap] = []
-        """What is missing of a file of ours, by the numbers of its messages."""
+        """Gaps in the message numbers of a file written by fpvcar."""
         self.closed = False
-        """Was it closed: are summary and footer there, and do they hold?"""
+        """True if summary and footer are present and valid."""
         self.was_closed = False
-        """Was it closed once? Then only its summary does not hold."""
+        """True if the file was closed at some time. If only this is true, its summary is
+        invalid."""
         self.size = source.size
         self.tail: list[tuple[int, bytes]] = []
-        """The records of the summary, (opcode, body)."""
+        """Records of the summary, as (opcode, body)."""
         self.data_end = b""
-        """What stands before the summary of a closed file: a data end record."""
+        """Data end record before the summary of a closed file."""
         self.metadata: dict[str, str] = {}
-        """What the metadata record says; no CRC covers it."""
+        """Content of the metadata record, not covered by any CRC."""
         self._source = source
         self._by_number: Counter[int] = Counter()
         self._sequences, self._known = Sequences(), set[tuple[int, int, int, int]]()
@@ -114,29 +116,30 @@ class Recording:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
         self._source.close()
 
     @property
     def start_ns(self) -> int:
-        """UTC of the first message; 0 without one."""
+        """Return the UTC time of the first message, 0 if empty."""
         return min((one.start_ns for one in self.chunks if one.messages), default=0)
 
     @property
     def end_ns(self) -> int:
-        """UTC of the last message; 0 without one."""
+        """Return the UTC time of the last message, 0 if empty."""
         return max((one.end_ns for one in self.chunks), default=0)
 
     @property
     def whole(self) -> bool:
-        """It was closed, and nothing in it is damaged."""
+        """Return whether the file is closed and undamaged."""
         return self.closed and not self.damage
 
     def messages(
         self, topics: Collection[str] | None = None, start_ns: int = 0, end_ns: int = EVER_NS
     ) -> Iterator[Message]:
-        """Yields the messages of these topics (None: all) in this time, in the order in
-        which they were recorded. Raises OSError."""
+        """Yield the messages in this time range in recorded order. Raises OSError.
+
+        `topics` None selects all topics.
+        """
         wanted = {
             number: channel.topic
             for number, channel in self.channels.items()
@@ -150,23 +153,23 @@ class Recording:
                         yield message
 
     def chunk_bytes(self, span: Span) -> bytes:
-        """Reads a good chunk's whole record, as it stands there. Raises OSError."""
+        """Read the whole record of a good chunk unchanged. Raises OSError."""
         return self._source.read(span.at, span.length)
 
     def _chunk(self, span: Span) -> Iterator[memoryview]:
-        """Yields the bodies of a chunk's messages."""
+        """Yield the bodies of a chunk's messages."""
         try:
             inner = good_chunk(self.chunk_bytes(span)[_HEAD.size :])
-        except Damaged:  # it held when we came by
+        except Damaged:  # was valid in the first scan
             return
         for opcode, body in inner_records(inner):
             if opcode == records.MESSAGE:
                 yield body
 
-    # --- the first reading ---
+    # --- first scan ---
 
     def _read_tail(self) -> None:
-        """Reads the summary, if it is there and holds."""
+        """Read the summary if it is present and valid."""
         tail = tail_of(self._source)
         self._end = self.size
         if tail is None:
@@ -178,8 +181,7 @@ class Recording:
             self._note(opcode, body)
 
     def walk(self) -> Iterator[Found | Damage]:
-        """Yields every record before the summary, and what cannot be used. Raises
-        OSError."""
+        """Yield every record before the summary, and the damage. Raises OSError."""
         return Walk(self._source, self._end).steps()
 
     def _scan(self) -> None:
@@ -189,12 +191,12 @@ class Recording:
                 self.damage.append(one)
             elif one.opcode == records.CHUNK:
                 self._note_chunk(one)
-            elif one.opcode == records.MESSAGE:  # in files of others, or a flipped bit
+            elif one.opcode == records.MESSAGE:  # in foreign files, or a flipped bit
                 words = "a message outside of a chunk: no CRC covers it"
                 self.damage.append(Damage(one.at, one.length, words))
             elif one.opcode == records.DATA_END and not self.closed:
                 self.was_closed = True
-                tail = tail_of(self._source, one.at + one.length)  # bytes before went
+                tail = tail_of(self._source, one.at + one.length)  # bytes before it were lost
                 summary = tail.records if tail else []
             else:
                 self._note(one.opcode, one.body)
@@ -204,7 +206,7 @@ class Recording:
             if number in self.channels:
                 self.counts[self.channels[number].topic] += count
         self.about = self.about or about_of(self.metadata)
-        if self.about is not None:  # others number as they like
+        if self.about is not None:  # foreign files use their own numbering
             self.gaps = list(self._sequences.all(summary, self._by_number))
 
     def _note(self, opcode: int, body: bytes | memoryview) -> None:
@@ -254,7 +256,7 @@ class Recording:
             self.about = self.about or _about(bytes(body[records.MESSAGE_FIXED :]))
 
     def _note_verified(self, opcode: int, body: memoryview) -> None:
-        """Notes what a chunk's CRC covers: it wins over what stands loose."""
+        """Store records covered by a chunk's CRC; they override records outside chunks."""
         if opcode == records.SCHEMA:
             schema = parsing.take_schema(body)
             self.schemas[schema.number] = schema
@@ -298,7 +300,7 @@ def _no_mcap(source: Source) -> str:
 
 
 def read(path: Path, rest: Callable[[], None] = lambda: None) -> Recording:
-    """Reads the recording in a file; calls `rest` before each piece.
+    """Read the recording in a file; call `rest` before each piece.
 
     Raises ReadError, OSError; both name the file.
     """

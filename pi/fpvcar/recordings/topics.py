@@ -1,4 +1,4 @@
-"""Makes the channels of a file: each topic of messages.py with its schema. Pure."""
+"""Channels of a file: each topic of messages.py with its schema. Pure."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from fpvcar.recordings import messages
 
 
 class Topic(NamedTuple):
-    """A channel of a file: its topic, coding, and schema."""
+    """Channel of a file: topic, encoding and schema."""
 
     name: str
     coding: str
@@ -21,7 +21,7 @@ class Topic(NamedTuple):
 
 
 def json_schema(kind: type[Struct]) -> bytes:
-    """Makes a JSON Schema whose root is an object: Foxglove resolves no $ref there."""
+    """Return a JSON Schema with an object as root: Foxglove does not resolve $ref there."""
     (root,), defined = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = str(root["$ref"]).rpartition("/")[2]
     whole = {"title": name, **defined.pop(name)}
@@ -29,7 +29,7 @@ def json_schema(kind: type[Struct]) -> bytes:
 
 
 def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
-    """Makes all topics of a file; `ranges` are the names of the car's range sensors."""
+    """Return all topics of a file; `ranges` are the names of the car's range sensors."""
     video = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.VIDEO_FILE)
     log = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.LOG_FILE)
     points = protobuf.descriptor_set(*cloud.FILES)

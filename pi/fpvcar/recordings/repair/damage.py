@@ -1,4 +1,4 @@
-"""Says in words what a recording has lost."""
+"""Descriptions of the losses of a recording."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +9,11 @@ from fpvcar.recordings.export.tables import utc_text
 from fpvcar.recordings.reader import Recording
 
 INCOMPLETE = 3
-"""Exit status of a command that did its work, but whose input has lost something."""
+"""Exit status of a command that succeeded on incomplete input."""
 
 
 def missing_messages(recording: Recording) -> Iterator[str]:
-    """Says which messages are missing, and from when to when."""
+    """Yield a description of each gap: topic, number of messages, times."""
     for gap in recording.gaps:
         channel = recording.channels.get(gap.number)
         topic = channel.topic if channel else f"channel {gap.number}"
@@ -24,20 +24,20 @@ def missing_messages(recording: Recording) -> Iterator[str]:
 
 
 def damaged_at_ns(recording: Recording, damage: Damage) -> int:
-    """UTC of the last good message before a damaged place, or of the first one."""
+    """Return the UTC time of the last good message before the damage, or of the first message."""
     before = (span.end_ns for span in recording.chunks if span.at < damage.at)
     return max(before, default=recording.start_ns)
 
 
 def unclosed(recording: Recording) -> str:
-    """Says what is wrong with a recording's end; "" if nothing is."""
+    """Describe the problem at a recording's end; return "" if it is closed properly."""
     if recording.closed:
         return ""
     return "its summary does not hold" if recording.was_closed else "never closed"
 
 
 def losses(path: Path, recording: Recording) -> Iterator[str]:
-    """Says what a file has lost."""
+    """Yield descriptions of all losses of a file."""
     if not recording.closed:
         last = utc_text(recording.end_ns)
         yield f"{path}: {unclosed(recording)}; what is in it ends at {last}"
@@ -50,22 +50,26 @@ def losses(path: Path, recording: Recording) -> Iterator[str]:
 
 
 def incomplete(recording: Recording) -> bool:
-    """Is anything known to be missing? What stands there twice is not, and a file that
-    was never closed has all that was synced."""
+    """Return whether data is known to be missing.
+
+    Repeated chunks do not count. A file that was never closed contains all synced data.
+    """
     return bool(recording.gaps) or any(not one.repeated for one in recording.damage)
 
 
 def cut_short(path: Path, recording: Recording) -> bool:
-    """Return whether a file is incomplete, or was closed once and has lost its end. A
-    file that the recorder was still writing when power went is neither, nor is one
-    whose summary does not hold because a chunk is there twice."""
+    """Return whether a file is incomplete, or was once closed and has lost its end.
+
+    A file that was still open at a power failure does not count. Neither does an invalid summary
+    caused by a repeated chunk.
+    """
     still_open = path.name.endswith((names.OPEN, names.ROLLING))
     explained = recording.closed or still_open or recording.damage
     return incomplete(recording) or not explained
 
 
 def missing(recording: Recording) -> list[str]:
-    """Says in brief what a recording has lost."""
+    """Return short descriptions of all losses."""
     words = [] if recording.closed else [unclosed(recording)]
     for one in recording.damage:
         words.append(f"{one.length} bytes at {one.at} are damaged ({one.what})")

@@ -1,9 +1,9 @@
-"""Makes a damaged or never closed file clean. Pure but for its source.
+"""Recovery of damaged or unclosed files. Pure except for its source.
 
-    rewritten    copies its good chunks into a new file
-    Ending       closes the file where it stands
+    rewritten    copies the good chunks into a new file
+    Ending       closes the file in place
 
-Good chunks stay as they are; their indexes, and the summary, are made anew.
+Good chunks are copied unchanged; their indexes and the summary are rebuilt.
 """
 
 import struct
@@ -21,11 +21,11 @@ from fpvcar.recordings.reader import Recording
 
 LIBRARY = "fpvcar recover"
 TIMES = struct.Struct("<QQ")
-"""First and last message of a chunk, ns; its record's body begins with them."""
+"""First and last message time of a chunk in ns, at the start of its record's body."""
 
 
 class _Chunk(NamedTuple):
-    """A chunk's line in the summary, the message indexes behind it, its messages."""
+    """Chunk's entry in the summary, its message indexes, and its message counts."""
 
     place: ChunkPlace
     indexes: list[bytes]
@@ -33,7 +33,7 @@ class _Chunk(NamedTuple):
 
 
 def _chunk(at: int, body: bytes, inner: memoryview) -> _Chunk:
-    """Indexes a good chunk that stands `at`."""
+    """Index a good chunk that begins at offset `at`."""
     index: dict[int, list[int]] = {}
     offset = 0
     for opcode, record in inner_records(inner):
@@ -66,8 +66,11 @@ def _chunk(at: int, body: bytes, inner: memoryview) -> _Chunk:
 
 
 class _Summary:
-    """The summary behind a file's data, as it grows. Schemas and channels are whole
-    records by number, metadata is the index of the one."""
+    """Summary after a file's data, built chunk by chunk.
+
+    `schemas` and `channels` contain complete records by number. `metadata` is the index record of
+    the only metadata record.
+    """
 
     def __init__(self) -> None:
         self.schemas: dict[int, bytes] = {}
@@ -77,12 +80,12 @@ class _Summary:
         self.places: list[ChunkPlace] = []
 
     def add(self, chunk: _Chunk) -> None:
-        """Notes a chunk with messages."""
+        """Add a chunk that contains messages."""
         self.places.append(chunk.place)
         self.counts.update(chunk.counts)
 
     def ending(self, at: int) -> bytes:
-        """Encodes data end, summary and footer of a file whose data end `at`."""
+        """Encode data end, summary and footer of a file whose data end at offset `at`."""
         counts = Counts(
             {number: self.counts[number] for number in self.channels},
             len(self.schemas),
@@ -104,9 +107,9 @@ class _Summary:
 
 
 def rewritten(recording: Recording) -> Iterator[bytes]:
-    """Yields the clean file, piece by piece. Raises OSError where it cannot be read.
+    """Yield the clean file, piece by piece. Raises OSError if the source cannot be read.
 
-    Schemas and channels stand at its beginning, too: a chunk that had them may be lost.
+    Schemas and channels are also written at the beginning: the chunk with them may be lost.
     """
     summary = _Summary()
     for schema in recording.schemas.values():
@@ -135,7 +138,7 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
         body = data[records.HEAD.size :]
         try:
             inner = good_chunk(body)
-        except Damaged:  # it held when we came by: the card fails
+        except Damaged:  # valid in the first scan: the card is failing
             continue
         chunk = _chunk(size, body, inner)
         if chunk.counts:
@@ -146,42 +149,42 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
 
 
 def _dated(chunk: bytes, place: ChunkPlace) -> bytes:
-    """Puts its messages' times into the head of a chunk: no CRC covers them there."""
+    """Set the message times in a chunk's header, as no CRC covers them there."""
     at = records.HEAD.size
     return chunk[:at] + TIMES.pack(place.start_ns, place.end_ns) + chunk[at + TIMES.size :]
 
 
 class Ending:
-    """Collects what a file that was never closed lacks, as a walk goes through it.
+    """Collector of the missing end of an unclosed file during a walk through it.
 
-    In the end the file is to be cut at `cut`, and `appended()` is to follow. So nothing
-    that is whole is written again: whenever power goes, the chunks stand where they
-    stood.
+    The caller then truncates the file at `cut` and appends `appended()`. Intact data is never
+    written again: if power fails at any time, the chunks stay in place.
     """
 
     def __init__(self) -> None:
         self.cut = 0
         self.chunks = 0
-        """How many chunks are good."""
+        """Number of good chunks."""
         self.damaged = False
-        """Something does not hold, and it is no record that was cut."""
+        """True if the file contains an invalid record other than a truncated one."""
         self._summary = _Summary()
         self._due: list[bytes] = []
-        """Indexes of the last chunk that the walk has not met yet."""
+        """Indexes of the last chunk that the walk has not reached yet."""
         self._behind = False
 
     @property
     def readable(self) -> bool:
-        """Is the channel of each message known? Only the first chunks say them."""
+        """Return whether the channel of each message is known. Only the first chunks define
+        channels."""
         return self._summary.counts.keys() <= self._summary.channels.keys()
 
     def note(self, one: Found | Damage) -> None:
-        """Takes the next step of the walk."""
+        """Process the next step of the walk."""
         if isinstance(one, Found) and one.opcode == records.CHUNK:
-            self._behind = False  # then what seemed to be the end was none
+            self._behind = False  # the supposed end was not the end
             self._give_up_indexes()
             self._note_chunk(one)
-        elif self._behind:  # a summary that was cut
+        elif self._behind:  # a truncated summary
             return
         elif isinstance(one, Damage):
             if one.cut:
@@ -197,7 +200,7 @@ class Ending:
         self.cut = one.at + one.length
 
     def appended(self) -> bytes:
-        """Encodes what is to follow `cut`."""
+        """Encode the bytes to append at `cut`."""
         indexes = b"".join(self._due)
         return indexes + self._summary.ending(self.cut + len(indexes))
 
@@ -226,8 +229,10 @@ class Ending:
             self._give_up_indexes()
 
     def _give_up_indexes(self) -> None:
-        """Lists the last chunk without its indexes: they do not stand behind it, and it
-        is found without them."""
+        """List the last chunk without its indexes, as they do not follow it.
+
+        Readers can find the chunk without indexes.
+        """
         if self._due:
             places, self._due = self._summary.places, []
             places[-1] = places[-1]._replace(index_at={}, index_length=0)

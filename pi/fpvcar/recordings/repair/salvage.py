@@ -1,4 +1,4 @@
-"""Seals what a run before left open, and writes the clean file of `log recover`."""
+"""Sealing of files that a previous run left open, and clean files for `log recover`."""
 
 import contextlib
 import logging
@@ -15,34 +15,35 @@ from fpvcar.recordings.repair.recover import Ending, rewritten
 from fpvcar.runtime import files
 
 SLICE_NS = 100_000_000
-"""How long something is sealed at a time: the run of now has to sync."""
+"""Time limit of one sealing step: the current recording must be synced in time."""
 AGAIN_MOST = 3
-"""How often one that a fault of the card interrupted is begun anew."""
+"""Maximum restarts of a file after card faults."""
 Seal = Callable[[str], Iterator[None]]
-"""Seals the file of a name, a little at each step; raises where it cannot."""
+"""Seal the named file in small steps; raise an exception if that is impossible."""
 log = logging.getLogger("fpvcar.recorder")
 
 
 def write_clean(recording: Recording, target: Path) -> int:
-    """Writes a clean file, synced, whole or not at all; returns its size.
+    """Write a synced, complete clean file and return its size; on failure, write no file.
 
-    Raises FileExistsError rather than replace a file, OSError otherwise.
+    Raises FileExistsError if `target` exists, OSError otherwise.
     """
     return files.write_whole(target, rewritten(recording), replace=False)
 
 
 def salvage(folder: Path, name: str) -> Iterator[None]:
-    """Seals a file that was never closed, a little at each step; raises OSError for one
-    that stays as it is. Only a file without so much as a chunk goes.
+    """Seal an unclosed file in small steps. Raises OSError if the file must stay unchanged.
 
-    It is sealed where it stands: no minute is copied while another one is written, and
-    if power goes meanwhile, this is done again. What the cut had cost is what had not
-    been synced yet: a second at most.
+    A file without a single chunk is deleted, unless it is damaged.
+
+    The file is sealed in place, so no minute is copied during the recording of another one. If
+    power fails during sealing, the next run repeats it. The loss is the data not synced before the
+    power failure: a second at most.
     """
     part = folder / name
     sealed = folder / (name.removesuffix(names.OPEN) + names.SEALED)
     with contextlib.closing(FileSource(part)) as source:
-        if tail_of(source) is None:  # else power went before it had its name
+        if tail_of(source) is None:  # otherwise power failed just before the rename
             ending = Ending()
             if source.size:
                 for one in Walk(source, source.size).steps():
@@ -64,7 +65,7 @@ def salvage(folder: Path, name: str) -> Iterator[None]:
 
 
 def _close(part: Path, ending: Ending) -> None:
-    """Cuts a file, appends what it lacks, and syncs."""
+    """Truncate a file, append its missing end, and sync."""
     file = os.open(part, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     with os.fdopen(file, "wb") as out:
         out.truncate(ending.cut)
@@ -75,8 +76,10 @@ def _close(part: Path, ending: Ending) -> None:
 
 
 class Salvager:
-    """Seals one file after the other, for a moment at a time. A file at which anything
-    is raised is left alone."""
+    """Sealing of one file after the other, in short steps.
+
+    Files that raise an exception are skipped.
+    """
 
     def __init__(self, seal: Seal, now_ns: Callable[[], int]) -> None:
         self._seal, self._now_ns = seal, now_ns
@@ -86,8 +89,11 @@ class Salvager:
         self._steps: Iterator[None] | None = None
 
     def some(self, leftovers: list[str]) -> None:
-        """Goes on for SLICE_NS and a step; takes off `leftovers` what it begins, and
-        none twice in a run but what was dropped. Never raises."""
+        """Work for SLICE_NS plus one step. Never raises.
+
+        Each file is removed from `leftovers` when its sealing begins. Per run, each file is tried
+        once, except after `drop`.
+        """
         until_ns = self._now_ns() + SLICE_NS
         while self._now_ns() < until_ns:
             try:
@@ -97,14 +103,16 @@ class Salvager:
                 next(self._steps)
             except StopIteration:
                 self._steps = None
-            except Exception as fault:  # a leftover stops nobody
+            except Exception as fault:  # a damaged leftover must not stop the recorder
                 self._steps = None
                 log.warning("%s: left as it is: %s", self._name, fault)
 
     def drop(self) -> None:
-        """Lets go of a folder that is not ours any more. What was being sealed may be
-        begun anew when it is found again, but not for ever: it may be what the card
-        fails at."""
+        """Abandon the current file: the folder no longer belongs to this recorder.
+
+        If the file is found again, sealing restarts. The number of restarts is limited, as this
+        file may cause the card's fault.
+        """
         if self._steps is not None:
             dropped = self._dropped.get(self._name, 0) + 1
             self._dropped[self._name] = dropped

@@ -1,12 +1,12 @@
-"""Verifies of a whole file what the CRCs of its chunks do not cover, for `fpvcar log`.
+"""Verification of the data not covered by chunk CRCs, for `fpvcar log`.
 
-    metadata           it says what the chunks' /recording says
-    data end           as fpvcar and `log recover` write it
-    message indexes    each leads to the messages of the chunk before it
-    chunk indexes      each line of the summary is a chunk of the file
+    metadata           equals the /recording message in the chunks
+    data end           equals the record that fpvcar and `log recover` write
+    message indexes    each refers to the messages of the chunk before it
+    chunk indexes      each entry of the summary is a chunk of the file
 
-No CRC of MCAP covers these. Our reader does without the indexes; Foxglove and its like
-find by them what they show.
+No MCAP CRC covers these. Our reader does not need the indexes; Foxglove and similar viewers use
+them to find data.
 """
 
 import struct
@@ -20,11 +20,11 @@ from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Recording, about_of
 
 _Entry = tuple[int, int]
-"""log_ns, and where in the chunk's records the message is."""
+"""log_ns and offset of a message in the chunk's records."""
 
 
 class _Chunk(NamedTuple):
-    """What a chunk says of itself, and what is in it."""
+    """Header fields and messages of a chunk."""
 
     at: int
     length: int
@@ -34,7 +34,7 @@ class _Chunk(NamedTuple):
 
 
 def doubts(recording: Recording) -> Iterator[str]:
-    """Says what is wrong with metadata and data end of a whole recording."""
+    """Yield problems with metadata and data end of a complete recording."""
     index = any(
         opcode == records.METADATA_INDEX and _index_name(body) == messages.METADATA
         for opcode, body in recording.tail
@@ -57,7 +57,7 @@ def _index_name(body: bytes) -> str:
 
 
 def astray(recording: Recording) -> Iterator[str]:
-    """Says which indexes of a whole recording are wrong. Raises OSError."""
+    """Yield the wrong indexes of a complete recording. Raises OSError."""
     chunks: dict[int, _Chunk] = {}
     last: _Chunk | None = None
     for one in recording.walk():

@@ -1,10 +1,10 @@
-"""Checks that the gate knew the true age of the picture. Pure.
+"""Check of the picture age used by the gate. Pure.
 
-    /camera -> the next /step must have the age of just this picture
+    /camera -> the next /step must have the age of exactly this picture
 
-The camera's newest picture is recorded before the gate runs again. One that the
-recorder had to drop leaves a gap in the numbers of /camera, which shows only with the
-next picture: until then a difference is in doubt.
+The camera's newest picture is recorded before the gate runs again. A picture dropped by the
+recorder leaves a gap in the sequence numbers of /camera. The gap is visible only with the next
+picture; until then, a difference is inconclusive.
 """
 
 from typing import NamedTuple
@@ -13,36 +13,38 @@ from fpvcar.recordings.messages import Step
 
 
 class Seen(NamedTuple):
-    """A picture on /camera: its capture, CLOCK_MONOTONIC, and its number."""
+    """Picture on /camera: its capture time (CLOCK_MONOTONIC) and sequence number."""
 
     capture_ns: int
     sequence: int
 
 
 class Aged(NamedTuple):
-    """A step that had another age of the picture than `age_s`."""
+    """Step with a picture age other than the expected `age_s`."""
 
     step: Step
     age_s: float
 
 
 class Ages:
-    """Follows /camera and /step in the order in which they were recorded."""
+    """Comparison of /camera and /step messages, in recorded order."""
 
     def __init__(self) -> None:
         self._newest: Seen | None = None
         self._doubt: Aged | None = None
 
     def note(self, picture: Seen) -> Aged | None:
-        """Take the next picture. Return the first step since the last one that had
-        another age, if no picture is missing between the two."""
+        """Process the next picture; return the first step since the last one with a wrong age.
+
+        Returns None if a picture is missing between the two.
+        """
         before, doubt = self._newest, self._doubt
         self._newest, self._doubt = picture, None
         whole = before is not None and picture.sequence == before.sequence + 1
         return doubt if whole else None
 
     def check(self, step: Step) -> None:
-        """Take the next step. A camera that has ended leaves no age to compare."""
+        """Check the next step. Skipped if the camera has ended, as there is no age to compare."""
         if self._newest is None or step.picture_age_s is None:
             return
         capture_s = self._newest.capture_ns // 1000 / 1e6

@@ -1,8 +1,8 @@
-"""Checks that the gate was given what the driver had wished. Pure.
+"""Check that the gate used the driver's wishes. Pure.
 
-    /wish that is fresh -> the next /step with another wish must have just this one
+    fresh /wish -> the next /step with a new wish must contain exactly this wish
 
-Each fresh wish runs the gate at once, and is recorded before that run is.
+Each fresh wish triggers the gate at once, and is recorded before that gate run.
 """
 
 from typing import NamedTuple
@@ -13,21 +13,21 @@ FRESH = "fresh"
 
 
 class Given(NamedTuple):
-    """A message on /wish, and its number."""
+    """Message on /wish with its sequence number."""
 
     wish: WishIn
     sequence: int
 
 
 class Unlike(NamedTuple):
-    """A step that was given what no /wish before it says; `wish` is the last one."""
+    """Step with a wish that differs from `wish`, the last fresh one."""
 
     step: Step
     wish: WishIn | None
 
 
 class Wishes:
-    """Follows /wish and /step in the order in which they were recorded."""
+    """Comparison of /wish and /step messages, in recorded order."""
 
     def __init__(self) -> None:
         self._sequence: int | None = None
@@ -36,8 +36,10 @@ class Wishes:
         self._doubt: Unlike | None = None
 
     def note(self, given: Given) -> Unlike | None:
-        """Takes the next /wish. Returns the step before it that was given another one,
-        if no /wish is missing between."""
+        """Process the next /wish; return the step before it if its wish differed.
+
+        Returns None if a /wish is missing between the two.
+        """
         whole = self._sequence is not None and given.sequence == self._sequence + 1
         doubt, self._doubt = self._doubt, None
         self._sequence = given.sequence
@@ -46,7 +48,7 @@ class Wishes:
         return doubt if whole else None
 
     def check(self, step: Step) -> None:
-        """Takes the next step."""
+        """Compare the next step with the last fresh wish."""
         wish = step.wish
         if wish is None or wish.received_s in (None, self._given_s):
             return
@@ -59,5 +61,5 @@ class Wishes:
             self._doubt = Unlike(step, fresh)
 
     def end(self) -> Unlike | None:
-        """Returns what is left at the end."""
+        """Return the mismatch still pending at the end."""
         return self._doubt if self._sequence is not None else None

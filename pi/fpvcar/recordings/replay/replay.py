@@ -1,14 +1,14 @@
-"""Runs recorded steps again: the same wishes, latches, faults and ranges through the
-collision guard, the gate and mixing. Every figure has to come out bit for bit. Pure.
+"""Replay of recorded steps: the same wishes, latches, faults and ranges pass through the
+collision guard, the gate and mixing. Every result must match bit for bit. Pure.
 
-    Step -> guard.look -> gate.decide -> mixing.mix -> compared with what the Step says
+    Step -> guard.look -> gate.decide -> mixing.mix -> compared with the recorded Step
 
-The wish of each step has to be the last fresh one on /wish (wishes.py), and its age of
-the picture that of the newest one on /camera (ages.py).
+The wish of each step must be the last fresh one on /wish (check_inputs.py). Its picture age must be
+that of the newest picture on /camera (ages.py).
 
-Each step continues what the one before it left - the latches, mixing's memory, the
-guard's last ranges - as control.Control.step does. Behind a hole in the recording, and
-behind a difference, it goes on with what was recorded there.
+Each step continues from the state after the previous one (latches, slew, the guard's last ranges),
+like control.Control.step. After a gap in the recording or a difference, the replay continues from
+the recorded state.
 """
 
 import math
@@ -31,7 +31,7 @@ from fpvcar.wire.telemetry import Range
 
 
 class Difference(NamedTuple):
-    """A figure that did not come out as it was recorded."""
+    """Replayed value that differs from the recorded one."""
 
     step: Step
     what: str
@@ -40,22 +40,24 @@ class Difference(NamedTuple):
 
 
 class Hole(NamedTuple):
-    """Steps are missing between these times, CLOCK_MONOTONIC in s."""
+    """Period with missing steps; times are CLOCK_MONOTONIC in s."""
 
     from_s: float
     to_s: float
 
 
 class Known(NamedTuple):
-    """What the guard leaves free; `ahead` and `back` name the sensors that look that
-    way and of which too little is known for that."""
+    """Free path computed by the guard, with the sensors that have too few samples.
+
+    `ahead` and `back` name these sensors for each direction.
+    """
 
     free: Free
     ahead: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
 
     def with_recorded(self, recorded: Free) -> Free:
-        """Each way as it came out, or as it was recorded where that is not sure."""
+        """Return the computed value of each direction, or the recorded one if it is uncertain."""
         return Free(
             recorded.ahead if self.ahead else self.free.ahead,
             recorded.back if self.back else self.free.back,
@@ -63,11 +65,11 @@ class Known(NamedTuple):
 
 
 class Memory:
-    """What the guard remembers: does it by now know the same as the car's did?
+    """Replica of the guard's memory, with a test of its agreement with the car's guard.
 
-    `seen` counts ranges of a sensor since nothing was there, for its closing speed;
-    `ever` counts them since the hole: for where something is that is seen no more, and
-    how fast the car came there, which a full start and stop makes certain.
+    `seen` counts the ranges of a sensor since it last had no target, for the closing speed. `ever`
+    counts them since the last gap, for the position of an obstacle out of view and the car's speed
+    there. A full start and stop makes that speed certain.
     """
 
     def __init__(self, settings: config.Guard) -> None:
@@ -82,11 +84,11 @@ class Memory:
         self._whole = False
 
     def begins(self) -> None:
-        """This is the very first step of a car: there was nothing to remember."""
+        """Mark the first step of a run: the guard's memory was empty."""
         self._whole = True
 
     def look(self, step: Step, throttle: float) -> Known:
-        """Says what is free, and how sure that is. `throttle` is the last step's."""
+        """Return the free path and the uncertain sensors; `throttle` is the previous step's."""
         now_s = step.now_ns / 1e9
         if self._began_s is None:
             self._began_s = now_s
@@ -116,7 +118,7 @@ class Memory:
         if one.range_m is None:
             self._gone[one.name] = self._gone.get(one.name, 0) + 1
             if self._gone[one.name] >= guard.GONE:
-                self._seen[one.name] = guard.SAMPLES  # it forgot the ranges before
+                self._seen[one.name] = guard.SAMPLES  # the guard discarded the earlier ranges
             return
         self._gone[one.name] = 0
         for counts in (self._seen, self._ever):
@@ -124,10 +126,10 @@ class Memory:
 
 
 class Chain:
-    """Runs step after step of one run of a car again.
+    """Replay of consecutive steps of one run.
 
-    `unsure` counts the steps where the guard was not run again one way or the other,
-    `unsure_by` those of each sensor that was to blame.
+    `unsure` counts the steps with an uncertain guard result in either direction. `unsure_by` counts
+    them by the sensor responsible.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -139,7 +141,7 @@ class Chain:
         self._throttle = 0.0
 
     def again(self, step: Step) -> Iterator[Difference | Hole]:
-        """Runs one step again; yields what did not come out."""
+        """Replay one step; yield gaps and differences."""
         if self._slew is None and step.slew == Slew():
             self._memory.begins()
         if self._slew is not None and step.slew.at_s > self._slew.at_s:
@@ -158,7 +160,7 @@ class Chain:
         self._memory = Memory(self._profile.guard)
 
     def _before(self, step: Step) -> Iterator[Difference]:
-        """What the step before left must be what this one began with."""
+        """Compare the recorded start of this step with the replayed end of the previous one."""
         if self._slew is not None and not same(step.slew, self._slew):
             yield Difference(step, "slew", step.slew, self._slew)
         held = self._latches
@@ -189,7 +191,7 @@ class Chain:
                 yield Difference(step, what, recorded, again)
 
     def _free(self, step: Step) -> Free:
-        """What the guard leaves in this mode, as control.Control uses it."""
+        """Return the guard's free path for this mode, as used by control.Control."""
         if step.guard_mode == "off":
             return Free()
         known = self._memory.look(step, self._throttle)
@@ -202,15 +204,15 @@ class Chain:
 
 
 def same(recorded: object, again: object) -> bool:
-    """Are they equal bit for bit? 0.0 is not -0.0, and no float is near enough."""
+    """Return whether two values are equal bit for bit; 0.0 and -0.0 differ."""
     return recorded == again and repr(recorded) == repr(again)
 
 
 def reachable(before: Latches, now: Latches) -> bool:
-    """Could one push, stop or fault between two steps have made `now` of `before`?"""
+    """Return whether one push, stop or fault between two steps can turn `before` into `now`."""
     if now == before:
         return True
-    if now.hold == before.hold:  # a handover, the driver gone in the middle of a wish
+    if now.hold == before.hold:  # a handover, or the driver disconnected during a wish
         return now.arm == Cause.HANDOVER or (now.arm == Cause.SILENCE and before.arm is None)
     if now.hold is not None:
         return now == gate.hold(before, Hold(now.hold.cause, now.hold.by))
@@ -218,7 +220,7 @@ def reachable(before: Latches, now: Latches) -> bool:
 
 
 class Verdict(NamedTuple):
-    """The outcome of a replay; `unsure` and `unsure_by` are those of Chain."""
+    """Outcome of a replay; `unsure` and `unsure_by` are defined in Chain."""
 
     steps: int
     first_ns: int
@@ -231,11 +233,11 @@ class Verdict(NamedTuple):
 
 
 DIFFERENCES_MAX = 5
-"""Differences that are reported in full."""
+"""Maximum number of differences reported in full."""
 
 
 def run(profile: Profile, recorded: Iterable[Step | Given | Seen]) -> Verdict:
-    """Runs all steps of one run of a car again, in the order of the recording."""
+    """Replay all steps of one run in recorded order."""
     chain, first, holes = Chain(profile), list[Difference](), list[Hole]()
     total = count = first_ns = last_ns = 0
     for found in _differences(recorded, chain):
@@ -254,7 +256,7 @@ def run(profile: Profile, recorded: Iterable[Step | Given | Seen]) -> Verdict:
 def _differences(
     recorded: Iterable[Step | Given | Seen], chain: Chain
 ) -> Iterator[Step | Difference | Hole]:
-    """Yield each step, and then its differences."""
+    """Yield each step, followed by its differences."""
     wishes, ages = Wishes(), Ages()
     for message in recorded:
         if isinstance(message, Given):
@@ -281,12 +283,14 @@ def _unlike(found: Unlike | None) -> Iterator[Difference]:
 
 
 TOPICS = frozenset({messages.STEP, messages.WISH, messages.CAMERA})
-"""Topics that a replay reads."""
+"""Topics needed for a replay."""
 
 
 def given_of(recorded: Iterable[Message], utc_offset_ns: int) -> Iterator[Step | Given | Seen]:
-    """Yield the steps, wishes and pictures among messages of TOPICS. Raises
-    messages.FormatError."""
+    """Yield the steps, wishes and pictures among messages of TOPICS.
+
+    Raises messages.FormatError.
+    """
     for one in recorded:
         if one.topic == messages.CAMERA:
             yield Seen(one.publish_ns - utc_offset_ns, one.sequence)
