@@ -1,1 +1,1 @@
-"""Writes recordings, on the car."""
+"""Recorder of the car: writes recordings to the card."""

@@ -1,7 +1,7 @@
-"""Makes bytes of what waits between the event loop and the recorder's thread.
+"""Encoding of queued messages in the recorder's thread.
 
-The loop only queues what it knows. Between two runs of the gate its caches are cold, so
-that the same work costs three times as much there as in one go in the thread.
+The event loop only queues its values. Between two gate runs the loop's caches are cold, so the same
+encoding costs three times as much there as in one batch in the thread.
 """
 
 import logging
@@ -15,18 +15,19 @@ from fpvcar.recorder.writer import Item
 from fpvcar.recordings import messages
 
 Message = messages.Message | Callable[[], messages.Message]
-"""A message, or what makes one, in the thread, of things that do not change any
-more."""
+"""Message, or a function that builds one in the thread from immutable values."""
 SIZE = 512
-"""What any message but a picture counts for while it waits, bytes."""
+"""Queue space counted for any message except a picture, in bytes."""
 TALLIED = (messages.Step, messages.Turn)
-"""What a Tally takes: see recordings/library/driver_spans.py."""
+"""Messages needed by a Tally: see recordings/library/driver_spans.py."""
 log = logging.getLogger("fpvcar.recorder")
 
 
 class Begin(NamedTuple):
-    """What follows belongs to another recording. `rolling`: only its last minute stays;
-    `idle`: nothing of it is written."""
+    """Start of another recording for all following messages.
+
+    `rolling`: only its last minute is kept. `idle`: no data of it is written.
+    """
 
     about: messages.About
     rolling: bool
@@ -34,19 +35,19 @@ class Begin(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """The minute before this moment, CLOCK_MONOTONIC, is to stay."""
+    """Request to keep the minute before this CLOCK_MONOTONIC time."""
 
     now_ns: int
 
 
 class Rest(NamedTuple):
-    """The car has come to rest: the file of this moment, CLOCK_MONOTONIC, may end."""
+    """Request to end the file, as the car stopped at this CLOCK_MONOTONIC time."""
 
     now_ns: int
 
 
 class Noted(Struct, frozen=True, gc=False):
-    """A message with its times, UTC. `size` is what it counts for while it waits."""
+    """Message with its UTC times; `size` is its share of the queue space in bytes."""
 
     number: int
     sequence: int
@@ -58,13 +59,13 @@ class Noted(Struct, frozen=True, gc=False):
 
 
 class Encoder:
-    """Encodes in the thread what was noted; leaves out what cannot be encoded."""
+    """Encoder of queued messages. Skips messages that cannot be encoded."""
 
     def __init__(self) -> None:
         self._broken: set[int] = set()
 
     def items(self, noted: Iterable[Noted]) -> list[Item]:
-        """Encodes them; returns what can be written."""
+        """Encode the messages; return only the valid ones."""
         found = []
         for one in noted:
             message, data = self._encoded(one)
@@ -78,7 +79,7 @@ class Encoder:
         try:
             message = one.message() if callable(one.message) else one.message
             return message, messages.encode(message)
-        except Exception:  # a bug: the others are written all the same
+        except Exception:  # a bug: still write the other messages
             if one.number not in self._broken:
                 self._broken.add(one.number)
                 log.exception("not recorded: channel %d", one.number)

@@ -1,10 +1,10 @@
-"""Makes messages for the recorder of what the parts of `run` do. Called on the loop.
+"""Conversion of the events of `run` to messages for the recorder. Called on the loop.
 
     control -> step     hub -> wish, turn, latency     camera -> picture
     panel -> panel
 
-Nothing here may disturb its caller: a fault is logged once, and the car drives on. What
-is given here must not change afterwards: the recorder's thread encodes it.
+No failure here may disturb the caller: it is logged once, and the car drives on. Values passed in
+must not change afterwards, as the recorder's thread encodes them later.
 """
 
 import logging
@@ -27,20 +27,20 @@ from fpvcar.wire.telemetry import Battery, Measured, Range, Recording
 
 SECOND_S = 1.0
 NEWER_S = 0.0005
-"""Two voltages measured within this are one."""
+"""Maximum difference in s between two reports of the same voltage sample."""
 BATTERY_S = 0.04
-"""How often the battery is looked at, which is measured 12 times a second."""
+"""Interval of battery reads; it is measured 12 times a second."""
 RANGES_S = 0.2
-"""How often measured ranges are taken: in one go, as the first of them finds the
-processor's caches cold."""
+"""Interval of range reads in s. Ranges are read in batches, as the first read of a batch finds
+the processor's caches cold."""
 AGAIN_S = 10
-"""Seconds after which what lasts is said again: each file of a drive has it."""
+"""Interval in s at which lasting states are repeated, so that each file of a drive has them."""
 STILL_S = 15.0
-"""Without a throttle for so long, a drive is over: its file ends."""
+"""Time without throttle in s after which a drive is over and its file ends."""
 MOVES = {"driving", "guarded"}
-"""Reasons that change many times a second at a wall: a Step has them, no event."""
+"""Reasons that change many times a second at a wall: recorded as Step, but not as event."""
 WELL = {"ok", "none", "starting"}
-"""States of camera, wheels and pins that are no fault."""
+"""States of camera, wheels and pins that are not faults."""
 MARK_MOST = 64
 log = logging.getLogger("fpvcar.recorder")
 _Given = ParamSpec("_Given")
@@ -49,7 +49,7 @@ _Given = ParamSpec("_Given")
 def harmless(
     act: "Callable[Concatenate[Feed, _Given], None]",
 ) -> "Callable[Concatenate[Feed, _Given], None]":
-    """Wraps a method of Feed: logs the first fault in it, and raises none."""
+    """Wrap a method of Feed: log its first exception and suppress all exceptions."""
     name = getattr(act, "__name__", "")
 
     def tried(self: "Feed", /, *given: _Given.args, **named: _Given.kwargs) -> None:
@@ -65,11 +65,11 @@ def harmless(
 
 
 class Sources(NamedTuple):
-    """What the feed reads, or asks, by itself.
+    """Data sources that the feed polls.
 
-    `ranges` is how each sensor is now, `measured` takes out what they measured since
-    it was called last. `request_key` asks the camera for a key frame; `buttons` are
-    their names, in the order of a View's bits.
+    `ranges` returns the current state of each sensor. `measured` returns and clears the
+    measurements since the previous call. `request_key` requests a key frame from the camera.
+    `buttons` are the button names in the order of a View's bits.
     """
 
     ranges: Callable[[float], Sequence[Range]]
@@ -80,7 +80,7 @@ class Sources(NamedTuple):
 
 
 def step_of(stepped: Stepped) -> messages.Step:
-    """Converts a run of the gate into what is recorded of it."""
+    """Convert a gate run to its recorded message."""
     decision, world = stepped.decision, stepped.world
     return messages.Step(
         now_ns=stepped.now_ns,
@@ -103,7 +103,7 @@ def step_of(stepped: Stepped) -> messages.Step:
 
 
 class Feed:
-    """The feed of one car; server.recorder.Recorder is how the server sees it."""
+    """Feed of one car; the server uses it as server.recorder.Recorder."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Feed:
         sources: Sources,
         positions: Mapping[str, Point] = MappingProxyType({}),
     ) -> None:
-        """`positions`: of range sensors on the car, by name."""
+        """Take the `positions` of the range sensors on the car, by name."""
         self.broken: set[str] = set()
         self._recorder, self._sources = recorder, sources
         self._positions = positions
@@ -125,19 +125,19 @@ class Feed:
         self._begun, self._seconds = recorder.begun, 0
         self._driven = False
         self._moved_s: float | None = None
-        """When the car was last given throttle; None: its file has ended since."""
+        """Time of the last throttle; None after the file was ended."""
         recorder.attend(False)
 
-    # --- what is recorded ---
+    # --- recorded events ---
 
     @harmless
     def picture(self, unit: AccessUnit) -> None:
-        """Records an access unit, as the camera gave it."""
+        """Record an access unit unchanged."""
         self._recorder.picture(unit.key, unit.capture_us * 1000, unit.data)
 
     @harmless
     def step(self, stepped: Stepped) -> None:
-        """Records a run of the gate, and what else has changed since the last one."""
+        """Record a gate run, and other changes since the previous one."""
         recorder, now_s = self._recorder, stepped.now_ns / 1e9
         if recorder.idle:
             return
@@ -149,7 +149,7 @@ class Feed:
         elif self._moved_s is not None and now_s - self._moved_s >= STILL_S:
             self._moved_s = None
             recorder.rest()
-            self._sources.request_key()  # there it ends
+            self._sources.request_key()  # the file ends at this key frame
         for sensor in stepped.ranges or self._sources.ranges(now_s):
             if sensor.state != self._states.get(sensor.name):
                 self._read_state(sensor, now_s)
@@ -162,7 +162,7 @@ class Feed:
 
     @harmless
     def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
-        """Records a `drive` of a browser."""
+        """Record a `drive` of a browser."""
         wish = messages.WishIn(
             drive.seq, drive.t, drive.throttle, drive.steer, name, verdict, seen_us
         )
@@ -170,7 +170,7 @@ class Feed:
 
     @harmless
     def turn(self, name: str | None, why: str) -> None:
-        """Records who is at the wheel now."""
+        """Record the current driver; None if the wheel is free."""
         self._driven = name is not None
         self._recorder.attend()
         self._put_lasting(messages.DRIVER, messages.Turn(name, why))
@@ -178,8 +178,10 @@ class Feed:
 
     @harmless
     def panel(self, view: View, lamps: tuple[bool, bool, bool, bool]) -> None:
-        """Records what is lit and played; `lamps` are head, reversing, left and right
-        indicator."""
+        """Record lit buttons, game state and lights.
+
+        `lamps` are head, reversing, left and right indicator.
+        """
         names = self._sources.buttons
         lit = tuple(one for n, one in enumerate(names) if view.lit >> n & 1)
         buttons = messages.Buttons(lit, view.mode, view.length, view.done, view.best)
@@ -192,7 +194,7 @@ class Feed:
 
     @harmless
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
-        """Records what a page measured."""
+        """Record the measurements of a page."""
         latency = messages.Latency(
             name,
             drives,
@@ -205,11 +207,11 @@ class Feed:
         )
         self._recorder.put(messages.LATENCY, latency)
 
-    # --- what people do with the recorder ---
+    # --- recorder controls ---
 
     @harmless
     def switch(self, on: bool, name: str) -> None:
-        """Turns recording on or off."""
+        """Turn recording on or off."""
         self._read_measured()
         if not on:
             self._recorder.note(f"{name} turned recording off")
@@ -220,39 +222,39 @@ class Feed:
 
     @harmless
     def keep(self, name: str) -> None:
-        """Keeps the last minute."""
+        """Keep the last minute, and log the user's name."""
         self._recorder.note(f"{name} keeps the last minute")
         self._recorder.keep()
-        self._sources.request_key()  # there it ends
+        self._sources.request_key()  # the file ends at this key frame
 
     @harmless
     def mark(self, text: str, name: str) -> None:
-        """Marks this moment."""
+        """Record a bookmark at this moment."""
         words = f"{name}: {text[:MARK_MOST]}" if text else name
         self._recorder.attend()
         self._recorder.note(words, messages.INFO, name, messages.MARK)
 
     def stop(self) -> None:
-        """Records what was measured last, and ends the recorder."""
+        """Record the last measurements and stop the recorder."""
         self._read_measured()
         self._recorder.stop()
 
     def status(self) -> Recording:
-        """What pages show of the recorder."""
+        """Return the recorder's status for pages."""
         return self._recorder.status()
 
     async def run(self, health: Callable[[], messages.Health]) -> None:
-        """Records the health once a second; the recorder has its second then, too."""
+        """Record the health and call `Recorder.second`, once a second."""
         while True:
             self._second(health)
             await aligned_sleep(SECOND_S)
 
-    # --- the rest ---
+    # --- helpers ---
 
     @harmless
     def _second(self, health: Callable[[], messages.Health]) -> None:
         self._read_measured()  # before `second` may begin another recording
-        self._recorder.second()  # early: it looks after the recorder's thread
+        self._recorder.second()  # early, as it monitors the recorder's thread
         if self._driven:
             self._recorder.attend()
         self._seconds += 1
@@ -266,34 +268,34 @@ class Feed:
         self._recorder.put(topic, message)
 
     def _repeat_lasting(self) -> None:
-        """Says again what lasts: a recording that has begun has to know who drives,
-        what is lit and how the gate is."""
+        """Repeat lasting states: a new recording needs the driver, the lit lamps and the gate's
+        state."""
         begun = self._recorder.begun
         if begun == self._begun and self._seconds < AGAIN_S:
             return
         if begun != self._begun:
             self._last_event, self._parts = None, {}
-            self._sources.request_key()  # it begins with a whole picture
+            self._sources.request_key()  # the recording begins with a key frame
         self._begun, self._seconds = begun, 0
         for topic, message in self._lasting.items():
             self._recorder.put(topic, message)
 
     def _event(self, decision: gate.Decision) -> None:
-        """Notes what the gate does now, if that has changed.
+        """Record the gate's state if it has changed.
 
-        A stop is a warning while its latch lasts, whether somebody drives or not.
+        A stop is a warning while its latch lasts, with or without a driver.
         """
         before, self._last_event = self._last_event, decision
         if before is not None:
             if before.reason == decision.reason and before.latches == decision.latches:
-                return  # as at nearly every step
+                return  # true for nearly every step
             if before.words == decision.words or _moves(before, decision):
                 return
         level = messages.WARNING if decision.latches.stopped else messages.INFO
         self._recorder.note(decision.words, level, messages.GATE)
 
     def _note_parts(self, health: messages.Health) -> None:
-        """Notes each part that fails or works again, also while the car stands."""
+        """Record each part that fails or recovers, also while the car stands."""
         states = dict(camera=health.camera, wheels=health.wheels, pins=health.board)
         for part, state in states.items():
             before = self._parts.get(part, "ok")
@@ -303,16 +305,16 @@ class Feed:
         self._parts = states
 
     def _read_state(self, one: Range, now_s: float) -> None:
-        """Records what a sensor says that cannot measure any more."""
+        """Record the state of a sensor that can no longer measure."""
         self._states[one.name] = one.state
         if one.state != "ok":
-            self._read_measured()  # it is older
+            self._read_measured()  # earlier than the change of state
             now_ns = round(now_s * 1e9)
             self._put_range(one.name, now_ns, one.bearing_deg, None, one.state)
 
     @harmless
     def _read_measured(self) -> None:
-        """Records all that was measured since this recording began."""
+        """Record all measurements since the start of this recording."""
         began_ns = self._recorder.began_ns
         for one in self._sources.measured():
             when_ns = round(one.at_s * 1e9)
@@ -345,5 +347,5 @@ class Feed:
 
 
 def _moves(before: gate.Decision, now: gate.Decision) -> bool:
-    """Return True if only the way of moving has changed, as at a wall."""
+    """Return whether only the kind of motion changed, as at a wall."""
     return {before.reason, now.reason} <= MOVES and before.latches == now.latches

@@ -1,4 +1,4 @@
-"""The folder of recordings on a card. Every call may block; none is on the loop."""
+"""Folder of recordings on a card. Every call may block; do not call it on the loop."""
 
 import contextlib
 import errno
@@ -11,12 +11,12 @@ from typing import Protocol
 from fpvcar.runtime import files
 
 PIECES_MOST = 512
-"""How many pieces one writev(2) gets; the kernel takes 1024."""
+"""Buffers per writev(2); the kernel's limit is 1024."""
 LOCK = ".lock"
 
 
 def recorded_into(path: Path) -> bool:
-    """Does a recorder have this folder now? No wherever that cannot be asked."""
+    """Return whether a recorder has locked this folder; False if the check fails."""
     try:
         lock = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -31,55 +31,56 @@ def recorded_into(path: Path) -> bool:
 
 
 class FolderLike(Protocol):
-    """A folder as the recorder uses it. Every call may raise OSError."""
+    """Interface of a folder for the recorder. Every call may raise OSError."""
 
     def enter(self) -> None:
-        """Takes the folder; fails if another recorder has it."""
+        """Lock the folder. Fails if another recorder has locked it."""
 
     def leave(self) -> None:
-        """Lets another recorder have it."""
+        """Release the lock of the folder."""
 
     def entries(self) -> list[tuple[str, int]]:
-        """Lists name and size of each file."""
+        """List name and size of each file."""
 
     def free(self) -> int:
-        """Says how many bytes may still be written."""
+        """Return the number of bytes that may still be written."""
 
     def create(self, name: str) -> int:
-        """Creates a file; returns its number. Raises FileExistsError if there is
-        one."""
+        """Create a file and return its descriptor. Raises FileExistsError if it exists."""
 
     def append(self, file: int, parts: Sequence[bytes]) -> None:
-        """Writes all parts."""
+        """Write all parts at the end of the file."""
 
     def sync(self, file: int) -> None:
-        """Waits until what was written stays, whatever the power does. Fails if the
-        folder is another one than that which `enter` took."""
+        """Wait until the written data is safe from a power failure.
+
+        Fails if the folder is no longer the one locked by `enter`.
+        """
 
     def shorten(self, file: int, size: int) -> None:
-        """Cuts a file."""
+        """Truncate a file to `size` bytes."""
 
     def close(self, file: int) -> None:
-        """Closes a file."""
+        """Close a file by its descriptor."""
 
     def rename(self, old: str, new: str) -> None:
-        """Gives a file its name for good, synced."""
+        """Rename a file and sync the folder."""
 
     def touch(self, name: str) -> None:
-        """Makes an empty file, synced."""
+        """Create an empty file and sync the folder."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Makes or replaces a small file, synced."""
+        """Create or replace a small file, synced."""
 
     def remove(self, name: str) -> None:
-        """Removes a file; absent is fine."""
+        """Remove a file; a missing file is no error."""
 
 
 class Folder:
-    """A directory that only its owner may read.
+    """Directory that only its owner may read.
 
-    One that vanishes later (a stick that was pulled) is not made anew: it would be made
-    on the wrong card.
+    A directory that vanishes later (an unplugged USB stick) is not created again: it would be
+    created on the wrong card.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +90,7 @@ class Folder:
         self._identity: tuple[int, int] | None = None
 
     def enter(self) -> None:
-        """Makes the directory the first time, and locks it until `leave`."""
+        """Create the directory on the first call, and lock it until `leave`."""
         if not self._made:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._made = True
@@ -107,28 +108,27 @@ class Folder:
         self._lock, self._identity = lock, self._identify()
 
     def leave(self) -> None:
-        """Gives the lock back."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def entries(self) -> list[tuple[str, int]]:
-        """Leaves out links, folders, and what goes meanwhile."""
+        """List the files, without links, folders and files removed during the scan."""
         found = []
         with os.scandir(self.path) as listing:
             for one in listing:
-                with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+                with contextlib.suppress(FileNotFoundError):  # removed during the scan
                     if one.is_file(follow_symlinks=False):
                         found.append((one.name, one.stat(follow_symlinks=False).st_size))
         return found
 
     def free(self) -> int:
-        """Counts what an ordinary user may write."""
+        """Return the space available to an ordinary user, in bytes."""
         found = os.statvfs(self.path)
         return found.f_bavail * found.f_frsize
 
     def create(self, name: str) -> int:
-        """Opens a new file for appending; its name is synced."""
+        """Open a new file for appending and sync its name."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         file = os.open(self.path / name, flags, 0o600)
         try:
@@ -139,20 +139,20 @@ class Folder:
         return file
 
     def append(self, file: int, parts: Sequence[bytes]) -> None:
-        """Writes with as few calls as the kernel allows."""
+        """Write with as few system calls as the kernel allows."""
         for start in range(0, len(parts), PIECES_MOST):
             some = [part for part in parts[start : start + PIECES_MOST] if part]
             left = sum(map(len, some)) - os.writev(file, some) if some else 0
-            if left:  # a card that is nearly full takes less, and then says why
+            if left:  # a nearly full card accepts fewer bytes; the next write reports the error
                 rest = memoryview(b"".join(some))[-left:]
                 while rest:
                     rest = rest[os.write(file, rest) :]
 
     def sync(self, file: int) -> None:
-        """Syncs the bytes, and the size, but no times.
+        """Sync data and size, but not the timestamps.
 
-        Raises OSError if the path leads elsewhere by now: to another card that was
-        mounted there, or to a directory that somebody made anew.
+        Raises OSError if the path leads elsewhere by now: to another card mounted there, or to a
+        directory that was created again.
         """
         os.fdatasync(file)
         if self._identify() != self._identity:
@@ -163,27 +163,25 @@ class Folder:
         return about.st_dev, about.st_ino
 
     def shorten(self, file: int, size: int) -> None:
-        """Cuts it; the next append goes on there."""
+        """Truncate the file; the next append continues there."""
         os.ftruncate(file, size)
 
     def close(self, file: int) -> None:
-        """Closes the descriptor."""
         os.close(file)
 
     def rename(self, old: str, new: str) -> None:
-        """Renames within the directory."""
         os.rename(self.path / old, self.path / new)
         files.sync(self.path)
 
     def touch(self, name: str) -> None:
-        """Leaves a file that is there as it is."""
+        """Create an empty file; an existing file stays unchanged."""
         os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT, 0o600))
         files.sync(self.path)
 
     def write(self, name: str, data: bytes) -> None:
-        """It is there whole or not at all."""
+        """Write a small file atomically."""
         files.write_whole(self.path / name, [data])
 
     def remove(self, name: str) -> None:
-        """Removes it, unsynced: what comes back after a power cut goes again."""
+        """Remove a file without sync; after a power failure it is removed again."""
         (self.path / name).unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""Records one car, on the event loop: stamps each message, and hands it over.
+"""Recorder of one car on the event loop: timestamps each message and queues it.
 
-    put, picture -> handover (bounded; it never waits) -> thread
+    put, picture -> handover (bounded, never blocks) -> thread
 
-When the card stalls the queue fills: pictures are dropped first, up to the next key
-frame, then everything; both are counted and told.
+When the card stalls, the queue fills. Pictures are dropped first, up to the next key frame, then
+all messages. Both losses are counted and reported.
 """
 
 import logging
@@ -22,13 +22,13 @@ from fpvcar.wire.telemetry import Recording
 
 STALLED_S = 2.0
 CLOCK_SET_NS = 5 * SECOND_NS
-"""A wall clock that was set by more than this begins another recording."""
+"""A wall-clock change larger than this begins another recording."""
 STOP_S = 2.0
 log = logging.getLogger("fpvcar.recorder")
 
 
 class Recorder:
-    """The recorder as the loop uses it; every call but `stop` costs microseconds."""
+    """Recorder interface for the loop. Every call except `stop` takes microseconds."""
 
     def __init__(
         self,
@@ -41,32 +41,31 @@ class Recorder:
     ) -> None:
         self.on = settings.on
         self.idle = False
-        """Nothing is written, not even to be kept later."""
+        """True if no data is written, not even for a later `keep`."""
         self.begun = 0
-        """How often a recording began."""
+        """Number of recordings begun so far."""
         self.offset_ns = 0
-        """From CLOCK_MONOTONIC to the UTC of the recording of now."""
+        """Offset from CLOCK_MONOTONIC to the UTC of the current recording."""
         self._settings, self._about, self._catalogue = settings, about, catalogue
         self._handover, self._thread, self._clock = handover, thread, clock
         self._sequences = dict.fromkeys(catalogue.numbers, 0)
         self._refused = self._dropped_noted = self._recoveries_noted = 0
         self._to_key, self._full = True, False
         self.began_ns = 0
-        """When this recording began, CLOCK_MONOTONIC."""
+        """Start of the current recording, CLOCK_MONOTONIC."""
         self._begin()
 
     def start(self) -> None:
-        """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Seals what is open; leaves a card that stalls alone after STOP_S."""
+        """Seal the open file. If the card stalls, give up after STOP_S."""
         self._thread.stop(STOP_S)
 
-    # --- what is recorded ---
+    # --- recorded messages ---
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
-        """Records a message; `at_ns`: when it was so (CLOCK_MONOTONIC), if not now."""
+        """Record a message; `at_ns` is the time of the event (CLOCK_MONOTONIC), now if None."""
         if self.idle:
             return
         if at_ns is None:
@@ -75,7 +74,7 @@ class Recorder:
         self._hand_over(topic, message, utc_ns, utc_ns)
 
     def picture(self, key: bool, capture_ns: int, unit: bytes) -> None:
-        """Records an access unit. With little room it waits for the next key frame."""
+        """Record an access unit. If space is short, drop pictures until the next key frame."""
         if self.idle:
             return
         if not self._handover.has_room(len(unit)):
@@ -98,7 +97,7 @@ class Recorder:
         name: str = messages.RECORDER,
         topic: str = messages.EVENT,
     ) -> None:
-        """Records an event, or a mark."""
+        """Record an event or a mark."""
         utc_ns = max(0, self._clock.monotonic_ns() + self.offset_ns)
         self.put(topic, messages.Event(utc_ns, level, text, name))
 
@@ -117,39 +116,46 @@ class Recorder:
         else:
             self._refused += 1
 
-    # --- what people and the clock do ---
+    # --- user commands and clock changes ---
 
     def switch(self, on: bool) -> None:
-        """Turns recording on or off; off, the last minute is still there to be kept."""
+        """Turn recording on or off. When off, the last minute can still be kept."""
         if on != self.on:
             self.on = on
             self._begin()
 
     def tune(self, profile: config.Profile) -> None:
-        """Begins another recording, if the car drives by another profile now."""
+        """Begin another recording if the car's profile has changed."""
         new = msgspec.to_builtins(profile)
         if new != self._about.profile:
             self._about = msgspec.structs.replace(self._about, profile=new)
             self._begin()
 
     def keep(self) -> None:
-        """Keeps the last minute, whatever the ring removes."""
+        """Keep the last minute; the ring will not remove it."""
         self._handover.keep(self._clock.monotonic_ns())
 
     def rest(self) -> None:
-        """Notes that the car has come to rest: the file ends at the next key frame, so
-        that a station has the drive soon."""
+        """Report that the car has stopped: the file ends at the next key frame.
+
+        A base station then receives the drive soon.
+        """
         self._handover.rest(self._clock.monotonic_ns())
 
     def attend(self, now: bool = True) -> None:
-        """Notes that somebody has the wheel, or marks something: the ring spares that.
-        False: nobody ever did; if never called, everything is spared."""
+        """Report a driver or a mark; the ring spares files of this time.
+
+        With `now` False, there has been no driver yet. Without any call, the ring treats all files
+        as drives.
+        """
         self._handover.attended_ns = self._clock.monotonic_ns() if now else 0
 
     def second(self) -> None:
-        """Has to be called once a second: notes what was lost. If the wall clock was
-        set, this recording keeps its own time, and another begins; so it does after a
-        thread that ended."""
+        """Record losses and clock changes. Must be called once a second.
+
+        If the wall clock was set, the current recording keeps its own time and another one begins.
+        Another one also begins after the thread has died.
+        """
         thread = self._thread
         if thread.dead:
             thread.revive()
@@ -182,7 +188,7 @@ class Recorder:
         self._to_key = True
 
     def _say_if_old(self, utc_s: float) -> None:
-        """A clock in 1970, say: the ring removes by date."""
+        """Log a warning if the clock is wrong, for example in 1970: the ring removes by date."""
         if self.idle or wall_clock.sane(utc_s):
             return
         log.warning(
@@ -195,15 +201,15 @@ class Recorder:
     def _offset_now(self) -> int:
         return self._clock.utc_ns() - self._clock.monotonic_ns()
 
-    # --- what pages show ---
+    # --- status for pages ---
 
     @property
     def dropped(self) -> int:
-        """Messages that were not recorded, because the card did not take them."""
+        """Return the number of messages lost because the card did not accept them."""
         return self._refused + self._thread.lost
 
     def status(self) -> Recording:
-        """What pages show of the recorder."""
+        """Return the recorder's status for pages."""
         left = self._thread.left
         seconds = (self._clock.monotonic_ns() - self.began_ns) / SECOND_NS
         return Recording(

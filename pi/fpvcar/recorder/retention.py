@@ -1,4 +1,4 @@
-"""Decides which recordings leave a card that is full, and how much room is left."""
+"""Retention policy: choose the recordings to remove from a full card; compute the space left."""
 
 import errno
 import logging
@@ -12,18 +12,18 @@ from fpvcar.runtime.units import MB
 
 log = logging.getLogger("fpvcar.recorder")
 NEW_SHARE = 8
-"""One in so many files is too new to go before a drive."""
+"""Fraction of new files: the newest 1/NEW_SHARE are not removed before drives."""
 
 
 class Use(NamedTuple):
-    """Bytes of recordings: those that a base station has, and all others."""
+    """Bytes of recordings: `spare` are on a base station, `own` are only on the car."""
 
     spare: int = 0
     own: int = 0
 
 
 def use_of(files: Iterable[names.File]) -> Use:
-    """Adds up both."""
+    """Sum the sizes of both kinds."""
     sizes = {True: 0, False: 0}
     for one in files:
         sizes[one.acknowledged] += one.size
@@ -31,18 +31,18 @@ def use_of(files: Iterable[names.File]) -> Use:
 
 
 class Room(NamedTuple):
-    """How many bytes the ring may use: a floor of free space, and a cap."""
+    """Space limits of the ring in bytes: minimum free space, and maximum total size."""
 
     keep_free: int
     most: int
 
     def left(self, free: int, use: Use) -> int:
-        """Bytes that may be written until something must go that is nowhere else."""
+        """Return the bytes that fit before files without a copy must be removed."""
         return max(0, min(free + use.spare - self.keep_free, self.most - use.own))
 
 
 class Verdict(NamedTuple):
-    """What goes, in this order; `enough`: is there room to record afterwards?"""
+    """Files to remove, in this order; `enough` is true if there is space to record afterwards."""
 
     gone: tuple[str, ...]
     enough: bool
@@ -51,11 +51,11 @@ class Verdict(NamedTuple):
 def make_room(
     files: Iterable[names.File], free: int, room: Room, station: bool, current: str = ""
 ) -> Verdict:
-    """Decides what the ring removes: acknowledged files, the oldest first; then,
-    without a station, those that nobody keeps: parked ones that are not new, then the
-    oldest.
+    """Choose the files to remove until the limits are met.
 
-    Those of the recording `current` are the newest. One that is open never goes.
+    Acknowledged files go first, oldest first. Without a station, files without a keep mark follow:
+    parked ones that are not new, then the oldest. Files of the recording `current` count as newest.
+    Open files are never removed.
     """
     files = sorted(files)
     used = sum(one.size for one in files)
@@ -76,29 +76,31 @@ def make_room(
 
 
 class NoRoom(OSError):
-    """Raised when the card is full, and nothing may go."""
+    """Error: the card is full, and no file may be removed."""
 
 
 class Ring:
-    """The ring of recordings in one folder. Every call may raise OSError."""
+    """Ring of recordings in one folder. Every call may raise OSError."""
 
     def __init__(self, folder: FolderLike, settings: config.Recording) -> None:
         self.left: int | None = None
-        """Bytes until something must go; None: nobody looked yet."""
+        """Bytes until a file must be removed; None before the first check."""
         self.room = Room(settings.keep_free_mb * MB, settings.max_mb * MB)
         self._folder, self._settings = folder, settings
         self._use = Use()
-        """What all files but the open one use."""
+        """Bytes used by all files except the open one."""
 
     def enough(self, open_b: int) -> bool:
-        """Is as much free as has to be? The open file has so many bytes."""
+        """Return whether free space is sufficient; `open_b` is the size of the open file."""
         free = self._folder.free()
         self._note_left(free, open_b)
         return free >= self.room.keep_free
 
     def make_room(self, current: str, opened: tuple[str, int], recent: Collection[str]) -> None:
-        """Removes what the function make_room says. `current` is the recording of now,
-        `opened` its open file's name and bytes; a `recent` file may be kept yet.
+        """Remove the files chosen by the function make_room.
+
+        `current` is the current recording, `opened` its open file's name and bytes. Files in
+        `recent` may still be kept, so they do not count as parked.
 
         Raises NoRoom.
         """

@@ -1,11 +1,11 @@
-"""Writes the files of recordings, one after the other: sealed, rotated.
+"""Rotation of recording files: write, seal, start the next one.
 
     begin -> write, write, ... -> a file every segment_s and after each drive, from a
                                   key frame on
     .part -> summary, synced, renamed: sealed
 
-Everything happens on the recorder's thread. OSError means: this file is done with, and
-`write` begins another. Times are those of the messages.
+All calls run on the recorder's thread. After an OSError the current file is abandoned, and `write`
+begins another. Times are those of the messages.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from fpvcar.recordings.names import OPEN, ROLLING
 from fpvcar.runtime.units import SECOND_NS
 
 GRACE_NS = 2 * SECOND_NS
-"""How long a full file waits for a key frame to end before."""
+"""Time that a full file waits for a key frame before it ends."""
 MINUTE_NS = 60 * SECOND_NS
 ROLLING_NS = 15 * SECOND_NS
 """Length of a file while recording is off: the last minute is five of them at most."""
@@ -34,7 +34,7 @@ ROLLING_NS = 15 * SECOND_NS
 def split(
     items: Sequence[Item], start_ns: int, length_ns: int
 ) -> tuple[Sequence[Item], Sequence[Item]]:
-    """Splits off what no longer belongs into a file that began at `start_ns`."""
+    """Split off the items that no longer belong to a file begun at `start_ns`."""
     for at, item in enumerate(items):
         over_ns = item.log_ns - start_ns - length_ns
         if over_ns >= 0 and (item.key or over_ns >= GRACE_NS):
@@ -43,15 +43,17 @@ def split(
 
 
 def _named(name: str, suffix: str = names.SEALED) -> str:
-    """The name of the same file at another stage of its life."""
+    """Return the name of the same file with another suffix."""
     found = names.parse(name)
-    assert found is not None  # we made it, or looked
+    assert found is not None  # created or parsed by this module
     return names.file_name(found.recording, found.number, suffix)
 
 
 class Recent(NamedTuple):
-    """A file that "keep the last minute" may mean. One that was not closed is of a run
-    that died, or of a card that failed."""
+    """File that may belong to the last minute.
+
+    An unclosed file comes from a run that died, or from a card fault.
+    """
 
     name: str
     end_ns: int
@@ -59,15 +61,15 @@ class Recent(NamedTuple):
 
 
 class Rotation:
-    """One recording after the other in a folder."""
+    """Writer of consecutive recordings in a folder."""
 
     def __init__(
         self, folder: FolderLike, settings: config.Recording, catalogue: Catalogue
     ) -> None:
         self.leftovers: list[str] = []
-        """Files that were never closed, to be sealed when there is time."""
+        """Unclosed files, to be sealed when there is time."""
         self.attended_ns: float = math.inf
-        """When somebody last had the wheel, CLOCK_MONOTONIC; inf: unknown, so now."""
+        """Last time with a driver, CLOCK_MONOTONIC; inf if unknown, treated as now."""
         self._folder, self._settings, self._catalogue = folder, settings, catalogue
         self._ring = Ring(folder, settings)
         self._about: messages.About | None = None
@@ -81,43 +83,45 @@ class Rotation:
         self._good = 0
         self._written = False
         self._kept = False
-        """Somebody asked to keep the open file."""
+        """True if the open file is to be kept."""
         self._ends_ns: float = math.inf
-        """When the open file is to end at the latest, UTC."""
+        """Latest end of the open file, UTC."""
         self._recent: list[Recent] = []
 
-    # --- what the recorder does ---
+    # --- public interface ---
 
     @property
     def left(self) -> int | None:
-        """Bytes until something must go, as of the last write."""
+        """Return the bytes until a file must be removed, as of the last write."""
         return self._ring.left
 
     @property
     def offset_ns(self) -> int:
-        """From CLOCK_MONOTONIC to the UTC of this recording."""
+        """Return the offset from CLOCK_MONOTONIC to the UTC of this recording."""
         return 0 if self._about is None else self._about.utc_offset_ns
 
     def begin(self, about: messages.About, rolling: bool) -> None:
-        """Begins another recording; `rolling`: only its last minute stays. Writes
-        nothing yet.
+        """Begin another recording without writing data yet.
 
-        Raises OSError if the one before could not be sealed; then it goes on.
+        With `rolling`, only its last minute is kept. Raises OSError if the previous file could not
+        be sealed; the previous recording then continues.
         """
         if self._file is not None:
             self._seal()
-        by_ns = about.utc_offset_ns - self.offset_ns  # the clock was set
+        by_ns = about.utc_offset_ns - self.offset_ns  # change of the clock
         self._recent = [one._replace(end_ns=one.end_ns + by_ns) for one in self._recent]
         self._about, self._rolling, self._number = about, rolling, 0
 
     def write(self, items: Sequence[Item]) -> None:
-        """Appends at least one message, and syncs. Raises OSError; then nothing of a
-        chunk counts."""
+        """Append at least one message and sync.
+
+        Raises OSError; the whole chunk is then lost.
+        """
         while items:
             if self._file is None:
                 self._start(items[0].log_ns)
             writer, file = self._writer, self._file
-            assert writer is not None and file is not None  # made by _start
+            assert writer is not None and file is not None  # set by _start
             start_ns = writer.start_ns or items[0].log_ns
             mine, items = split(items, start_ns, self._length_ns(start_ns))
             if mine:
@@ -129,12 +133,14 @@ class Rotation:
         self._look_for_room()
 
     def keep(self, now_ns: int) -> int:
-        """Keeps the last minute before UTC `now_ns`; the open file is part of it, and
-        ends at the next key frame. Returns how many files. Raises OSError; then it may
-        be called again."""
+        """Keep the last minute before UTC `now_ns`; return the number of files.
+
+        The open file is part of it and ends at the next key frame. Raises OSError; the call may
+        then be repeated.
+        """
         if self._recent:
             self.enter(now_ns)
-            there = dict(self._folder.entries())  # somebody may have deleted some
+            there = dict(self._folder.entries())  # files may have been deleted
             self._recent = [one for one in self._recent if one.name in there]
         wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
         for one in wanted:
@@ -157,11 +163,11 @@ class Rotation:
         return kept
 
     def end_soon(self, now_ns: int) -> None:
-        """Ends the open file at the next key frame after UTC `now_ns`."""
+        """End the open file at the next key frame after UTC `now_ns`."""
         self._ends_ns = min(self._ends_ns, now_ns)
 
     def close(self) -> None:
-        """Seals what is open, at the end. Raises OSError."""
+        """Seal the open file and release the folder. Raises OSError."""
         try:
             if self._file is not None:
                 self._seal()
@@ -172,11 +178,11 @@ class Rotation:
             self.abandon()
 
     def abandon(self) -> None:
-        """Lets go of everything, after a fault. Never raises."""
+        """Release all files after a fault. Never raises."""
         file, writer, self._file, self._writer = self._file, self._writer, None, None
         if file is not None:
             with contextlib.suppress(OSError):
-                self._folder.shorten(file, self._good)  # half a chunk is of no use
+                self._folder.shorten(file, self._good)  # a partial chunk is useless
             with contextlib.suppress(OSError):
                 self._folder.close(file)
             if writer is None or not self._written:
@@ -189,9 +195,12 @@ class Rotation:
             self._folder.leave()
 
     def enter(self, now_ns: int) -> None:
-        """Takes the folder, if it is not ours yet, and finds what a run before left
-        open: `leftovers`. What was rolling then is of the last minute, too: it may be
-        kept until it is older. Raises OSError."""
+        """Lock the folder if necessary, and list unclosed files of a previous run in
+        `leftovers`.
+
+        Its rolling files count as the last minute, so they can be kept until they are older. Raises
+        OSError.
+        """
         if self._entered:
             return
         self._folder.enter()
@@ -211,20 +220,20 @@ class Rotation:
     # --- one file ---
 
     def _length_ns(self, start_ns: int) -> int:
-        """How long a file that began at `start_ns` is to be."""
+        """Return the length of a file that began at `start_ns`."""
         length_ns = int(self._settings.segment_s * SECOND_NS)
         if self._rolling:
             length_ns = ROLLING_NS
         return int(min(length_ns, self._ends_ns - start_ns))
 
     def _start(self, now_ns: int) -> None:
-        assert self._about is not None  # `begin` comes first
+        assert self._about is not None  # `begin` was called before
         self.enter(now_ns)
         self._make_room()
         suffix = ROLLING if self._rolling else OPEN
         self._number = self._last_number() + 1
         name = names.file_name(self._about.recording, self._number, suffix)
-        for end in names.BESIDE:  # of a file of that name that somebody took away
+        for end in names.BESIDE:  # of a removed file with the same name
             self._folder.remove(_named(name) + end)
         file = self._folder.create(name)
         self._file, self._name, self._good, self._written = file, name, 0, False
@@ -236,8 +245,10 @@ class Rotation:
         self._good = self._writer.size
 
     def _last_number(self) -> int:
-        """The last number in the folder, whatever its suffix: two recordings may begin
-        in one second."""
+        """Return the highest number of this recording in the folder, with any suffix.
+
+        Two recordings may begin in the same second.
+        """
         assert self._about is not None
         recording, last = self._about.recording, self._number
         for text, _ in self._folder.entries():
@@ -262,7 +273,7 @@ class Rotation:
         self._forget_old(writer.end_ns)
         if name.endswith(names.SEALED):
             self._note_parked(name, writer.start_ns)
-            with contextlib.suppress(OSError):  # else they are read when asked for
+            with contextlib.suppress(OSError):  # if missing, checksums are computed on demand
                 self._folder.write(name + names.SUMS, checksums.encoded(self._sums.sums()))
 
     def _append(self, file: int, parts: Sequence[bytes]) -> None:
@@ -271,15 +282,15 @@ class Rotation:
             self._sums.add(part)
 
     def _note_parked(self, name: str, start_ns: int) -> None:
-        """Marks a file that nobody attended; one it cannot mark counts as a drive."""
+        """Mark a file without a driver as parked. If that fails, the file counts as a drive."""
         with contextlib.suppress(OSError):
             if self.attended_ns + self.offset_ns < start_ns:
                 self._folder.touch(name + names.PARKED)
-            else:  # perhaps a file of that name was taken away, and its mark was not
+            else:  # a file of that name may have been removed without its mark
                 self._folder.remove(name + names.PARKED)
 
     def _forget_old(self, now_ns: int) -> None:
-        """Removes rolling files older than the minute; forgets sealed ones."""
+        """Remove rolling files older than a minute; drop sealed ones from the list."""
         left = []
         for one in self._recent:
             if one.end_ns >= now_ns - MINUTE_NS:
@@ -288,7 +299,7 @@ class Rotation:
                 self._folder.remove(one.name)
         self._recent = left
 
-    # --- room ---
+    # --- disk space ---
 
     def _look_for_room(self) -> None:
         if self._ring.enough(self._good):
@@ -296,11 +307,11 @@ class Rotation:
         try:
             self._make_room()
         except NoRoom:
-            self._seal()  # what is written is whole
+            self._seal()  # the written data is complete
             raise
 
     def _make_room(self) -> None:
-        assert self._about is not None  # `begin` comes first
+        assert self._about is not None  # `begin` was called before
         opened = (self._name, self._good) if self._file is not None else ("", 0)
         recent = {one.name for one in self._recent}
         self._ring.make_room(self._about.recording, opened, recent)

@@ -1,4 +1,4 @@
-"""Wiring only: builds the recorder of a car, over a folder on its card."""
+"""Construction of a car's recorder over a folder on its card. Wiring only."""
 
 import functools
 import time
@@ -20,18 +20,18 @@ from fpvcar.recordings.repair.salvage import salvage
 
 
 def about(profile: Profile) -> messages.About:
-    """Says what all files of a car say of it."""
+    """Return the description of the car for all its files."""
     return messages.About(profile.car.name, __version__, "", 0, 0, msgspec.to_builtins(profile))
 
 
 def catalogue(sources: Sources) -> Catalogue:
-    """Lists all topics of a car; its range sensors are known from the beginning."""
+    """Return all topics of a car; its range sensors are known from the beginning."""
     ranges = sources.ranges(time.monotonic())
     return Catalogue(topics.topics([one.name for one in ranges]))
 
 
 class CarRecorder:
-    """The recorder of one car and what feeds it."""
+    """Recorder of one car, with its feed."""
 
     def __init__(
         self, profile: Profile, directory: Path, sources: Sources, clock: Clock = SYSTEM_CLOCK

@@ -1,8 +1,8 @@
-"""The thread of the recorder: writes what the event loop has handed over.
+"""Thread of the recorder: writes the messages queued by the event loop.
 
     every sync_s: handover -> encoder: bytes -> rotation: one chunk, one fdatasync
 
-Whatever the card does is a state in words and tried again; nothing of it reaches `run`.
+Card faults are reported as a state text and the card is retried. No fault reaches `run`.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from fpvcar.runtime.units import SECOND_NS
 from fpvcar.runtime.workers import Periodic
 
 AGAIN_S = 2.0
-"""How long after a fault the card is tried again."""
+"""Back-off after a card fault, in seconds."""
 ENDED = "the recorder's thread ended by itself"
 log = logging.getLogger("fpvcar.recorder")
 
 
 class Clock(NamedTuple):
-    """The two clocks; tests have their own."""
+    """Monotonic and UTC clock, replaced in tests."""
 
     monotonic_ns: Callable[[], int] = time.monotonic_ns
     utc_ns: Callable[[], int] = time.time_ns
@@ -35,25 +35,24 @@ SYSTEM_CLOCK = Clock()
 
 
 class RecorderThread(Periodic):
-    """The recorder as its thread runs it; the loop calls `start`, `stop` and `revive`.
+    """Recorder loop in its thread. The event loop calls `start`, `stop` and `revive`.
 
-    The loop reads the public fields, and writes none of them while the thread lives.
+    The event loop reads the public fields. It writes them only while the thread is not running.
     """
 
     def __init__(
         self, handover: Handover, rotation: Rotation, seal: Seal, sync_s: float, clock: Clock
     ) -> None:
-        """`seal(name)` seals a file that a run before left open, a little at each
-        step."""
+        """Take `seal(name)`, which seals a file left open by a previous run in small steps."""
         super().__init__("recorder", self._let_go, self.turn, self._end, sync_s)
         self.state = "ok"
-        """Says "ok", or what is wrong, in words."""
+        """Status text: "ok", or a description of the fault."""
         self.writing_since_s = 0.0
-        """When the turn of now began; 0: it rests."""
+        """Start time of the current turn; 0 between turns."""
         self.lost = self.kept = 0
-        """Messages that were taken and not written; minutes that were kept."""
+        """Number of messages taken but not written, and of minutes kept."""
         self.recoveries, self.recovered_from = 0, ""
-        """How often recording went on after a fault, and after which one last."""
+        """Number of recoveries from a fault, and the last fault."""
         self._handover, self._rotation = handover, rotation
         self._clock = clock
         self._salvager = Salvager(seal, clock.monotonic_ns)
@@ -63,18 +62,20 @@ class RecorderThread(Periodic):
 
     @property
     def left(self) -> int | None:
-        """Bytes until something must go, as of the last write."""
+        """Return the bytes until a file must be removed, as of the last write."""
         return self._rotation.left
 
     def revive(self) -> None:
-        """Starts it again after it ended by itself; called on the loop."""
+        """Restart the thread after it died; called on the loop."""
         log.error("%s; it is started again", ENDED)
         self.state, self.writing_since_s = ENDED, 0.0
         self.start()
 
     def turn(self) -> None:
-        """Writes what waits: one chunk, synced; then seals some of what was left open.
-        Raises nothing that can be thought of."""
+        """Write the queued messages as one synced chunk, then seal some leftovers.
+
+        Catches every Exception.
+        """
         now_s, taken = self._clock.monotonic_ns() / SECOND_NS, list[Entry]()
         self.writing_since_s = now_s
         try:
@@ -84,7 +85,7 @@ class RecorderThread(Periodic):
             self._write(taken, now_s)
             if not self.ending:
                 self._salvager.some(self._rotation.leftovers)
-        except Exception as fault:  # the car drives on, whatever this is
+        except Exception as fault:  # the car must drive on after any fault
             if isinstance(fault, OSError):
                 self._failed(fault.strerror or str(fault), True)
             else:
@@ -111,22 +112,22 @@ class RecorderThread(Periodic):
         self._flush(noted, now_s)
 
     def _skip(self, entries: Sequence[Entry]) -> None:
-        """Drops messages after a fault, but not what was asked for."""
+        """Drop messages after a fault, but keep commands."""
         for one in entries:
             if isinstance(one, Begin):
-                self._command(one)  # writes nothing: nothing is open
+                self._command(one)  # no file is open, so this writes no data
             elif isinstance(one, Noted):
                 self.lost += 1
-            elif isinstance(one, Keep):  # the first one means what came since, too
+            elif isinstance(one, Keep):  # the first request includes later ones
                 self._keep_due = self._keep_due or one
 
     def _keep_again(self) -> None:
-        """Keeps a minute that the card did not keep when it was asked to."""
+        """Retry a keep request that failed."""
         due, self._keep_due = self._keep_due, None
         if due is not None:
             try:
                 self._command(due)
-            except OSError:  # whether the card is well is for others to say
+            except OSError:  # other writes report the card's state
                 self._keep_due = due
 
     def _flush(self, noted: list[Noted], now_s: float) -> None:
@@ -163,7 +164,7 @@ class RecorderThread(Periodic):
         self._let_go()
 
     def _let_go(self) -> None:
-        """Leaves what a fault, or a thread that ended, left half done."""
+        """Abandon unfinished work after a fault or the end of the thread."""
         self._salvager.drop()
         self._rotation.abandon()
 

@@ -89,8 +89,7 @@ class Recording:
         self.closed = False
         """True if summary and footer are present and valid."""
         self.was_closed = False
-        """True if the file was closed at some time. If only this is true, its summary is
-        invalid."""
+        """True if the file was closed at some time; without `closed`, its summary is invalid."""
         self.size = source.size
         self.tail: list[tuple[int, bytes]] = []
         """Records of the summary, as (opcode, body)."""
