@@ -17,23 +17,24 @@ CHUNK_MOST = 256 * 1024 * 1024
 
 
 class Source(Protocol):
-    """Bytes that can be read anywhere."""
+    """Byte source with random access."""
 
     size: int
 
     def read(self, at: int, size: int) -> bytes:
-        """Reads at most `size` bytes; fewer only at the end. Raises OSError."""
+        """Read at most `size` bytes; fewer only at the end. Raises OSError."""
 
     def close(self) -> None:
         """Close the source; no read may follow."""
 
 
 class FileSource:
-    """A file, not mapped: a card that fails would then kill the process (SIGBUS)."""
+    """Source over a file. The file is not mapped, as a card fault would then kill the process
+    (SIGBUS)."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError, also for a pipe or a device: neither has two ends."""
-        # # opening a pipe must not block
+        """Open a regular file. Raises OSError, also for a pipe or a device: these cannot seek."""
+        # opening a pipe must not block
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
         self._file = os.open(path, flags)
         about = os.fstat(self._file)
@@ -43,39 +44,37 @@ class FileSource:
             raise OSError(errno.EINVAL, "not a file", str(path))
 
     def read(self, at: int, size: int) -> bytes:
-        """Reads until `size` bytes are there, or the file ends."""
+        """Read until `size` bytes are available or the file ends."""
         parts, end = [], min(at + size, self.size)
         while at < end:
             part = os.pread(self._file, end - at, at)
-            if not part:  # # the file was cut meanwhile
+            if not part:  # the file was truncated during the read
                 break
             parts.append(part)
             at += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
-        """Closes the file."""
         os.close(self._file)
 
 
 class ThrottledSource:
-    """Another source, read with pauses: it calls `rest` before each reading."""
+    """Wrapper of a source that calls `rest` before each read."""
 
     def __init__(self, source: Source, rest: Callable[[], None]) -> None:
         self._source, self._rest, self.size = source, rest, source.size
 
     def read(self, at: int, size: int) -> bytes:
-        """Rests, then reads."""
+        """Call `rest`, then read from the wrapped source."""
         self._rest()
         return self._source.read(at, size)
 
     def close(self) -> None:
-        """Closes the other source."""
         self._source.close()
 
 
 class BytesSource:
-    """Bytes in memory."""
+    """Source over bytes in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.size = data, len(data)
@@ -89,7 +88,7 @@ class BytesSource:
 
 
 def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yields (opcode, body) of each record in a chunk. Raises Damaged."""
+    """Yield (opcode, body) of each record in a chunk. Raises Damaged."""
     at, end, head = 0, len(inner), records.HEAD
     while at < end:
         if end - at < head.size:
@@ -105,8 +104,8 @@ def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _uncompressed(chunk: parsing.Chunk) -> memoryview:
-    """Return the uncompressed records. Raises Damaged; PackageMissing without the
-    library."""
+    """Return the uncompressed records. Raises Damaged, and PackageMissing if the library is
+    missing."""
     if not chunk.compression:
         return chunk.records
     if chunk.size > CHUNK_MOST:
@@ -125,7 +124,7 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
     try:
         stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
         data = stream.read(chunk.size)
-    except Exception as fault:  # # raised by a library that is not imported here
+    except Exception as fault:  # raised by a library that is not imported here
         raise Damaged(f"zstd: {fault}") from None
     if len(data) != chunk.size:
         raise Damaged(f"a chunk of {len(data)} bytes says that it is {chunk.size}")
@@ -133,8 +132,10 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
 
 
 def good_chunk(body: bytes) -> memoryview:
-    """Returns the records of a chunk whose CRC and structure hold. Raises Damaged,
-    PackageMissing."""
+    """Return a chunk's records after validation of its CRC and structure.
+
+    Raises Damaged, PackageMissing.
+    """
     chunk = parsing.take_chunk(body)
     inner = _uncompressed(chunk)
     if zlib.crc32(inner) != chunk.crc:

@@ -45,7 +45,7 @@ class Fields:
         return found
 
     def number(self, size: int) -> int:
-        """Takes an unsigned number of `size` bytes."""
+        """Read an unsigned number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
     def text(self) -> str:
@@ -103,7 +103,7 @@ class Footer(NamedTuple):
 
 
 def take_schema(body: bytes | memoryview) -> Schema:
-    """Parses a schema. Raises Damaged."""
+    """Parse a schema record. Raises Damaged."""
     fields = Fields(body)
     number, name, coding = fields.number(2), fields.text(), fields.text()
     found = Schema(number, name, coding, bytes(fields.take(fields.number(4))))
@@ -112,7 +112,7 @@ def take_schema(body: bytes | memoryview) -> Schema:
 
 
 def take_channel(body: bytes | memoryview) -> Channel:
-    """Parses a channel. Raises Damaged."""
+    """Parse a channel record. Raises Damaged."""
     fields = Fields(body)
     found = Channel(fields.number(2), fields.number(2), fields.text(), fields.text())
     fields.map()
@@ -121,7 +121,7 @@ def take_channel(body: bytes | memoryview) -> Channel:
 
 
 def take_chunk(body: bytes | memoryview) -> Chunk:
-    """Parses a chunk. Raises Damaged, also where its lengths do not agree."""
+    """Parse a chunk. Raises Damaged, also if its lengths are inconsistent."""
     fields = Fields(body)
     start_ns, end_ns, size, crc = records.CHUNK_FIXED.unpack(fields.take(records.CHUNK_FIXED.size))
     compression, stored = fields.text(), fields.number(8)
@@ -133,7 +133,7 @@ def take_chunk(body: bytes | memoryview) -> Chunk:
 
 
 def take_index(body: bytes | memoryview) -> int:
-    """Parses a message index; returns its channel. Raises Damaged."""
+    """Parse a message index; return its channel. Raises Damaged."""
     fields = Fields(body)
     number, size = fields.number(2), fields.number(4)
     if size != fields.left or size % 16:
@@ -142,7 +142,7 @@ def take_index(body: bytes | memoryview) -> int:
 
 
 def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
-    """Parses a metadata record: its name and its texts. Raises Damaged."""
+    """Parse a metadata record: its name and its texts. Raises Damaged."""
     fields = Fields(body)
     found = fields.text(), fields.map()
     fields.end()
@@ -150,7 +150,7 @@ def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
 
 
 def take_counts(body: bytes | memoryview) -> records.Counts:
-    """Parses the statistics. Raises Damaged."""
+    """Parse the statistics record. Raises Damaged."""
     fields = Fields(body)
     fields.number(8)
     schemas = fields.number(2)
@@ -165,7 +165,7 @@ def take_counts(body: bytes | memoryview) -> records.Counts:
 
 
 def take_footer(body: bytes | memoryview) -> Footer:
-    """Parses a footer. Raises Damaged."""
+    """Parse a footer record. Raises Damaged."""
     if len(body) != records.FOOTER_FIXED.size:
         raise Damaged(f"a footer of {len(body)} bytes")
     return Footer(*records.FOOTER_FIXED.unpack(body))
@@ -227,7 +227,7 @@ _CHECKS: dict[int, Callable[[bytes | memoryview], object]] = {
 
 
 def check(opcode: int, body: bytes | memoryview) -> None:
-    """Raise Damaged if this is not a valid body of such a record. Not for chunks.
+    """Raise Damaged if this is not a valid body for this opcode. Not for chunks.
 
     Records of unknown opcodes pass: the format tells readers to skip them.
     """

@@ -1,4 +1,4 @@
-"""Encodes MCAP's records; parsing.py decodes them. Pure. https://mcap.dev/spec
+"""Encoder for MCAP records; parsing.py decodes them. Pure. https://mcap.dev/spec
 
     magic, header, metadata,
       chunk, its message indexes, chunk, its message indexes, ...
@@ -7,8 +7,7 @@
 
     | opcode u8 | length u64 | body |     text: | bytes u32 | UTF-8 |     little-endian
 
-Only a chunk's records and the summary have a CRC; a reader must validate everything
-else itself.
+Only a chunk's records and the summary have a CRC; a reader must validate all other data itself.
 """
 
 import struct
@@ -31,7 +30,7 @@ FOOTER_SIZE = HEAD.size + FOOTER_FIXED.size
 
 
 def record(opcode: int, body: bytes) -> bytes:
-    """Encodes any record."""
+    """Encode a record from its opcode and body."""
     return HEAD.pack(opcode, len(body)) + body
 
 
@@ -46,24 +45,24 @@ def _map(entries: Mapping[str, str]) -> bytes:
 
 
 def header(library: str) -> bytes:
-    """Encodes the first record; no profile."""
+    """Encode the header record, with an empty profile."""
     return record(HEADER, _text("") + _text(library))
 
 
 def schema(number: int, name: str, coding: str, data: bytes) -> bytes:
-    """Encodes a schema; `number` is not 0."""
+    """Encode a schema; `number` must not be 0."""
     body = struct.pack("<H", number) + _text(name) + _text(coding)
     return record(SCHEMA, body + struct.pack("<I", len(data)) + data)
 
 
 def channel(number: int, schema_number: int, topic: str, coding: str) -> bytes:
-    """Encodes a channel: a topic, and how its messages are coded."""
+    """Encode a channel: a topic and the encoding of its messages."""
     body = struct.pack("<HH", number, schema_number) + _text(topic) + _text(coding)
     return record(CHANNEL, body + _map({}))
 
 
 def message(number: int, sequence: int, log_ns: int, publish_ns: int, data: bytes) -> bytes:
-    """Encodes a message on channel `number`."""
+    """Encode a message on channel `number`."""
     head = MESSAGE_HEAD.pack(
         MESSAGE, MESSAGE_FIXED + len(data), number, sequence & 0xFFFFFFFF, log_ns, publish_ns
     )
@@ -113,7 +112,7 @@ def chunk_index(place: ChunkPlace) -> bytes:
 
 
 def metadata(name: str, entries: Mapping[str, str]) -> bytes:
-    """Encodes texts by name."""
+    """Encode a metadata record with the given entries."""
     return record(METADATA, _text(name) + _map(entries))
 
 
@@ -133,7 +132,7 @@ class Counts(NamedTuple):
 
 
 def statistics(counts: Counts) -> bytes:
-    """Encodes the statistics of a file with one metadata record."""
+    """Encode the statistics of a file with one metadata record."""
     body = struct.pack(
         "<QHIIIIQQI",
         sum(counts.messages.values()),
@@ -151,7 +150,7 @@ def statistics(counts: Counts) -> bytes:
 
 
 def data_end() -> bytes:
-    """Encodes the end of the data without its CRC: the chunks have theirs."""
+    """Encode the end of the data without its CRC, as the chunks have their own."""
     return record(DATA_END, struct.pack("<I", 0))
 
 

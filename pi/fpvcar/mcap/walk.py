@@ -1,7 +1,7 @@
-"""Walks a file record by record, and past damaged parts. Trusts no length.
+"""Iteration over a file record by record, skipping damaged parts. Trusts no length.
 
-valid record   -> Found, and on to the next invalid record -> Damage, and on to the next
-chunk with a valid CRC
+valid record   -> Found, and on to the next
+invalid record -> Damage, and on to the next chunk with a valid CRC
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """Iteration over a source."""
+    """Iteration over the records of a source."""
 
     def __init__(self, source: Source, end: int) -> None:
         """`end` is the end of the data, at most the source's size."""
@@ -109,7 +109,7 @@ class Walk:
         head = self._source.read(at, _HEAD.size)
         if at + _HEAD.size > self._end or self._ends(at):
             return True
-        if len(head) < _HEAD.size:  # # the file was cut meanwhile
+        if len(head) < _HEAD.size:  # the file was truncated during the read
             return False
         opcode, size = _HEAD.unpack(head)
         return opcode in records.OPCODES and size <= CHUNK_MOST

@@ -1,7 +1,8 @@
 """Positions of camera and range sensors on the car, from its profile. Pure.
 
-car           x ahead, y left, z up; its origin is on the floor, below its middle camera
-camera convention: z ahead, x right, y down range_NAME    x along the beam
+car           x ahead, y left, z up; its origin is on the floor, below its middle
+camera        camera convention: z ahead, x right, y down
+range_NAME    x along the beam
 """
 
 import math
