@@ -1,1 +1,1 @@
-"""What `run` serves: pages, sockets, HTTP, and who may use them."""
+"""Server of `run`: pages, sockets, HTTP, and access rights."""

@@ -1,10 +1,10 @@
-"""The meeting point of all browsers: who is here, with which rights, and what they see.
+"""Hub of all browser sessions: their connections, rights, and the state sent to them.
 
-`receive` is the one place where a message of a browser becomes an act.
+`receive` is the only place at which a browser's message takes effect.
 
     receive -> Driving   the wheel, wishes, stops
             -> Settings  lights, limit, guard, picture, recording
-            -> Unlocking codes, locks, who may drive
+            -> Unlocking codes, locks, rights to drive
             -> Hub       hello, pings
 """
 
@@ -37,22 +37,24 @@ from fpvcar.wire.down import Error
 STATE_S = 0.1
 STATE_NOBODY_S = 1.0
 TIDY_S = 0.5
-"""While somebody drives: how often it is looked at whose time is over."""
+"""Interval of the check for expired seats and rights while the car is driven."""
 STATE_EARLY_S = 0.04
-"""A state that is due so soon goes out with what answers a message: the loop wakes once
-for both. Who drives sends wishes as often."""
+"""Limit in seconds for sending a state early, together with the answer to a message.
+
+The event loop then wakes once for both. The driver's wishes arrive at the same interval.
+"""
 REST_AFTER_S = 10.0
-"""How long nobody was here when the sensors begin to rest."""
+"""Time without a page after which the sensors may rest."""
 STATE_AGAIN_S = 0.02
-"""No flood of messages makes more states than 50 a second."""
+"""Least interval of states, so that a flood of messages causes at most 50 states a second."""
 VIDEO_IDS_MAX = 128
 NONCE_BITS = 52
-"""Numbers of JavaScript are exact up to 2**53."""
+"""Size of a nonce. JavaScript's numbers are exact up to 2**53."""
 log = logging.getLogger("fpvcar.seat")
 
 
 class Hub:
-    """All sessions of a car. `changed` asks for a state at once."""
+    """All sessions of a car. Setting `changed` requests a state at once."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class Hub:
         utc_s: Callable[[], float] = time.time,
         stations: Devices | None = None,
     ) -> None:
-        """`key` makes the ids by which pages ask for pictures."""
+        """Create the hub; `key` generates the ids that pages use to request pictures."""
         self.sessions: list[Session] = []
         self.changed = changed
         self._put_off: Callable[[float], None] = lambda seconds: None
@@ -97,10 +99,10 @@ class Hub:
             **self.unlocking.handlers(),
         }
 
-    # --- coming and going ---
+    # --- connecting and disconnecting ---
 
     def leave(self, session: Session) -> None:
-        """A socket is gone."""
+        """Handle the end of a socket."""
         if session not in self.sessions:
             return
         self.sessions.remove(session)
@@ -110,36 +112,36 @@ class Hub:
         self.changed.set()
 
     def drives(self, video: str) -> bool:
-        """Is the page of this video id at the wheel?"""
-        holder = self._seat.holder  # asked for each picture of each viewer
+        """Return whether the page of this video id has the wheel."""
+        holder = self._seat.holder  # read for each picture of each viewer
         return holder is not None and self._video_of(holder.client) == video
 
     def is_page(self, client: str, video: str) -> bool:
-        """Does this video id belong to this client?"""
+        """Return whether this video id belongs to this client."""
         return self._video_of(client) == video
 
     def page_of(self, video: str) -> Session | None:
-        """The page that this video id was given to, while it is here."""
+        """Return the connected page with this video id."""
         return next((one for one in self.sessions if one.video == video), None)
 
     def page_at_the_wheel(self, client: str) -> Session | None:
-        """The page of this client, if it is here and has the wheel."""
+        """Return the page of this client, if it is connected and has the wheel."""
         return self._session_of(client) if self._seat.holds(client) else None
 
     def lost(self, video: str, share: float | None) -> None:
-        """Takes which share of the packets of a page's pictures was sent again."""
+        """Store the share of a page's picture packets that was retransmitted."""
         page = self.page_of(video)
         if page is not None:
             page.lost = share
 
     def may_drive(self, session: Session) -> bool:
-        """Has this page the wheel, or may it ask for it?"""
+        """Return whether this page has the wheel or may take it."""
         return session.rights.drive or self._seat.holds(session.client)
 
     def receive(self, session: Session, message: up.Upward) -> None:
-        """Acts on a good message of a browser. Raises Closing for a replaced socket.
+        """Act on a valid message of a browser. Raises Closing for a replaced socket.
 
-        A dead link may keep such a socket for seconds; its page speaks elsewhere.
+        A dead link may keep a replaced socket open for seconds; its page now uses another one.
         """
         if session.closing:
             raise Closing(session.closing)
@@ -180,10 +182,10 @@ class Hub:
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
 
-    # --- what everybody sees ---
+    # --- state for all pages ---
 
     async def run(self) -> None:
-        """Sends states 10 times a second, and at once when `changed` is set."""
+        """Send states 10 times a second, and at once when `changed` is set."""
         await asyncio.gather(service.by_timer(self._beat, self._timed), self._at_once())
 
     def _beat(self) -> float:
@@ -193,7 +195,7 @@ class Hub:
         return pause_s
 
     def _beat_early(self, now_s: float) -> None:
-        """Sends this state now, and the next when it would have come: 10 a second."""
+        """Send this state now and schedule the next one, to keep 10 a second."""
         if now_s - self._tidied_s >= TIDY_S:
             self._tidy(now_s)
         self._show(now_s)
@@ -211,13 +213,13 @@ class Hub:
             await asyncio.sleep(STATE_AGAIN_S)
 
     def broadcast(self) -> None:
-        """Sends the state to everybody, now."""
+        """Send the current state to all pages."""
         now_s = self._clock_s()
         self._tidy(now_s)
         self._show(now_s)
 
     def _tidy(self, now_s: float) -> None:
-        """Time passes, for seats, rights, sensors and the recorder's LED."""
+        """Update seats, rights, sensors and the recorder's LED for the current time."""
         self._tidied_s = now_s
         self._driving.tick(now_s)
         self.unlocking.tick(now_s)
@@ -233,11 +235,11 @@ class Hub:
             session.send_newest(self._state.message(session, here, head, now_s))
 
     def stop(self) -> down.Stop | None:
-        """What holds the car, the hardest first."""
+        """Return the cause that holds the car, the hardest first."""
         return self._state.stop()
 
     def reports(self) -> list[dict[str, object]]:
-        """What each page measured last, for /api/status; no client id among it."""
+        """Return each page's last measurements, for /api/status; client ids are left out."""
         return [
             {
                 "name": session.name,
@@ -249,11 +251,11 @@ class Hub:
         ]
 
     def driver(self) -> Session | None:
-        """The page at the wheel, while it is here."""
+        """Return the driver's page, while it is connected."""
         holder = self._seat.holder
         return self._session_of(holder.client) if holder else None
 
 
 def new_nonce() -> int:
-    """An unpredictable number, never 0."""
+    """Return an unpredictable number, never 0."""
     return secrets.randbits(NONCE_BITS) + 1

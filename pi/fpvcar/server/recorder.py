@@ -1,4 +1,4 @@
-"""What the server tells the recorder, and what it asks of it."""
+"""Interface between the server and the recorder."""
 
 from typing import Protocol
 
@@ -7,54 +7,53 @@ from fpvcar.wire.telemetry import Recording
 
 
 class Recorder(Protocol):
-    """A recorder as the server sees it. No call waits or raises."""
+    """Recorder as used by the server. Calls neither block nor raise."""
 
     def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
-        """Records a `drive`: "fresh", "late", "stale", "old" or "not at the wheel".
+        """Record a `drive`: "fresh", "late", "stale", "old" or "not at the wheel".
 
-        `seen_us`: when the message that it returns was made; 0 if unknown.
+        `seen_us` is the creation time of the message acknowledged by the wish; 0 if unknown.
         """
 
     def turn(self, name: str | None, why: str) -> None:
-        """`name` has the wheel now; None: nobody has."""
+        """Record that `name` has the wheel; None if the seat is free."""
 
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
-        """A page has measured."""
+        """Record the measurements of a page."""
 
     def switch(self, on: bool, name: str) -> None:
-        """`name` turns recording on or off."""
+        """Turn recording on or off on behalf of `name`."""
 
     def keep(self, name: str) -> None:
-        """`name` keeps the last minute."""
+        """Keep the last minute on behalf of `name`."""
 
     def mark(self, text: str, name: str) -> None:
-        """`name` marks this moment."""
+        """Mark this moment on behalf of `name`."""
 
     def status(self) -> Recording | None:
-        """What pages show of it; None where nothing records."""
+        """Return the state shown on pages; None without a recorder."""
 
 
 class NoRecorder:
-    """A Recorder that records nothing."""
+    """Recorder for a car without recording."""
 
     def wish(self, drive: up.Drive, name: str, verdict: str, seen_us: int) -> None:
-        """Is dropped."""
+        pass
 
     def turn(self, name: str | None, why: str) -> None:
-        """Is dropped."""
+        pass
 
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
-        """Is dropped."""
+        pass
 
     def switch(self, on: bool, name: str) -> None:
-        """Does nothing: there is nothing to switch."""
+        pass
 
     def keep(self, name: str) -> None:
-        """Does nothing: there is no minute to keep."""
+        pass
 
     def mark(self, text: str, name: str) -> None:
-        """Is dropped."""
+        pass
 
     def status(self) -> Recording | None:
-        """None: nothing records."""
         return None

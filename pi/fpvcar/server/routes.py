@@ -1,4 +1,7 @@
-"""aiohttp: pages, /ws/..., /api/..., /healthz, /metrics. Acts: hub.py, panel.py."""
+"""Routes of the aiohttp server: pages, /ws/..., /api/..., /healthz, /metrics.
+
+Messages take effect in hub.py and panel.py.
+"""
 
 import functools
 import time
@@ -48,7 +51,7 @@ PAGES = {
     "network": "network.html",
     "hil": "hil.html",
 }
-"""The page at each short address."""
+"""File of the page at each short address."""
 HANDSHAKE = (
     "Connection",
     "Upgrade",
@@ -60,20 +63,20 @@ HANDSHAKE = (
 
 
 class Figures(Protocol):
-    """The car in figures and words: metrics.Metrics."""
+    """Metrics and state of the car: metrics.Metrics."""
 
     def text(self) -> str:
-        """What /metrics says."""
+        """Return the text of /metrics."""
 
     def faults(self) -> list[str]:
-        """Why /healthz says 503; empty: all is well."""
+        """Return the reasons for a 503 of /healthz; empty if all is well."""
 
     def status(self) -> dict[str, object]:
-        """What /api/status says."""
+        """Return the content of /api/status."""
 
 
 class Server:
-    """The routes of one car."""
+    """Routes of one car, with limits on its sockets."""
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class Server:
         invitations: InvitationsApi | None = None,
         trust: TrustApi | None = None,
     ) -> None:
-        """`connections` hears which of them are a page's, or a driver's."""
+        """Create the routes; `connections` is updated with the rank of each page's connection."""
         self._figures, self._panel = figures, panel
         self._network, self._eye, self._picture = network, eye, picture
         self._parts = (recordings, station, network, doctor, calibration, invitations, trust)
@@ -103,7 +106,7 @@ class Server:
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
         self._connections = connections
-        # Beyond the watchers: room in which a driver says hello.
+        # Beyond the watchers: room in which a driver can send a hello.
         self._sockets = Places(most + RESERVED, most + RESERVED)
         self._watching, self._pushers = Places(most, most), Places(most, most)
         self._viewers = Places(most, most + RESERVED, RESERVED)
@@ -111,7 +114,7 @@ class Server:
         self._senders: dict[str, video_socket.Sender] = {}
 
     def application(self) -> web.Application:
-        """The aiohttp application; made once per `run`."""
+        """Create the aiohttp application; called once per `run`."""
         app = web.Application(
             middlewares=[errors_as_pages, self._only_our_names], client_max_size=64 * 1024
         )
@@ -136,7 +139,7 @@ class Server:
 
     @web.middleware
     async def _only_our_names(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuses what no page of this car sends."""
+        """Reject requests that the car's pages never send."""
         name = self._profile.car.name
         refuse_foreign(
             request,
@@ -156,20 +159,20 @@ class Server:
         return await handler(request)
 
     def _names(self) -> tuple[str, ...]:
-        """By which the car is found in the end: its own may be taken."""
+        """Return the car's actual host names: its own name may be taken by another host."""
         return self._network.hosts() if self._network is not None else ()
 
     def _device(self, request: web.Request) -> Device | None:
-        """Whose device asks, if its cookie says so."""
+        """Return the device of the request's cookie."""
         return self._devices.of(request, time.time())
 
     def _promote(self, request: web.Request, rank: Rank) -> None:
-        """Its connection is a page's, or a driver's: others give way first."""
+        """Raise the rank of a page's or a driver's connection, so that others give way first."""
         if request.transport is not None:
             self._connections.promote(connection_of(request.transport), rank)
 
     def _enter(self, places: Places, request: web.Request, rank: Rank, where: str) -> Hashable:
-        """Takes a place; returns by what it is held. Raises HTTPServiceUnavailable."""
+        """Take a place and return its key. Raises HTTPServiceUnavailable."""
         cut = _cutting(request)
         full = places.enter(cut, request.remote or "", cut, rank)
         if full is not None:
@@ -180,7 +183,7 @@ class Server:
 
     async def _drive(self, request: web.Request) -> web.StreamResponse:
         address, device = request.remote or "", self._device(request)
-        # A client without Origin is no page of ours: it may watch, and needs the code.
+        # A client without Origin is not a page of this car: it may watch, and needs the code.
         at_home = access.is_loopback(address) and "Origin" in request.headers
         rank = Rank.DRIVES if device or at_home else Rank.SILENT
         place = self._enter(self._sockets, request, rank, "/ws/drive")
@@ -199,7 +202,8 @@ class Server:
             self._sockets.leave(place)
 
     def _known(self, request: web.Request, session: Session) -> Rank:
-        """It has said who it is. Raises Closing for a watcher too many."""
+        """Return the rank of a session that has identified itself. Raises Closing for an excess
+        watcher."""
         drives = self._hub.may_drive(session)
         rank = Rank.DRIVES if drives else Rank.WATCHES
         self._promote(request, rank)
@@ -246,7 +250,7 @@ class Server:
             self._copiers.leave(place)
 
     async def _buttons(self, request: web.Request) -> web.StreamResponse:
-        assert self._panel is not None  # else there is no such route
+        assert self._panel is not None  # otherwise the route does not exist
         place = self._enter(self._pushers, request, Rank.WATCHES, "/ws/buttons")
         try:
             return await buttons_socket.serve(request, self._panel)
@@ -254,7 +258,7 @@ class Server:
             self._pushers.leave(place)
 
     async def _pass(self, request: web.Request) -> web.Response:
-        """Makes a cookie of a ticket: by it the car knows a device again."""
+        """Exchange a ticket for a cookie, so that the car recognises the device later."""
         refuse_other_sites(request)
         device = self._hub.unlocking.claim(request.headers.get("X-Pass", ""))
         if device is None:
@@ -280,12 +284,12 @@ class Server:
         return web.Response(body=self._figures.text().encode(), headers=headers)
 
     async def _picture_settings(self, _: web.Request) -> web.Response:
-        """How the picture is set; the page asks when its drawer opens."""
+        """Answer with the picture's settings; the page requests them when its drawer opens."""
         assert self._picture is not None
         return web.json_response(self._picture.as_json(), headers=HEADERS)
 
     async def _depth(self, request: web.Request) -> web.Response:
-        """The depth camera's last small picture."""
+        """Answer with the depth camera's last small picture."""
         png = self._eye.png if self._eye else b""
         if not png:
             raise web.HTTPNotFound(text="There is no depth picture.\n")
@@ -297,7 +301,7 @@ class Server:
 
 
 def _cutting(request: web.Request) -> Callable[[], None]:
-    """Ends the connection of a request, whatever waits in it."""
+    """Return a function that aborts a request's connection, including queued data."""
 
     def cut() -> None:
         if request.transport is not None:

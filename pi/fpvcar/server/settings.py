@@ -1,7 +1,7 @@
-"""What may be set while the car runs, and by whom: lights, limit, guard, picture,
-recording.
+"""Settings that browsers may change while the car runs, with the rights they need: lights,
+limit, guard, picture, recording.
 
-Each method is one message of one browser, for hub.Hub, which knows who sent it.
+Each method handles one message of one browser. hub.Hub calls it with the sender's session.
 """
 
 from collections.abc import Callable
@@ -17,34 +17,36 @@ from fpvcar.wire import telemetry, up
 from fpvcar.wire.down import Error
 
 PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
-"""Pushes of the recorder's buttons, all pages together: each is a file or an event."""
+"""Rate limit on the recorder's buttons, for all pages together: each push creates a file or an
+event."""
 
 
 class Lights(Protocol):
-    """The car's own lights: panel.Panel."""
+    """Lights of the car: panel.Panel."""
 
     def set_head(self, on: bool) -> None:
-        """Switches the head lights."""
+        """Switch the head lights on or off."""
 
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
-        """Rear lights and indicators follow what the car does."""
+        """Set rear lights and indicators to match the car's motion."""
 
     def record(self, recording: telemetry.Recording | None) -> None:
-        """An LED follows the recorder."""
+        """Set an LED to match the recorder's state."""
 
     def tell_code(self, network: str) -> None:
-        """Have an LED, if there is one, blink the drive code for a page there."""
+        """Blink the drive code on an LED, if present, for a page in this network."""
 
 
 class Picture(Protocol):
-    """The picture's settings: picture.PictureSettings."""
+    """Settings of the picture: picture.PictureSettings."""
 
     def change(self, wanted: config.Picture) -> str | None:
-        """Sets it; the name of what the camera has not got instead."""
+        """Apply the settings; return the name of a setting that the camera lacks, None on
+        success."""
 
 
 class Settings:
-    """The switches; `changed()` is called when the pages are to see it."""
+    """Settings switched by pages; `changed()` is called to send the pages a new state."""
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class Settings:
         self._pushes = Meter(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
-        """Whoever may drive switches the head lights."""
+        """Switch the head lights, for any driver."""
         if not session.may_drive("lights", now_s):
             return
         on = (not self.head_lights) if lights.head is None else lights.head
@@ -71,7 +73,7 @@ class Settings:
         self._changed()
 
     def limit(self, session: Session, limit: up.Limit, now_s: float) -> None:
-        """A grown-up sets the speed limit, up to the profile's."""
+        """Set the speed limit, up to the profile's, for a grown-up."""
         if not session.is_grown_up("limit", "sets the speed limit", now_s):
             return
         most = self._profile.gate.limit
@@ -92,12 +94,12 @@ class Settings:
         self._changed()
 
     def guard(self, session: Session, guard: up.Guard, now_s: float) -> None:
-        """A grown-up sets the collision guard."""
+        """Set the collision guard, for a grown-up."""
         if session.is_grown_up("guard", "sets the guard", now_s):
             self._control.guard(guard.mode)
 
     def picture(self, session: Session, wanted: up.SetPicture, now_s: float) -> None:
-        """A grown-up sets size, rate, flip, exposure, brightness and night."""
+        """Set size, rate, flip, exposure, brightness and night, for a grown-up."""
         if not session.is_grown_up("picture", "sets the picture", now_s):
             return
         if not self._pushes.allow(now_s):
@@ -122,10 +124,10 @@ class Settings:
     def record(
         self, session: Session, wanted: up.SetRecording | up.Keep | up.Mark, now_s: float
     ) -> None:
-        """Whoever may drive keeps the last minute and marks moments.
+        """Keep the last minute or mark a moment, for any driver; switch recording, for a
+        grown-up.
 
-        Only a grown-up turns recording on or off: a child that stops it loses its
-        drive.
+        A child that turned recording off would lose its drive.
         """
         if not session.may_drive("record", now_s):
             pass
@@ -146,7 +148,7 @@ class Settings:
             self._recorder.switch(on, session.name)
 
     def handlers(self) -> dict[type, Callable[..., None]]:
-        """The method for each kind of message."""
+        """Return the handler of each kind of message."""
         return {
             up.Lights: self.lights,
             up.Limit: self.limit,

@@ -1,4 +1,4 @@
-"""What a page hears of the car: a welcome, then a state ten times a second."""
+"""State messages to pages: a welcome, then a state ten times a second."""
 
 from typing import Protocol
 
@@ -13,37 +13,37 @@ from fpvcar.wire import down, telemetry
 from fpvcar.wire.errors import VERSION
 
 DRIVE_EVERY_MS = 40
-"""How often a page sends its wish."""
+"""Interval at which a page sends its wish."""
 
 
 class Senses(Protocol):
-    """The sensors of the car: suite.SensorSuite."""
+    """Sensors of the car: suite.SensorSuite."""
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        """One entry a range sensor."""
+        """Return one entry per range sensor."""
 
     def battery(self, now_s: float) -> telemetry.Battery | None:
-        """The pack, or None where nothing measures it."""
+        """Return the state of the pack, or None without a sensor for it."""
 
     def health(self, now_s: float) -> telemetry.Health:
-        """The computer in the car."""
+        """Return the health of the computer in the car."""
 
     def attend(self, here: bool) -> None:
-        """Somebody is here, or nobody: then sensors may rest."""
+        """Set whether pages are connected; without pages sensors may rest."""
 
 
 class Stateful(Protocol):
-    """A part with a state: the camera, or the panel."""
+    """Part with a state: the camera, or the panel."""
 
     @property
     def state(self) -> str:
-        """ "ok" or what is wrong, in words."""
+        """Current state: "ok", or the fault in words."""
 
 
 def welcome(
     profile: Profile, https_port: int, code_needed: bool, video: str, now_s: float
 ) -> down.Welcome:
-    """The answer to Hello."""
+    """Build the answer to Hello."""
     return down.Welcome(
         v=VERSION,
         car=profile.car.name,
@@ -64,7 +64,7 @@ def welcome(
 
 
 class CarState:
-    """The car as pages see it."""
+    """State of the car as sent to pages."""
 
     def __init__(
         self, control: Control, seat: Seat, senses: Senses, camera: Stateful, recorder: Recorder
@@ -74,14 +74,14 @@ class CarState:
         self._camera, self._recorder = camera, recorder
 
     def next_round(self, nonce: int) -> None:
-        """Numbers the next states; those of one round share number and nonce."""
+        """Start a round of states; all states of a round share number and nonce."""
         self.seq += 1
         self._nonce = nonce
 
     def message(
         self, session: Session, viewers: int, head_lights: bool, now_s: float
     ) -> down.State:
-        """The state of now, for one page."""
+        """Build the current state for one page."""
         decision, holder = self._control.decision, self._seat.holder
         return down.State(
             seq=self.seq,
@@ -110,12 +110,12 @@ class CarState:
         )
 
     def stop(self) -> down.Stop | None:
-        """What holds the car."""
+        """Return the cause that holds the car."""
         return stop_of(self._control.decision.latches)
 
 
 def stop_of(latches: Latches) -> down.Stop | None:
-    """What holds a car, the hardest first."""
+    """Return the cause that holds a car, the hardest first."""
     if latches.hold is not None:
         cause = latches.hold.cause
         clears = "grown_up" if cause is Cause.ESTOP_GROWN_UP else "resume"

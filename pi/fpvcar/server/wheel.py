@@ -1,6 +1,6 @@
-"""The wheel: who has it, what its holder wishes, who stops the car, who lets it go on.
+"""The wheel: its holder, the holder's wishes, stops, and their release.
 
-Each handler is one message of one browser, for hub.Hub, which knows who sent it.
+Each handler processes one message of one browser. hub.Hub calls it with the sender's session.
 """
 
 import logging
@@ -18,15 +18,15 @@ from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
 OTHERS_PER_S, OTHERS_BURST = 2.0, 10.0
-"""How much is recorded of all together who are not at the wheel: no stranger fills the
-card until older drives have to go."""
+"""Rate limit on records of all pages without the wheel together. It keeps strangers from filling
+the card, since older drives would then have to be deleted."""
 log = logging.getLogger("fpvcar.seat")
 
 
 class Driving:
-    """The seat and the gate's owner, as pages act on them.
+    """Handlers of pages' messages to the seat and the gate's owner.
 
-    `changed()` is called when the pages are to see it.
+    `changed()` is called to send the pages a new state.
     """
 
     def __init__(
@@ -42,10 +42,10 @@ class Driving:
         self._recorder, self._changed = recorder, changed
         self._others = Meter(OTHERS_PER_S, OTHERS_BURST)
 
-    # --- coming and going ---
+    # --- connecting and disconnecting ---
 
     def join(self, session: Session, now_s: float) -> None:
-        """A page said hello: it gets its seat back, or takes one that is free."""
+        """Give a page that sent hello its seat back, or a free seat."""
         if self.seat.back(session.client, session.name):
             self._control.nobody(lost=True)  # latched until a fresh neutral wish
             self._recorder.turn(session.name, f"{session.name} is back at the wheel")
@@ -57,28 +57,28 @@ class Driving:
             self._sit_down(session, now_s)
 
     def leave(self, session: Session, now_s: float) -> None:
-        """The last socket of a page is gone."""
+        """Handle the end of a page's last socket."""
         self.seat.lost(session.client, now_s)
         if self.seat.holds(session.client):
             self._control.nobody(lost=True)
             self._recorder.turn(session.name, f"the link to {session.name} is lost")
 
     def tick(self, now_s: float) -> None:
-        """Time passes: a seat whose page does not come back is free."""
+        """Free the seat if its page has not come back in time."""
         if self.seat.expire(now_s):
             log.info("the seat is free: its page did not come back")
             self._recorder.turn(None, "the seat is free: its page did not come back")
         self._shine()
 
     def _shine(self) -> None:
-        """The lights follow what the car does."""
+        """Set the lights to match the car's motion."""
         decision = self._control.decision
         self._lights.follow(decision.throttle, decision.steer, decision.latches.stopped)
 
     # --- the wheel ---
 
     def drive(self, session: Session, drive: up.Drive, now_s: float) -> None:
-        """A wish; only a fresh one of whoever has the wheel moves the car."""
+        """Handle a wish; only a fresh wish of the wheel's holder moves the car."""
         verdict = session.fresh.accept(drive.seq, drive.t, drive.seen, now_s)
         if verdict == "old" and session.copies:  # its copy was faster
             return
@@ -98,7 +98,7 @@ class Driving:
             session.deny(self._late(drive.seen, seen_us, now_s), now_s)
 
     def _late(self, seen: int, seen_us: int, now_s: float) -> Error:
-        """Says why a wish is late, and what its sender can do."""
+        """Return the reason that a wish is late, with the next step for its sender."""
         limit_s = self._profile.gate.late_s
         if not seen:
             limit = f"the nonce of a state or pong of the last {limit_s:g} s"
@@ -119,8 +119,10 @@ class Driving:
         )
 
     def take(self, session: Session, _: up.Take, now_s: float) -> None:
-        """Asks for the wheel; its holder keeps it while he drives. To who may only
-        watch the car tells the code."""
+        """Take the wheel if it is free; its holder keeps it while he drives.
+
+        For a page that may only watch, the car blinks the code instead.
+        """
         if not session.may_drive("take", now_s):
             self._lights.tell_code(network_of(session.address))
             return
@@ -150,21 +152,21 @@ class Driving:
         self._recorder.turn(session.name, f"{session.name} took the wheel")
 
     def release(self, session: Session, _: up.Release, now_s: float) -> None:
-        """Gives the wheel away."""
+        """Release the wheel if the session holds it."""
         if self.seat.release(session.client):
             self._control.nobody(lost=False)
             log.info("%s gave the wheel away", session.name)
             self._recorder.turn(None, f"{session.name} gave the wheel away")
             self._changed()
 
-    # --- stop and go ---
+    # --- stop and resume ---
 
     def estop(self, session: Session, _: up.Estop, now_s: float) -> None:
-        """Stops the car; anybody may."""
+        """Stop the car, for any page."""
         self._control.estop(session.name, session.rights.grown_up)
 
     def resume(self, session: Session, _: up.Resume, now_s: float) -> None:
-        """Go on: the driver's, or a grown-up's."""
+        """Resume after a stop, for the driver or a grown-up."""
         if not (session.rights.grown_up or self.seat.holds(session.client)):
             session.deny(
                 Error("only the driver goes on", "resume", "", "take the wheel", "not_driver"),
@@ -183,14 +185,15 @@ class Driving:
             )
 
     def report(self, session: Session, report: up.Report, now_s: float) -> None:
-        """What a page measured: recorded, of those that do not drive not all."""
+        """Store a page's measurements; record them, at a limited rate for pages without the
+        wheel."""
         session.report = report
         drives = self.seat.holds(session.client)
         if drives or self._others.allow(now_s):
             self._recorder.latency(session.name, drives, report, session.lost)
 
     def handlers(self) -> dict[type, Callable[..., None]]:
-        """The method for each kind of message."""
+        """Return the handler of each kind of message."""
         return {
             up.Drive: self.drive,
             up.Take: self.take,

@@ -1,15 +1,15 @@
-"""/api/calibration: what the car is like, found on the car, for a grown-up.
+"""/api/calibration: calibration of the car, on the car, for grown-ups.
 
     GET  /api/calibration                       values, steps, changes
-    GET  /api/calibration/step                  the step that goes on, asked often
+    GET  /api/calibration/step                  the running step, polled often
     POST /api/calibration/begin?step=S&of=O     begins one
-    POST /api/calibration/say?word=W&figure=N   a person's word for it
-    POST /api/calibration/keep | end | undo     keeps its finds; ends it; back a change
-    POST /api/calibration/set?key=K&value=JSON  keeps a value
-    GET  /api/calibration/profile               the profile with all of that in it
+    POST /api/calibration/say?word=W&figure=N   a person's answer for it
+    POST /api/calibration/keep | end | undo     saves its results; ends it; reverts a change
+    POST /api/calibration/set?key=K&value=JSON  saves a value
+    GET  /api/calibration/profile               the profile with all values in it
 
-Nothing here moves the car: the page sends what the step wishes as it sends any wish,
-while a finger is down, through seat, gate and wheels.
+This module never moves the car: the page sends the step's wish like any other wish, while a finger
+is down, through seat, gate and wheels.
 """
 
 import asyncio
@@ -43,7 +43,8 @@ MOVES = "The car moves: let go of the button, then try again.\n"
 
 
 class CalibrationApi:
-    """The routes. `file` is where it is kept, `profile` the file of the car's own."""
+    """Routes of the calibration. `file` stores the values; `profile` is the file of the car's
+    profile."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class CalibrationApi:
         self._writing = asyncio.Lock()
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; before any that catches all."""
+        """Add the routes; call this before adding a catch-all route."""
         app.router.add_get(BASE, self._all)
         app.router.add_get(f"{BASE}/step", self._step)
         app.router.add_get(f"{BASE}/profile", self._written)
@@ -84,7 +85,7 @@ class CalibrationApi:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
 
-    # --- what the page sees ---
+    # --- reading ---
 
     async def _all(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request, GROWN_UP)
@@ -122,7 +123,7 @@ class CalibrationApi:
         }
         return web.Response(body=written(toml, values).encode(), headers=headers)
 
-    # --- what it does ---
+    # --- changing ---
 
     async def _begin(self, request: web.Request) -> web.Response:
         self._let_change(request)
@@ -134,7 +135,7 @@ class CalibrationApi:
         return self._now()
 
     async def _say(self, request: web.Request) -> web.Response:
-        self._rights.let_grown_up(request, GROWN_UP)  # also while it moves: "it turns"
+        self._rights.let_grown_up(request, GROWN_UP)  # also while the car moves: "it turns"
         texts = request.query.getall("figure", [])
         if len(texts) > WORDS_MOST:
             raise web.HTTPBadRequest(text=f"{len(texts)} figures refused.\n")
@@ -173,14 +174,14 @@ class CalibrationApi:
         return self._now()
 
     def _let_change(self, request: web.Request) -> None:
-        """Raises HTTPUnauthorized, HTTPForbidden, HTTPConflict."""
+        """Raise HTTPUnauthorized, HTTPForbidden or HTTPConflict if changes are not allowed."""
         self._rights.let_grown_up(request, GROWN_UP)
         if any(self._control.duties):
             raise web.HTTPConflict(text=MOVES)
 
     async def _wrote(self) -> web.Response:
-        """Writes what holds now. Raises HTTPInsufficientStorage."""
-        async with self._writing:  # an older one never writes over a newer
+        """Write the current values. Raises HTTPInsufficientStorage."""
+        async with self._writing:  # an older state never overwrites a newer one
             kept: Kept = self._tuner.kept
             try:
                 await asyncio.to_thread(write, self._file, kept)
@@ -190,10 +191,10 @@ class CalibrationApi:
                 ) from None
         return _said(self._tuner.as_json())
 
-    # --- what the step sees ---
+    # --- input of the step ---
 
     async def _watch(self) -> None:
-        """Show the car to the step while there is one; a step that raises fails."""
+        """Pass the car's readings to the step while one runs; a step that raises fails."""
         while self._tuner.step is not None:
             try:
                 self._tuner.see(self._seen())
@@ -219,7 +220,7 @@ class CalibrationApi:
 
 
 def _number(text: str) -> float:
-    """Raises Refused."""
+    """Parse a number. Raises Refused."""
     try:
         return float(text)
     except ValueError:
@@ -228,7 +229,7 @@ def _number(text: str) -> float:
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns what is refused into an answer."""
+    """Turn refusals of the calibrator into HTTPBadRequest."""
     try:
         yield
     except ValueError as fault:  # Refused, ConfigError
@@ -238,10 +239,10 @@ def _refusals() -> Iterator[None]:
 def held_back(
     decision: Decision, throttle: float, limit: float, weak: bool
 ) -> dict[str, str] | None:
-    """Cause that keeps the car from a step's wish for `throttle`; None if it follows.
+    """Return the cause that keeps the car from a step's wish for `throttle`; None if it follows.
 
-    A cause of the gate, with `by` as in its stop, or one of handover, guard,
-    blind_limit, and, for a wish above the speed limit, weak or limit.
+    A cause of the gate, with `by` as in its stop, or one of handover, guard, blind_limit, and, for
+    a wish above the speed limit, weak or limit.
     """
     hold, arm = decision.latches.hold, decision.latches.arm
     if hold is not None:
@@ -260,7 +261,7 @@ def _said(what: object) -> web.Response:
 
 
 def apply_to(*tuned: Callable[[Profile], None]) -> Callable[[Profile], None]:
-    """Hands a profile to each part that drives or measures by it."""
+    """Return a function that passes a profile to each part that drives or measures by it."""
 
     def apply(profile: Profile) -> None:
         for one in tuned:

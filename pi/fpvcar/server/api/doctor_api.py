@@ -1,8 +1,8 @@
-"""POST /api/doctor: what is wrong with the car, JSON as `fpvcar doctor --json` says it.
+"""POST /api/doctor: list of the car's faults, in the JSON format of `fpvcar doctor --json`.
 
-A grown-up only, and while the car stands. It is a process of its own: a card or a bus
-that hangs holds up that one, and its memory is given back. Who asks meanwhile gets the
-same answer.
+Grown-ups only, and only while the car stands still. The check runs in its own process: a card or a
+bus that hangs blocks only that process, and its memory is freed. Concurrent requests share one
+check and its answer.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MOVES = "The car moves: let it stand, then look again.\n"
 
 
 class DoctorApi:
-    """The route. `moves()`: does the car move?"""
+    """Route of the doctor. `moves()` returns whether the car moves."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class DoctorApi:
         moves: Callable[[], bool],
         within_s: float = WITHIN_S,
     ) -> None:
-        """`argv`: the command line that writes the list."""
+        """Create the route; `argv` is the command line that prints the list."""
         self._argv, self._rights, self._moves = leashed(argv), rights, moves
         self._within_s = within_s
         self._looking: asyncio.Task[bytes] | None = None
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the route; before any that catches all."""
+        """Add the route; call this before adding a catch-all route."""
         app.router.add_post("/api/doctor", self._look)
 
     async def _look(self, request: web.Request) -> web.Response:
@@ -49,7 +49,7 @@ class DoctorApi:
         return web.Response(body=await asyncio.shield(self._looking), headers=JSON)
 
     async def _said(self) -> bytes:
-        """What the process writes. Raises HTTPServiceUnavailable."""
+        """Return the output of the process. Raises HTTPServiceUnavailable."""
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(

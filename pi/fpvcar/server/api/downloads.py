@@ -1,12 +1,11 @@
-"""Sends answers of many bytes: read in a thread, sent in pieces, slower beside a
-driver.
+"""Downloads of large answers: read in a thread, sent in pieces, slower while the car is driven.
 
-    card -> (one thread) a piece -> RateLimit: is it its turn? -> socket, if it has room
-                                                               -> the next piece
+    card -> (one thread) a piece -> RateLimit: wait for its turn -> socket, if it has room
+                                                                 -> the next piece
 
-The loop that drives the car reads no card, waits for nobody, and holds no file whole.
-aiohttp's FileResponse would hand a file to sendfile(2), which reads the card on the
-loop: a slow one would stop the car.
+The event loop that drives the car reads no card, waits for no client, and holds no whole file.
+aiohttp's FileResponse would pass a file to sendfile(2), which reads the card on the loop: a slow
+card would stop the car.
 """
 
 import asyncio
@@ -27,31 +26,31 @@ from fpvcar.server.http.slots import Slot, Slots
 
 PIECE_BYTES = 64 * 1024
 SHARED_BYTES_S = MB
-"""What all answers together get while somebody drives: half of what the Wi-Fi of a
-small Pi carries is left for pictures."""
+"""Byte rate of all answers together while the car is driven. Half of the Wi-Fi throughput of a
+small Pi remains for pictures."""
 STALLED_S = 20.0
-"""How long a client may take nothing. A file that the ring removes keeps its place on
-the card while somebody reads it."""
+"""Time limit for a client that takes no data. A file removed by the ring keeps its space on the
+card while it is being read."""
 BUSY_S, BUSY_MOST_S = 0.001, 0.05
 T = TypeVar("T")
 
 
 class RateLimit:
-    """Limits the bytes a second of all together. Time is an argument."""
+    """Limit on the bytes per second of all answers together. Time is an argument."""
 
     def __init__(self) -> None:
         self._free_s = -math.inf
 
     def wait_s(self, size: int, rate: float, now_s: float) -> float:
-        """How long these bytes have to wait for those before them."""
+        """Return the seconds these bytes have to wait for earlier ones."""
         begin_s = max(self._free_s, now_s)
         self._free_s = begin_s + size / rate
         return begin_s - now_s
 
 
 class CpuThrottle:
-    """Makes the thread that reads rest: while somebody drives it has the interpreter,
-    which the gate needs too, for a fifth of the time. `used_s()` is its CPU so far."""
+    """Throttle for the reading thread: while the car is driven, it uses the interpreter for a
+    fifth of the time, since the gate needs it too. `used_s()` is the thread's CPU time."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class CpuThrottle:
         self._rested_s = 0.0
 
     def rest(self) -> None:
-        """Sleeps if the thread was busy for long enough; mostly it does nothing."""
+        """Sleep if the thread was busy for long enough; otherwise return at once."""
         busy_s = self._used_s() - self._rested_s
         if busy_s < BUSY_S:
             return
@@ -73,7 +72,7 @@ class CpuThrottle:
 
 
 class Part(NamedTuple):
-    """What a request wants of a file: bytes `begin` to before `end`."""
+    """Requested part of a file: bytes `begin` to before `end`."""
 
     status: int
     begin: int
@@ -81,8 +80,10 @@ class Part(NamedTuple):
 
 
 def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
-    """Finds what is wanted, by RFC 9110, sections 13 and 14, without dates. Raises
-    HTTPException."""
+    """Return the requested part by RFC 9110, sections 13 and 14, without dates.
+
+    Raises HTTPException.
+    """
     wanted_etags, known_etags = request.if_match, request.if_none_match
     if wanted_etags is not None and not _among(wanted_etags, etag, weak=False):
         raise web.HTTPPreconditionFailed(text="The recording is another one now.\n")
@@ -108,35 +109,35 @@ def _among(etags: tuple[ETag, ...], etag: str, weak: bool) -> bool:
 
 
 class Downloads:
-    """Sends all answers of one car. `driven()`: is somebody at the wheel?"""
+    """Sender of all answers of one car. `driven()` returns whether a driver holds the wheel."""
 
     def __init__(
         self, driven: Callable[[], bool], clock_s: Callable[[], float], stalled_s: float = STALLED_S
     ) -> None:
         self._driven, self._clock_s, self._stalled_s = driven, clock_s, stalled_s
-        # One at a time: the car has other work.
+        # One thread: the car has other work.
         self._thread = ThreadPoolExecutor(1, "recordings")
         self._limit = RateLimit()
         self._slots = Slots(clock_s)
 
     async def in_thread(self, act: Callable[[], T]) -> T:
-        """Does in the thread what may block. Raises what that raises."""
+        """Run blocking work in the thread. Raises the errors of `act`."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, act)
 
     def later(self, act: Callable[[], None]) -> None:
-        """Does something after all that waits; nobody hears what comes of it."""
+        """Run `act` after all queued work; its result and errors are discarded."""
         with contextlib.suppress(RuntimeError):  # it is closed already
             self._thread.submit(act)
 
     def close(self) -> None:
-        """Ends the thread; what still waits is not done."""
+        """End the thread and cancel queued work."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def made(
         self, request: web.Request, headers: Mapping[str, str], make: Callable[[], bytes]
     ) -> web.StreamResponse:
-        """Sends an answer that `make` makes whole, in the thread. Raises what that
-        raises."""
+        """Send an answer that `make` builds as a whole in the thread. Raises the errors of
+        `make`."""
         slot = Slot(partial(cut_off, request))
         await self._slots.enter(slot)
         try:
@@ -163,10 +164,10 @@ class Downloads:
         opened: Callable[[], int],
         etag: str = "",
     ) -> web.StreamResponse:
-        """Sends a file, or what is wanted of it; `opened` opens it, and we close it.
-        Without an `etag` it has that of its inode, time and size.
+        """Send a file or the requested part of it; `opened` opens it, and this method closes it.
 
-        Raises HTTPException, and what `opened` raises.
+        The default `etag` is derived from inode, time and size. Raises HTTPException, and the
+        errors of `opened`.
         """
         file = await self.in_thread(opened)
         try:
@@ -187,7 +188,7 @@ class Downloads:
             await response.write_eof()
             return response
         finally:
-            self.later(partial(os.close, file))  # behind whatever is still read of it
+            self.later(partial(os.close, file))  # after the last queued read of this file
 
     async def streamed(
         self,
@@ -197,11 +198,11 @@ class Downloads:
         size: int | None,
         sent: Callable[[int], None],
     ) -> web.StreamResponse:
-        """Sends what is made piece by piece, in the thread, while it is sent; `size` of
-        all if that is known. `sent` hears of each piece.
+        """Send an answer that is produced piece by piece, in the thread, during sending.
 
-        The work ends with the connection. Raises ConnectionError, and what making
-        raises: then the connection is cut, so that nobody takes the part for the whole.
+        `size` is the total size if known. `sent` is called with the size of each piece. The work
+        ends with the connection. Raises ConnectionError, and the errors of `pieces`: then the
+        connection is aborted, so that the client detects the incomplete answer.
         """
         response = web.StreamResponse(headers=headers)
         try:
@@ -234,9 +235,9 @@ class Downloads:
             size = min(PIECE_BYTES, part.end - at)
             try:
                 piece = await self.in_thread(partial(os.pread, file, size, at))
-            except OSError:  # the card fails: the head of the answer is under way
+            except OSError:  # the card fails: the head of the answer has been sent
                 piece = b""
-            if not piece:  # or somebody cut the file
+            if not piece:  # or the file was truncated
                 raise cut_off(request)
             await self._send(request, response, piece)
             at += len(piece)
@@ -244,12 +245,13 @@ class Downloads:
     async def _send(
         self, request: web.Request, response: web.StreamResponse, piece: bytes | memoryview
     ) -> None:
-        """Sends a piece, when it is its turn. Raises ConnectionError."""
+        """Send a piece in its turn. Raises ConnectionError."""
         await self._turn(len(piece))
         await self._write(request, response, piece)
 
     async def _turn(self, size: int) -> None:
-        """Waits until so many bytes may be sent: beside a driver all share a rate."""
+        """Wait until so many bytes may be sent: while the car is driven, all answers share a
+        rate."""
         if self._driven():
             wait_s = self._limit.wait_s(size, SHARED_BYTES_S, self._clock_s())
             await asyncio.sleep(wait_s)
@@ -265,7 +267,7 @@ class Downloads:
 
 
 def as_file(name: str) -> str:
-    """Writes Content-Disposition of a download; RFC 6266, with both kinds of name."""
+    """Return the Content-Disposition of a download; RFC 6266, with both kinds of name."""
     plain = "".join(
         one if one.isascii() and one.isprintable() and one not in '"\\' else "_" for one in name
     )
@@ -276,7 +278,7 @@ def as_file(name: str) -> str:
 
 
 def cut_off(request: web.Request) -> ConnectionError:
-    """Ends the connection: what was promised cannot be sent."""
+    """Abort the connection, because the rest of the promised answer cannot be sent."""
     if request.transport is not None:
         request.transport.abort()
     return ConnectionResetError("the answer was cut off")

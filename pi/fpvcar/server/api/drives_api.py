@@ -1,14 +1,13 @@
-"""/api/recordings/drives: the drives that the recordings make up.
+"""/api/recordings/drives: drives assembled from the recordings.
 
     GET  /api/recordings/drives               the newest, JSON
          ?most=50&before=MS                   the 50 before a time (UTC)
          ?driver=&wheel=driven|parked&since=MS&until=MS&text=&cause=estop&cause=...
-    POST /api/recordings/drives/ID/title?title=TEXT      names it; "" takes it back
-    POST /api/recordings/drives/ID/delete     its files go: a grown-up's right
+    POST /api/recordings/drives/ID/title?title=TEXT      sets the title; "" removes it
+    POST /api/recordings/drives/ID/delete     deletes its files: a grown-up's right
 
-A file that is still being written is never deleted, and none that another drive has a
-part in: those stay, and the answer names them. What is in them of the deleted drive is
-not listed any more.
+Files that are still being written, and files shared with another drive, are never deleted. The
+answer lists them, and the deleted drive's share of them is no longer listed.
 """
 
 import contextlib
@@ -30,22 +29,22 @@ from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import JSON, answering, number_of, quoted
 
 MOST = 50
-"""Drives in an answer."""
+"""Default number of drives in an answer."""
 WHEEL = ("", "driven", "parked")
 log = logging.getLogger("fpvcar.recordings")
 
 
 class Shown(NamedTuple):
-    """What a list says besides: whose recordings, and is there a seat to go to?"""
+    """Additional figures of a list: the car's name, and whether the page can link to a seat."""
 
     car: str
     seat: bool
     station: bool = False
-    """Is it a base station? Then the page asks it for more: see fpvstation/web/page.py."""
+    """True on a base station. The page then requests more: see fpvstation/web/page.py."""
 
 
 class Drives:
-    """The routes. Names and deletes where the shelf can."""
+    """Routes of drives. Naming and deleting are available if the shelf is editable."""
 
     def __init__(
         self, shelf: Shelf, downloads: Downloads, rights: RecordingRights, shown: Shown
@@ -54,7 +53,7 @@ class Drives:
         self._rights, self._shown = rights, shown
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes."""
+        """Add the routes; naming and deleting only for an editable shelf."""
         base = "/api/recordings/drives"
         app.router.add_get(base, self._list)
         if self._shelf.editable:
@@ -111,7 +110,7 @@ class Drives:
 
 @contextlib.contextmanager
 def _changing() -> Iterator[None]:
-    """Raises HTTPNotFound, HTTPConflict for a drive that cannot be changed."""
+    """Raise HTTPNotFound or HTTPConflict for a drive that cannot be changed."""
     try:
         yield
     except DriveMissing as fault:
@@ -121,7 +120,7 @@ def _changing() -> Iterator[None]:
 
 
 def _wanted(request: web.Request) -> Wanted:
-    """What the list is filtered by. Raises HTTPBadRequest."""
+    """Return the filter of a list request. Raises HTTPBadRequest."""
     query = request.query
     wheel = query.get("wheel", "")
     if wheel not in WHEEL:

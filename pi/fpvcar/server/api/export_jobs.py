@@ -1,4 +1,4 @@
-"""Exports that were asked for: which files, how far they are, the work for them."""
+"""Export jobs: requested files, progress, and the work for them."""
 
 import secrets
 import time
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STEP_S = 0.02
 TABLES_SHARE = 20
-"""A recording is so many times as large as its tables, about: the rest is pictures."""
+"""Ratio of a recording's size to that of its tables, roughly: the rest is pictures."""
 MISSING_MAX = 50
 ZIP = "application/zip"
 TYPES = {
@@ -33,7 +33,7 @@ TYPES = {
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to be exported: these files, the film of them within this time (UTC)."""
+    """Export request: files, and for a film the time range within them (UTC)."""
 
     kind: Literal["film", "zip", "csv", "parquet"]
     files: list[str]
@@ -42,8 +42,10 @@ class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Export(Struct):
-    """How far one is: bytes done of `total`, which is `exact` or about so. `missing`
-    says in words what is damaged or gone; `fault` why it failed."""
+    """Progress of an export: bytes `done` of `total`; `exact` is False for an estimated total.
+
+    `missing` lists damaged and missing data in words; `fault` is the reason of a failure.
+    """
 
     id: str
     kind: str
@@ -60,9 +62,9 @@ Work: TypeAlias = "Film | DriveZip"
 
 
 class Job:
-    """An export, and the work for it; `notes` are what was missing in its files.
+    """Export with its work; `notes` list the data missing in its files.
 
-    `fresh()` gives the work for one sending: a phone may ask twice.
+    `fresh()` returns new work for each sending, since a phone may request the file twice.
     """
 
     def __init__(
@@ -75,11 +77,11 @@ class Job:
 
     @property
     def active(self) -> bool:
-        """Is the thread at work for it?"""
+        """Return whether the thread is working on this export."""
         return self.shown.state in ("planning", "sending")
 
     def said(self) -> Export:
-        """The export as it is now."""
+        """Return the current state of the export."""
         missing = [*self.notes, *self.work.missing]
         more = len(missing) - MISSING_MAX
         rest = [f"and {more} more"] if more > 0 else []
@@ -87,8 +89,10 @@ class Job:
         return self.shown
 
     def begin(self, cut: Callable[[], object]) -> int:
-        """Begins to send it, and ends the sending before this one; returns the number
-        of this one, which `cut` ends at once."""
+        """Begin a sending and end the previous one; return the number of the new sending.
+
+        `cut` ends the new sending at once.
+        """
         self._cut()
         self._cut = cut
         self._sending += 1
@@ -97,38 +101,38 @@ class Job:
         return self._sending
 
     def sent(self, number: int, size: int) -> None:
-        """So much more is sent; only the newest sending counts."""
+        """Add to the bytes sent; only the newest sending counts."""
         if number == self._sending:
             self.shown.done += size
 
     def over(self, number: int, state: str, fault: str) -> None:
-        """A sending has ended."""
+        """Record the end of a sending."""
         if number == self._sending:
             self.shown.state, self.shown.fault = state, fault
             self._cut = lambda: None
 
     def cancel(self) -> None:
-        """Ends what is under way for it."""
+        """End all work that is under way for this export."""
         self.cancelled = True
         self._cut()
         if self.shown.state != "sent":
             self.shown.state = "stopped"
 
     def pieces(self) -> Generator[bytes, None, None]:
-        """Yields what is sent."""
+        """Yield the bytes of the export."""
         self.work = self._fresh()
         yield from self.work.pieces()
 
 
 class Workshop:
-    """Makes jobs of the recordings on a shelf. `rest` makes the thread rest."""
+    """Factory of jobs for the recordings on a shelf. `rest` makes the thread rest."""
 
     def __init__(self, shelf: Shelf, car: str, rest: Callable[[], None]) -> None:
         self._shelf, self._writing = shelf, shelf.writing
         self._car, self._rest = car, rest
 
     def job(self, wanted: Wanted, now_s: float) -> Job:
-        """Makes one of what was asked for. Raises FileNotFoundError, OSError."""
+        """Create a job for a request. Raises FileNotFoundError, OSError."""
         if wanted.kind == "parquet" and not has_parquet():
             raise FileNotFoundError("Parquet needs pyarrow, which is not here: use CSV")
         paths = self._paths(wanted.files)
@@ -150,14 +154,14 @@ class Workshop:
         return Job(shown, lambda: self._zipped(whole, wanted.kind), notes, now_s)
 
     def _zipped(self, paths: Sequence[Path], kind: str) -> "DriveZip":
-        # Here: a car that exports nothing is spared 1 MB.
+        # Imported here: a car that exports nothing saves 1 MB.
         from fpvcar.recordings.export.zipped import DriveZip
 
         tables = PackedParquet if kind == "parquet" else PackedCsv
         return DriveZip(self._car, paths, self._rest, tables, kind == "zip")
 
     def _paths(self, wanted: Sequence[str]) -> list[Path]:
-        """Finds files. Raises FileNotFoundError."""
+        """Return the paths of these files. Raises FileNotFoundError."""
         there = self._shelf.paths(wanted)
         for name in wanted:
             if name not in there:
@@ -165,7 +169,7 @@ class Workshop:
         return [there[name] for name in wanted]
 
     def _opened(self, wanted: Sequence[str], notes: list[str]) -> Iterator[Recording]:
-        """Opens one after the other, and notes what it has lost."""
+        """Open the recordings in turn and note lost data."""
         notes.clear()
         for name in wanted:
             path = Path(name)
@@ -182,7 +186,7 @@ class Workshop:
 
 
 def some(steps: Iterator[int]) -> int:
-    """Goes on for a moment; -1 at the end."""
+    """Continue for STEP_S; return the progress, or -1 at the end."""
     end_s = time.monotonic() + STEP_S
     for done in steps:
         if time.monotonic() >= end_s:
@@ -191,14 +195,16 @@ def some(steps: Iterator[int]) -> int:
 
 
 def name_of(film: str, incomplete: bool) -> str:
-    """Return the name of a film for download: a film has no other place for a note of
-    what is missing; a zip has its README.txt."""
+    """Return the file name of a film for download, marked if the film is incomplete.
+
+    A film has no other place for this note; a zip has its README.txt.
+    """
     stem, dot, suffix = film.rpartition(".")
     return f"{stem}-incomplete{dot}{suffix}" if incomplete else film
 
 
 def _name(car: str, wanted: Wanted) -> str:
-    """Names what is sent after the moment at which it begins."""
+    """Return a name based on the start time of the exported data."""
     if wanted.from_ms:
         return names.recording_name(car, round(wanted.from_ms * 1e6))
     parsed = names.parse(wanted.files[0])

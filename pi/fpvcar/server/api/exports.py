@@ -1,15 +1,15 @@
-"""/api/recordings/exports: a drive as a film or a zip, made while it is sent.
+"""/api/recordings/exports: export of a drive as a film or a zip, produced while it is sent.
 
     POST   /api/recordings/exports            {kind, files, from_ms, to_ms} -> Export
-    GET    /api/recordings/exports/ID         how far it is: Export
+    GET    /api/recordings/exports/ID         progress: Export
     GET    /api/recordings/exports/ID/file    the film or the zip, once it is ready
     DELETE /api/recordings/exports/ID         ends it at once
 
     planning -> ready -> sending -> sent | stopped | failed
 
-A film is planned first: then its size is known, and what is missing in it. A plan that
-nobody asks after any more ends by itself; sending ends with the connection. All work is
-done in the thread that reads recordings, in steps, beside whoever drives: downloads.py.
+A film is planned first, to determine its size and its missing data. A plan ends if the page stops
+polling it; sending ends with the connection. All work runs in steps in the thread that reads
+recordings, and yields to a driver: downloads.py.
 """
 
 import asyncio
@@ -28,16 +28,17 @@ from fpvcar.server.api.export_jobs import TYPES, Job, Wanted, Workshop, name_of,
 from fpvcar.server.http.responses import JSON, PRIVATE
 
 EXPORTS = "/api/recordings/exports"
-"""The one address whose requests have a body: names of files."""
+"""Address that accepts a request body (names of files); no other address does."""
 AT_ONCE_MAX, KEPT_MAX = 2, 8
 ASKED_MAX = 64 * 1024
-"""Bytes of a request: the names of a day's files."""
+"""Most bytes of a request: the names of a day's files."""
 UNSEEN_S = 90.0
-"""A page in the background may ask only once a minute."""
+"""Time without a poll after which a plan ends. A page in the background may poll only once a
+minute."""
 
 
 class Exports:
-    """The routes. `let_in` raises for who may not see recordings."""
+    """Routes of exports. `let_in` raises for clients that may not view recordings."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Exports:
         self._beginning = 0
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; before those that take any name."""
+        """Add the routes; call this before adding routes that accept any name."""
         app.router.add_post(EXPORTS, self._begin)
         app.router.add_get(EXPORTS + "/{id}", self._show)
         app.router.add_delete(EXPORTS + "/{id}", self._cancel)
@@ -138,7 +139,7 @@ class Exports:
     # --- the work ---
 
     def _refuse_more(self) -> None:
-        """Raises HTTPTooManyRequests while so many are under way."""
+        """Raise HTTPTooManyRequests if too many exports are under way."""
         active = sum(one.active for one in self._jobs.values())
         if active + self._beginning >= AT_ONCE_MAX:
             raise web.HTTPTooManyRequests(
@@ -177,7 +178,7 @@ class Exports:
 
 
 async def _wanted(request: web.Request) -> Wanted:
-    """Reads a request. Raises HTTPBadRequest, HTTPRequestEntityTooLarge."""
+    """Read and validate a request. Raises HTTPBadRequest, HTTPRequestEntityTooLarge."""
     body = b""
     async for piece in request.content.iter_chunked(ASKED_MAX):
         body += piece

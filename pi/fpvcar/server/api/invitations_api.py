@@ -1,10 +1,10 @@
-"""/api/invitations: a grown-up lets somebody drive for a while, by a QR code.
+"""/api/invitations: temporary right to drive, granted by a grown-up with a QR code.
 
     POST /api/invitations?minutes=60  -> {"link": ..., "qr": an SVG, "left_s": 3600}
 
-The link opens the page, which says its token as a code: unlocking.py. It stands behind
-the "#", which no browser sends: it is in no log, and a preview of the link by a
-messenger does not use it up.
+The link opens the page, and the page sends the token as a code: authorization.py. The token stands
+behind the "#", and browsers do not send that part: it appears in no log, and a messenger's preview
+of the link does not use it up.
 """
 
 import io
@@ -30,7 +30,7 @@ HERE_ONLY = (
 
 
 class InvitationsApi:
-    """The route; `devices` keeps who is invited, `served` is where the pages are."""
+    """Route of invitations; `devices` stores the guests, `served` is the address of the pages."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class InvitationsApi:
         self._utc_s = utc_s
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the route; before any that catches all."""
+        """Add the route; call this before adding a catch-all route."""
         app.router.add_post(BASE, self._invite)
 
     async def _invite(self, request: web.Request) -> web.Response:
@@ -51,7 +51,7 @@ class InvitationsApi:
         minutes = number_of(request, "minutes", USUAL_MIN, LEAST_MIN, MOST_MIN)
         if access.is_loopback(self._served.host):
             raise web.HTTPConflict(text=HERE_ONLY)
-        import segno  # here: a car that invites nobody is spared 3 MB
+        import segno  # imported here: a car without invitations saves 3 MB
 
         token = self._devices.invite(minutes, self._utc_s())
         link = f"{self._page(request)}#invited={token}"
@@ -62,7 +62,7 @@ class InvitationsApi:
         return web.Response(body=msgspec.json.encode(answer), headers=JSON)
 
     def _page(self, request: web.Request) -> str:
-        """The address of the page, as others on the LAN see it."""
+        """Return the page's address as seen by other machines on the LAN."""
         if access.is_loopback(request.url.host or ""):
             return f"http://{in_url(access.lan_address())}:{self._served.port}/"
         return f"{request.scheme}://{request.host}/"

@@ -1,6 +1,6 @@
-"""The car in figures and words: /metrics, /healthz, /api/status, the recorder's health.
+"""Metrics and state of the car: /metrics, /healthz, /api/status, and health for the recorder.
 
-Who asks learns nothing of persons: no ids, no codes, and names in /api/status only.
+The answers contain no personal data: no ids, no codes, and names in /api/status only.
 """
 
 import os
@@ -27,13 +27,14 @@ from fpvcar.wire import telemetry
 PAGE_B = resource.getpagesize()
 TICKS = os.sysconf("SC_CLK_TCK")
 OLD_S = 1.0
-"""A sensor whose last reading is older is silent."""
+"""Age limit in seconds of a sensor's last reading; older sensors count as silent."""
 HANDOVER = Cause.HANDOVER
-"""A car that waits for its driver's first neutral wish has not been stopped."""
+"""Cause excluded from the stop counter: a car waiting for its driver's first neutral wish has
+not been stopped."""
 
 
 class Metrics:
-    """One car as others see it who do not drive it."""
+    """Exported metrics and state of one car."""
 
     def __init__(
         self,
@@ -47,18 +48,19 @@ class Metrics:
         panel: Stateful,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`car` is its name; the panel knows the connection to its pins."""
+        """Create the metrics; `car` is its name, and the panel reports the connection to its
+        pins."""
         self._car, self._control, self._senses = car, control, senses
         self._stream, self._camera, self._hub = stream, camera, hub
         self._recorder, self._panel = recorder, panel
         self._clock_s = clock_s
 
     def text(self) -> str:
-        """What /metrics says now."""
+        """Return the current text of /metrics."""
         return exposition(self.collect(self._clock_s()))
 
     def collect(self, now_s: float) -> Iterator[Metric]:
-        """Every family of metrics."""
+        """Yield every family of metrics."""
         yield gauge("build_info", "The program.", 1, version=__version__)
         yield from _gate(self._control, now_s)
         yield from _sensors(self._senses, now_s)
@@ -118,7 +120,7 @@ class Metrics:
         )
 
     def status(self) -> dict[str, object]:
-        """What /api/status says."""
+        """Return the content of /api/status."""
         decision, stop = self._control.decision, self._hub.stop()
         now_s = self._clock_s()
         return {
@@ -136,7 +138,7 @@ class Metrics:
         }
 
     def health(self) -> Health:
-        """What the recorder writes down once a second."""
+        """Return the health record that the recorder stores once a second."""
         return health_of(
             self._camera.state,
             self._control.wheels,
@@ -146,9 +148,9 @@ class Metrics:
         )
 
     def faults(self) -> list[str]:
-        """Why the car cannot do all that its profile promises; empty: it can.
+        """Return the faults that keep the car from its profile's functions; empty if all work.
 
-        A fault of the computer is none of these, but of its card: the car drives on.
+        Faults of the computer are excluded, except those of its card: the car can still drive.
         """
         now_s = self._clock_s()
         faults = []
@@ -192,8 +194,8 @@ def _gate(control: Control, now_s: float) -> Iterator[Metric]:
     yield Metric(
         "gate_reason", "gauge", "1 for what the gate does now.", [({"reason": decision.reason}, 1)]
     )
-    # Each cause from the start, with 0: Prometheus' increase() cannot see a counter's
-    # first value.
+    # Export each cause from the start, with 0: Prometheus' increase() misses a counter's first
+    # value.
     yield Metric(
         "gate_reasons_total",
         "counter",
@@ -297,7 +299,8 @@ def _million(value: float | None) -> float | None:
 
 
 def _process(stat: Path = Path("/proc/self/stat")) -> Iterator[Metric]:
-    """The process of `run`; proc(5): fields 14 and 15 are CPU time, 24 is pages."""
+    """Yield the metrics of the `run` process. proc(5): fields 14 and 15 are CPU time, 24 is
+    pages."""
     fields = stat.read_text().rpartition(")")[2].split()
     cpu_s = (int(fields[11]) + int(fields[12])) / TICKS
     yield counter("process_cpu_seconds_total", "Of `run`.", cpu_s)

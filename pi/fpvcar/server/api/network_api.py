@@ -1,11 +1,11 @@
-"""/api/network: the car's Wi-Fi, for a grown-up.
+"""/api/network: Wi-Fi of the car, for grown-ups.
 
-    GET  /api/network                          where it is, what is in range, JSON
-    POST /api/network/look                     list the networks anew
+    GET  /api/network                          current network and networks in range, JSON
+    POST /api/network/look                     scan for networks again
     POST /api/network/join?ssid=S  X-Wifi-Key: leave this network for that one
 
-A car that changes its network, or looks for others, stops as for a lost link: so it
-does only while nobody is at the wheel. The service that does it: wifi/service.py.
+A network change or a scan stops the car like a lost link, so both are refused while a driver has
+the wheel. The service that carries them out: wifi/service.py.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ DRIVEN = "Somebody drives, and the car would stop: first give the wheel away.\n"
 
 
 class NetworkApi:
-    """The routes. `driven()`: is somebody at the wheel?"""
+    """Routes of the network. `driven()` returns whether a driver has the wheel."""
 
     def __init__(
         self, client: NetworkClient, rights: RecordingRights, driven: Callable[[], bool]
@@ -38,13 +38,13 @@ class NetworkApi:
         self._client, self._rights, self._driven = client, rights, driven
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; before any that catches all."""
+        """Add the routes; call this before adding a catch-all route."""
         app.router.add_get(BASE, self._status)
         app.router.add_post(f"{BASE}/look", self._look)
         app.router.add_post(f"{BASE}/join", self._join)
 
     def hosts(self) -> tuple[str, ...]:
-        """By which names the car is found though they are not its own."""
+        """Return further host names of the car, in addition to its own."""
         return self._client.hosts()
 
     def _let_in(self, request: web.Request) -> None:
@@ -74,14 +74,15 @@ class NetworkApi:
         self._refuse_driven()
         ssid, key = request.query.get("ssid", ""), request.headers.get(KEY, "")
         wish = network.Join(ssid, key)
-        try:  # built by hand it is not looked at
+        try:  # msgspec does not validate an object built by hand
             msgspec.convert(msgspec.to_builtins(wish), network.Join)
         except msgspec.ValidationError:
             raise web.HTTPBadRequest(text=_refusal(ssid)) from None
         return self._send(wish)
 
     def _refuse_driven(self) -> None:
-        """A radio that listens to other channels is deaf on its own."""
+        """Raise HTTPConflict while the car is driven: a radio that scans other channels misses
+        its own."""
         if self._driven():
             raise web.HTTPConflict(text=DRIVEN)
 

@@ -1,7 +1,7 @@
-"""The text format of Prometheus, version 0.0.4. Pure.
+"""Text format of Prometheus, version 0.0.4. Pure.
 
-It is thirty lines, and the parts hold every figure already: Prometheus' own client
-library would hold them a second time. Its parser reads ours in the tests.
+The format takes thirty lines of code, and the parts hold every figure already; Prometheus' own
+client library would store them a second time. The tests read this output with its parser.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ Labels = Mapping[str, str]
 
 
 class Metric(NamedTuple):
-    """A family of samples. `kind`: "gauge" or "counter" (its name ends in _total).
+    """Family of samples. `kind`: "gauge" or "counter" (its name ends in _total).
 
-    Each sample is (labels, value); None is a value that is unknown, and is left out.
+    Each sample is (labels, value); a value of None is unknown and left out.
     """
 
     name: str
@@ -24,17 +24,17 @@ class Metric(NamedTuple):
 
 
 def gauge(name: str, words: str, value: float | None, **labels: str) -> Metric:
-    """A family of one sample that goes up and down."""
+    """Return a family of one sample that can rise and fall."""
     return Metric(name, "gauge", words, [(labels, value)])
 
 
 def counter(name: str, words: str, value: float | None, **labels: str) -> Metric:
-    """A family of one sample that only grows, until the program starts anew."""
+    """Return a family of one sample that only grows, until the program restarts."""
     return Metric(name, "counter", words, [(labels, value)])
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """The text that Prometheus reads (text format 0.0.4)."""
+    """Return the text for Prometheus (text format 0.0.4)."""
     lines: list[str] = []
     for metric in metrics:
         samples = [

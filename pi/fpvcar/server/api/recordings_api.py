@@ -1,16 +1,15 @@
-"""/api/recordings: the list, files to download, pictures and plots to play.
+"""/api/recordings: list of recordings, file downloads, pictures and plots for playback.
 
     GET  /api/recordings                   the files, JSON; drives: drives_api.py
     GET  /api/recordings/NAME              the file, with Range and ETag
     GET  /api/recordings/NAME/units?from=S&seconds=S    pictures, as on /ws/video
     GET  /api/recordings/NAME/sheet?from=S&seconds=S    a key frame of each second
-    GET  /api/recordings/NAME/thumbnail?from=S    the first key frame, the same way
+    GET  /api/recordings/NAME/thumbnail?from=S    the first key frame, in the same format
     GET  /api/recordings/NAME/table        lines for plots, JSON
     /api/recordings/exports                films and zips: exports.py
 
-Who may see them: recordings_rights.py. A name is looked up among the recordings that
-are there and never made a path of. How answers are sent while somebody else drives:
-downloads.py.
+Access rights: recordings_rights.py. A name is looked up among the existing recordings and never
+used to build a path. Sending while the car is driven: downloads.py.
 """
 
 import asyncio
@@ -43,17 +42,17 @@ from fpvcar.wire.video import pack_video
 
 IDLE_S = 30.0
 PAGED = ("most", "before")
-"""What asks for a part of the list: the last `most` whose names are before one."""
+"""Query parameters that request a part of the list: the last `most` names before `before`."""
 STRETCH_MAX_S = 30.0
-"""Seconds of pictures at once; some 8 MB."""
+"""Most seconds of pictures per request; about 8 MB."""
 SHEET_MAX_S = 60.0
-"""Seconds of a contact sheet at once: a picture of each."""
+"""Most seconds of a contact sheet per request: one picture per second."""
 
 
 class Recordings:
-    """The routes. `files()` are the recordings, if it is no shelf that keeps them.
+    """Routes of recordings. `files()` returns the recordings, unless a shelf is passed instead.
 
-    `driven()`: is somebody at the wheel? Then answers take their time.
+    `driven()` returns whether a driver has the wheel; answers are then sent more slowly.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Recordings:
         clock_s: Callable[[], float] = time.monotonic,
         folder: Path | None = None,
     ) -> None:
-        """`folder` may keep an index of what is in them."""
+        """Create the routes; `folder` may store an index of the recordings."""
         throttle = CpuThrottle(driven)
         rest = throttle.rest
         self._shelf: Shelf
@@ -77,7 +76,8 @@ class Recordings:
         self._shown = shown
         self._cache = RecordingCache(clock_s, rest)
         self.downloads = Downloads(driven, clock_s)
-        """Who else sends of this folder shares its thread and its rate."""
+        """Other senders of this folder's files use the same object, to share its thread and its
+        rate."""
         self._rights = rights
         self._drives = Drives(self._shelf, self.downloads, rights, shown)
         workshop = Workshop(self._shelf, shown.car, rest)
@@ -85,7 +85,7 @@ class Recordings:
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; before any that catches all."""
+        """Add the routes; call this before adding a catch-all route."""
         base = "/api/recordings"
         app.router.add_get(base, self._list)
         self._rights.add_to(app)
@@ -103,7 +103,7 @@ class Recordings:
             self._closing.cancel()
         self.downloads.close()
 
-    # --- what is there ---
+    # --- the recordings ---
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -136,7 +136,7 @@ class Recordings:
         seconds = number_of(request, "seconds", 8.0, 0.0, STRETCH_MAX_S)
 
         def frames(found: Recording) -> bytes:
-            # The first one was captured before it was recorded.
+            # The first picture was captured before it was recorded.
             start_ns = from_s and found.start_ns + round(from_s * SECOND_NS)
             end_ns = found.start_ns + round((from_s + seconds) * SECOND_NS)
             return _pictures(pictures.stretch(found, int(start_ns), end_ns))
@@ -178,7 +178,7 @@ class Recordings:
     # --- reading, in a thread ---
 
     async def _look_up(self, request: web.Request) -> tuple[Path, bool]:
-        """Finds the file, and whether it is being written. Raises HTTPNotFound."""
+        """Return the path of the file, and whether it is being written. Raises HTTPNotFound."""
         name = request.match_info["name"]
 
         def find() -> tuple[Path, bool]:
@@ -199,8 +199,10 @@ class Recordings:
         )
 
     def _close_later(self) -> None:
-        """Closes what is read, soon after the last request: a file that the ring
-        removed keeps its place on the card while it is open."""
+        """Schedule closing of the open recordings soon after the last request.
+
+        A file removed by the ring keeps its space on the card while it is open.
+        """
         if self._closing is not None:
             self._closing.cancel()
         loop = asyncio.get_running_loop()
@@ -212,8 +214,7 @@ def _json(answer: object) -> bytes:
 
 
 def _pictures(frames: Iterable[Frame]) -> bytes:
-    """Packs units behind the header of /ws/video, one after the other; capture times
-    UTC."""
+    """Pack units, each behind the header of /ws/video, one after the other; capture times UTC."""
     return b"".join(
         pack_video(frame.key, number, frame.capture_ns // 1000, frame.unit)
         for number, frame in enumerate(frames)

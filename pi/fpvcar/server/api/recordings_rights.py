@@ -1,9 +1,10 @@
-"""Who may see recordings, and who may change what is there.
+"""Access rights for viewing and changing recordings.
 
     POST /api/recordings/unlock      X-Drive-Code: 123456 -> a device's cookie
 
-Who may drive may see: whoever sits at this machine, and whose device is on the list of
-devices.py. Who has grown-ups' rights there may delete, too; that is a use of them.
+Drivers may view: every user of this machine, and every device on the list of
+remembered_browsers.py. Devices with grown-up rights may also delete; this counts as a use of the
+rights.
 """
 
 import time
@@ -18,40 +19,41 @@ from fpvcar.server.http.responses import PRIVATE
 
 CODE = "X-Drive-Code"
 NAME = "recordings page"
-"""What a device is called until its person has told the seat a name."""
+"""Name of a device until its user has entered a name at the seat."""
 
 
 class RecordingRights:
-    """Looks who asks: only this machine may see, and nobody may delete."""
+    """Access check without codes: only this machine may view, and deleting is impossible."""
 
     locked = "Recordings are for those who may drive: enter the drive code."
-    """What who may not see is answered."""
+    """Answer to a client that may not view."""
     opened_by = "code"
-    """What opens it: a "code" or a "password"; 401 says it in X-Opened-By."""
+    """Kind of secret that unlocks: "code" or "password"; sent with 401 in X-Opened-By."""
     takes_codes = False
-    """Can somebody become a grown-up here?"""
+    """True if a client can obtain grown-up rights here."""
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the route, where there is one."""
+        """Add the route; this class has none."""
 
     def let_in(self, request: web.Request) -> None:
-        """Raises HTTPForbidden, HTTPUnauthorized for who may not see."""
+        """Raise HTTPForbidden or HTTPUnauthorized if the client may not view."""
         refuse_other_sites(request)
         if self.device(request) is None and not is_loopback(request.remote or ""):
             raise self._unauthorized(self.locked)
 
     def let_change(self, request: web.Request) -> None:
-        """Raises as let_in, also for who is no page of ours and said no code."""
+        """Raise as let_in, and also for a client that is neither the car's page nor a known
+        device."""
         self.let_in(request)
         if self.device(request) is None and "Origin" not in request.headers:
             raise self._unauthorized("Who may drive may change this: enter the drive code.")
 
     def let_delete(self, request: web.Request) -> None:
-        """Raises as let_change, and for who is no grown-up."""
+        """Raise as let_change, and also for a client without grown-up rights."""
         self.let_grown_up(request, "Only a grown-up deletes: enter the grown-ups' code.")
 
     def let_grown_up(self, request: web.Request, locked: str) -> None:
-        """Raises as let_change, and with `locked` for who is no grown-up."""
+        """Raise as let_change, and with the text `locked` for a client without grown-up rights."""
         self.let_change(request)
         if not self.grown_up(request):
             raise self._unauthorized(locked)
@@ -61,16 +63,16 @@ class RecordingRights:
         return web.HTTPUnauthorized(text=f"{words}\n", headers=headers)
 
     def grown_up(self, request: web.Request) -> bool:
-        """Has who asks grown-ups' rights?"""
+        """Return whether the client has grown-up rights."""
         return False
 
     def device(self, request: web.Request) -> Device | None:
-        """By which the car knows who asks."""
+        """Return the client's device, or None if it is unknown."""
         return None
 
 
 class DeviceRights(RecordingRights):
-    """Lets in whose device the car knows, too, and takes codes. Clocks in s."""
+    """Access check that also admits known devices, and accepts codes. Clocks in s."""
 
     takes_codes = True
 
@@ -85,30 +87,30 @@ class DeviceRights(RecordingRights):
         self._clock_s, self._utc_s = clock_s, utc_s
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the route."""
+        """Add the route for unlocking with a code."""
         app.router.add_post("/api/recordings/unlock", self._unlock)
 
     def let_in(self, request: web.Request) -> None:
-        """Raises as above; the list of devices knows that this one is here."""
+        """Raise as in the base class; record the device's visit on the list."""
         super().let_in(request)
         device = self.device(request)
         if device is not None:
             self._devices.seen(device, device.name, self._utc_s())
 
     def let_change(self, request: web.Request) -> None:
-        """Raises as above. A change is a use of grown-ups' rights."""
+        """Raise as in the base class. A change counts as a use of grown-up rights."""
         super().let_change(request)
         device = self.device(request)
         if device is not None and self.grown_up(request):
             self._devices.used(device, self._utc_s())
 
     def grown_up(self, request: web.Request) -> bool:
-        """Was the grown-ups' code said there, and its rights used within 30 min?"""
+        """Return whether the device has grown-up rights that were used within 30 min."""
         device = self.device(request)
         return device is not None and device.rights(self._utc_s()).grown_up
 
     def device(self, request: web.Request) -> Device | None:
-        """That of its cookie, unless somebody ended it."""
+        """Return the device of the request's cookie, unless it was removed from the list."""
         return self._devices.of(request, self._utc_s())
 
     async def _unlock(self, request: web.Request) -> web.Response:

@@ -1,7 +1,7 @@
-"""/api/station: a base station pairs, lists, fetches, and says what it has stored.
+"""/api/station: pairing with a base station, lists, downloads and receipts.
 
-What is asked and answered: wire/station.py. Only sealed files are told of. A file is
-let go by the ring after a receipt whose checksum is the file's own, not before.
+Requests and answers: wire/station.py. Only sealed files are listed. The ring may delete a file only
+after a receipt with the file's own checksum.
 """
 
 import logging
@@ -33,7 +33,7 @@ log = logging.getLogger("fpvcar.station")
 
 
 class StationApi:
-    """The routes of one car, over its folder of recordings."""
+    """Routes of one car, over its folder of recordings."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class StationApi:
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        """`certificate`: SHA-256 of the one that the car shows, in hex."""
+        """Create the routes; `certificate` is the SHA-256 of the car's certificate, in hex."""
         self._car, self._folder, self._stations = car, folder, stations
         self._codes, self._downloads, self._driven = codes, downloads, driven
         self._throttle = CpuThrottle(driven)
@@ -55,7 +55,7 @@ class StationApi:
         self._clock_s, self._utc_s = clock_s, utc_s
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; before any that catches all."""
+        """Add the routes; call this before adding a catch-all route."""
         router, base = app.router, wire.BASE
         router.add_post(base + "/pair", self._pair)
         router.add_get(base + "/segments", self._list)
@@ -65,7 +65,7 @@ class StationApi:
         router.add_post(base + "/receipts/{name}", self._receipt)
         router.add_post(base + "/end", self._end)
 
-    # --- who asks ---
+    # --- authentication ---
 
     async def _pair(self, request: web.Request) -> web.Response:
         refuse_other_sites(request)
@@ -115,7 +115,7 @@ class StationApi:
         asking = self._asking(request)
         return await self._signed(request, asking, lambda: self._certificate)
 
-    # --- what there is ---
+    # --- lists and files ---
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         asking = self._asking(request)
@@ -146,8 +146,10 @@ class StationApi:
     async def _signed(
         self, request: web.Request, asking: tuple[Device, str], make: Callable[[], object]
     ) -> web.StreamResponse:
-        """Answers what `make` makes in the thread, with its MAC: of a long list that
-        takes a while, too."""
+        """Send the object that `make` returns, with its MAC.
+
+        Both are computed in the thread, since signing a long list takes a while too.
+        """
         station, nonce = asking
         key = self._stations.key_of(station.id)
 
@@ -166,7 +168,7 @@ class StationApi:
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
         return await self._downloads.file(request, BYTES, opened, sums.sha256)
 
-    # --- what may go ---
+    # --- receipts ---
 
     async def _receipt(self, request: web.Request) -> web.Response:
         station, _ = self._asking(request)
@@ -187,7 +189,7 @@ class StationApi:
         return web.Response(status=204, headers=PRIVATE)
 
     def _path(self, request: web.Request) -> Path:
-        """The sealed file that is asked for. Raises HTTPNotFound."""
+        """Return the path of the requested sealed file. Raises HTTPNotFound."""
         name = names.parse(request.match_info["name"])
         path = self._folder / name.text if name else self._folder
         if not name or name.suffix != names.SEALED or path.is_symlink():
@@ -196,7 +198,7 @@ class StationApi:
 
 
 def _entries(folder: Path) -> list[tuple[str, int]]:
-    """Name and size of each file; none before the first recording."""
+    """Return name and size of each file; empty before the first recording."""
     try:
         with os.scandir(folder) as listing:
             return [

@@ -1,4 +1,4 @@
-"""/trust: how a system comes to trust the car's certificate, and whether it does.
+"""/trust: installing the car's certificate as trusted, and checking the result.
 
 GET /trust               the page; it may fetch from the car's https port, too
 GET /api/trust           {"https_port": 8081, "name": ..., "fingerprint": ...}
@@ -21,7 +21,7 @@ ABSENT = "There is no https here, so there is nothing to trust.\n"
 
 
 class TrustApi:
-    """The routes; `state` is where the certificates are kept."""
+    """Routes of the certificate; `state` is the folder of the certificates."""
 
     def __init__(self, web_root: Path, state: Path, served: Address, car: str) -> None:
         self._web_root, self._port = web_root.resolve(), served.https_port
@@ -29,7 +29,7 @@ class TrustApi:
         self._root = credentials.trusted(state).read_bytes() if served.tls else b""
 
     def add_to(self, app: web.Application) -> None:
-        """Adds the routes; before any that catches all."""
+        """Add the routes; call this before adding a catch-all route."""
         app.router.add_get("/trust", self._page)
         app.router.add_get("/trust.html", self._page)
         app.router.add_get(BASE, self._about)

@@ -1,4 +1,7 @@
-"""Who may drive: codes, wrong tries, Host and Origin. Pure; time is an argument."""
+"""Access checks: code verification, limits on wrong codes, Host and Origin headers.
+
+Pure functions and classes; time is an argument.
+"""
 
 import hmac
 import ipaddress
@@ -13,30 +16,33 @@ from dataclasses import dataclass
 TRIES = 5
 TRIES_WINDOW_S = 60.0
 TRIES_ALL = 20
-"""Wrong six-digit codes a minute of all strangers together: 60 addresses are one
-guesser, who needs 17 days for half of all codes."""
+"""Most wrong six-digit codes per minute from all unknown networks together.
+
+The limit treats 60 addresses as a single guesser. Trying half of all codes then takes 17 days.
+"""
 TRIES_ALL_LONG = 200
-"""Wrong codes of another form. Half of all grown-ups' codes take 4,000 years so."""
+"""Most wrong codes of another form per minute. Trying half of all grown-up codes then takes
+4,000 years."""
 DRIVE_FORM = re.compile(r"\s*[0-9]{6}\s*", re.A)
 TOKEN_FORM = re.compile(r"[0-9a-f]{32}")
-"""An invitation's 128 bits, which cannot be guessed."""
+"""Form of an invitation token: 128 bits, impossible to guess."""
 KNOWN_MAX = 64
 ADDRESSES_MAX = 1000
 HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
-"""RFC 9110, 7.2, without the characters that no address and no name of ours has."""
+"""Host header (RFC 9110, 7.2), limited to characters used in addresses and the car's names."""
 log = logging.getLogger("fpvcar.access")
 
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The two secrets. `grown_up` also opens what `drive` opens."""
+    """The two secrets of a car. `grown_up` also grants the rights of `drive`."""
 
     drive: str
     grown_up: str
 
 
 def new_codes() -> Codes:
-    """A drive code of 6 digits, and one that no child guesses."""
+    """Generate a drive code of 6 digits and a grown-up code that a child cannot guess."""
     drive = f"{secrets.randbelow(1_000_000):06d}"
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
     return Codes(drive, "".join(secrets.choice(letters) for _ in range(8)))
@@ -44,18 +50,17 @@ def new_codes() -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What one connection may do besides watching and stopping."""
+    """Rights of one connection in addition to watching and stopping."""
 
     drive: bool = False
     grown_up: bool = False
 
 
 class CodeCheck:
-    """Checks codes, and limits the wrong tries of a network, and of all together.
+    """Code check with a limit on wrong codes per network, and a limit for all networks together.
 
-    Each kind of code has a common limit of its own: guesses at the drive code do not
-    keep out grown-ups. A network that had a right code is known, and the tries of other
-    networks do not keep it out.
+    Each kind of code has its own common limit, so guesses at the drive code do not block grown-ups.
+    A network that has sent a right code is exempt from the common limits.
     """
 
     def __init__(self, codes: Codes) -> None:
@@ -66,7 +71,7 @@ class CodeCheck:
         self._known: dict[str, None] = {}
 
     def wait_s(self, code: str, address: str, now_s: float) -> float:
-        """How long this address must wait before it may try a code of this kind."""
+        """Return the seconds this address must wait before it may try a code of this kind."""
         network = network_of(address)
         return max(self._crowd_s(code, network, now_s), self._own_s(network, now_s))
 
@@ -77,8 +82,11 @@ class CodeCheck:
         return max(0.0, wrong[0] + TRIES_WINDOW_S - now_s)
 
     def wrong_tries(self, code: str) -> deque[float] | None:
-        """Times of the newest wrong tries at this kind of code, as many as are allowed
-        a minute; None if it needs no common limit."""
+        """Return the times of the newest wrong tries at this kind of code, at most one minute's
+        allowance.
+
+        Returns None for invitation tokens: they need no common limit.
+        """
         if TOKEN_FORM.fullmatch(code):
             return None
         return self._short_wrong if DRIVE_FORM.fullmatch(code) else self._long_wrong
@@ -94,16 +102,16 @@ class CodeCheck:
         return wrong[0] + TRIES_WINDOW_S - now_s if len(wrong) >= TRIES else 0.0
 
     def rights(self, code: str) -> Rights | None:
-        """What a code is for; None if it is wrong. Its time tells nothing of it."""
+        """Return the rights that a code grants; None if it is wrong. Runs in constant time."""
         given = code.encode(errors="surrogatepass")
         grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
         drive = hmac.compare_digest(given, self._codes.drive.encode())
         return Rights(drive=True, grown_up=grown_up) if grown_up or drive else None
 
     def unlock(self, code: str, address: str, now_s: float) -> Rights | None:
-        """The rights that a code gives; None if it is wrong (and is counted).
+        """Return the rights that a code grants; None if it is wrong. A wrong code is counted.
 
-        The caller asks `wait_s` first; while it is not 0 no code is looked at.
+        The caller checks `wait_s` first: until it returns 0, codes are rejected unread.
         """
         if self.wait_s(code, address, now_s) > 0.0:
             return None
@@ -127,15 +135,16 @@ class CodeCheck:
 
 
 def video_id(key: bytes, client: str) -> str:
-    """By what a page's pictures are asked for; it does not give away the client's id.
+    """Return the id that a page puts into the URL of its pictures.
 
-    A URL may be read by others. The same page has the same one after a lost link.
+    URLs may be read by others, and the id does not reveal the client's id. A page keeps the same id
+    after a lost link.
     """
     return hmac.new(key, b"video " + client.encode(), "sha256").hexdigest()[:32]
 
 
 def network_of(address: str) -> str:
-    """What counts as one peer: an IPv4 address, or the /64 that an IPv6 host has."""
+    """Return the unit of rate limiting: an IPv4 address, or the /64 prefix of an IPv6 host."""
     try:
         ip = ipaddress.IPv6Address(address.partition("%")[0])
     except ValueError:
@@ -144,7 +153,7 @@ def network_of(address: str) -> str:
 
 
 def address_class(address: str) -> str:
-    """Where a peer is, for people: "this computer", "home network" or "elsewhere"."""
+    """Classify an address for display: "this computer", "home network" or "elsewhere"."""
     if is_loopback(address):
         return "this computer"
     try:
@@ -156,9 +165,9 @@ def address_class(address: str) -> str:
 
 
 def lan_address() -> str:
-    """The address under which the LAN sees this machine (127.0.0.1 if it has none).
+    """Return this machine's address on the LAN (127.0.0.1 if it has no route).
 
-    Nothing is sent: connecting a UDP socket only asks the routing table.
+    Connecting a UDP socket only consults the routing table; no packet is sent.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -169,7 +178,7 @@ def lan_address() -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Does the peer sit on this very machine?"""
+    """Return whether the peer runs on this machine."""
     if address == "localhost":
         return True
     try:
@@ -181,7 +190,7 @@ def is_loopback(address: str) -> bool:
 
 
 def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> bool:
-    """Is the Host header one of ours? Against DNS rebinding.
+    """Return whether the Host header names this car. Prevents DNS rebinding.
 
     Allowed: an IP literal, localhost, the car's own name (also NAME.local), `extra`.
     """
@@ -199,7 +208,7 @@ def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> 
 
 
 def origin_allowed(origin: str | None, host: str | None) -> bool:
-    """Is the Origin, where one is sent, a page of this very server?"""
+    """Return whether the Origin is a page of this server, or absent."""
     if origin is None:
         return True
     pages = (f"{scheme}://{host}".lower() for scheme in ("http", "https"))
@@ -207,9 +216,9 @@ def origin_allowed(origin: str | None, host: str | None) -> bool:
 
 
 def _hostname(host: str | None) -> str | None:
-    """The host of a Host header, None if it is malformed.
+    """Return the host of a Host header, None if it is malformed.
 
-    Not by urlsplit: it finds an address in "evil[::1]" and a host after "@".
+    urlsplit is unsuitable: it finds an address in "evil[::1]" and a host after "@".
     """
     found = HOST.fullmatch(host or "")
     return (found["address"] or found["name"]).lower() if found else None

@@ -1,10 +1,10 @@
-"""Who may do what, and for how long: codes, cookies, Lock, and the list of people.
+"""Rights of sessions and their duration: codes, cookies, Lock, and the list of people.
 
     unlock -> CodeCheck -> rights of the session -> ticket -> POST /api/pass -> Devices
     unlock -> Devices.invited -> the same, until the guest's time is over
-    lock, end, 30 min without use -> rights given back, here and on the device
+    lock, end, 30 min without use -> rights withdrawn, here and on the device
 
-Each method is one message of one browser, for hub.Hub, which knows who sent it.
+Each method handles one message of one browser. hub.Hub calls it with the sender's session.
 """
 
 import hmac
@@ -23,7 +23,7 @@ log = logging.getLogger("fpvcar.seat")
 
 
 class Unlocking:
-    """The rights of all sessions."""
+    """Rights of all sessions, granted, extended and withdrawn."""
 
     def __init__(
         self,
@@ -39,20 +39,20 @@ class Unlocking:
         self._lists = [one for one in (devices, stations) if one]
         self._driving, self._changed, self._utc_s = driving, changed, utc_s
         self._lost: Session | None = None
-        """The last page at the wheel whose link was lost: its rights wait with it."""
+        """Driver's last page with a lost link; its rights are kept for its return."""
 
-    # --- rights that are given ---
+    # --- rights granted ---
 
     def unlock(self, session: Session, unlock: up.Unlock, now_s: float) -> None:
-        """A code."""
+        """Check a code and offer a cookie for it."""
         self.try_code(session, unlock.code, now_s)
         self.offer(session)
         self._changed()
 
     def try_code(self, session: Session, code: str, now_s: float) -> None:
-        """Rights for a right code; an error for a wrong one, or for too many.
+        """Grant rights for a right code; send an error for a wrong code or too many tries.
 
-        An invitation is looked at first: wrong tries keep no guest out.
+        Invitations are checked first, so wrong tries block no guest.
         """
         guest = self._devices.invited(code, self._utc_s())
         if guest is not None:
@@ -85,7 +85,7 @@ class Unlocking:
             self._devices.used(session.device, self._utc_s())
 
     def _let_in(self, session: Session, guest: Device, now_s: float) -> None:
-        """A guest comes with an invitation, which is used by it."""
+        """Admit a guest and mark the invitation as used."""
         if session.rights.drive:
             session.send(
                 Error(
@@ -103,17 +103,17 @@ class Unlocking:
         session.device, session.ticket = guest, secrets.token_urlsafe(24)
 
     def offer(self, session: Session) -> None:
-        """Offers a cookie to who has said a right code and has none."""
+        """Offer a cookie to a page that has sent a right code and has no cookie yet."""
         if session.ticket:
             session.send(down.Pass(session.ticket, self._left_s(session.device)))
 
     def _left_s(self, device: Device | None) -> float:
-        """How long a guest may still drive; 0 for others."""
+        """Return the seconds that a guest may still drive; 0 for other drivers."""
         guest = device is not None and device.guest
         return max(0.0, device.until_s - self._utc_s()) if device and guest else 0.0
 
     def claim(self, ticket: str) -> Device | None:
-        """Puts the device of a page on the list; None if nobody has this ticket."""
+        """Add a page's device to the list; return None for an unknown ticket."""
         given = ticket.encode(errors="surrogatepass")
         for session in self._sessions:
             if session.ticket and hmac.compare_digest(session.ticket.encode(), given):
@@ -126,9 +126,9 @@ class Unlocking:
         return None
 
     def join(self, session: Session, old: Session | None, now_s: float) -> None:
-        """A page has said hello: what its cookie proves, and what its `old` socket had.
+        """Give a page its rights on hello: those of its cookie, and those of its `old` socket.
 
-        Without one that is here, the old socket is that of the driver who was lost.
+        Without `old`, the last socket of the driver with the lost link counts as the old one.
         """
         lost = self._lost
         if lost and lost.client == session.client:
@@ -145,10 +145,10 @@ class Unlocking:
             session.device = old.device if old else None
         if old is not None:
             session.rights = more(session.rights, old.rights)
-        session.used_s = max(used_s, default=now_s)  # to come is not to use
+        session.used_s = max(used_s, default=now_s)  # connecting does not count as use
 
     def leave(self, session: Session) -> None:
-        """A page is gone."""
+        """Handle the end of a page's connection."""
         if session.device is not None:
             self._devices.seen(session.device, session.name, self._utc_s())
         if self._holds(session):
@@ -158,12 +158,12 @@ class Unlocking:
         return self._driving.seat.holds(session.client)
 
     def _pages(self) -> list[Session]:
-        """All pages that are here, or come back to the wheel."""
+        """Return all connected pages, and the lost page that still holds the wheel."""
         lost = self._lost
         return [*self._sessions, *([lost] if lost and self._holds(lost) else [])]
 
     def used(self, session: Session, message: up.Upward, now_s: float) -> None:
-        """Notes what somebody did by a push: that keeps a grown-up's rights."""
+        """Record an action of a person; it extends the grown-up rights."""
         if isinstance(message, up.Drive):
             idle = message.throttle == message.steer == 0.0
         else:
@@ -173,11 +173,11 @@ class Unlocking:
             if session.device is not None and session.rights.grown_up:
                 self._devices.used(session.device, self._utc_s())
 
-    # --- rights that are given back ---
+    # --- rights withdrawn ---
 
     def tick(self, now_s: float) -> None:
-        """Time passes: a grown-up's rights that nobody uses are given back, and a
-        guest's end."""
+        """Withdraw grown-up rights after 30 minutes without use, and guests' rights at their
+        end."""
         for guest in self._devices.over(self._utc_s()):
             self._devices.end(guest.id)
             over = Error("your time to drive is over", "", "", "ask for more time", "time_over")
@@ -191,10 +191,10 @@ class Unlocking:
                 self._lock(session)
 
     def _unused(self, session: Session, now_s: float) -> bool:
-        """Has nobody used these rights, on any page of the device?
+        """Return whether these rights have expired on all pages of the device.
 
-        Pages of recordings have no session: they tell the device. The device's clock
-        may be set; that of sessions is not.
+        Pages of recordings have no session; they record their use on the device. The device's clock
+        may be set, the clock of sessions is monotonic.
         """
         device = session.device
         if device is not None and device.rights(self._utc_s()).grown_up:
@@ -203,7 +203,7 @@ class Unlocking:
         return all(now_s - one.used_s >= GROWN_UP_S for one in pages)
 
     def lock(self, session: Session, _: up.Lock, now_s: float) -> None:
-        """A grown-up has done what there was to do."""
+        """Lock the grown-ups' part on this device."""
         self._lock(session)
 
     def _lock(self, session: Session) -> None:
@@ -214,7 +214,7 @@ class Unlocking:
         self._changed()
 
     def _pages_of(self, session: Session) -> list[Session]:
-        """A page, and the others on its device."""
+        """Return a page and the other pages on its device."""
         device = session.device
         return [
             one
@@ -223,7 +223,7 @@ class Unlocking:
         ]
 
     def end(self, session: Session, end: up.End, now_s: float) -> None:
-        """A grown-up ends what somebody may do, there and on every page of theirs."""
+        """End a person's rights, on the list and on all pages, if a grown-up asks."""
         if not session.is_grown_up("end", "ends what others may do", now_s):
             return
         for known in self._lists:
@@ -234,7 +234,7 @@ class Unlocking:
         self.who(session, up.Who(), now_s)
 
     def _end(self, person: str, why: Error, now_s: float) -> None:
-        """Ends the rights of one on the list; who drives lets go, and the car stops."""
+        """End the rights of a person on the list; a driver loses the wheel and the car stops."""
         for one in [one for one in self._pages() if _id(one) == person]:
             log.info("%s: %s", one.name, why.what)
             one.rights, one.device, one.ticket = Rights(), None, ""
@@ -245,13 +245,13 @@ class Unlocking:
     # --- the list ---
 
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
-        """Tells a grown-up who may drive, and who watches."""
+        """Send a grown-up the list of drivers and viewers."""
         if session.is_grown_up("who", "sees who may drive", now_s):
             people = (*self._here(session), *self._away())
             session.send(down.People(people, self.unsaved()))
 
     def unsaved(self) -> str:
-        """Return why the list cannot be saved; "" if it is saved."""
+        """Return the reason the list cannot be saved; "" if it is saved."""
         return next((known.unsaved for known in self._lists if known.unsaved), "")
 
     def _here(self, asking: Session) -> list[down.Person]:
@@ -289,15 +289,15 @@ class Unlocking:
         ]
 
     def handlers(self) -> dict[type, Callable[..., None]]:
-        """The method for each kind of message."""
+        """Return the handler of each kind of message."""
         return {up.Unlock: self.unlock, up.Lock: self.lock, up.Who: self.who, up.End: self.end}
 
 
 def _id(session: Session) -> str:
-    """What a page is on the list: its device, else its video id, which is no secret."""
+    """Return a page's id on the list: its device, or its video id, a public value."""
     return session.device.id if session.device else session.video
 
 
 def more(one: Rights, other: Rights) -> Rights:
-    """What either may do."""
+    """Return the union of two sets of rights."""
     return Rights(one.drive or other.drive, one.grown_up or other.grown_up)

@@ -1,6 +1,6 @@
-"""What a car saves between starts: its codes, its key, and its certificates.
+"""Saved credentials of a car: its codes, its key, and its certificates.
 
-Both stand in paths.state_directory().
+All are in paths.state_directory().
 """
 
 import contextlib
@@ -22,9 +22,10 @@ from fpvcar.server.auth.access import Codes, new_codes
 
 CERTIFICATE, ROOT = "https.crt", "root.crt"
 CERTIFICATE_DAYS = 825
-"""Apple's systems trust no certificate for longer, whoever vouches for it."""
+"""Longest validity that Apple's systems accept, for any issuer."""
 ROOT_DAYS = 3650
-"""Before 2038, which a 32-bit clock cannot tell; people trust it by hand."""
+"""Validity of the root, installed by hand. It ends before 2038, the end of 32-bit
+time."""
 RENEW_DAYS = 30
 NAMES_MAX = 16
 KEY_BYTES = 32
@@ -37,21 +38,21 @@ NEAR = (
     "IP:169.254.0.0/255.255.0.0",
     "DNS:local",
 )
-"""What the authority of each car may sign, as openssl writes it."""
+"""Names that each car's authority may sign, in the notation of openssl."""
 NOTHING = ("email:.invalid", "URI:.invalid")
-"""Constraints of the other kinds of name. A kind without a constraint is allowed, and
-no real name is below .invalid (RFC 2606)."""
+"""Constraints of the other kinds of name. A kind without a constraint is allowed, and no real
+name is below .invalid (RFC 2606)."""
 SERVER_ONLY = "extendedKeyUsage=serverAuth"
 CONFIG = b"[req]\ndistinguished_name=name\n[name]\n"
-"""For openssl: nothing from the system's own, which differs."""
+"""Configuration for openssl, replacing the system's own: that file differs between systems."""
 DRIVE_CODE, GROWN_UP_CODE = re.compile(r"[0-9]{6}"), re.compile(r"[a-z0-9]{8,32}")
 log = logging.getLogger("fpvcar.run")
 
 
 def load_codes(directory: Path) -> Codes:
-    """The codes of this car; made at the first start, by one process only.
+    """Load the codes of this car; the first start creates them, in a single process.
 
-    A file that holds none, or codes that are too short, is set aside and made anew.
+    A file without codes, or with codes that are too short, is set aside and replaced.
     """
     path = directory / "codes.json"
     saved = _saved_codes(path)
@@ -61,7 +62,7 @@ def load_codes(directory: Path) -> Codes:
     text = msgspec.json.encode({"drive": codes.drive, "grown_up": codes.grown_up})
     try:
         files.write_whole(path, [text], replace=False)
-    except FileExistsError:  # another process was first, or what is there is damaged
+    except FileExistsError:  # another process was first, or the file is damaged
         if (saved := _saved_codes(path)) is not None:
             return saved
         _set_aside(path, "it does not hold a code of 6 digits and one of 8 letters")
@@ -80,9 +81,9 @@ def _saved_codes(path: Path) -> Codes | None:
 
 
 def load_key(directory: Path) -> bytes:
-    """The car's own secret, by which it knows again what it once signed.
+    """Load the car's secret for signing and verifying its own data.
 
-    Made at the first start; a file that holds none is set aside and made anew.
+    The first start creates it. A file without a key is set aside and replaced.
     """
     path = directory / "signing.key"
     for replace in (False, True):
@@ -99,7 +100,7 @@ def load_key(directory: Path) -> bytes:
 
 
 def _set_aside(path: Path, why: str) -> None:
-    """Renames what cannot be used to NAME.bad, and says so."""
+    """Rename an unusable file to NAME.bad and log it."""
     aside = path.with_name(f"{path.name}.bad")
     with contextlib.suppress(FileNotFoundError):
         path.replace(aside)
@@ -107,13 +108,12 @@ def _set_aside(path: Path, why: str) -> None:
 
 
 def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
-    """TLS with a certificate that is saved. Raises RuntimeError without `openssl`.
+    """Return a TLS context with the saved certificate. Raises RuntimeError without `openssl`.
 
-    It is made anew when it cannot be read, when it lacks one of `names` (host names
-    and IP addresses), and RENEW_DAYS before its end; the names that it had stay. The
-    car's own authority signs it, which is made before the first one. The `openssl`
-    command does it: the base image has it, and a library that could do it has no wheel
-    for a Pi Zero W.
+    The certificate is made again if it is unreadable, if it lacks one of `names` (host names and IP
+    addresses), or RENEW_DAYS before its end; its earlier names are kept. The car's own authority,
+    created before the first certificate, signs it. The `openssl` command does the work: the base
+    image has it, and no suitable library has a wheel for a Pi Zero W.
     """
     key, certificate = directory / "https.key", directory / CERTIFICATE
     context = _load(key, certificate)
@@ -130,7 +130,7 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
 
 
 def _load(key: Path, certificate: Path) -> ssl.SSLContext | None:
-    """A context with a saved certificate; None if there is none that can be used."""
+    """Return a context with the saved certificate; None if it is missing or unusable."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -145,7 +145,7 @@ def _load(key: Path, certificate: Path) -> ssl.SSLContext | None:
 
 
 def _names_of(certificate: Path) -> list[str] | None:
-    """The names that a certificate holds; None if it ends within RENEW_DAYS."""
+    """Return the names in a certificate; None if it ends within RENEW_DAYS."""
     words = ["-checkend", str(RENEW_DAYS * 24 * 3600), "-ext", "subjectAltName"]
     try:
         output = _openssl("x509", "-in", str(certificate), "-noout", *words)
@@ -156,17 +156,17 @@ def _names_of(certificate: Path) -> list[str] | None:
 
 
 def trusted(directory: Path) -> Path:
-    """The certificate that people have their systems trust.
+    """Return the path of the certificate that people install as trusted.
 
-    Without an authority the car has a certificate of an older version, which vouches
-    for itself, until it is renewed.
+    A car without an authority still has a self-signed certificate of an older version, until it is
+    renewed.
     """
     root = directory / ROOT
     return root if root.exists() else directory / CERTIFICATE
 
 
 def fingerprint(pem: bytes) -> str:
-    """SHA-256 of a certificate, in hex."""
+    """Return the SHA-256 of a certificate in hex."""
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem.decode())).hexdigest()
 
 
@@ -186,7 +186,7 @@ def _make_certificate(directory: Path, key: Path, certificate: Path, names: list
         _make_pair(key, certificate, "fpvcar", CERTIFICATE_DAYS, *extensions, by=by)
         if last or _vouches(root, certificate):
             break
-        _make_root(root_key, root, names)  # the car has a name that it may not sign
+        _make_root(root_key, root, names)  # the car has a name outside the root's constraints
 
 
 def _outlives(certificate: Path, days: int) -> bool:
@@ -209,10 +209,11 @@ def _succeeds(*words: str) -> bool:
 
 
 def _make_root(key: Path, root: Path, names: list[str]) -> None:
-    """An authority for this car alone: whoever has the card cannot vouch for others.
+    """Create an authority for this car alone, so that a stolen card cannot vouch for other
+    hosts.
 
-    It may sign servers at addresses of home networks, at names below .local, and at the
-    car's own, but no e-mail address and no URI.
+    It may sign servers at addresses of home networks, at names below .local, and at the car's own
+    names, but no e-mail address and no URI.
     """
     may = [f"permitted;{one}" for one in (*NEAR, *map(_constraint, names), *NOTHING)]
     hosts = (name for name in names if _kind(name) == "DNS" and name != "localhost")
@@ -232,7 +233,7 @@ def _make_root(key: Path, root: Path, names: list[str]) -> None:
 def _make_pair(
     key: Path, certificate: Path, name: str, days: int, *extensions: str, by: Iterable[str] = ()
 ) -> None:
-    """Makes and saves a key and its certificate, signed by itself or `by` another."""
+    """Create and save a key and its certificate, self-signed or signed `by` another one."""
     added = [word for one in extensions for word in ("-addext", one)]
     made = _openssl(
         "req",
@@ -258,13 +259,13 @@ def _make_pair(
         "-",
     )
     head, begin, rest = made.partition(b"-----BEGIN CERTIFICATE-----")
-    # A power cut between the two leaves a pair that does not fit: it is made anew.
+    # A power cut between the two writes leaves a mismatched pair, and both are made again.
     files.write_whole(key, [head])
     files.write_whole(certificate, [begin + rest])
 
 
 def _openssl(*words: str) -> bytes:
-    """What a command of openssl prints. Raises RuntimeError with its last line."""
+    """Return the output of an openssl command. Raises RuntimeError with its last error line."""
     try:
         done = subprocess.run(
             ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S, input=CONFIG

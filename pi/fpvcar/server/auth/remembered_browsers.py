@@ -1,13 +1,13 @@
-"""Devices whose people have said a code: a signed cookie each, and a list that is kept.
+"""Devices that entered a code: a signed cookie for each, and the saved list.
 
     right code -> `pass` on /ws/drive -> POST /api/pass -> cookie ID.UNTIL.MAC
                -> POST /api/recordings/unlock           -> the same
     invite -> a token -> unlock {code: token}, once -> a ticket, as above
-    a request's cookies -> Devices.of: the car's own MAC, in time, still on the list
+    a request's cookies -> Devices.of: the car's own MAC, not expired, still on the list
 
-So a driver is known after a restart of `run`, before it has said a word. The MAC's key
-is the car's and its codes': new codes, and nobody is known any more. Whoever is taken
-off the list stays off it, whatever cookie it has saved. Time is an argument: UTC in s.
+A driver is thus recognised after a restart of `run`, before the page sends a message. The MAC key
+is derived from the car's key and its codes: new codes invalidate all cookies. A device removed from
+the list stays removed, even if it has kept its cookie. Time is an argument: UTC in s.
 """
 
 import asyncio
@@ -29,23 +29,23 @@ FILE = "devices.json"
 COOKIE = "fpvcar-pass"
 FORM = re.compile(r"(?P<id>[0-9a-f]{32})\.(?P<until>[0-9]{1,12})\.(?P<mac>[0-9a-f]{64})")
 PASS_S = 30 * 24 * 3600
-"""How long a device is remembered after the code was said."""
+"""Time for which a device is remembered after it entered the code."""
 GROWN_UP_S = 1800.0
-"""Grown-ups' rights that nobody uses for so long are given back."""
+"""Unused grown-up rights expire after this time."""
 SAVE_AGAIN_S = 300.0
-"""No more often is it saved that grown-ups' rights were used."""
+"""Least seconds between two saves of the last use of grown-up rights."""
 SAVE_RETRY_S = 5.0
-"""How soon a list that could not be saved is saved again."""
+"""Delay in seconds before a failed save is retried."""
 DEVICES_MAX = 64
 INVITATIONS_MAX = 8
-"""So many wait to be used; of more the oldest go."""
+"""Most unused invitations; further ones replace the oldest."""
 INVITED = "invitation"
-"""What a device is called that nobody has come with yet."""
+"""Name of a device that has not used its invitation yet."""
 log = logging.getLogger("fpvcar.door")
 
 
 class Device(msgspec.Struct):
-    """One device, and who said the code there; `used_s`: as a grown-up, 0 if not."""
+    """Device that entered a code. `used_s` is the last use as a grown-up, 0 for a driver."""
 
     id: str
     name: str
@@ -54,22 +54,23 @@ class Device(msgspec.Struct):
     until_s: int
     used_s: float = 0.0
     guest: bool = False
-    """Its rights end at `until_s`, also on pages that are open then."""
+    """True if the rights end at `until_s`, also on pages that are open then."""
     invitation: str = ""
-    """Of a guest who has not come yet: the MAC of the token that lets one in."""
+    """MAC of the guest's unused token; empty after use."""
     numbers_below: int = 0
-    """Of a base station: its requests up to this number may have been used."""
+    """Upper bound of the request numbers that a base station may have used."""
 
     def rights(self, now_s: float) -> Rights:
-        """What whoever has it may do."""
+        """Return the current rights of this device."""
         unused_s = now_s - self.used_s
         return Rights(True, self.used_s > 0.0 and 0.0 <= unused_s < GROWN_UP_S)
 
 
 class Devices:
-    """The list, the device seen last at its end: no clock decides which one must go.
+    """Saved list of devices, ordered by last visit with the newest at the end.
 
-    `run` saves it in a thread whenever it has changed.
+    The order selects the device to drop, independently of the clock. `run` saves the list in a
+    thread after each change.
     """
 
     def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
@@ -81,18 +82,17 @@ class Devices:
         self._changed, self._writing = asyncio.Event(), asyncio.Lock()
         self._saved_s = 0.0
         self.unsaved = ""
-        """The error of the last save; "" if it succeeded."""
+        """Error of the last save; "" if it succeeded."""
 
     def all(self) -> list[Device]:
-        """Everyone on the list."""
+        """Return all devices on the list."""
         return list(self._all.values())
 
     def get(self, device: str) -> Device | None:
-        """The one of that id."""
         return self._all.get(device)
 
     def add(self, name: str, address: str, rights: Rights, now_s: float) -> Device:
-        """Puts a device on the list; of too many the one that was away longest goes."""
+        """Add a device to the list; drop the longest absent one if the list is full."""
         device = Device(
             secrets.token_hex(16),
             name,
@@ -115,9 +115,10 @@ class Devices:
             self._all[device.id] = device
 
     def invite(self, minutes: float, now_s: float) -> str:
-        """A code by which one device may drive until then; it works once.
+        """Create an invitation: a token that lets one device drive for `minutes`. It works once.
 
-        It stands on the list from now on, and can be ended there; kept is its MAC.
+        The invitation appears on the list at once, and can be ended there. The list stores only the
+        token's MAC.
         """
         for old in self.invitations()[: 1 - INVITATIONS_MAX]:
             self.end(old.id)
@@ -136,11 +137,11 @@ class Devices:
         return token
 
     def invitations(self) -> list[Device]:
-        """The guests who have not come yet."""
+        """Return the invitations that are still unused."""
         return [one for one in self._all.values() if one.invitation]
 
     def invited(self, token: str, now_s: float) -> Device | None:
-        """The guest of this token; None if it was used, is over, or is none."""
+        """Return the invitation of this token; None if it is used, expired or unknown."""
         given = self._token_mac(token)
         found = [
             one
@@ -150,18 +151,18 @@ class Devices:
         return found[0] if found else None
 
     def arrived(self, guest: Device, name: str, address: str, now_s: float) -> None:
-        """The guest is here: nobody else comes with that token."""
+        """Mark an invitation as used by this device; its token is invalid from now on."""
         guest.invitation, guest.where = "", address_class(address)
         self.seen(guest, name, now_s)
         self._changed.set()
 
     def stay(self, device: Device, now_s: float) -> None:
-        """A guest said a code: it stays as long as others who did."""
+        """Remember a guest as long as other devices, after a code was entered."""
         device.guest, device.until_s = False, int(now_s) + PASS_S
         self._changed.set()
 
     def over(self, now_s: float) -> list[Device]:
-        """The guests whose time is over."""
+        """Return the guests with an expired time limit."""
         return [one for one in self.all() if one.guest and now_s >= one.until_s]
 
     def _token_mac(self, token: str) -> str:
@@ -169,21 +170,25 @@ class Devices:
         return hmac.new(self._key, said, "sha256").hexdigest()
 
     def cookie(self, device: Device) -> str:
-        """What proves that it is this device."""
+        """Return the signed cookie that identifies this device."""
         return f"{device.id}.{device.until_s}.{self._mac(device.id, device.until_s)}"
 
     def _mac(self, device: str, until_s: int) -> str:
         return hmac.new(self._key, f"{device}.{until_s}".encode(), "sha256").hexdigest()
 
     def of(self, request: web.Request, now_s: float) -> Device | None:
-        """Whose device asks; on https by the cookie of that name, if it is good."""
+        """Return the device of a request, None without a valid cookie.
+
+        Over https the cookie with the secure name is checked first.
+        """
         names = dict.fromkeys(map(cookie_name, (request.secure, False)))
         cookies = (request.cookies.get(name, "") for name in names)
         found = (self.find(cookie, now_s) for cookie in cookies)
         return next((one for one in found if one), None)
 
     def find(self, cookie: str, now_s: float) -> Device | None:
-        """The device of a cookie; None if it is not ours, too old, or was ended."""
+        """Return the device of a cookie; None if it is forged, expired, or removed from the
+        list."""
         found = FORM.fullmatch(cookie)
         if found is None:
             return None
@@ -192,31 +197,31 @@ class Devices:
         return self._all.get(found["id"]) if good and now_s < until_s else None
 
     def seen(self, device: Device, name: str, now_s: float) -> None:
-        """Its page is here, or was until now."""
+        """Record that the device's page is connected, or was until now."""
         device.name, device.seen_s = name, now_s
         self._move_to_end(device)
 
     def used(self, device: Device, now_s: float) -> None:
-        """Somebody used a grown-up's rights there."""
+        """Record that grown-up rights were used on this device."""
         if not device.used_s or abs(now_s - self._saved_s) >= SAVE_AGAIN_S:
             self._changed.set()
         device.used_s = device.seen_s = now_s
         self._move_to_end(device)
 
     def lock(self, device: Device) -> None:
-        """It has grown-ups' rights no more."""
+        """Withdraw the device's grown-up rights."""
         device.used_s = 0.0
         self._changed.set()
 
     def end(self, device: str) -> None:
-        """Takes it off the list: its cookie opens nothing any more."""
+        """Remove a device from the list; its cookie becomes invalid."""
         if self._all.pop(device, None) is not None:
             self._changed.set()
 
     # --- the file ---
 
     async def save(self, now_s: float) -> None:
-        """Writes the list, whole or not at all. `unsaved` is then why it failed."""
+        """Write the list atomically; on failure `unsaved` holds the error."""
         async with self._writing:
             self._changed.clear()
             self._saved_s = now_s
@@ -239,7 +244,7 @@ class Devices:
             self.unsaved = error
 
     async def remembering(self, device: Device, now_s: float, secure: bool) -> web.Response:
-        """Answers with its cookie, where no script can read it; the list is saved."""
+        """Save the list and answer with the device's cookie, hidden from scripts."""
         await self.save(now_s)
         answer = web.Response(status=204, headers=PRIVATE)
         age_s = device.until_s - int(now_s) if device.guest else PASS_S
@@ -255,7 +260,7 @@ class Devices:
         return answer
 
     async def run(self, retry_s: float = SAVE_RETRY_S) -> None:
-        """Saves the list whenever it has changed, and until that succeeds."""
+        """Save the list after each change; retry until it succeeds."""
         while True:
             await self._changed.wait()
             await self.save(time.time())
@@ -275,5 +280,8 @@ def _load(path: Path) -> list[Device]:
 
 
 def cookie_name(secure: bool) -> str:
-    """On https a name that no page of plain http can set (RFC 6265bis, 4.1.3.2)."""
+    """Return the cookie's name; over https one that plain-http pages cannot set.
+
+    See RFC 6265bis, 4.1.3.2.
+    """
     return f"__Host-{COOKIE}" if secure else COOKIE

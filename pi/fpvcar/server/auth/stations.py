@@ -1,14 +1,14 @@
-"""Base stations that may fetch recordings: a list that is kept, and who asks.
+"""Base stations that may fetch recordings: the saved list, and authentication of their requests.
 
-    fpvstation pair, with the grown-ups' code -> id, and a key that only both know
+    fpvstation pair, with the grown-ups' code -> id, and a key shared by car and station
     each request of a station: X-Station, X-Nonce, X-Mac -> Stations.asking
 
-The key of a pair is made from the car's own and the id, so that the list holds no
-secret. Who is taken off the list stays off it.
+The key of a pair is derived from the car's own key and the id, so the list holds no secret. A
+station removed from the list stays removed.
 
-Each request works once. Its nonce holds a number that grows (wire/station.py); the last
-RECENT of them are remembered, and anything below them is refused. The list on the card
-keeps a bound above all numbers that were used, so that a restart forgets none.
+Each request works once. Its nonce holds a number that grows (wire/station.py). The last RECENT
+numbers are remembered, and all numbers below them are rejected. The list on the card stores a bound
+above all used numbers, so replays are rejected after a restart too.
 """
 
 import bisect
@@ -23,30 +23,31 @@ from fpvcar.wire import station as wire
 
 FILE = "stations.json"
 WHERE = "base station"
-"""What the list of people says of a station's place."""
+"""Place shown for a station in the list of people."""
 RECENT = 128
-"""Requests of a station may overtake one another by so many."""
+"""Size of the reordering window: requests of a station may overtake up to 128 others."""
 RESERVED_US = 3_600_000_000
-"""How far ahead the bound on the card is: it is written once an hour at most."""
+"""Distance in microseconds of the saved bound from the newest number. The bound is written once
+an hour at most."""
 
 
 class Replays:
-    """Numbers of the requests of one station: each is taken once. Pure."""
+    """Replay protection for one station: each request number is accepted once. Pure."""
 
     def __init__(self, bound: int) -> None:
-        """Numbers up to `bound` may have been used before."""
+        """Create the state; `bound` is the highest number that may already have been used."""
         self._below, self._recent = bound, list[int]()
         self._unordered: dict[str, None] = {}
 
     @property
     def newest(self) -> int:
-        """The greatest number that may have been used."""
+        """Greatest number that may have been used."""
         return self._recent[-1] if self._recent else self._below
 
     def take(self, nonce: str) -> bool:
-        """Takes a nonce; False if it was used, or may have been.
+        """Accept a nonce; return False if it was used or may have been used.
 
-        A station that has sent an ordered nonce sends no other kind any more.
+        After its first ordered nonce a station may send ordered nonces only.
         """
         number = wire.number_in(nonce)
         if number is None:
@@ -68,30 +69,32 @@ class Replays:
 
 
 class Stations(Devices):
-    """The list of stations, kept as that of devices is."""
+    """List of stations, saved in the same way as the list of devices."""
 
     def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
         super().__init__(key, codes, path)
         self._replays: dict[str, Replays] = {}
 
     def pair(self, name: str, address: str, now_s: float) -> Device:
-        """Puts a station on the list."""
+        """Add a station to the list."""
         station = self.add(name, address, Rights(), now_s)
         station.where = WHERE
         return station
 
     def key_of(self, station: str) -> bytes:
-        """The key of this pair."""
+        """Return the key shared with this station."""
         return hmac.digest(self._own, f"station {station}".encode(), "sha256")
 
     @property
     def car(self) -> str:
-        """By what a station tells two cars of one name apart."""
+        """Id of this car, so that a station can distinguish two cars of the same name."""
         return hmac.digest(self._own, b"car", "sha256").hex()[:16]
 
     def asking(self, request: web.Request) -> tuple[Device, str]:
-        """Which station asks, and its nonce. Raises HTTPUnauthorized, HTTPForbidden for
-        a request that was made before."""
+        """Authenticate a station's request; return the station and the nonce.
+
+        Raises HTTPUnauthorized if authentication fails, HTTPForbidden for a repeated request.
+        """
         said = request.headers
         station = self.get(said.get(wire.STATION, ""))
         nonce, mac = said.get(wire.NONCE, ""), said.get(wire.MAC, "")

@@ -1,6 +1,4 @@
-"""What a terminal shows when the car can be driven: where, with which code, a picture
-of the address for a phone's camera.
-"""
+"""Start-up banner for a terminal: address, codes, and a QR code for a phone's camera."""
 
 import io
 
@@ -9,26 +7,26 @@ from fpvcar.server.auth import access, credentials
 
 
 def reachable(host: str) -> str:
-    """Where, on this machine, that which listens at `host` answers."""
+    """Return a host name that reaches, from this machine, a server listening at `host`."""
     return "localhost" if host in ("", "0.0.0.0", "::", "127.0.0.1") else host
 
 
 def in_url(host: str) -> str:
-    """An IPv6 address stands in brackets, its zone behind %25 (RFC 6874)."""
+    """Format a host for a URL: IPv6 addresses in brackets, with the zone behind %25 (RFC 6874)."""
     return f"[{host.replace('%', '%25')}]" if ":" in host else host
 
 
 def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
-    """The lines for a car that listens at `host`; `recordings` is the profile's folder.
+    """Return the banner of a car that listens at `host`; `recordings` is the profile's folder.
 
-    The codes are among them: they are for whoever sits at the terminal, not for a log.
+    It contains the codes. They are meant for the person at the terminal and must not be logged.
     """
     codes = credentials.load_codes(paths.state_directory())
     lines = ["", f"  {car} is ready: http://{in_url(reachable(host))}:{port}/"]
     if access.is_loopback(host):
         lines += ["  Only this computer sees it; with --host 0.0.0.0 phones do, too."]
     else:
-        import segno  # here: a service has no terminal, and is spared 3 MB
+        import segno  # imported here: a service has no terminal, and saves 3 MB
 
         url = f"http://{access.lan_address()}:{port}/"
         picture = io.StringIO()

@@ -1,4 +1,4 @@
-"""Where the car's pages are served: http, on the LAN https as well, both with limits.
+"""Endpoints of the car's pages: http, and https on the LAN, both with limits.
 
 Listener -> aiohttp's protocol -> the application's routes
 """
@@ -18,7 +18,7 @@ from fpvcar.server.http.limits import LogRateLimit, Places
 from fpvcar.server.http.listener import Listener
 
 IDLE_S = 10.0
-"""How long a connection may be without a whole request, its first one included."""
+"""Time limit for a connection without a complete request, including its first one."""
 LINGER_S = 1.0
 SHUTDOWN_S = 0.5
 CROWDED_LOGS = (
@@ -29,13 +29,13 @@ CROWDED_LOGS = (
     "aiohttp.server",
     "aiohttp.websocket",
 )
-"""Logs in which anybody on the LAN can cause lines at will."""
+"""Logs to which any peer on the LAN can add lines at will."""
 log = logging.getLogger("fpvcar.run")
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Address(NamedTuple):
-    """Where to listen; https, if there is any, is on the next port."""
+    """Address to listen at; https, if enabled, uses the next port."""
 
     host: str
     port: int
@@ -43,14 +43,14 @@ class Address(NamedTuple):
 
     @property
     def https_port(self) -> int:
-        """0 where https is not served."""
+        """Port of https, 0 if https is off."""
         return self.port + 1 if self.tls else 0
 
 
 def address(host: str, port: int, state: Path, car: str) -> Address:
-    """The address to serve at; on the LAN with https, if a certificate can be made.
+    """Return the address to serve at; on the LAN with https, if a certificate can be made.
 
-    It is saved in `state`.
+    The certificate is saved in `state`.
     """
     if access.is_loopback(host):
         return Address(host, port, None)
@@ -67,7 +67,7 @@ def address(host: str, port: int, state: Path, car: str) -> Address:
 
 
 class Site:
-    """Serves an application until it is cancelled."""
+    """Web site that serves an application until it is cancelled."""
 
     def __init__(
         self,
@@ -76,12 +76,15 @@ class Site:
         address: Address,
         listening: Callable[[], None] = lambda: None,
     ) -> None:
-        """`listening` is called as soon as it can be asked."""
+        """Create the site; `listening` is called once it accepts requests."""
         self._listening = listening
         self._application, self._places, self._address = application, places, address
 
     async def run(self) -> None:
-        """Raises OSError if it cannot listen, and whatever ends accepting."""
+        """Serve until cancelled.
+
+        Raises OSError if it cannot listen, and any error that ends accepting.
+        """
         runner = web.AppRunner(
             self._application(),
             access_log=None,
@@ -112,8 +115,10 @@ class Site:
 
 
 def expecting(handler: Handler) -> Handler:
-    """Refuses what no server can do first: aiohttp's own refusal repeats it, and fails
-    where it is not UTF-8."""
+    """Reject unsupported Expect headers before aiohttp does.
+
+    aiohttp's own refusal repeats the header, and fails if it is not UTF-8.
+    """
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         expected = request.headers.get("Expect", "100-continue")
@@ -125,7 +130,7 @@ def expecting(handler: Handler) -> Handler:
 
 
 def own_fault(record: logging.LogRecord) -> bool:
-    """A log filter: faults that a peer can cause at will are answered, not logged."""
+    """Filter log records: drop faults that a peer can cause at will, since they are answered."""
     fault = record.exc_info[1] if record.exc_info else None
     gone = isinstance(fault, RuntimeError) and str(fault) == "Transport is closing"
     return not (gone or isinstance(fault, HttpProcessingError | ConnectionError))

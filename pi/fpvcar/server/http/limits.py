@@ -1,6 +1,7 @@
-"""How much of anything a peer may have: connections, messages, bytes, log lines.
+"""Limits for peers: connections, messages, bytes, log lines.
 
-All pure but `connection_places`, which asks for descriptors; time is an argument.
+All functions are pure except `connection_places`, which raises the descriptor limit. Time is an
+argument.
 """
 
 import logging
@@ -14,25 +15,26 @@ from enum import IntEnum
 from fpvcar.server.auth.access import network_of
 
 RESERVED = 16
-"""Sockets of a kind beyond its limit, for those who may drive, and for hellos."""
+"""Extra sockets per kind beyond its limit, for drivers and for hellos."""
 NETWORK_SHARES = 2
 OWN_DESCRIPTORS = 64
 """Descriptors of `run` itself: camera, wheels, pins, loop, page files being sent."""
 BYTES_PER_S, BYTES_BURST = 65536.0, 524288.0
-"""A driver's page sends 3 kB a second; its slip of 5000 messages is 425 kB."""
+"""Byte rate and burst per peer. A driver's page sends 3 kB a second; an accidental burst of 5000
+messages is 425 kB."""
 LINES_PER_S, LINES_BURST = 1.0, 10.0
 log = logging.getLogger("fpvcar.access")
 
 
 class Meter:
-    """A token bucket: `rate` messages a second, bursts of `burst`."""
+    """Token bucket: `rate` messages a second, bursts of `burst`."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate, self.burst = rate, burst
         self._tokens, self._at_s = burst, 0.0
 
     def allow(self, now_s: float) -> bool:
-        """Takes one token; False if there is none."""
+        """Take one token; return False if the bucket is empty."""
         elapsed_s = now_s - self._at_s if self._at_s else 0.0
         self._at_s = now_s
         self._tokens = min(self.burst, self._tokens + elapsed_s * self.rate)
@@ -43,23 +45,23 @@ class Meter:
 
 
 class RateLimit:
-    """How many bytes a second one peer may send, whatever they are."""
+    """Limit on the bytes per second that one peer may send, of any kind."""
 
     def __init__(self, now_s: float) -> None:
         self._debt, self._at_s = 0.0, now_s
 
     def pause_s(self, size: int, now_s: float) -> float:
-        """How long to read no more, after `size` bytes were read."""
+        """Return the seconds to stop reading, after `size` bytes were read."""
         paid = (now_s - self._at_s) * BYTES_PER_S
         self._debt, self._at_s = max(0.0, self._debt - paid) + size, now_s
         return max(0.0, (self._debt - BYTES_BURST) / BYTES_PER_S)
 
 
 class Rank(IntEnum):
-    """Who gives way first when places are short."""
+    """Priority of a connection; the lowest rank gives way first if places are short."""
 
     SILENT = 0
-    """Has said nothing that only a page of ours says."""
+    """Sent no message that is specific to the car's own pages."""
     WATCHES = 1
     DRIVES = 2
 
@@ -73,13 +75,13 @@ class _Place:
 
 
 class Places:
-    """So many places in all, and a share of them for one address.
+    """Connection limit in total, with a share per address.
 
-    An address is an IPv4 address or an IPv6 /128; an IPv6 /64 has two shares. When no
-    place is left a newcomer has that of whoever ranks lowest; among equals, of the
-    network, then of the address, that has the most of them, if that is more than the
-    newcomer's own; of these the oldest. Who drives gives way to nobody, and has
-    `reserved` places beyond.
+    An address is an IPv4 address or an IPv6 /128; an IPv6 /64 has two shares. If all places are
+    taken, a newcomer replaces the connection of the lowest rank. Among equals it replaces one from
+    the network, then from the address, with the most connections, if these are more than the
+    newcomer's own; among those, the oldest. A driver is never replaced, and has `reserved` extra
+    places.
     """
 
     def __init__(self, most: int, most_per_address: int, reserved: int = 0) -> None:
@@ -90,13 +92,13 @@ class Places:
 
     @property
     def taken(self) -> int:
-        """How many places are taken."""
+        """Number of places that are taken now."""
         return len(self._held)
 
     def enter(
         self, owner: Hashable, address: str, end: Callable[[], None], rank: Rank = Rank.SILENT
     ) -> str | None:
-        """Takes a place and returns None; or says what is full, and takes none.
+        """Take a place and return None; or return the limit that is reached.
 
         `end()` is called when the owner has to give way; its place is free by then.
         """
@@ -115,7 +117,7 @@ class Places:
         return None
 
     def _make_room(self, newcomer: _Place, of_its_network: bool) -> bool:
-        """Ends the place that gives way to the newcomer; False if none does."""
+        """End the connection that gives way to the newcomer; return False if all have priority."""
         least: Hashable = None
         lowest: tuple[int, ...] = (Rank.DRIVES,)
         for owner, place in self._held.items():
@@ -137,12 +139,12 @@ class Places:
         return True
 
     def promote(self, owner: Hashable, rank: Rank) -> None:
-        """Its owner has shown who it is."""
+        """Raise the rank of an owner that has identified itself."""
         if owner in self._held:
             self._held[owner].rank = rank
 
     def leave(self, owner: Hashable) -> None:
-        """Gives a place back, if it is still held."""
+        """Release a place if it is still held."""
         place = self._held.pop(owner, None)
         if place is None:
             return
@@ -153,7 +155,8 @@ class Places:
 
 
 def connection_places(most: int, most_per_address: int) -> Places:
-    """Places that the descriptors suffice for; raises RLIMIT_NOFILE if it can."""
+    """Create places for as many connections as descriptors allow; raise RLIMIT_NOFILE if
+    possible."""
     wanted = most + RESERVED + OWN_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < wanted:
@@ -166,7 +169,7 @@ def connection_places(most: int, most_per_address: int) -> Places:
 
 
 class LogRateLimit(logging.Filter):
-    """Thins out lines that a crowd causes: ten alike pass, then one a second."""
+    """Log filter that limits repeated lines: ten of a kind pass, then one a second."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

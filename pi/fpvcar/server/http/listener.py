@@ -1,12 +1,12 @@
-"""Accepts connections: limits apply before a byte is read.
+"""Listener for connections; limits apply before the first byte is read.
 
     accept -> Places.enter -> plain: aiohttp's protocol
                            -> https: a handshake of TLS_S at most first
-    each read: READ_BYTES at most; a plain peer beyond its RateLimit waits for a while,
-               and the wishes that waited with it move nothing (Shortcut.paced)
+    each read: READ_BYTES at most; a plain peer beyond its RateLimit is paused, and its wishes
+               delayed by the pause move nothing (Shortcut.paced)
 
-asyncio's own acceptor cannot count a TLS handshake, and on EMFILE it tries its whole
-backlog again and plans a retry for each.
+asyncio's own acceptor cannot count a TLS handshake, and on EMFILE it retries its whole backlog and
+schedules a retry for each connection.
 """
 
 import asyncio
@@ -27,22 +27,26 @@ TLS_S = 5.0
 AGAIN_S = 0.2
 RECEIVE_BYTES = 16384
 READ_BYTES = 4096
-"""asyncio reads 256 kB at once; as empty fragments they would hold the loop up."""
+"""Most bytes per read. asyncio reads 256 kB at once; so many empty fragments would block the
+loop."""
 STUCK_MS = 15_000
-"""What a peer leaves unread or unacknowledged for so long ends its connection."""
+"""Connections end after this time in milliseconds with unread or unacknowledged data."""
 LOSSY = (
     (socket.IPPROTO_TCP, 16, 1),  # TCP_THIN_LINEAR_TIMEOUTS, of every kernel
     (socket.IPPROTO_TCP, 45, 20_000),  # TCP_RTO_MIN_US, of Linux 6.15 and later
 )
-"""Where packets are lost (linux/tcp.h): few bytes under way are sent again at the same
-pace, not ever more slowly, and after 20 ms more than a round trip instead of 200."""
+"""Socket options for lossy links (linux/tcp.h).
+
+If few bytes are under way, retransmissions keep a constant pace without exponential back-off, and
+start 20 ms after the round-trip time instead of 200 ms.
+"""
 NO_SUCH_NETWORK = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
-"""Errors of one address of several: without IPv6, "localhost" is 127.0.0.1 alone."""
+"""Errors of one address among several: without IPv6, "localhost" is 127.0.0.1 alone."""
 log = logging.getLogger("fpvcar.access")
 
 
 class _Connection(socket.socket):
-    """A connection that gives its place back when its descriptor is closed.
+    """Connection that releases its place when its descriptor is closed.
 
     asyncio's transports read it by `recv`, below TLS by `recv_into`.
     """
@@ -64,7 +68,7 @@ class _Connection(socket.socket):
         return taken
 
     def cut(self) -> None:
-        """Ends it at once, in whatever state it is."""
+        """Abort the connection at once, in any state."""
         if self.transport is not None:
             self.transport.abort()
         else:  # in its handshake, or before
@@ -79,7 +83,7 @@ class _Connection(socket.socket):
 
 
 class Listener:
-    """Accepts on any number of sockets; all share the places.
+    """Listener on any number of sockets that share the places.
 
     `protocol` makes aiohttp's handler of one connection.
     """
@@ -91,7 +95,7 @@ class Listener:
         self._was_full = False
 
     async def open(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
-        """Listens until `close`. Raises OSError if it cannot."""
+        """Listen until `close`. Raises OSError if listening fails."""
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -112,11 +116,11 @@ class Listener:
             self._accepting.append(self._start(self._accept_all(listener, context)))
 
     async def run(self) -> None:
-        """Waits until accepting fails somewhere; raises what it failed with."""
+        """Wait until accepting fails on a socket; raise the error."""
         await asyncio.gather(*self._accepting)
 
     async def close(self) -> None:
-        """Listens no more; ends whoever is still in a handshake."""
+        """Stop listening and end connections that are still in a handshake."""
         for job in self._jobs:
             job.cancel()
         await asyncio.gather(*self._jobs, return_exceptions=True)
@@ -134,13 +138,13 @@ class Listener:
                 try:
                     peer, where = await loop.sock_accept(listener)
                 except ConnectionError:
-                    continue  # it has gone again
+                    continue  # it has disconnected again
                 except OSError as fault:  # no descriptor, no memory: others need them
                     log.warning("accept: %s; again in %g s", fault.strerror, AGAIN_S)
                     await asyncio.sleep(AGAIN_S)
                     continue
                 self._let_in(peer, str(where[0]), context)
-                await asyncio.sleep(0)  # a crowd at the door holds nobody up inside
+                await asyncio.sleep(0)  # many newcomers must not delay open connections
 
     def _let_in(self, peer: socket.socket, address: str, context: ssl.SSLContext | None) -> None:
         connection = _Connection(fileno=peer.detach())
@@ -154,7 +158,7 @@ class Listener:
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
-        except OSError:  # it has gone again
+        except OSError:  # it has disconnected again
             connection.close()
             return
         for level, option, value in LOSSY:
@@ -170,13 +174,13 @@ class Listener:
                 self._protocol, connection, ssl=context, ssl_handshake_timeout=timeout_s
             )
             connection.transport = transport
-            if context is None:  # a paused TLS transport reads on, and then all at once
+            if context is None:  # a paused TLS transport buffers, then delivers all
                 connection.read = _paced(transport)
-        except OSError:  # no TLS, or too slowly, or gone; ssl.SSLError is one of these
+        except OSError:  # no TLS, or too slow, or disconnected; ssl.SSLError is one of these
             connection.close()
 
     def _turn_away(self, peer: socket.socket, refusal: str, plain: bool) -> None:
-        """Says why if the peer can understand it at once, and never waits."""
+        """Refuse a connection; send the reason over plain http if this needs no waiting."""
         if not self._was_full:
             log.warning("connection refused: %s", refusal)
         self._was_full = True
@@ -192,18 +196,18 @@ class Listener:
 
 
 def connection_of(connection: socket.socket | asyncio.BaseTransport) -> Hashable:
-    """By what a place is held: both ends' addresses, the same above TLS and below."""
+    """Return the key of a connection's place: both ends' addresses, equal above and below TLS."""
     if isinstance(connection, asyncio.BaseTransport):
         info = connection.get_extra_info
         return info("peername"), info("sockname")
     try:
         return connection.getpeername(), connection.getsockname()
-    except OSError:  # it has gone again
+    except OSError:  # it has disconnected again
         return connection
 
 
 def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
-    """Makes what a connection calls after each read: it pauses a peer too fast."""
+    """Return a read callback for a connection; it pauses a peer that sends too fast."""
     loop, rate = asyncio.get_running_loop(), RateLimit(time.monotonic())
 
     def forget() -> None:
@@ -216,8 +220,8 @@ def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
         transport.resume_reading()
 
     def rest(pause_s: float) -> None:
-        # Where aiohttp itself has paused it, that will do, and it resumes by itself;
-        # nothing is read in the meantime that could make it pause.
+        # If aiohttp itself has paused reading, that suffices, and aiohttp resumes it. Nothing is
+        # read in the meantime that could make it pause.
         forget()
         if transport.is_reading():
             transport.pause_reading()
@@ -226,7 +230,7 @@ def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
     def read(size: int) -> None:
         pause_s = rate.pause_s(size, time.monotonic())
         if pause_s > 0.0:
-            loop.call_soon(rest, pause_s)  # after the protocol has had these bytes
+            loop.call_soon(rest, pause_s)  # after the protocol has processed these bytes
 
     return read
 
@@ -235,7 +239,7 @@ def _listening(family: int, where: tuple[Any, ...]) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # inherited; what a peer beyond its pace has sent waits at its end
+        # inherited; data beyond a peer's rate limit stays at its end
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

@@ -1,6 +1,6 @@
-"""The files of the page, the headers of every answer, and whose requests are refused.
+"""Page files, headers of every answer, and the rules for refusing requests.
 
-The car's own server and `fpvcar replay --page` share them.
+Shared by the car's own server and `fpvcar replay --page`.
 """
 
 import html
@@ -49,9 +49,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def refuse_foreign(
     request: web.Request, own_name: str, foreign: str, extra: Iterable[str] = ()
 ) -> None:
-    """Refuses a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden.
+    """Refuse a foreign Host (DNS rebinding) or Origin. Raises HTTPForbidden.
 
-    `foreign` is what a foreign Host is answered, with {} for what was sent.
+    `foreign` is the answer to a foreign Host; {} stands for the received value.
     """
     host, origin = request.headers.get("Host"), request.headers.get("Origin")
     if not access.host_allowed(host, own_name, extra):
@@ -64,9 +64,9 @@ def refuse_foreign(
 
 
 def refuse_other_sites(request: web.Request) -> None:
-    """Refuses what another site's page asks for. Raises HTTPForbidden.
+    """Refuse requests from pages of other sites. Raises HTTPForbidden.
 
-    Such a page could not read the answers, but make the car work.
+    Another site's page could not read the answers, but it could make the car work.
     """
     site = request.headers.get("Sec-Fetch-Site", "none")
     if site not in ("same-origin", "none"):
@@ -75,7 +75,7 @@ def refuse_other_sites(request: web.Request) -> None:
 
 @web.middleware
 async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """A refusal that a person would read becomes a page, by night and by day."""
+    """Render an error as a page if the browser accepts HTML, in light or dark colours."""
     try:
         return await handler(request)
     except web.HTTPError as fault:
@@ -88,13 +88,13 @@ async def errors_as_pages(request: web.Request, handler: Handler) -> web.StreamR
 
 
 def page_response(root: Path, name: str) -> web.FileResponse:
-    """A file of the page; `root` is resolved. Raises HTTPNotFound."""
+    """Return a file of the page; `root` is resolved. Raises HTTPNotFound."""
     path = root / name.replace("\0", "?")
     kind = PAGE_TYPES.get(path.suffix)
     try:
         path = path.resolve()
         found = path.is_relative_to(root) and path.is_file()
-    except OSError:  # say, a name that is too long
+    except OSError:  # for example, a name that is too long
         found = False
     if kind is None or not found:
         raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
@@ -102,5 +102,5 @@ def page_response(root: Path, name: str) -> web.FileResponse:
 
 
 def _shown(value: str | None) -> str:
-    """Quotes what a peer sent: short, and in characters that can be sent."""
+    """Quote a received value: short, and in characters that can be sent."""
     return (value or "")[:80].encode("utf-8", "backslashreplace").decode()

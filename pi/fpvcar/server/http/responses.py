@@ -1,5 +1,4 @@
-"""What the routes of recordings share: headers, faults as answers, figures of a
-query."""
+"""Helpers shared by the routes of recordings: headers, faults as answers, query figures."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 
 def answering(act: Callable[[], T]) -> Callable[[], T]:
-    """Turns faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
+    """Wrap `act` to turn faults into answers: HTTPNotFound, HTTPUnprocessableEntity."""
 
     def tried() -> T:
         try:
@@ -35,7 +34,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
 
 
 def number_of(request: web.Request, name: str, usual: float, least: float, most: float) -> float:
-    """Takes a figure of the query. Raises HTTPBadRequest."""
+    """Return a figure from the query, or `usual` if absent. Raises HTTPBadRequest."""
     text = request.query.get(name)
     if text is None:
         return usual
@@ -48,5 +47,5 @@ def number_of(request: web.Request, name: str, usual: float, least: float, most:
 
 
 def quoted(text: str) -> str:
-    """Shows what was sent: short, and in characters that can be sent."""
+    """Quote a received value: short, and in ASCII characters."""
     return text[:40].encode("ascii", "backslashreplace").decode()

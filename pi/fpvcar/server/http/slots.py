@@ -1,43 +1,43 @@
-"""Bounds the answers that are held whole, against clients that read slowly."""
+"""Limit on the answers held whole in memory, against clients that read slowly."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable
 
 AT_ONCE_MAX = 4
-"""Answers that are held whole at the same time."""
+"""Most answers held whole at the same time."""
 SLOW_S = 5.0
-"""How long a client may hold up its answer while another one waits for a slot."""
+"""Time for which a client may hold up its answer while another one waits for a slot."""
 
 
 class Slot:
-    """One answer held whole, and how long its client has kept us waiting."""
+    """Answer held whole, and the time spent waiting for its client."""
 
     def __init__(self, cut: Callable[[], object]) -> None:
-        """`cut` ends the connection."""
+        """Create a slot; `cut` ends the connection."""
         self.cut = cut
         self._blocked_s = 0.0
         self._since_s: float | None = None
 
     def blocked(self, since_s: float) -> None:
-        """Notes that a piece is being written."""
+        """Note the start of writing a piece."""
         self._since_s = since_s
 
     def written(self, now_s: float) -> None:
-        """Notes that it is written."""
+        """Note the end of writing a piece."""
         self._blocked_s, self._since_s = self.blocked_s(now_s), None
 
     def blocked_s(self, now_s: float) -> float:
-        """Seconds spent waiting for this client, over all pieces."""
+        """Return the seconds spent waiting for this client, over all pieces."""
         since_s = now_s if self._since_s is None else self._since_s
         return self._blocked_s + now_s - since_s
 
 
 class Slots:
-    """Bounds the answers that are held whole, so that they fit into memory.
+    """Limit on the answers held whole, so that they fit into memory.
 
-    Slow readers keep no other client out: while one waits for a slot, the reader that
-    has held up its answer longest is cut off, after `slow_s`.
+    Slow readers do not block other clients: while one waits for a slot, the reader that has held up
+    its answer longest is cut off, after `slow_s`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Slots:
         self._freed = asyncio.Event()
 
     async def enter(self, slot: Slot) -> None:
-        """Waits for a free slot, and takes it."""
+        """Wait for a free slot, and take it."""
         while len(self._held) >= self._most:
             now_s = self._clock_s()
             slowest = max(self._held, key=lambda one: one.blocked_s(now_s))
@@ -63,7 +63,7 @@ class Slots:
         self._held.append(slot)
 
     def leave(self, slot: Slot) -> None:
-        """Gives a slot back, if it is still held."""
+        """Release a slot if it is still held."""
         if slot in self._held:
             self._held.remove(slot)
             self._freed.set()

@@ -1,8 +1,8 @@
-"""/ws/buttons: one page of the children's. See wire/buttons.py for what passes.
+"""/ws/buttons: one socket of a children's page. See wire/buttons.py for the messages.
 
-Whoever may watch may push: it is light, and nothing here leads to the gate. A page that
-sends too much is read slowly, so that it waits and nobody else does; one that is silent
-for SILENCE_S is gone, and its fingers with it.
+Every viewer may push buttons: they cause light effects only, and no code here reaches the gate. A
+page that sends too much is read slowly, so that it delays only itself. A page that is silent for
+SILENCE_S is disconnected, and its fingers are released.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES
 
 SILENCE_S = 3.0
-"""A page says twice a second what it holds."""
+"""Time limit for silence. A page sends its held buttons twice a second."""
 MESSAGES_PER_S, BURST, PAUSE_S = 30.0, 60.0, 0.05
 log = logging.getLogger("fpvcar.buttons")
 _numbers = itertools.count(1)
 
 
 class Session(TextSession[ButtonsUpward]):
-    """One socket of one page; `source` names its fingers to the panel."""
+    """Socket of one page; `source` names its fingers to the panel."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -35,7 +35,7 @@ class Session(TextSession[ButtonsUpward]):
         self.joined = False
 
     def parse(self, text: str | bytes) -> ButtonsUpward:
-        """The message of one frame. Raises WireError."""
+        """Parse the message of one frame. Raises WireError."""
         heard = parse_buttons_upward(text)
         if not self.joined and isinstance(heard, Hold | Choose):
             raise WireError("hello first", None, "hello")
@@ -43,7 +43,7 @@ class Session(TextSession[ButtonsUpward]):
 
 
 async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
-    """Runs one /ws/buttons socket until it ends."""
+    """Run one /ws/buttons socket until it ends."""
     ws = web.WebSocketResponse(
         compress=False, max_msg_size=DRIVE_MAX_BYTES, timeout=CLOSE_S, autoping=False
     )
@@ -54,7 +54,7 @@ async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
 
 
 async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> None:
-    """Hears the page until it goes. Raises Closing."""
+    """Read messages until the page disconnects. Raises Closing."""
     meter, loop = Meter(MESSAGES_PER_S, BURST), asyncio.get_running_loop()
     try:
         async with asyncio.timeout(SILENCE_S) as waiting:
@@ -66,7 +66,7 @@ async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> 
                 elif message.type is not WSMsgType.PONG:
                     _take(session, message, panel)
                     waiting.reschedule(loop.time() + SILENCE_S)
-                # Frames that wait already are read without a pause: let others in.
+                # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(0)
     except TimeoutError:
         raise Closing(f"no word for {SILENCE_S:.0f} s") from None

@@ -1,6 +1,6 @@
-"""/ws/drive: one session a socket, and how fast its browser may talk. See wire/up.py.
+"""/ws/drive: one session per socket, with rate limits for its browser. See wire/up.py.
 
-What each message may do is for hub.py.
+hub.py decides the effect of each message.
 """
 
 import asyncio
@@ -22,12 +22,13 @@ from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
 
 MESSAGES_PER_S = 250.0
 ESTOP = '{"kind":"estop"}'
-"""As the page writes it: the one message that passes the meter."""
+"""E-stop message exactly as the page writes it. Only this message bypasses the meter."""
 HELLO_S = 5.0
 HEARTBEAT_S = 10.0
 DENY_AGAIN_S = 1.0
 FLOOD_PER_S, FLOOD_BURST, FLOOD_PAUSE_S = 500.0, 5000.0, 0.001
-"""More than a slip: each message too many then takes time, and TCP slows its sender."""
+"""Limits of a flood, beyond an accidental burst: each excess message then costs a pause, and TCP
+slows its sender down."""
 TOO_MANY = down.Error(
     "too many messages",
     "",
@@ -39,43 +40,46 @@ log = logging.getLogger("fpvcar.socket")
 
 
 class Session(TextSession[up.Upward]):
-    """One socket of one browser. The hub owns it."""
+    """Session of one socket of one browser. The hub owns it."""
 
     def __init__(
         self, address: str, rights: Rights, limits: config.Gate, device: Device | None = None
     ) -> None:
-        """`device`: by which it is known, None if by no cookie."""
+        """Create a session; `device` is the device that its cookie proves, None without a
+        cookie."""
         super().__init__(address)
         self.rights, self.device = rights, device
         self.ticket = ""
-        """For a cookie, until it is used."""
+        """Ticket for a cookie, until it is used."""
         self.used_s = 0.0
-        """When somebody last did something there, not the page by itself."""
+        """Time of the last action by a person; automatic messages of the page do not count."""
         self.client, self.video, self.name = "", "", ""
         self.fresh = Freshness(limits.stale_s, limits.late_s)
         self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
         self.patience = Meter(FLOOD_PER_S, FLOOD_BURST)
         self.report: up.Report | None = None
         self.lost: float | None = None
-        """The share of the packets of its pictures that was sent again lately."""
+        """Share of its picture packets that was retransmitted lately."""
         self.copies = 0
-        """Connections by which its wishes come as well: /ws/copies."""
+        """Number of redundant connections that also carry its wishes: /ws/copies."""
         self._denied_s: dict[str, float] = {}
 
     def sent(self, message: Down | str) -> None:
-        """Wishes may return the nonce of this message from now on."""
+        """Register a message's nonce: wishes may return it from now on."""
         if isinstance(message, down.State | down.Pong):
             self.fresh.sent(message.nonce, message.clock_us)
 
     def may_drive(self, what: str, now_s: float) -> bool:
-        """May it do `what` of a driver's? Else its page is told how it may."""
+        """Return whether the session may do `what`, a driver's action; if not, send an error
+        with the next step."""
         if not self.rights.drive:
             error = down.Error("you may only watch", what, "", "enter the drive code", "watch_only")
             self.deny(error, now_s)
         return self.rights.drive
 
     def is_grown_up(self, what: str, acts: str, now_s: float) -> bool:
-        """Is it a grown-up's? Else its page is told that only a grown-up `acts`."""
+        """Return whether a grown-up holds the session; if not, send an error: only a grown-up
+        `acts`."""
         if not self.rights.grown_up:
             words = f"only a grown-up {acts}"
             next_step = "enter the grown-up code"
@@ -83,7 +87,7 @@ class Session(TextSession[up.Upward]):
         return self.rights.grown_up
 
     def deny(self, error: down.Error, now_s: float) -> None:
-        """Answers a well-formed message that is not allowed, at most once a second."""
+        """Answer a well-formed but forbidden message with an error, at most once a second."""
         if now_s - self._denied_s.get(error.what, -DENY_AGAIN_S) >= DENY_AGAIN_S:
             self._denied_s[error.what] = now_s
             self.send(error)
@@ -95,7 +99,7 @@ async def serve(
     receive: Callable[[Session, up.Upward], None],
     clock_s: Callable[[], float],
 ) -> web.WebSocketResponse:
-    """Runs one /ws/drive socket until it ends. `receive` is the hub's."""
+    """Run one /ws/drive socket until it ends. `receive` belongs to the hub."""
     ws = web.WebSocketResponse(
         compress=False,
         max_msg_size=16 * DRIVE_MAX_BYTES,
@@ -105,7 +109,7 @@ async def serve(
     )
     await ws.prepare(request)
     transport = request.transport
-    if transport is None:  # gone meanwhile
+    if transport is None:  # disconnected during the handshake
         return ws
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
@@ -123,8 +127,10 @@ def _direct(
     clock_s: Callable[[], float],
     text: str,
 ) -> bool:
-    """Acts on a message in the callback that read it. False: it is for `_listen`, as a
-    hello is, what is too much, and whatever ends the session."""
+    """Handle a message in the callback that read it; return False to leave it to `_listen`.
+
+    Left to `_listen` are a hello, messages beyond the meter, and messages that end the session.
+    """
     if not session.client or session.closing or not session.meter.allow(clock_s()):
         return False
     try:
@@ -144,7 +150,7 @@ async def _listen(
     clock_s: Callable[[], float],
     shortcut: Shortcut,
 ) -> None:
-    """Hears the browser until it goes. Raises Closing."""
+    """Read messages until the browser disconnects. Raises Closing."""
     try:
         async with asyncio.timeout(HELLO_S) as waiting:
             async for message in ws:
@@ -168,7 +174,7 @@ async def _listen(
                         receive(session, heard)
                 if session.client:
                     waiting.reschedule(None)
-                # Frames that wait already are read without a pause: let others in.
+                # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(pause_s)
     except TimeoutError:
         raise Closing(f"no hello within {HELLO_S:.0f} s") from None

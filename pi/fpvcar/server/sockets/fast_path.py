@@ -1,13 +1,13 @@
-"""Whole text frames of a browser, acted on in the callback that read them.
+"""Fast path for whole text frames of a browser: handled in the callback that read them.
 
-    socket -> Shortcut -> take(text)           an act, at once
-                       -> aiohttp's protocol   every other frame, and what take declines
-                       -> refuse(reason)       a frame that no client may send
+    socket -> Shortcut -> take(text)           handled at once
+                       -> aiohttp's protocol   all other frames, and texts that take declines
+                       -> refuse(reason)       a frame that clients must not send
 
-aiohttp hands each frame to a task that waits for it, which costs two more turns of the
-loop: for a command as much as the command itself. Frames stay in order: while one that
-was handed on is not `heard`, those behind it are handed on as well. Nothing behind a
-CLOSE or a refused frame is read.
+aiohttp hands each frame to a waiting task. This costs two more turns of the event loop: as much
+time as handling the command itself. Frames stay in order: until a forwarded frame is acknowledged
+with `heard`, the frames behind it are forwarded as well. Reading ends at a CLOSE or a refused
+frame.
 """
 
 import asyncio
@@ -17,26 +17,25 @@ TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
 """First byte of a frame that is a whole message (RFC 6455, 5.2)."""
 WHOLE = (TEXT, CLOSE, PING, PONG)
 CONTROL = 0x08
-"""The bit of a first byte that CLOSE, PING and PONG have in common (5.5)."""
+"""Bit of the first byte shared by CLOSE, PING and PONG (5.5)."""
 MASKED = 0x80
 CONTROL_MOST = 125
 MASK_BYTES = 4
 LONGEST = 4096
 AT_ONCE = 4
-"""Frames of one read that are acted on; a page that drives sends two at most."""
+"""Most frames of one read handled directly. A driving page sends two at most."""
 CUT_MOST = 64
-"""Frames of one read that are cut: what a link that stood for a second brings."""
+"""Most frames of one read that are split: the backlog of a link that stalled for a second."""
 HEADS_MOST = 256
-"""Frames of one read that are handed on; of the shortest that a page sends, an e-stop,
-190 fill a read."""
+"""Most frames of one read that are forwarded. 190 e-stops, the shortest frame of a page, fill
+one read."""
 
 
 class Shortcut(asyncio.Protocol):
-    """Stands before `behind`, the protocol of a WebSocket whose handshake is done.
+    """Protocol in front of `behind`, the protocol of a WebSocket with a finished handshake.
 
-    `take` acts on a text and returns True, or False: it takes the long way.
-    `refuse(reason)` ends the session. `paced()` is called when the peer had to wait
-    because it sends too fast.
+    `take` handles a text and returns True, or returns False to have it forwarded. `refuse(reason)`
+    ends the session. `paced()` is called after the peer had to wait because it sends too fast.
     """
 
     def __init__(
@@ -52,21 +51,26 @@ class Shortcut(asyncio.Protocol):
         self._on_their_way = 0
         self._odd = self._ended = False
         self._payload = 0
-        """Bytes still to come of the frame that was handed on in part."""
+        """Bytes still to come of a partly forwarded frame."""
         self.pause_writing = behind.pause_writing  # type: ignore[method-assign]
         self.resume_writing = behind.resume_writing  # type: ignore[method-assign]
         self.eof_received = behind.eof_received  # type: ignore[method-assign]
         self.connection_lost = behind.connection_lost  # type: ignore[method-assign]
 
     def heard(self) -> None:
-        """A text that was handed on has been acted on; or one from before this stood
-        here, of a peer that did not await the handshake."""
+        """Acknowledge a forwarded text.
+
+        The text may have arrived before this protocol was installed, from a peer that did not await
+        the handshake.
+        """
         self._on_their_way = max(0, self._on_their_way - 1)
 
     def data_received(self, data: bytes) -> None:
-        """Acts on the first few texts of a read; frames behind them take the long way.
-        From the first frame on that is not as a page sends it, in one piece and no
-        flood, only heads are checked: to cut a flood would hold the loop up."""
+        """Handle the first few texts of a read; forward the frames behind them.
+
+        A page sends whole frames at a limited rate. From the first other frame on, only frame heads
+        are checked, because splitting a flood would block the event loop.
+        """
         if self._ended:
             return
         data, at, frames = self._rest + data, 0, 0
@@ -99,7 +103,7 @@ class Shortcut(asyncio.Protocol):
         return text is not None and self._take(text)
 
     def _hand_on(self, data: bytes) -> None:
-        """Hands frames on, up to a CLOSE or to one that no client may send."""
+        """Forward frames, up to a CLOSE or to a frame that clients must not send."""
         at, frames, reason = self._payload, 0, ""
         while at < len(data):
             end, reason = head(data, at)
@@ -121,8 +125,10 @@ class Shortcut(asyncio.Protocol):
 
 
 def head(data: bytes, at: int) -> tuple[int, str]:
-    """(end of the frame at `at`, why no client may send it). End 0: more is needed to
-    know."""
+    """Return (end of the frame at `at`, reason to refuse it or "").
+
+    End 0: the head is incomplete.
+    """
     if len(data) - at < 2:
         return 0, ""
     size, begin = data[at + 1] - MASKED, at + 2
@@ -139,8 +145,10 @@ def head(data: bytes, at: int) -> tuple[int, str]:
 
 
 def frame(data: bytes, at: int) -> tuple[int, int]:
-    """(begin of the mask, end) of the frame at `at`; the end may lie beyond `data`. End
-    0: more is needed to know; -1: it is none of a whole, short, masked message."""
+    """Return (begin of the mask, end) of the frame at `at`; the end may lie beyond `data`.
+
+    End 0: the head is incomplete. End -1: this is not one complete, short, masked message.
+    """
     if len(data) - at < 2:
         return 0, 0
     size, begin = data[at + 1] - MASKED, at + 2
@@ -156,8 +164,10 @@ def frame(data: bytes, at: int) -> tuple[int, int]:
 
 
 def unmasked(data: bytes, begin: int, end: int) -> str | None:
-    """The text of a frame whose mask is at `begin` (RFC 6455, 5.3); None: it is not
-    UTF-8, and aiohttp knows what to answer."""
+    """Return the text of a frame with its mask at `begin` (RFC 6455, 5.3).
+
+    Returns None if it is not UTF-8; aiohttp then sends the right error.
+    """
     size = end - begin - MASK_BYTES
     mask = data[begin : begin + MASK_BYTES] * (size // MASK_BYTES + 1)
     payload = int.from_bytes(data[begin + MASK_BYTES : end])

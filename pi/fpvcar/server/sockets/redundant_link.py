@@ -1,11 +1,12 @@
-"""/ws/copies: a second connection of the page at the wheel, while packets are lost.
+"""/ws/copies: a redundant connection of the driver's page, used while packets are lost.
 
-    page -> hello, as on /ws/drive; then each wish that goes by /ws/drive goes here, too
-    car  -> each unit that goes by /ws/video (video_socket.Sender)
+    page -> hello, as on /ws/drive; then a copy of each wish sent on /ws/drive
+    car  -> a copy of each unit sent on /ws/video (video_socket.Sender)
 
-Whatever comes first counts, and its copy is dropped: the page knows pictures by their
-numbers, the gate knows wishes by theirs. What stands still behind a lost packet on one
-connection goes on by the other. Nothing needs it: without it all goes by the others.
+The first arrival counts, and its duplicate is dropped: the page recognises pictures by their
+numbers, and the gate recognises wishes by theirs. Data stalled behind a lost packet on one
+connection arrives by the other. The connection is optional: without it the other two carry
+everything.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ async def serve(
     promote: Callable[[], None],
     clock_s: Callable[[], float],
 ) -> web.WebSocketResponse:
-    """Runs one /ws/copies socket until it ends. `promote()`: it is the driver's."""
+    """Run one /ws/copies socket until it ends; call `promote()` once it belongs to the driver."""
     ws = web.WebSocketResponse(
         compress=False,
         max_msg_size=DRIVE_MAX_BYTES,
@@ -44,7 +45,7 @@ async def serve(
     )
     await ws.prepare(request)
     transport = request.transport
-    if transport is None:  # gone meanwhile
+    if transport is None:  # disconnected during the handshake
         return ws
     try:
         session = await _hello(ws, hub)
@@ -71,7 +72,10 @@ async def serve(
 
 
 async def _hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
-    """The page that opened it. Raises Closing for whoever is not at the wheel."""
+    """Return the session of the page that opened the socket.
+
+    Raises Closing for every page other than the driver's.
+    """
     try:
         async with asyncio.timeout(HELLO_S):
             message = await ws.receive()
@@ -89,8 +93,11 @@ async def _hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
 async def _listen(
     ws: web.WebSocketResponse, hub: Hub, session: Session, clock_s: Callable[[], float]
 ) -> None:
-    """Hears wishes until the browser goes. Raises Closing once the page has left the
-    wheel, or another socket: its wishes then count no more."""
+    """Read wishes until the browser disconnects.
+
+    Raises Closing once the page has left the wheel, or has moved to another socket: its wishes are
+    then invalid. Other messages also raise Closing.
+    """
     meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
     async for message in ws:
         if hub.page_at_the_wheel(session.client) is not session:
@@ -107,7 +114,7 @@ async def _listen(
 
 
 def _heard(kind: WSMsgType, data: str | bytes) -> up.Upward | None:
-    """The message of a frame; None for what no page sends."""
+    """Return the message of a frame; None for a malformed one."""
     try:
         return up.parse_upward(data) if kind is WSMsgType.TEXT else None
     except WireError:

@@ -1,12 +1,12 @@
-"""One text socket: what it hears, what it is sent, when it is closed.
+"""Text socket of a session: incoming messages, outgoing queue, and closing.
 
     frame -> parse -> malformed: an error; the third in a row closes
                    -> unknown: counted, the first few are answered
                    -> good: for the session's owner
-    send, send_newest -> at once, where nothing waits before it
-                      -> else outbox, or one slot -> send_all (a task of its own)
+    send, send_newest -> at once, if the queue is empty
+                      -> otherwise outbox, or one slot -> send_all (a task of its own)
 
-A peer that reads slowly waits alone: nothing here waits for it but its own sender.
+A slow peer delays only its own sender.
 """
 
 import asyncio
@@ -24,23 +24,24 @@ from fpvcar.wire.json_text import Down, encode_downward, encoded
 
 STRIKES = 3
 UNKNOWN_ANSWERED = 5
-"""Messages of an unknown kind that are answered, for each socket."""
+"""Most messages of an unknown kind that are answered per socket."""
 OUTBOX_MAX = 32
 CLOSE_S = 1.0
-"""How long a peer has to read what waits and why it is closed."""
+"""Time limit in seconds for a peer to read the queued messages and the reason for closing."""
 REFUSED = 4000
 """WebSocket close code of a session that the car ends."""
 ELSEWHERE = 4001
-"""WebSocket close code of a session that its page has begun anew on another socket."""
+"""WebSocket close code of a session that its page has reopened on another socket."""
 Message = TypeVar("Message")
 
 
 class Closing(Exception):
-    """The session ends; the text is the reason that the browser is told."""
+    """Raised to end the session; the text is the reason sent to the browser."""
 
 
 class TextSession(Generic[Message]):
-    """One socket. `unknown` counts messages of a kind that no version knows."""
+    """Session over one text socket. `unknown` counts messages of a kind that this version cannot
+    parse."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -54,12 +55,12 @@ class TextSession(Generic[Message]):
         self._ws: web.WebSocketResponse | None = None
         self._transport: asyncio.Transport | None = None
 
-    # --- what it hears ---
+    # --- incoming ---
 
     def read(
         self, kind: WSMsgType, data: str | bytes, parse: Callable[[str | bytes], Message]
     ) -> Message | None:
-        """The message of a frame; None if it is refused or unknown.
+        """Return the message of a frame; None if it is refused or unknown.
 
         Raises Closing for one malformed message too many.
         """
@@ -82,29 +83,32 @@ class TextSession(Generic[Message]):
         return message
 
     def refuse(self, error: Error) -> None:
-        """A malformed message: an error, and the third in a row raises Closing."""
+        """Answer a malformed message with an error. Raises Closing at the third in a row."""
         self.send(error)
         self._strikes += 1
         if self._strikes >= STRIKES:
             raise Closing(f"{STRIKES} bad messages in a row: {error.what}")
 
-    # --- what it is sent ---
+    # --- outgoing ---
 
     def send(self, message: Down) -> None:
-        """Sends it, or queues it; when too many wait, the oldest is dropped."""
+        """Send a message or queue it; a full queue drops its oldest message."""
         if not self._written(message):
             self._outbox.append(message)
             self._wake.set()
 
     def send_newest(self, message: Down | str) -> None:
-        """Sends it behind the queue, unless a newer one comes first; a str as it is."""
+        """Send a message behind the queue, unless a newer one replaces it; send a str unchanged."""
         if not self._written(message):
             self._newest = message
             self._wake.set()
 
     def _written(self, message: Down | str) -> bool:
-        """Writes it now, if all before it is with the kernel: in this callback, past a
-        task that would wait for it, and aiohttp's writer."""
+        """Write a message at once if the kernel has taken all earlier data; return whether it
+        was written.
+
+        This runs in the current callback, and bypasses the sender task and aiohttp's writer.
+        """
         ws, transport = self._ws, self._transport
         if ws is None or ws.closed or self._outbox or self._newest is not None:
             return False
@@ -118,15 +122,15 @@ class TextSession(Generic[Message]):
         return True
 
     def sent(self, message: Down | str) -> None:
-        """Called for each message that is handed to the kernel."""
+        """Handle a message that was passed to the kernel; subclasses override this."""
 
     def close(self, reason: str, code: int = REFUSED) -> None:
-        """Ends the session from outside; the reason goes out behind all that waits."""
+        """End the session from outside; the reason is sent behind all queued messages."""
         self._close_code = self._close_code if self.closing else code
         self.closing = self.closing or reason
         self._wake.set()
 
-    # --- its life ---
+    # --- life cycle ---
 
     async def run(
         self,
@@ -135,7 +139,7 @@ class TextSession(Generic[Message]):
         listening: Coroutine[Any, Any, None],
         log: logging.Logger,
     ) -> None:
-        """Sends while `listening` hears, until that ends or raises Closing."""
+        """Send queued messages while `listening` reads, until it ends or raises Closing."""
         self._ws, self._transport = ws, transport
         sender = asyncio.create_task(self._send_all(ws))
         try:
@@ -144,7 +148,7 @@ class TextSession(Generic[Message]):
             log.info("%s: closed: %s", self.address, reason)
             self.close(str(reason))
             await asyncio.wait([sender], timeout=CLOSE_S)
-        except ConnectionError:  # it went while it was spoken to
+        except ConnectionError:  # the peer disconnected during a write
             pass
         finally:
             sender.cancel()

@@ -1,8 +1,8 @@
-"""One connection of a viewer, as the kernel sees it: what it carries, has it room?
+"""Connection of a viewer, as the kernel reports it: its throughput and free room.
 
-Room: the kernel has taken all that was written, and its unacknowledged bytes
-(TIOCOUTQ) are below max(8 kB, delivered rate x (least round trip + 50 ms)). Measured on
-a narrow link, pictures are then 100-160 ms old instead of 640 with small buffers alone.
+A connection has room if the kernel has taken all written data, and its unacknowledged bytes
+(TIOCOUTQ) are below max(8 kB, delivered rate x (least round trip + 50 ms)). Measured on a narrow
+link, pictures are then 100-160 ms old instead of 640 ms with small buffers alone.
 """
 
 import asyncio
@@ -19,19 +19,18 @@ from fpvcar.video.stream import Frame
 SEND_BUFFER_BYTES = 32768
 NOTSENT_LOWAT_BYTES = 16384
 
-# include/uapi/linux/tcp.h, struct tcp_info: tcpi_rtt (u32, us) at byte 68,
-# tcpi_bytes_acked (u64) at byte 120, tcpi_min_rtt (u32, us) at byte 148;
-# tcpi_total_retrans (u32) at byte 100, tcpi_data_segs_out (u32) at byte 156.
-# Linux 4.6 and later.
+# include/uapi/linux/tcp.h, struct tcp_info: tcpi_rtt (u32, us) at byte 68, tcpi_bytes_acked (u64)
+# at byte 120, tcpi_min_rtt (u32, us) at byte 148; tcpi_total_retrans (u32) at byte 100,
+# tcpi_data_segs_out (u32) at byte 156. Linux 4.6 and later.
 TCP_INFO_BYTES = 160
 TIMES, PACKETS = struct.Struct("=68xI48xQ20xI"), struct.Struct("=100xI52xI")
-NO_RTT = 0xFFFFFFFF  # nothing was acknowledged yet
+NO_RTT = 0xFFFFFFFF  # no data was acknowledged yet
 TLS_BYTES = 256
 """Most bytes that TLS adds to a unit in its connection's count."""
 
 
 class Link:
-    """The kernel's view of one connection, TLS or not."""
+    """Kernel state of one connection, with or without TLS."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -47,9 +46,9 @@ class Link:
             self._socket.setsockopt(level, option, value)
 
     def read(self) -> tuple[int, int, float, float]:
-        """(bytes acknowledged so far, bytes outstanding, least round trip in s, how
-        much longer round trips are now, in s)."""
-        info = self._info()  # first: it fails where the connection is closed
+        """Return (bytes acknowledged so far, bytes outstanding, least round trip in s, excess of
+        the current round trip over the least in s)."""
+        info = self._info()  # first: it fails if the connection is closed
         rtt_us, acked, least_us = TIMES.unpack_from(info)
         answer = fcntl.ioctl(self._fd, termios.TIOCOUTQ, b"\0" * 4)
         (unacked,) = struct.unpack("=i", answer)
@@ -58,7 +57,7 @@ class Link:
         return acked, unacked, least_us / 1e6, max(0, rtt_us - least_us) / 1e6
 
     def packets(self) -> tuple[int, int]:
-        """(packets sent so far, how many of these were sent again)."""
+        """Return (packets sent so far, packets retransmitted so far)."""
         again, sent = PACKETS.unpack_from(self._info())
         return sent, again
 
@@ -66,9 +65,9 @@ class Link:
         return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
 
     def write(self, taken: int, framed: bytes) -> None:
-        """Writes a whole WebSocket frame; the kernel has taken `taken` so far.
+        """Write a whole WebSocket frame; the kernel has taken `taken` bytes so far.
 
-        Past aiohttp's writer, which makes the header, and a copy, anew for each viewer.
+        This bypasses aiohttp's writer, since that builds a header and a copy for each viewer.
         """
         if self.closing:
             raise ConnectionResetError("the viewer has gone")
@@ -76,28 +75,28 @@ class Link:
         self._transport.write(framed)
 
     def empty(self, taken: int) -> bool:
-        """Has the kernel taken all that was written?
+        """Return whether the kernel has taken all written data.
 
-        Under TLS the transport's own figure leaves out what the socket below it
-        still holds, so the kernel's count decides.
+        Under TLS the transport's own figure leaves out the bytes still held by the socket below it,
+        so the kernel's count decides.
         """
         return taken >= self._due and self._transport.get_write_buffer_size() == 0
 
     @property
     def closing(self) -> bool:
-        """Is the connection ending, or has it ended?"""
+        """Return whether the connection is ending or has ended."""
         return self._transport.is_closing()
 
     def abort(self) -> None:
-        """Cuts the connection, whatever waits in it."""
+        """Abort the connection and discard its queued data."""
         self._transport.abort()
 
 
 class Way:
-    """One connection of a viewer: what it carries, and whether it has room.
+    """Connection of a viewer, with its throughput and free room.
 
-    `sent` and `delivered` are the numbers of the newest unit that was written, and of
-    the newest one that the peer has acknowledged. See Undelivered.
+    `sent` and `delivered` are the numbers of the newest unit written, and of the newest unit
+    acknowledged by the peer. See Undelivered.
     """
 
     def __init__(self, link: Link, now_s: float) -> None:
@@ -111,7 +110,7 @@ class Way:
         self._ends: deque[tuple[int, int]] = deque()
 
     def look(self, now_s: float) -> None:
-        """Asks the kernel."""
+        """Update the figures from the kernel's state."""
         acked, self.unacked, rtt_s, self.queue_s = self.link.read()
         self.meter.sample(now_s, acked, self.unacked, rtt_s)
         self._taken = acked + self.unacked
@@ -123,7 +122,7 @@ class Way:
         return acked >= end and (not self.unacked or acked >= end + TLS_BYTES)
 
     def send(self, now_s: float, framed: bytes, number: int = 0) -> None:
-        """Writes a frame; `number`: of its unit, to learn when it has arrived."""
+        """Write a frame; `number` is its unit's number, used to detect the arrival."""
         if number:
             self.sent = number
             self._ends.append((number, self._taken + len(framed)))
@@ -136,9 +135,9 @@ class Way:
 class Undelivered:
     """Units that one of two connections has sent and neither has delivered yet.
 
-    A unit is useless without the one before it. If a connection stands still with a
-    unit for which the other one had no room, the other sends it, too, as soon as it has
-    room. Each connection sends units in their order, and none twice.
+    A unit is useless without the unit before it. If one connection stalls with a unit for which the
+    other had no room, the other sends it too as soon as it has room. Each connection sends units in
+    their order, and each unit once.
     """
 
     def __init__(self) -> None:
@@ -146,8 +145,7 @@ class Undelivered:
         self._count = 0
 
     def add(self, frame: Frame) -> int:
-        """Takes the next unit; returns its number. No older unit is needed for a key
-        frame."""
+        """Store the next unit and return its number. A key frame replaces all older units."""
         if frame.key:
             self._units.clear()
         self._count += 1
@@ -155,11 +153,11 @@ class Undelivered:
         return self._count
 
     def forget(self, ways: Iterable[Way]) -> None:
-        """Forgets the units that have arrived."""
+        """Drop the units that have arrived."""
         delivered = max(way.delivered for way in ways)
         while self._units and self._units[0][0] <= delivered:
             self._units.popleft()
 
     def next_for(self, way: Way) -> tuple[int, Frame] | None:
-        """The oldest unit that a connection has not sent, with its number."""
+        """Return the oldest unit that a connection has not sent, with its number."""
         return next((unit for unit in self._units if unit[0] > way.sent), None)

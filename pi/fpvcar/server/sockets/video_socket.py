@@ -1,10 +1,10 @@
-"""/ws/video: one sender a viewer; a unit goes only when the viewer's link has room.
+"""/ws/video: one sender per viewer; a unit is sent only if the viewer's link has room.
 
     camera -> stream.publish -> Viewer.offer -> Sender.look -> kernel -> browser
-                                                            -> /ws/copies, where open
+                                                            -> /ws/copies, if open
 
-There is no event for room (video_link.py): while a unit waits the kernel is asked every
-POLL_S.
+The kernel has no event for free room (video_link.py): while a unit is queued, the sender polls
+every POLL_S.
 """
 
 import asyncio
@@ -27,23 +27,28 @@ KEYS_PER_S, KEYS_BURST, KEYS_ABUSE = 5.0, 5.0, 50
 REPORT_S = 0.1
 POLL_S = 0.005
 POLL_DRIVER_MOST_S, POLL_MOST_S = 0.01, 0.05
-"""The poll slows down with the stall: a dead viewer must cost nothing."""
+"""Longest poll intervals. Polling slows down during a stall, so that a dead viewer costs no
+time."""
 NO_PROGRESS_S = 10.0
 HEARTBEAT_S = 10.0
 LOSSY = 0.01
-"""Of the packets of the last seconds: from here on units that go twice are smaller."""
+"""Share of lost packets in the last seconds from which duplicated units are made smaller."""
 QUEUED_S, ALONE_S = 0.06, 3.0
-"""Round trips that take so much longer than the least, by both connections, stand in a
-queue, which loses packets because it is full: copies would fill it more, and stay away
-for a while. One alone may stem from a time when the way was shorter."""
+"""Excess round-trip time that indicates a full queue, and the time without copies after it.
+
+If both connections exceed the least round trip by so much, their packets stand in a queue that
+loses packets because it is full. Copies would fill it more, so they pause for a while. A single
+slow connection does not count: its least round trip may date from a time with a shorter path.
+"""
 EXPECTED = 'expected "key" or the hello of /ws/drive'
 log = logging.getLogger("fpvcar.video")
 
 
 class Sender:
-    """Sends one viewer what its link can take: when a unit comes, and by its timer.
+    """Video sender of one viewer, run by each new unit and by a timer, within the link's
+    capacity.
 
-    No task: a unit goes to the kernel in the very callback in which it came.
+    It uses no task: a unit is passed to the kernel in the same callback in which it arrived.
     """
 
     def __init__(
@@ -63,17 +68,17 @@ class Sender:
         viewer.wake = self.look
 
     def copy_to(self, link: Link) -> None:
-        """From now on each unit goes by this connection too; an older one ends.
+        """Duplicate each unit on this connection from now on; abort an older copy connection.
 
-        Where packets are lost the first copy to arrive is hardly ever late: with 10 of
-        100 lost, 8 kB a unit, 99 of 100 came within 28 to 41 ms instead of 92 to 128.
-        By turns, or by the other once the first stands, it was 91 to 152.
+        Under packet loss the first copy to arrive is rarely late: with 10 of 100 packets lost and 8
+        kB per unit, 99 of 100 units arrived within 28 to 41 ms instead of 92 to 128 ms. Alternating
+        between the connections, or using the second one once the first stalls, took 91 to 152 ms.
         """
         self._end_copies()
         self._copies = Way(link, time.monotonic())
 
     def copy_no_more(self, link: Link) -> None:
-        """That connection is gone."""
+        """Stop using this copy connection after it has closed."""
         if self._copies is not None and self._copies.link is link:
             self._copies = None
 
@@ -83,14 +88,14 @@ class Sender:
             self._copies = None
 
     def close(self) -> None:
-        """Looks no more."""
+        """Stop polling, and abort the copy connection."""
         self._viewer.wake = lambda: None
         if self._timer is not None:
             self._timer.cancel()
         self._end_copies()
 
     def look(self) -> None:
-        """Sends what there is room for. A fault takes this connection and no other."""
+        """Send the units for which the link has room. A fault ends this connection only."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -106,7 +111,8 @@ class Sender:
             self._timer = self._loop.call_later(pause_s, self.look)
 
     def _look(self) -> float | None:
-        """Returns when to look again."""
+        """Send units and return the delay of the next poll in seconds; None to wait for a new
+        unit."""
         while True:
             now_s = time.monotonic()
             self._first.look(now_s)
@@ -133,8 +139,10 @@ class Sender:
                 return min(pause_s or POLL_S, POLL_S) if lagging else pause_s
 
     def _catch_up(self, ways: list[Way], now_s: float) -> bool:
-        """Sends, by each connection with room, the oldest unit that only the other one
-        has sent, if it has not arrived. Returns whether there are more of these."""
+        """Send on each connection with room the oldest unit that only the other one has sent.
+
+        Units that have arrived are skipped. Returns whether more such units remain.
+        """
         self._undelivered.forget(ways)
         lagging = False
         for way in ways:
@@ -147,8 +155,8 @@ class Sender:
         return lagging
 
     def _look_at_copies(self, copies: Way, now_s: float) -> Way | None:
-        """The second connection, if it is still open and helps: its faults are not the
-        viewer's."""
+        """Return the second connection if it is open and useful; its faults do not affect the
+        viewer."""
         try:
             copies.look(now_s)
         except OSError:  # it is gone
@@ -181,7 +189,7 @@ class Sender:
         self._stream.report(self._viewer, report)
 
     def _pause_s(self, now_s: float, room: bool) -> float | None:
-        """When to look at the kernel again; None: only a new unit matters."""
+        """Return the delay of the next poll in seconds; None to wait for a new unit."""
         wants = self._viewer.wants
         stall_s = now_s - self._first.meter.progress_s
         measured = self._first.unacked and (wants or not self._stream.bitrate.at_most)
@@ -189,7 +197,7 @@ class Sender:
             return min(POLL_DRIVER_MOST_S, max(POLL_S, stall_s / 8))
         if not wants:
             return None
-        if room:  # the key frame was asked for; ask again if it does not come
+        if room:  # the key frame was requested; repeat the request if it does not arrive
             return DRIVER_AGAIN_S
         return min(POLL_MOST_S, max(POLL_S, stall_s / 8))
 
@@ -203,12 +211,12 @@ async def serve_viewer(
     tell_lost: Callable[[float | None], None],
     senders: dict[str, Sender],
 ) -> web.WebSocketResponse:
-    """Runs one /ws/video socket until it ends. See wire/video.py for its messages.
+    """Run one /ws/video socket until it ends. See wire/video.py for its messages.
 
-    The id in the URL is no secret. The socket is the page's own once a hello has given
-    the client for which `is_page` holds; then its sender is in `senders` by that id. Of
-    a page's sockets the newest one counts: `is_driver()` asks whether the page drives,
-    and `tell_lost` gets the share of packets that was sent again, once a second.
+    The id in the URL is no secret. The socket belongs to the page once a hello has sent a client id
+    for which `is_page` holds; then `senders` holds its sender under that id. Of a page's sockets
+    only the newest counts: `is_driver()` returns whether the page drives, and `tell_lost` receives
+    the share of retransmitted packets once a second.
     """
     name = request.query.get("id", "")
     ws = web.WebSocketResponse(
@@ -219,7 +227,7 @@ async def serve_viewer(
         autoping=False,
     )
     await ws.prepare(request)
-    if request.transport is None:  # gone meanwhile
+    if request.transport is None:  # disconnected during the handshake
         return ws
     link, sender = Link(request.transport), None
 
@@ -262,7 +270,7 @@ async def serve_viewer(
 async def _listen(
     ws: web.WebSocketResponse, viewer: Viewer, hello: Callable[[str], bool]
 ) -> tuple[int, str] | None:
-    """Reads until the browser closes (None) or sends a refused frame (code, reason)."""
+    """Read until the browser closes; return (code, reason) for a refused frame, None otherwise."""
     meter, ignored = Meter(KEYS_PER_S, KEYS_BURST), 0
     async for message in ws:
         control = message.type in (WSMsgType.PING, WSMsgType.PONG)
@@ -284,7 +292,7 @@ async def _listen(
 
 
 def _refusal(message: WSMessage, hello: Callable[[str], bool]) -> tuple[int, str] | None:
-    """Takes a hello; returns (code, reason) for other frames."""
+    """Accept a hello; return (code, reason) for other frames."""
     if message.type is not WSMsgType.TEXT:
         return WSCloseCode.UNSUPPORTED_DATA, f"binary frame refused ({EXPECTED})"
     try:
