@@ -1,4 +1,4 @@
-"""The command `fpvcar`: one verb a process."""
+"""The command `fpvcar`: one verb per process."""
 
 import errno
 import logging
@@ -18,12 +18,12 @@ NEXT_STEP = {
     errno.EDQUOT: ROOM,
     errno.EROFS: "nothing can be kept there: dmesg says why; sudo fpvcar doctor",
 }
-"""What to do about a fault of the card that ended a verb."""
+"""Next step after a fault of the card that ended a verb."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb; the exit status is the process's."""
-    os.umask(0o077)  # sockets, codes and keys are for their owner
+    """Run one verb and return the exit status of the process."""
+    os.umask(0o077)  # sockets, codes and keys are private to their owner
     given = sys.argv[1:] if argv is None else argv
     arguments = parser().parse_args(given or ["--help"])
     level = logging.DEBUG if arguments.verbose else logging.INFO

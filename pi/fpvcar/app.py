@@ -1,7 +1,7 @@
-"""Wiring only: builds every part of `run`, hands each its collaborators, lists them.
+"""Wiring only: build every part of `run`, pass each its collaborators, and list them.
 
-Where two parts need each other, the one that is told of events learns whom to tell
-when it runs: camera, wheels client and recorder's feed.
+If two parts need each other, the source of events receives its listeners as arguments of its run
+method: camera, wheels client and recorder's feed.
 """
 
 import asyncio
@@ -60,15 +60,15 @@ from fpvcar.wifi.client import NetworkClient
 from fpvcar.wire.network import SOCKET as NETWORK
 
 SWITCH_S = 0.001
-"""A thread that was woken, or the loop, waits so long for another one's Python."""
+"""Longest wait of a woken thread, or of the loop, for another thread to release the interpreter."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Where `run` listens, and what the bench tells it. `soc`: the emulated chip.
+    """Options of `run`: the address to listen at, and settings of the bench.
 
-    `doctor`: the command line that lists what is wrong with this car; `profile`: the
-    file of its profile.
+    `soc` is the emulated chip. `doctor` is the command line that lists this car's faults. `profile`
+    is the file of its profile.
     """
 
     host: str
@@ -80,9 +80,9 @@ class Options:
 
 
 def build(profile: Profile, options: Options) -> tuple[Part, ...]:
-    """All parts of `run`, made in the order in which they need each other.
+    """Build all parts of `run`, in the order of their dependencies.
 
-    They start in the order of the list; what is first there stops last.
+    They start in the order of the list and stop in reverse order.
     """
     backends.load(profile)
     state = paths.state_directory()
@@ -215,7 +215,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
                 functools.partial(
                     camera.film,
                     stream.publish,
-                    feed.picture,  # first: nobody waits for it
+                    feed.picture,  # after publish, so that viewers do not wait for the recorder
                     seen=lambda: bool(stream.viewers) or control.driven(),
                 ),
             ),
@@ -233,14 +233,14 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
 
 def _greet(profile: Profile, options: Options) -> None:
-    """Says where the car is; not on the bench, which does, and not into the journal."""
+    """Print the car's address, except on the bench (it prints its own) and in the journal."""
     if options.soc is None and "JOURNAL_STREAM" not in os.environ:
         car, recordings = profile.car.name, profile.recording.directory
         print(greeting(options.host, options.port, car, recordings), flush=True)
 
 
 async def run(profile: Profile, options: Options) -> int:
-    """Runs the car until SIGTERM or SIGINT, or until a part of it ends."""
+    """Run the car until SIGTERM or SIGINT, or until a part of it ends."""
     built = build(profile, options)
     sys.setswitchinterval(SWITCH_S)
     gc_policy.hold_back()
