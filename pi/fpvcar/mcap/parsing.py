@@ -1,4 +1,4 @@
-"""Parses MCAP's records; records.py shows their layout. Pure; trusts no length.
+"""Parser for MCAP records; records.py shows their layout. Pure; trusts no length.
 
 Every `take_...` gets the body of one record and raises Damaged if it is invalid.
 """

@@ -167,7 +167,7 @@ class Rotation:
         self._ends_ns = min(self._ends_ns, now_ns)
 
     def close(self) -> None:
-        """Seal the open file and release the folder. Raises OSError."""
+        """Seal the open file, remove rolling files, release the folder. Raises OSError."""
         try:
             if self._file is not None:
                 self._seal()
