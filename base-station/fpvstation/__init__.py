@@ -1,1 +1,1 @@
-"""The base station: brings the car's recordings home."""
+"""Base station: copies the cars' recordings into a local store."""

@@ -1,4 +1,4 @@
-"""The command `fpvstation`: one verb a process."""
+"""Command line of `fpvstation`: one verb per process."""
 
 import argparse
 import asyncio
@@ -63,7 +63,7 @@ KNOWN = (
     Refused,
     StoreError,
 )
-"""Faults that say what was refused, and what to do."""
+"""Exceptions whose text names the refused value and the next step."""
 
 
 def _pair(arguments: argparse.Namespace) -> int:
@@ -82,7 +82,7 @@ def _pair(arguments: argparse.Namespace) -> int:
 
 
 def _said(variable: str, ask: Callable[[str], str], prompt: str) -> str:
-    """A secret: of the environment, or of who sits here. Raises Refused."""
+    """Return a secret from the environment, or ask at the terminal. Raises Refused."""
     try:
         return os.environ.get(variable) or ask(prompt)
     except EOFError:
@@ -101,7 +101,7 @@ def _cars(arguments: argparse.Namespace) -> int:
 
 
 def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
-    """Who else says that it is there; `known`: hosts of those that are paired."""
+    """List the cars that announce themselves by mDNS; `known`: hosts of the paired cars."""
     if arguments.seconds <= 0.0:
         return 0
     try:
@@ -119,7 +119,7 @@ def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
 
 
 def shown(text: str) -> str:
-    """What a stranger says of itself, without what a terminal would obey."""
+    """Return the text of a stranger without terminal control characters."""
     return "".join(one if one.isprintable() else "?" for one in text)[:63]
 
 
@@ -308,7 +308,6 @@ def _store_verbs(each: _Verbs) -> None:
 
 
 def command_line() -> argparse.ArgumentParser:
-    """What it understands."""
     parser = argparse.ArgumentParser(
         "fpvstation", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -321,7 +320,7 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one verb; returns the exit status."""
+    """Run one verb; return the exit status."""
     given = sys.argv[1:] if argv is None else argv
     arguments = command_line().parse_args(given or ["--help"])
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
@@ -334,7 +333,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{fault.filename}: " if fault.filename else ""
         print(f"fpvstation: {where}{fault.strerror or fault}", file=sys.stderr)
     except KeyboardInterrupt:
-        return 130  # as a shell has it
+        return 130  # 128 + SIGINT, the shell's convention
     return 1
 
 

@@ -23,7 +23,7 @@ from fpvstation.store.store import INCOMING, TRASH, Store
 
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
-"""How long trash and unfinished files stay."""
+"""Keeping period of trash and unfinished files."""
 LITTER = re.compile(r"\.[0-9a-f]{16}\.new")
 """Names that files.write_whole leaves behind when it is killed."""
 LITTER_KEPT = datetime.timedelta(days=1)
@@ -43,14 +43,14 @@ class ChoreState(msgspec.Struct):
 
     name: str
     fault: str = ""
-    """Faults of the last run; "" if there were none."""
+    """Faults of the last run; "" if it succeeded."""
     fault_s: float = 0.0
     """Time of the last run with a fault, UTC; 0: never."""
 
 
 @dataclass
 class Chore:
-    """One chore. `pause_s` returns the pause after a run from its duration."""
+    """Background chore. `pause_s` returns the pause after a run from its duration."""
 
     name: str
     run: Run
@@ -86,7 +86,6 @@ class Chores:
 
     @property
     def states(self) -> list[ChoreState]:
-        """State of each chore."""
         return [chore.state for chore in self._chores]
 
     async def run(self) -> None:
@@ -101,8 +100,6 @@ class Chores:
 
 
 def chores_of(store: Store, root: Path, bound: Bound | None, catalogue: Catalogue) -> list[Chore]:
-    """Return the chores of a station."""
-
     def now() -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC)
 
@@ -130,8 +127,7 @@ def sync_pause_s(took_s: float) -> float:
 
 
 def expire_trash(store: Store, root: Path, now: datetime.datetime) -> Iterator[str]:
-    """Delete days of trash older than KEPT; yield what could not be deleted. Raises
-    OSError, StoreError."""
+    """Delete days of trash older than KEPT; yield each fault. Raises OSError, StoreError."""
     store.check()
     for day in sorted((root / TRASH).glob("????-??-??")):
         try:

@@ -47,12 +47,12 @@ log = logging.getLogger("fpvstation")
 
 
 class Refused(Exception):
-    """Says why a station does not start."""
+    """Refusal to start; the text gives the reason."""
 
 
 class Options(NamedTuple):
-    """What the command line said. `beside`: the URL of a car on this machine; `most`:
-    bytes of all segments, 0 for no bound."""
+    """Options of the command line. `beside`: the URL of a car on this machine; `most`: limit for
+    the bytes of all segments, 0 for no limit."""
 
     store: Path
     host: str
@@ -64,7 +64,8 @@ class Options(NamedTuple):
 
 
 def state_directory() -> Path:
-    """$STATE_DIRECTORY (set by systemd), else ~/.local/state/fpvstation; ours alone."""
+    """Return $STATE_DIRECTORY (set by systemd) or ~/.local/state/fpvstation; create it with mode
+    0700."""
     given, base = os.environ.get("STATE_DIRECTORY"), os.environ.get("XDG_STATE_HOME")
     usual = Path(base) if base else Path.home() / ".local" / "state"
     path = Path(given) if given else usual / "fpvstation"
@@ -73,7 +74,7 @@ def state_directory() -> Path:
 
 
 async def run(options: Options) -> None:
-    """Runs until SIGTERM or SIGINT. Raises Refused, StoreError, OSError."""
+    """Run until SIGTERM or SIGINT. Raises Refused, StoreError, OSError."""
     root, state = options.store.expanduser().absolute(), state_directory()
     rights = _rights(options.host, state)
     stop = asyncio.Event()
@@ -133,8 +134,9 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
 
 
 def _rights(host: str, state: Path) -> RecordingRights:
-    """Who may see the page: at a loopback address who can reach it, elsewhere who has
-    the password; it also lets remove. Raises Refused, PasswordRefused."""
+    """Return the access rights of the page. At a loopback address every client may view;
+    elsewhere a client needs the password. The password also allows removals. Raises Refused,
+    PasswordRefused."""
     saved = password.load(state)
     if saved is None and is_loopback(host):
         return RecordingRights()
@@ -148,7 +150,7 @@ def _rights(host: str, state: Path) -> RecordingRights:
 
 
 def greeting(served: Address, root: Path) -> str:
-    """The line that tells where the page is; other machines need https."""
+    """Return the line with the page's URL; other machines need https."""
     where = f"http://localhost:{served.port}/"
     if served.tls:
         where = f"https://{lan_address()}:{served.https_port}/"
@@ -162,7 +164,7 @@ def _greet(served: Address, root: Path) -> None:
 
 
 async def _feed_watchdog() -> None:
-    """That of the unit, where there is one, as long as the loop goes round."""
+    """Feed the systemd watchdog, if the unit has one, while the event loop runs."""
     beat = sd_notify.Beat(sd_notify.watchdog_ns())
     while beat.due_ns is not None:
         beat.beat(time.monotonic_ns())
@@ -170,8 +172,7 @@ async def _feed_watchdog() -> None:
 
 
 def rebuild(root: Path, tell: Tell) -> int:
-    """Makes the catalogue anew; returns how many sessions it has. Raises Refused,
-    StoreError, OSError."""
+    """Rebuild the catalogue; return its number of sessions. Raises Refused, StoreError, OSError."""
     state = state_directory()
     with alone(root):
         store = Store(Folder(root))
@@ -183,7 +184,8 @@ def rebuild(root: Path, tell: Tell) -> int:
 
 
 def _open(store: Store, root: Path, state: Path, changed: bool) -> str:
-    """Opens the store that it was the last time; returns its id. Raises StoreError."""
+    """Open the store and check that it is the store of the last start; return its id. Raises
+    StoreError."""
     known = state / KNOWN
     was = ""
     if not changed:
@@ -201,7 +203,7 @@ def _open(store: Store, root: Path, state: Path, changed: bool) -> str:
 
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """Holds the store, so that two stations never write into one. Raises Refused."""
+    """Lock the store, so that two stations never write into it. Raises Refused."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -231,11 +233,11 @@ def alone(root: Path) -> Iterator[None]:
 async def _pair_beside(
     url: str, cars: Cars, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> None:
-    """Pairs with a car of this machine and user, whose code can be read here."""
+    """Pair with a car of this machine and user; its code is readable here."""
     said = ""
     while True:
         try:
-            # Each time anew: another car, or one whose state was removed, may be there.
+            # Check on each attempt: the car may have been replaced, or its state removed.
             if not await _knows(url, cars):
                 codes = credentials.load_codes(paths.state_directory())
                 made = await client.pair(url, "", codes.grown_up, BESIDE)
@@ -244,7 +246,7 @@ async def _pair_beside(
             return
         except CarFault:
             wait_s = AGAIN_S
-        except Exception as fault:  # another try costs somebody a try of the code
+        except Exception as fault:  # each attempt uses up one try of the code
             wait_s = REFUSED_S
             if said != (said := str(fault) or repr(fault)):
                 log.warning("not paired with %s, tried again: %s", url, said)
@@ -252,7 +254,8 @@ async def _pair_beside(
 
 
 async def _knows(url: str, cars: Cars) -> bool:
-    """Does the car at `url` still know this station? Raises CarFault, if it is away."""
+    """Return whether the car at `url` still has this station's pairing. Raises CarFault if the
+    car is unreachable."""
     for one in cars.all():
         if one.url == url:
             async with client.session(url, one.fingerprint) as session:

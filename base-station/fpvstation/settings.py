@@ -1,10 +1,8 @@
-"""What may be set of a station: a TOML file, which may be absent.
+"""Settings of a station: an optional TOML file.
 
-[office]
-target = "nas:/srv/drives"       # as rdcp has it: HOST:DIR, or a folder
-second = "attic:/srv/drives"     # another one
-copies_required = 2              # before a car may forget; the store's own is one
-options = ["--rate", "5M"]       # more options of rdcp
+[office] target = "nas:/srv/drives"       # in rdcp's notation: HOST:DIR, or a folder second =
+"attic:/srv/drives"     # a second office copies_required = 2              # before a car may
+forget; the store's own is one options = ["--rate", "5M"]       # more options of rdcp
 """
 
 import os
@@ -20,7 +18,7 @@ FILE = "station.toml"
 
 
 class Office(Section, frozen=True):
-    """Where finished sessions go on to."""
+    """Destinations that finished sessions are mirrored to."""
 
     target: str = ""
     second: str = ""
@@ -29,25 +27,23 @@ class Office(Section, frozen=True):
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """All that are set."""
+        """All targets that are set."""
         return tuple(one for one in (self.target, self.second) if one)
 
 
 class Settings(Section, frozen=True):
-    """The whole file."""
-
     office: Office = Office()
 
 
 def usual_path() -> Path:
-    """$CONFIGURATION_DIRECTORY (set by systemd), else ~/.config/fpvstation."""
+    """Return the file in $CONFIGURATION_DIRECTORY (set by systemd) or ~/.config/fpvstation."""
     given, base = (os.environ.get("CONFIGURATION_DIRECTORY"), os.environ.get("XDG_CONFIG_HOME"))
     usual = (Path(base) if base else Path.home() / ".config") / "fpvstation"
     return (Path(given) if given else usual) / FILE
 
 
 def load(path: Path) -> Settings:
-    """Reads the file; one that is absent sets nothing. Raises ConfigError."""
+    """Read the file; an absent file gives the defaults. Raises ConfigError."""
     if not path.exists():
         return Settings()
     said = read_toml(path)

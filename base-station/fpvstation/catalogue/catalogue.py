@@ -1,11 +1,11 @@
-"""What the station's page lists: each figure is reckoned once, when a session comes.
+"""List of drives for the station's page; each figure is computed once per session.
 
     store: CAR/DAY/SESSION/SHA256SUMS    changed? then each of its new segments is
-                                         looked into, and its drives are made anew
-    catalogue.sqlite                     segments, drives, and the words in them
+                                         probed, and its drives are listed again
+    catalogue.sqlite                     segments, drives, and their words
 
-It holds nothing that the store does not: lost, damaged, of another store or of a newer
-fpvstation, it is made anew. It is no part of the store, which may be on a network disk,
+The catalogue is a cache of the store. It is rebuilt if it is lost or damaged, or belongs to another
+store or a newer fpvstation. It lies outside the store, because the store may be on a network disk,
 where a write-ahead log does not work.
 """
 
@@ -33,26 +33,27 @@ from fpvstation.store.store import Store, trash_of
 from fpvstation.store.sums_file import SUMS_FILE, Stored
 
 AT_ONCE = 256
-"""Sessions in one transaction."""
+"""Largest number of sessions in one transaction."""
 PATIENCE_S = 2.0
 FILE = "catalogue.sqlite"
 Looks = Callable[[Iterable[Look]], Iterable[bytes]]
 Tell = Callable[[int, int], None]
-"""Hears how many of how many sessions are listed."""
+"""Callback for progress: sessions listed, and sessions in total."""
 
 
 class Change(NamedTuple):
-    """A session whose list is not the one that is known; `stamp` None: it is gone."""
+    """Session whose checksum list differs from the catalogued one; `stamp` is None if the
+    session was removed."""
 
     session: str
     stamp: int | None
     known: bool = True
-    """Is it in the catalogue?"""
+    """Whether the session is in the catalogue."""
 
 
 class Asked(NamedTuple):
-    """Some changes, and what was asked of them: segments that are known, those that are
-    new, and what is seen in these, in order, as it comes: an Entry each, JSON."""
+    """Batch of changes: segments already catalogued, new segments, and the results of probing
+    the new ones in their order, as they arrive: one Entry each, JSON."""
 
     changes: Sequence[Change]
     stored: dict[str, list[Stored]]
@@ -62,7 +63,7 @@ class Asked(NamedTuple):
 
 
 class Held(msgspec.Struct):
-    """How much a store holds: bytes of its segments, and of its disk."""
+    """Contents of a store: bytes of its segments, and of its disk."""
 
     path: str
     sessions: int
@@ -73,7 +74,7 @@ class Held(msgspec.Struct):
 
 
 class Catalogue:
-    """The list of one store, and the shelf that the page asks. Blocks."""
+    """Catalogue of one store; implements the Shelf of the page. Blocks."""
 
     editable = True
 
@@ -85,32 +86,28 @@ class Catalogue:
         self._titles, self._where = Titles(root), Whereabouts(root, store, cars)
         self._changing = threading.RLock()
         self.unread = 0
-        """Sessions that are not looked into yet."""
+        """Number of sessions still to be probed."""
         self.faults: dict[str, str] = {}
-        """Sessions that the last sync could not read, and why; their rows stay."""
+        """Reasons why the last sync could not read a session; its rows stay."""
 
     def open(self) -> None:
-        """As CatalogueFile.open."""
         self._file.open()
 
     def anew(self, why: str) -> None:
-        """As CatalogueFile.anew."""
         self._file.anew(why)
 
     def close(self) -> None:
-        """As CatalogueFile.close."""
         self._file.close()
 
     @property
     def why_anew(self) -> str:
-        """As CatalogueFile.why_anew."""
         return self._file.why_anew
 
-    # --- how it follows the store ---
+    # Following the store
 
     def sync(self, tell: Tell = lambda done, total: None) -> int:
-        """Looks for what changed in the store, and lists it; returns how many sessions.
-        A catalogue that is damaged or gone is made anew. Raises OSError."""
+        """List all changes of the store; return the number of changed sessions. Rebuild a
+        damaged or missing catalogue. Raises OSError."""
         with self._changing:
             self._file.mend()
             try:
@@ -129,7 +126,7 @@ class Catalogue:
             asked: list[Asked] = []
             for at in range(0, total + AT_ONCE, AT_ONCE):
                 tell(min(at, total), total)
-                # The next ones are looked into while these are written.
+                # Probe the next batch while this one is written.
                 asked.append(self._ask(changes[at : at + AT_ONCE], looks))
                 if len(asked) > 1:
                     self._list(asked.pop(0))
@@ -159,7 +156,7 @@ class Catalogue:
         self.faults[session] = fault.strerror or str(fault)
 
     def _ask(self, changes: Sequence[Change], looks: Looks) -> Asked:
-        """Begin to look into the new segments of some sessions."""
+        """Start probing the new segments of some sessions."""
         stored = {}
         for change in changes:
             try:
@@ -179,7 +176,7 @@ class Catalogue:
         return Asked(changes, stored, known, new, looks(asked))
 
     def _list(self, asked: Asked) -> None:
-        """Lists these sessions as they are now."""
+        """Replace the rows of these sessions."""
         known = {**asked.known, **dict(zip(asked.new, asked.looked, strict=True))}
         with self._file.connection() as db:
             for session, stamp, was_known in asked.changes:
@@ -209,10 +206,9 @@ class Catalogue:
         for drive in self._titles.named(drives_of(entries.values())):
             add_drive(db, session, car, drive)
 
-    # --- what the page asks ---
+    # Queries of the page
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
-        """See Shelf."""
         with self._file.asked() as db:
             return {
                 name: self._root / path
@@ -223,17 +219,15 @@ class Catalogue:
             }
 
     def writing(self, path: Path) -> bool:
-        """What is in the store is whole."""
+        """Return False: every file in the store is complete."""
         return False
 
     def page(self, before: str, most: int) -> Page:
-        """See Shelf."""
         with self._file.asked() as db:
             found = search.last_entries(db, before, most + 1)
         return Page(found[:most][::-1], len(found) > most)
 
     def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
-        """See Shelf."""
         with self._file.asked() as db:
             if wanted.wheel == "driven" and not search.any_driven(db):
                 wanted = wanted.unhidden()
@@ -250,7 +244,7 @@ class Catalogue:
         )
 
     def held(self) -> Held:
-        """How much is here, and how full the disk is. Raises OSError."""
+        """Return the size of the contents and the disk's usage. Raises OSError."""
         with self._file.asked() as db:
             (sessions,) = db.execute("SELECT count(*) FROM session").fetchone()
             all_of = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
@@ -259,7 +253,7 @@ class Catalogue:
         return Held(str(self._root), sessions, segments, size, disk.free, disk.total)
 
     def name(self, drive: str, title: str) -> None:
-        """Names a drive, in the store: the name outlives the catalogue."""
+        """Name a drive in the store, so that the name survives a rebuild of the catalogue."""
         with self._alone(), self._file.asked() as db:
             session, drives = self._found(db, drive)
             there = [name for (name,) in db.execute("SELECT name FROM segment")]
@@ -270,7 +264,8 @@ class Catalogue:
                 add_drive(db, session, session.partition("/")[0], one)
 
     def delete(self, drive: str) -> tuple[list[str], list[str]]:
-        """Moves the session of a drive to the trash; one with other drives stays."""
+        """Move the session of a drive to the trash. Raises DriveBusy if the session has other
+        drives."""
         with self._alone():
             with self._file.asked() as db:
                 session, _ = self._found(db, drive)
@@ -288,7 +283,7 @@ class Catalogue:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else changes the list. Raises DriveBusy."""
+        """Hold the lock on changes of the list. Raises DriveBusy."""
         if not self._changing.acquire(timeout=PATIENCE_S):
             raise DriveBusy("The list is being made: try again in a minute.")
         try:
@@ -297,7 +292,7 @@ class Catalogue:
             self._changing.release()
 
     def _found(self, db: sqlite3.Connection, drive: str) -> tuple[str, list[Drive]]:
-        """The session of a drive, and all drives of that. Raises DriveMissing."""
+        """Return the session of a drive, and all drives of that session. Raises DriveMissing."""
         of = "SELECT session FROM drive WHERE id = ?"
         row = db.execute(of, (drive,)).fetchone()
         if row is None:

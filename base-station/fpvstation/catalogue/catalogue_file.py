@@ -1,4 +1,4 @@
-"""The file of the catalogue: opened, judged, and made anew where it is no good."""
+"""Database file of the catalogue: opened, checked, and rebuilt if it is unusable."""
 
 import contextlib
 import logging
@@ -13,23 +13,23 @@ log = logging.getLogger("fpvstation")
 
 
 class CatalogueFile:
-    """One file, and a connection of each thread. Blocks."""
+    """SQLite file with one connection per thread. Blocks."""
 
     def __init__(self, path: Path, store_id: str) -> None:
-        """`store_id`: the store that it lists."""
+        """Set the path; `store_id`: id of the listed store."""
         self._path, self._id = path, store_id
         self._local, self._opening = threading.local(), threading.Lock()
         self._connections: list[sqlite3.Connection] = []
         self._damaged = ""
         self.why_anew = ""
-        """Why it was made anew, for people; "" where it was not."""
+        """Reason of the last rebuild, for people; "" if it was not rebuilt."""
 
     def open(self) -> None:
-        """Opens it, or makes it anew and says why."""
+        """Open the file. If it is unusable, start an empty one and log the reason."""
         try:
             with self.connection() as db:
                 found = db.execute("SELECT store FROM about").fetchone()
-                # Reads all of it: what is damaged is known before somebody searches.
+                # quick_check reads the whole file: damage is found before the first search.
                 (fault,) = db.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.DatabaseError as error:
             self.anew(str(error))
@@ -40,7 +40,7 @@ class CatalogueFile:
             self.anew("" if found is None else f"it is of the store {found[0]}")
 
     def anew(self, why: str) -> None:
-        """Begins an empty one. `why` is for people; "": there was none."""
+        """Start an empty file. `why` is the reason for people; "" for a new catalogue."""
         if why:
             log.warning("%s: made anew from the store: %s", self._path, why)
             self.why_anew = why
@@ -51,7 +51,7 @@ class CatalogueFile:
             db.execute("INSERT INTO about VALUES (?)", (self._id,))
 
     def mend(self) -> None:
-        """Makes anew one that was found damaged, or that is gone."""
+        """Start an empty file if the old one is damaged or gone."""
         if self._damaged:
             self.anew(self._damaged)
         elif not self._path.exists():
@@ -59,8 +59,8 @@ class CatalogueFile:
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection, in a transaction of its own. One to a file that is
-        not there any more is closed first."""
+        """Yield this thread's connection, in its own transaction. A connection to a file that
+        was removed is closed and opened again."""
         with self._opening:
             db: sqlite3.Connection | None = getattr(self._local, "db", None)
             if db is None or self._local.inode != self._inode():
@@ -76,8 +76,8 @@ class CatalogueFile:
 
     @contextlib.contextmanager
     def asked(self) -> Iterator[sqlite3.Connection]:
-        """A connection for who asks. Raises OSError if the file is damaged: it is made
-        anew then."""
+        """Yield a connection for a query. Raises OSError if the file is damaged, and marks it
+        for a rebuild."""
         try:
             with self.connection() as db:
                 yield db
@@ -88,7 +88,7 @@ class CatalogueFile:
             raise OSError("the catalogue is damaged, and made anew") from None
 
     def close(self) -> None:
-        """Closes what any thread has open; none uses it meanwhile."""
+        """Close the connections of all threads; the caller makes sure that no thread uses one."""
         with self._opening:
             self._local = threading.local()
             while self._connections:

@@ -1,4 +1,4 @@
-"""What is written into the catalogue, and taken out again."""
+"""Insertion and removal of the catalogue's rows."""
 
 import sqlite3
 
@@ -9,14 +9,14 @@ from fpvstation.catalogue import search
 
 
 def forget(db: sqlite3.Connection, session: str) -> None:
-    """A session, its segments and its drives."""
+    """Delete a session, its segments and its drives."""
     db.execute("DELETE FROM session WHERE path = ?", (session,))
     db.execute("DELETE FROM segment WHERE session = ?", (session,))
     forget_drives(db, session)
 
 
 def forget_drives(db: sqlite3.Connection, session: str) -> None:
-    """Those of a session."""
+    """Delete the drives of a session."""
     of = "(SELECT at FROM drive WHERE session = ?)"
     for table in ("driver", "shown"):
         db.execute(f"DELETE FROM {table} WHERE at IN {of}", (session,))
@@ -24,9 +24,9 @@ def forget_drives(db: sqlite3.Connection, session: str) -> None:
 
 
 def add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> None:
-    """Lists a drive, with what a search finds it by."""
+    """Insert a drive with its search terms."""
     at, free = search.place_of(drive.start_ms), False
-    while not free:  # cars whose clocks were never set may begin in the same ms
+    while not free:  # cars with unset clocks may begin in the same ms
         within = "SELECT max(at) FROM drive WHERE at BETWEEN ? AND ?"
         (last,) = db.execute(within, (at, at + search.PLACES)).fetchone()
         at, free = at if last is None else last + 1, last is None

@@ -1,9 +1,9 @@
-"""The tables of the catalogue, as numbered steps: what it has behind it is its
-`PRAGMA user_version`. SQLite keeps that number in the file; a tool for migrations would
-bring a table and a dependency for the same. A step that was released never changes.
+"""Schema of the catalogue as numbered migrations; `PRAGMA user_version` is the number applied so
+far. SQLite keeps that number in the file; a migration tool would add a table and a dependency
+for the same purpose. A released migration never changes.
 
-A drive's `at` is its start and a number: the order of the table is that of the list, so
-that a page of it is read and sorted by nobody.
+A drive's `at` is its start and a number: the table is in the order of the list, so that a page is
+read without sorting.
 """
 
 import sqlite3
@@ -47,11 +47,11 @@ MIGRATIONS = (
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """Opens a catalogue, and brings it to the newest form. Raises DatabaseError."""
+    """Open a catalogue and migrate it to the newest schema. Raises DatabaseError."""
     db = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False)
     try:
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")  # what is lost is made anew
+        db.execute("PRAGMA synchronous = NORMAL")  # lost rows are restored from the store
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
             raise sqlite3.DatabaseError(

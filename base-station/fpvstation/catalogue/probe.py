@@ -1,6 +1,4 @@
-"""Looks into segments: what the catalogue says of each. It runs in other processes,
-too, where many are to be looked into.
-"""
+"""Probing of segments for their catalogue entries, in worker processes if there are many."""
 
 import contextlib
 import multiprocessing
@@ -18,21 +16,21 @@ from fpvcar.recordings.library.recording_index import UNREADABLE, unreadable_ent
 from fpvcar.recordings.library.summaries import entry_of
 
 MANY, CHUNK = 500, 32
-"""From how many on other processes look, and how many each gets at once."""
+"""Number of segments from which worker processes are used, and the size of their batches."""
 
 
 class Look(NamedTuple):
-    """A segment to look into, and the name that it has on the page."""
+    """Segment to probe, and its name on the page."""
 
     path: str
     key: str
 
 
 def key_of(path: str) -> str:
-    """The name of a segment on the page, where all cars' segments are: that of the
-    file, with the car's folder in place of its name, which another car may have, too.
+    """Return the name of a segment on the page, unique among all cars.
 
-    A second one of the same name has its checksum in its session's name.
+    The name is the file's, with the car's folder in place of the car's name, because two cars may
+    have the same name. A second segment of the same name has its checksum in its session's name.
     """
     folder, _, session, name = path.split("/")
     recording, dot, checksum = session.partition(".")
@@ -42,8 +40,8 @@ def key_of(path: str) -> str:
 
 
 def look(one: Look) -> bytes:
-    """What a list shows of one segment, an Entry, as JSON, so that no process makes it
-    twice; one that cannot be read says so."""
+    """Return the Entry of one segment as JSON, so that no process encodes it twice. The entry of
+    an unreadable segment contains the fault."""
     path, stamp = Path(one.path), Stamp(0, 0, 0)
     try:
         stamp = stamp_of(path.stat())
@@ -55,11 +53,12 @@ def look(one: Look) -> bytes:
 
 @contextlib.contextmanager
 def lookers(count: int) -> Iterator[Callable[[Iterable[Look]], Iterator[bytes]]]:
-    """What looks into `count` segments: many are for a process on each processor."""
+    """Yield a function that probes `count` segments; from MANY on it uses one process per
+    processor."""
     if count < MANY:
         yield partial(map, look)
         return
-    # The station has threads: a forked copy of one that holds a lock would hang.
+    # The station has threads: a forked copy of a thread that holds a lock would hang.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     with ProcessPoolExecutor(os.cpu_count(), context) as pool:

@@ -1,8 +1,7 @@
-"""Finds drives in the catalogue: by words, driver, time, cause.
+"""Search for drives in the catalogue by words, driver, time and cause.
 
-Words are found anywhere in what is said of a drive, as on the car's page: FTS5 keeps an
-index of all three letters that follow each other. What is shorter is looked for in the
-words themselves.
+Words match anywhere in a drive's text, as on the car's page: FTS5 keeps an index of all trigrams.
+Words shorter than three letters are searched in the text itself.
 """
 
 import sqlite3
@@ -15,38 +14,38 @@ from fpvcar.recordings.library.summaries import Entry
 from fpvstation.store.sums_file import Stored
 
 PLACES = 1024
-"""Drives that may begin in the same ms."""
+"""Largest number of drives that may begin in the same ms."""
 PLACE_MOST = 2**62
 INDEXED = 3
-"""Letters of the shortest word that the index has."""
+"""Length of the shortest word in the index, in letters."""
 entry_in = msgspec.json.Decoder(Entry).decode
 
 
 def place_of(ms: float) -> int:
-    """Where a drive that begins then is in the list."""
+    """Return the position in the list of a drive that begins at `ms`."""
     return int(min(max(ms, 0.0) * PLACES, PLACE_MOST))
 
 
 def words_of(car: str, drive: Drive) -> str:
-    """All that a search looks through, in small letters, one thing a line."""
+    """Return the searchable text of a drive in lower case, one item per line."""
     marks = (mark.text for part in drive.parts for mark in part.marks)
     said = dict.fromkeys((drive.title, car, *drive.drivers, *marks))
     return "\n".join(one for one in said if one).casefold()
 
 
 def causes_of(causes: Iterable[str]) -> str:
-    """Causes of stops, each between bars: "estop" is not "estop_grown_up"."""
+    """Return the causes of stops, each between bars, to tell "estop" from "estop_grown_up"."""
     return "".join(f"|{one}|" for one in sorted(causes))
 
 
 def find(
     db: sqlite3.Connection, wanted: Wanted, before_ms: float, most: int
 ) -> list[tuple[str, str, msgspec.Raw]]:
-    """The newest drives that a list shows: id, session, and JSON."""
+    """Return the newest drives that match: id, session, and JSON."""
     end, start = place_of(min(wanted.until_ms, before_ms)), place_of(wanted.since_ms)
     words = wanted.text.casefold().split()
     indexed = bool(words) and min(map(len, words)) >= INDEXED
-    # What is rarest leads; SQLite would guess.
+    # The most selective table leads the join; SQLite would guess.
     source, at = (
         ("driver CROSS JOIN drive USING (at)", "driver.at")
         if wanted.driver
@@ -80,7 +79,7 @@ def find(
 
 
 def _match(words: Iterable[str], causes: Iterable[str]) -> str:
-    """The same question in the language of FTS5; what people typed is only quoted."""
+    """Return the query in FTS5 syntax; user input appears only quoted."""
     said = " AND ".join(f"words : {_quoted(one)}" for one in words)
     return " OR ".join(
         [f"({said})", *(f"causes : {_quoted(_barred(one))}" for one in sorted(causes))]
@@ -97,13 +96,14 @@ def _barred(cause: str) -> str:
 
 
 def any_driven(db: sqlite3.Connection) -> bool:
-    """Is there a drive that is not hidden?"""
+    """Return whether any drive is visible (not hidden)."""
     found = db.execute("SELECT 1 FROM drive WHERE hidden = 0 LIMIT 1")
     return found.fetchone() is not None
 
 
 def drivers(db: sqlite3.Connection) -> list[str]:
-    """Names of all drivers: steps from one to the next, however many drives."""
+    """Return the names of all drivers. The query steps from name to name, independent of the
+    number of drives."""
     rows = db.execute(
         "WITH RECURSIVE one (name) AS (SELECT min(name) FROM driver UNION ALL "
         "SELECT (SELECT min(name) FROM driver WHERE name > one.name) FROM one "
@@ -113,7 +113,7 @@ def drivers(db: sqlite3.Connection) -> list[str]:
 
 
 def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Stored, bytes]]:
-    """What is known of a session's segments: an Entry each, JSON."""
+    """Return the catalogued segments of a session, with an Entry each as JSON."""
     for path, sha256, entry in db.execute(
         "SELECT path, sha256, entry FROM segment WHERE session = ?", (session,)
     ):
@@ -121,7 +121,7 @@ def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Stored, b
 
 
 def last_entries(db: sqlite3.Connection, before: str, most: int) -> list[Entry]:
-    """The last segments by name, the last one first."""
+    """Return the last segments in descending order of their names."""
     rows = db.execute(
         "SELECT entry FROM segment WHERE ? = '' OR name < ? ORDER BY name DESC LIMIT ?",
         (before, before, min(most, PLACE_MOST)),

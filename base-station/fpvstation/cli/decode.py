@@ -1,8 +1,8 @@
-"""`fpvstation raw`: a session's pictures, decoded, on stdout: for a pipe to a screen.
+"""Verb `fpvstation raw`: a session's pictures, decoded, on stdout, to pipe to a screen.
 
     fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
 
-Planar YUV 4:2:0, one frame after the other, each at its time after the first.
+Planar YUV 4:2:0, frame after frame, each at its time after the first frame.
 """
 
 import argparse
@@ -25,9 +25,9 @@ from fpvstation.store.replica_log import Copies
 
 FORM = "yuv420p"
 LOW_DELAY = 1 << 19
-"""AV_CODEC_FLAG_LOW_DELAY: a picture comes with its unit, not with the next."""
+"""AV_CODEC_FLAG_LOW_DELAY: return a picture with its own unit, not with the next one."""
 PAUSE_MOST_NS = 5 * SECOND_NS
-"""Nobody looks at the pause between two stretches of a session for longer."""
+"""Longest pause shown between two parts of a session."""
 
 
 class Picture(NamedTuple):
@@ -40,8 +40,8 @@ class Picture(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Return the exit status: losses.INCOMPLETE if a file has lost something and
-    `--partial` is not given. Raises StoreError, ReadError, OSError, ExportError."""
+    """Run the verb; return losses.INCOMPLETE if a file has losses and `--partial` is not given.
+    Raises StoreError, ReadError, OSError, ExportError."""
     if sys.stdout.isatty():
         print(
             "fpvstation: raw pictures refused on a terminal: pipe them, as in\n"
@@ -99,7 +99,7 @@ def decoded(
     codec: Any = av.CodecContext.create("h264", "r")
     codec.flags |= LOW_DELAY
     clock, width, height, undecoded = _Clock(), 0, 0, 0
-    for frame in itertools.chain(frames, [None]):  # the last: what it still holds
+    for frame in itertools.chain(frames, [None]):  # None at the end flushes the decoder
         at_ns = clock.at(frame.capture_ns) if frame else clock.now_ns
         try:
             found = codec.decode(av.Packet(frame.unit) if frame else None)
@@ -133,7 +133,7 @@ def paced(
     clock_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Picture]:
-    """Each when it is its time; what is late is not waited for."""
+    """Yield each picture at its time; late pictures are yielded at once."""
     began_ns = clock_ns()
     for one in shown:
         ahead_ns = one.at_ns - (clock_ns() - began_ns)

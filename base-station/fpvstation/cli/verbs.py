@@ -1,4 +1,4 @@
-"""The verbs of `fpvstation` that work on a store, whether or not a station runs."""
+"""Verbs of `fpvstation` that use a store, with or without a running station."""
 
 import argparse
 import asyncio
@@ -20,7 +20,7 @@ from fpvstation.store.verify import verify as judged
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Read the whole store again, or one session; 1 if anything is bad."""
+    """Read the whole store again, or one session; return 1 if any segment is bad."""
     store, disk = opened(arguments.store)
     word = arguments.session
     wanted = [_named(word, store)] if word else sorted(store.known())
@@ -45,7 +45,7 @@ def verify(arguments: argparse.Namespace) -> int:
 async def _verify_offices(
     arguments: argparse.Namespace, store: Store, disk: Folder, sessions: list[str]
 ) -> int:
-    """Judge the offices' copies again, without moving them; 1 if any is bad."""
+    """Check the replicas at the offices again, without moving them; return 1 if any is bad."""
     copies, office = Copies(disk), settings.load(arguments.config).office
     if not office.targets:
         raise StoreError(f"{arguments.config} names no office: nothing to verify")
@@ -82,7 +82,7 @@ async def _verify_offices(
 
 
 def rebuild(arguments: argparse.Namespace) -> int:
-    """Makes the page's list anew."""
+    """Rebuild the list of the page."""
     began_s = time.monotonic()
     opened(arguments.store)
     shown: list[Progress] = []
@@ -101,7 +101,6 @@ def rebuild(arguments: argparse.Namespace) -> int:
 
 
 def rm(arguments: argparse.Namespace) -> int:
-    """Moves a session to the trash."""
     store, _ = opened(arguments.store)
     trash = trash_of(time.time())
     gone = store.remove(_named(arguments.session, store), trash)
@@ -110,7 +109,7 @@ def rm(arguments: argparse.Namespace) -> int:
 
 
 def _named(word: str, store: Store) -> str:
-    """The session here of that name or folder. Raises StoreError."""
+    """Return the local session of that name or folder. Raises StoreError."""
     there = sorted(store.known())
     found = [one for one in there if word in (one, one.split("/")[-1])]
     if len(found) != 1:
@@ -120,7 +119,7 @@ def _named(word: str, store: Store) -> str:
 
 
 def restore(arguments: argparse.Namespace) -> int:
-    """Brings a session back; 1 if some of it is nowhere."""
+    """Restore a session; return 1 if any of its segments has no good copy."""
     store, disk = opened(arguments.store)
     copies, office = Copies(disk), settings.load(arguments.config).office
     session = session_of(arguments.session, store, disk, copies)
@@ -154,13 +153,13 @@ def restore(arguments: argparse.Namespace) -> int:
 
 
 class _Phases:
-    """A bar for each place that something comes from."""
+    """Progress bars, one for each source of segments."""
 
     def __init__(self) -> None:
         self._what, self._shown = "", Progress(sys.stderr, 1, 0.0)
 
     def tell(self, what: str, now: Moved) -> None:
-        """Hears how far it is."""
+        """Show the progress as a bar."""
         now_s = time.monotonic()
         if now.total is not None:
             if what != self._what:
@@ -170,12 +169,11 @@ class _Phases:
             self._shown.to(now.done, now_s)
 
     def end(self) -> None:
-        """Clears it."""
         self._shown.end()
 
 
 def opened(root: Path) -> tuple[Store, Folder]:
-    """A store that is there. Raises StoreError."""
+    """Open an existing store. Raises StoreError."""
     disk = Folder(root)
     if disk.size(".fpvstation.json") is None:
         raise StoreError(f"{root} is no store: say which one with --store DIR")

@@ -1,6 +1,6 @@
-"""The cars of a station: addresses, pinned certificates and keys, in one file.
+"""Cars of a station: addresses, pinned certificates and keys, in one file.
 
-It is readable by its owner only: whoever has a key may fetch what that car records.
+The file is readable by its owner only: with a key a machine may fetch that car's recordings.
 """
 
 import re
@@ -21,12 +21,12 @@ ADDRESS = re.compile(r"(?:(https?)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(?::(\d{1,5}
 
 
 class CarsError(Exception):
-    """Says what is wrong with what was asked of the list."""
+    """Refusal of a change or query of the list; the text gives the reason."""
 
 
 class Car(msgspec.Struct, frozen=True):
-    """One car. `folder` is its own in the store; `fingerprint` is of its certificate,
-    SHA-256 in hex, "" without https."""
+    """Paired car. `folder` is its folder in the store; `fingerprint` is the SHA-256 of its
+    certificate in hex, "" without https."""
 
     name: str
     id: str
@@ -38,7 +38,7 @@ class Car(msgspec.Struct, frozen=True):
 
 
 def url_of(address: str) -> str:
-    """Where a car is asked: https, or http on this machine. Raises CarsError."""
+    """Return the base URL of a car: https, or http on this machine. Raises CarsError."""
     found = ADDRESS.fullmatch(address)
     if found is None:
         raise CarsError(
@@ -60,13 +60,13 @@ def url_of(address: str) -> str:
 
 
 class Cars:
-    """The list, in a station's state directory."""
+    """List of cars, in a station's state directory."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
 
     def all(self) -> list[Car]:
-        """Raises CarsError for a file that cannot be read."""
+        """Return all cars. Raises CarsError if the file cannot be read."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=list[Car])
         except FileNotFoundError:
@@ -94,14 +94,14 @@ class Cars:
         return added
 
     def renew(self, car: Car, fingerprint: str) -> None:
-        """A car has a new certificate; one that was forgotten or paired anew meanwhile
-        stays as it is."""
+        """Store a car's new certificate; do nothing if the car was forgotten or paired again in
+        the meantime."""
         new = msgspec.structs.replace(car, fingerprint=fingerprint)
         with self._changing():
             self._save([new if one == car else one for one in self.all()])
 
     def find(self, word: str) -> Car:
-        """The car of that name, folder, id or URL. Raises CarsError."""
+        """Return the car of that name, folder, id or URL. Raises CarsError."""
         there = self.all()
         found = [one for one in there if word in (one.name, one.folder, one.id, one.url)]
         if len(found) != 1:
@@ -111,12 +111,12 @@ class Cars:
         return found[0]
 
     def remove(self, car: Car) -> None:
-        """Takes a car off the list; what it recorded stays."""
+        """Remove a car from the list; its recordings stay."""
         with self._changing():
             self._save([one for one in self.all() if one.id != car.id])
 
     def _changing(self) -> AbstractContextManager[None]:
-        """Hold the list: `pair` and `forget` change it while a station runs."""
+        """Lock the list: `pair` and `forget` change it while a station runs."""
         return locked(self._path.with_name(LOCK))
 
     def _save(self, cars: Iterable[Car]) -> None:
@@ -124,5 +124,5 @@ class Cars:
 
 
 def _folder(pairing: Pairing, taken: Collection[str]) -> str:
-    """A folder for a car: its name, unless another one has it."""
+    """Return a car's folder: its name, extended by its id if another car has that name."""
     return f"{pairing.car}-{pairing.id[:6]}" if pairing.car in taken else pairing.car

@@ -1,4 +1,4 @@
-"""Asks a car over HTTP, as wire/station.py says: signed, its certificate pinned."""
+"""HTTP client of a car by the protocol of wire/station.py: signed requests, pinned certificate."""
 
 import asyncio
 import contextlib
@@ -24,9 +24,9 @@ from fpvstation.fetch.pull import CarFault, Gone
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
 SUMS_S = 300.0
-"""A car that never added up a file reads it first, slowly beside a driver."""
+"""A car without a cached checksum first reads the file, slowly while it is driven."""
 PIECE_S = 300.0
-"""A MiB, however little of it comes at a time."""
+"""Time-out for one MiB, however slowly it arrives."""
 ANSWER_MOST = 4 * MB
 FORM = re.compile("[0-9a-f]{16,64}")
 NUMBER = re.compile("[0-9]{1,16}")
@@ -34,15 +34,16 @@ T = TypeVar("T")
 
 
 class PairingRefused(Exception):
-    """Says why a car does not pair."""
+    """Refusal of a pairing; the text gives the reason."""
 
 
 class OtherCertificate(CarFault):
-    """Another machine is there, or the car has a new one: `certificate_of` tells."""
+    """Raised when the certificate differs: another machine answers, or the car has a new one.
+    `certificate_of` finds out."""
 
 
 async def fingerprint_of(url: str) -> str:
-    """SHA-256 of a car's certificate, in hex; "" for http. Raises CarFault."""
+    """Return the SHA-256 of a car's certificate, in hex; "" for http. Raises CarFault."""
     at = urlsplit(url)
     if at.scheme != "https":
         return ""
@@ -63,7 +64,7 @@ async def fingerprint_of(url: str) -> str:
 
 
 async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
-    """Pairs with a car. Raises PairingRefused, CarFault."""
+    """Pair with a car. Raises PairingRefused, CarFault."""
     headers = {wire.CODE: code, wire.NAME: name}
     async with session(url, fingerprint) as client, _faults(url):
         async with client.post(
@@ -81,10 +82,11 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
 
 
 async def certificate_of(car: Car) -> str:
-    """Fingerprint of a car's new certificate: it has one for each new name or address.
+    """Return the fingerprint of a car's new certificate; a car makes one for each new name or
+    address.
 
-    It says by the key of the pair which is its own; who passes its words on, to be
-    taken for it, shows another one. Raises CarFault for whoever is not this car.
+    The car signs its own fingerprint with the key of the pairing. A machine in the middle that
+    relays the answer shows another certificate. Raises CarFault unless this car is proved.
     """
     shown = await fingerprint_of(car.url)
     try:
@@ -107,7 +109,7 @@ def _other(url: str, shown: str) -> str:
 
 
 def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
-    """A session with one car; another certificate than that of then is refused."""
+    """Open a session with one car; any certificate other than the pinned one is refused."""
     pinned = aiohttp.Fingerprint(bytes.fromhex(fingerprint)) if fingerprint else True
     return aiohttp.ClientSession(
         url,
@@ -119,28 +121,28 @@ def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
 
 
 class HttpCar:
-    """A RemoteCar over HTTP."""
+    """RemoteCar over HTTP, with signed requests."""
 
     def __init__(self, car: Car, client: aiohttp.ClientSession) -> None:
         self._car, self._client = car, client
         self._key = bytes.fromhex(car.key)
         self._newest = 0
-        """The greatest number of a nonce that was sent, or that the car has had."""
+        """Greatest nonce number that was sent or that the car has received."""
 
     async def listing(self, after: str, everything: bool) -> Listing:
-        """Raises CarFault."""
+        """Return the list of segments. Raises CarFault."""
         query = f"?after={quote(after)}" + ("&all=1" if everything else "")
         with _knowing_stations(self._car.url):
             return await self._signed(f"/segments{query}", Listing, WHOLE_S)
 
     async def sums(self, name: str) -> Sums:
-        """Raises CarFault, Gone."""
+        """Return the checksums of a segment. Raises CarFault, Gone."""
         return await self._signed(f"/sums/{name}", Sums, SUMS_S)
 
     async def pieces(
         self, name: str, sums: Sums, first: int, last: int
     ) -> AsyncGenerator[bytes, None]:
-        """One request for all of them. Raises CarFault, Gone."""
+        """Yield the pieces `first` to `last` by one request. Raises CarFault, Gone."""
         begin, end = start_of(first), min(start_of(last + 1), sums.size)
         path = f"/segments/{name}"
         headers = {"Range": f"bytes={begin}-{end - 1}", "If-Match": f'"{sums.sha256}"'}
@@ -158,22 +160,23 @@ class HttpCar:
                     yield data
 
     async def certificate(self) -> str:
-        """SHA-256 of its own, as it signs it. Raises CarFault."""
+        """Return the SHA-256 of the car's own certificate, as signed by it. Raises CarFault."""
         with _knowing_stations(self._car.url):
             return (await self._signed("/certificate", Certificate, WHOLE_S)).sha256
 
     async def receipt(self, name: str, sha256: str) -> None:
-        """Raises CarFault, Gone."""
+        """Send the receipt for a segment. Raises CarFault, Gone."""
         await self._post(f"/receipts/{name}?sha256={sha256}")
 
     async def welcome(self) -> bool:
-        """Does the car still know this station? Raises CarFault if it is away."""
+        """Return whether the car still has this station's pairing. Raises CarFault if the car is
+        unreachable."""
         async with _faults(self._car.url):
             async with self._asking("GET", "/segments?most=1") as (answer, _):
                 return answer.status != 401
 
     async def end(self) -> None:
-        """Ends the pairing. Raises CarFault."""
+        """End the pairing. Raises CarFault."""
         with _knowing_stations(self._car.url):
             await self._post("/end")
 
@@ -183,9 +186,9 @@ class HttpCar:
                 await self._check(answer, 204)
 
     async def _signed(self, path: str, kind: type[T], most_s: float) -> T:
-        """Asks for what the car has to sign."""
+        """Send a request whose answer must be signed by the car."""
         async with _faults(self._car.url), asyncio.timeout(most_s):
-            # What is silent meanwhile adds up a file: `most_s` alone counts.
+            # A silent car may be computing a checksum: only `most_s` limits the wait.
             timeout = aiohttp.ClientTimeout(total=most_s, sock_connect=CONNECT_S)
             async with self._asking("GET", path, within=timeout) as (answer, nonce):
                 await self._check(answer, 200)
@@ -203,9 +206,10 @@ class HttpCar:
         headers: Mapping[str, str] = MappingProxyType({}),
         within: aiohttp.ClientTimeout | None = None,
     ) -> AsyncGenerator[tuple[aiohttp.ClientResponse, str]]:
-        """Makes one request, and yields its answer and its nonce.
+        """Send one request; yield its answer and its nonce.
 
-        A car that has had greater numbers says so: then it is asked once more.
+        A car that has received greater nonce numbers returns the greatest; the request is then sent
+        once more.
         """
         for last in (False, True):
             signed, nonce = self._headers(method, path)
@@ -221,7 +225,7 @@ class HttpCar:
                     return
 
     def _behind(self, answer: aiohttp.ClientResponse, nonce: str) -> bool:
-        """Return True if the car has had greater numbers, after which we go on."""
+        """Return True if the car has received greater nonce numbers; continue after those."""
         newest = answer.headers.get(wire.NEWEST, "")
         if answer.status != 403 or not NUMBER.fullmatch(newest):
             return False
@@ -249,7 +253,7 @@ class HttpCar:
 
 @contextlib.contextmanager
 def _knowing_stations(url: str) -> Iterator[None]:
-    """Makes CarFault of what an older car says to all of this."""
+    """Convert the 404 of an older car without station support to CarFault."""
     try:
         yield
     except Gone:
@@ -257,7 +261,7 @@ def _knowing_stations(url: str) -> Iterator[None]:
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """Reads an answer, which may not be endless. Raises CarFault."""
+    """Read an answer of limited size. Raises CarFault."""
     body = bytearray()
     async for some in answer.content.iter_any():
         body += some
@@ -275,7 +279,7 @@ def _decoded(body: bytes, kind: type[T]) -> T:
 
 @contextlib.asynccontextmanager
 async def _faults(url: str) -> AsyncIterator[None]:
-    """Makes CarFault of what fails on the way."""
+    """Convert network errors to CarFault."""
     try:
         yield
     except aiohttp.ServerFingerprintMismatch as fault:

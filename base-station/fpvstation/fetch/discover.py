@@ -1,6 +1,6 @@
-"""Who announces itself as a car on this network, by mDNS (RFC 6762, RFC 6763).
+"""Discovery of cars on this network by mDNS (RFC 6762, RFC 6763).
 
-A car's avahi does that, as `fpvcar setup` tells it.
+A car's avahi announces it; `fpvcar setup` configures that.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ LACKING = "who else is there is not known without zeroconf: pip install zeroconf
 
 
 class Lacking(Exception):
-    """The library is not installed; says so."""
+    """Raised when the library is not installed; the text says so."""
 
 
 class Found(NamedTuple):
-    """A car that says it is there. `host` is its name, with ".local"."""
+    """Announced car. `host` is its name, with ".local"."""
 
     name: str
     host: str
@@ -26,18 +26,18 @@ class Found(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Where `fpvstation pair` finds it."""
+        """Address of the car for `fpvstation pair`."""
         host = self.addresses[0] if self.addresses else self.host
         return f"https://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def at(self, host: str) -> bool:
-        """Is that a name or an address of it?"""
+        """Return whether `host` is the name or an address of this car."""
         return host.lower() in (self.host.lower(), *self.addresses)
 
 
 async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
-    """Listens for so long; `interfaces`: addresses of this machine's, none for all.
-    Raises Lacking, OSError."""
+    """Listen for so long; `interfaces`: addresses of this machine, empty for all. Raises
+    Lacking, OSError."""
     try:
         from zeroconf import DNSQuestionType, InterfaceChoice
         from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
@@ -50,7 +50,7 @@ async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
         def heard(name: str, **_: object) -> None:
             names.add(name)
 
-        # What is answered to one alone goes to any program that shares the port: avahi.
+        # Unicast answers may go to any program that shares the port, such as avahi.
         to_all = DNSQuestionType.QM
         browser = AsyncServiceBrowser(here.zeroconf, TYPE, handlers=[heard], question_type=to_all)
         await asyncio.sleep(seconds)

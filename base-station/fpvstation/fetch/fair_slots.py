@@ -1,4 +1,4 @@
-"""A few cars at once, in turns: a slow one does not keep its place from the others."""
+"""Fair semaphore for a few cars at once: a slow car passes its place on after its turn."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ TURN_S = 30.0
 
 
 class Turns:
-    """Places that are taken in the order of asking."""
+    """Places that are granted in the order of the requests."""
 
     def __init__(
         self, clock_s: Callable[[], float] = time.monotonic, places: int = AT_ONCE
@@ -19,12 +19,12 @@ class Turns:
         self.waiting = 0
 
     def turn(self) -> "Turn":
-        """For `async with`: waits for a place."""
+        """Return a context for `async with` that waits for a place."""
         return Turn(self)
 
 
 class Turn:
-    """A place; after a while the next one who waits should have it."""
+    """Place that should go to the next waiting car after TURN_S."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
@@ -48,6 +48,7 @@ class Turn:
 
     @property
     def over(self) -> bool:
-        """Should the next one have it? What came is kept, and goes on later."""
+        """Whether the next car should get the place. Received data is kept, and the fetch
+        resumes later."""
         held_s = self._turns.clock_s() - self._since_s
         return self._turns.waiting > 0 and held_s > TURN_S

@@ -1,8 +1,8 @@
-"""A segment on its way from a car into the store, judged while it comes.
+"""Segment in transfer from a car into the store, verified during the transfer.
 
-What comes in one go is hashed as a whole: only if that is wrong is each MiB compared,
-to ask again for those that bent. What goes on where another try ended is compared MiB
-by MiB, and read again at the end.
+A segment that arrives in one go is hashed as a whole. Only if that checksum is wrong, each MiB is
+compared, to fetch the damaged ones again. A transfer that resumes an earlier one is compared MiB by
+MiB, and read again at the end.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from fpvstation.store.sums_file import Stored
 
 
 class Arrival:
-    """One segment. Every call may block, and raise OSError and StoreGone."""
+    """Transfer of one segment. Every call may block, and raise OSError and StoreGone."""
 
     def __init__(self, store: Store, car: str, name: str, sums: Sums) -> None:
         self._store, self._mine, self.sums = store, (car, name, sums), sums
@@ -22,12 +22,12 @@ class Arrival:
         self._in_one_go = self._right = False
 
     def evicted(self) -> bool:
-        """Return True if a bound took it out of the store."""
+        """Return whether a bound evicted this segment from the store."""
         car, name, sums = self._mine
         return self._store.evicted(car, name, sums.sha256)
 
     def missing(self) -> list[int]:
-        """Which pieces are not here yet, or are not good: to be taken in this order."""
+        """Return the numbers of the absent or damaged pieces; `take` expects them in this order."""
         if self._left is None:
             self._left = self._store.missing(*self._mine)
             self._in_one_go = len(self._left) == len(self.sums.pieces)
@@ -38,7 +38,7 @@ class Arrival:
         return list(self._left)
 
     def take(self, number: int, data: bytes) -> bool:
-        """Keeps a piece; False: it is not good. `missing` was asked before."""
+        """Store a piece; return False if it is damaged. `missing` must have been called before."""
         assert self._left is not None
         if self._in_one_go:
             self._whole.update(data)
@@ -50,8 +50,9 @@ class Arrival:
         return True
 
     def publish(self) -> Stored:
-        """Gives it its place and its line, when nothing is missing. Raises StoreError.
+        """Publish the complete segment with its line in the list. Raises StoreError.
 
-        To read again what was hashed on its way would ask the page cache, not the disk.
+        Bytes that were hashed on arrival are not read back: that would test the page cache, not the
+        disk.
         """
         return self._store.publish(*self._mine, read_back=not self._right)

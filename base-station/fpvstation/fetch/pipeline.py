@@ -1,4 +1,4 @@
-"""Does one thing while the next one comes: never more than one."""
+"""Pipeline of depth one: an action runs while the next item arrives."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
@@ -7,29 +7,31 @@ from typing import Any, Protocol
 
 
 class Begun(Awaitable[None], Protocol):
-    """What was begun: an asyncio.Task; tests have another one."""
+    """Running action: an asyncio.Task; tests use another class."""
 
     def cancel(self) -> object:
-        """It need not end."""
+        """Request cancellation; the action may still complete."""
 
 
 Begin = Callable[[Coroutine[Any, Any, None]], Begun]
 
 
 class Beside:
-    """For `async with`, which waits for the last one; it ends with a cancellation."""
+    """Context for `async with` that waits for the last action on exit; an exit by cancellation
+    cancels the action."""
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
         self._begun: Begun | None = None
 
     async def then(self, act: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        """Waits for the one before, and begins this one. Raises what that raised."""
+        """Wait for the previous action, then start this one. Raises the previous one's
+        exception."""
         await self.end()
         self._begun = self._begin(act(*arguments))
 
     async def end(self) -> None:
-        """Waits for what was begun. Raises what that raises."""
+        """Wait for the running action. Raises its exception."""
         begun, self._begun = self._begun, None
         if begun is not None:
             try:
@@ -52,6 +54,6 @@ class Beside:
             return
         if self._begun is not None and not issubclass(kind, Exception):
             self._begun.cancel()
-        # The fault that is on its way says more than a second one.
+        # The exception that is being raised has precedence over a second one.
         with suppress(Exception):
             await self.end()

@@ -1,11 +1,11 @@
-"""Brings home what one car has: pure but for the car and the store that it is given.
+"""Fetch of one car's recordings; pure apart from the given car and store.
 
-    listing -> for each segment: sums -> what is missing -> pieces, each judged while
-                                                            the next one comes
-            -> synced, published, listed -> receipt, while the next segment comes
+    listing -> for each segment: sums -> missing pieces -> pieces, each verified while
+                                                           the next one arrives
+            -> synced, published, listed -> receipt, while the next segment arrives
 
-Whatever ends it, it is called again, and goes on where the bytes on the disk end. A
-receipt is said only after the store has the segment for good.
+After any fault the caller starts a new round, which resumes at the bytes on the disk. A receipt is
+sent only after the store has the segment durably.
 """
 
 import asyncio
@@ -26,76 +26,76 @@ from fpvstation.store.store import Store
 from fpvstation.store.sums_file import Stored
 
 SIZE_MOST = 4 << 30
-"""A minute is 16 MB: what says that it is larger than this lies."""
+"""Upper limit of a plausible segment: a minute is 16 MB."""
 SEGMENTS_MOST = 200_000
 FAULTS_MOST = 3
-"""So many segments in a row that fail: it is the car, the link or the disk."""
+"""Consecutive failed segments that end a round: the car, the link or the disk is at fault."""
 Act = Callable[..., Awaitable[Any]]
-"""Calls a function that may block: in a thread; in tests at once."""
+"""Runs a function that may block: in a thread; in tests directly."""
 
 
 class CarFault(Exception):
-    """The car, or the way to it, fails: try again later."""
+    """Fault of the car or its connection: try again later."""
 
 
 class Gone(Exception):
-    """The car has this segment no more, or another one of that name."""
+    """Raised when the car no longer has this segment, or has another one of that name."""
 
 
 FAULTS = (Gone, CarFault, StoreError, OSError)
-"""What may come of one segment."""
+"""Faults that concern one segment."""
 
 
 class Pieces(Protocol):
-    """They come one after the other, until somebody closes them."""
+    """Pieces that arrive one after the other until the iterator is closed."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     async def aclose(self) -> None:
-        """No more of them is wanted."""
+        """Stop the transfer of further pieces."""
 
 
 class RemoteCar(Protocol):
-    """A car as a station asks it. Every call may raise CarFault."""
+    """Interface of a car for the station. Every call may raise CarFault."""
 
     async def listing(self, after: str, everything: bool) -> Listing:
-        """Segments whose names are after `after`: all, or those not fetched."""
+        """Return segments whose names follow `after`: all, or only those without a receipt."""
 
     async def sums(self, name: str) -> Sums:
-        """Checksums of a segment. Raises Gone."""
+        """Return the checksums of a segment. Raises Gone."""
 
     def pieces(self, name: str, sums: Sums, first: int, last: int) -> Pieces:
-        """The pieces `first` to `last`, in order. Raises Gone."""
+        """Yield the pieces `first` to `last`, in order. Raises Gone."""
 
     async def receipt(self, name: str, sha256: str) -> None:
-        """Says that it is stored. Raises Gone."""
+        """Report a segment as stored. Raises Gone."""
 
 
 @dataclass
 class Round:
-    """What came of one round, as it goes on."""
+    """Result of one round, updated while it runs."""
 
     stored: list[str] = field(default_factory=list)
     receipts: int = 0
     bad: dict[str, str] = field(default_factory=dict)
-    """Segments that did not come whole, and why."""
+    """Segments that arrived incomplete or damaged, with the reason."""
     bytes: int = 0
     waiting: int | None = None
-    """Segments that the car has and we have not; None before it listed them."""
+    """Segments on the car that are absent here; None before the car listed them."""
     waiting_bytes: int = 0
     listed: dict[str, int] | None = None
-    """Names and sizes of what the car has: all of it, or what has no receipt."""
+    """Names and sizes of the car's segments: all, or only those without a receipt."""
     card: tuple[int, int] = 0, 0
-    """Bytes that are free on the car's card, and in all."""
+    """Free bytes and total bytes of the car's card."""
     driven: bool = False
     held: int = 0
-    """Segments that are here and wait for more copies before the car may forget."""
+    """Segments that are stored here and wait for more replicas before the car may forget."""
     removed: list[str] = field(default_factory=list)
     """Segments that people removed here before their receipt: the car keeps them."""
 
 
 class Pull:
-    """One car, and its folder in the store."""
+    """Fetcher of one car into its folder in the store."""
 
     def __init__(
         self,
@@ -107,20 +107,21 @@ class Pull:
         safe: Callable[[Stored], bool] = lambda stored: True,
         begin: Begin = asyncio.create_task,
     ) -> None:
-        """`safe`: are there so many copies that the car may forget it? It may block."""
+        """Set the parts. `safe` returns whether enough replicas exist for the car to forget a
+        segment; it may block."""
         self._car, self._store, self._folder, self._act = car, store, folder, act
         self._turns, self._safe, self._begin = turns, safe, begin
         self.round, self._faults = Round(), 0
         self.heard = False
-        """Has the car answered?"""
+        """Whether the car has answered in this round."""
 
     async def once(self, everything: bool, last: Collection[str] = ()) -> Round:
-        """Fetches all that is not here; `everything`: also what has a receipt.
+        """Fetch all segments that are absent here; `everything`: also those with a receipt.
 
-        While one is synced and published, the next one comes. A segment that fails
-        keeps nobody from the next one; those of `last`, which failed before, come
-        after all others. Raises CarFault, and what the store raises, if several fail in
-        a row; what was done until then stays.
+        The next segment arrives while the previous one is synced and published. A failed segment
+        does not stop the round; segments in `last`, which failed before, come after all others.
+        Raises CarFault, and the exceptions of the store, if several fail in a row; completed work
+        stays.
         """
         self.round, self._faults = Round(), 0
         await self._act(self._store.check)
@@ -141,7 +142,7 @@ class Pull:
         return self.round
 
     async def _settle(self, one: Segment, arrival: Arrival | None) -> None:
-        """What came gets its place and its receipt."""
+        """Publish a segment and send its receipt."""
         try:
             if arrival is not None:
                 await self._publish(one, arrival)
@@ -152,7 +153,7 @@ class Pull:
             self._note(one)
 
     def _note(self, one: Segment, fault: Exception | None = None) -> None:
-        """What came of a segment. Raises the fault if it ends the round."""
+        """Record the result for a segment. Raises the fault if it ends the round."""
         if fault is not None and not isinstance(fault, Gone):
             self.round.bad[one.name] = str(fault)
             self._faults += 1
@@ -185,7 +186,8 @@ class Pull:
         return found
 
     async def _here(self, one: Segment) -> bool:
-        """Is it stored, and does the car know that, or has to wait for it?"""
+        """Return whether a segment needs no transfer and no receipt: it is stored, and the car
+        has the receipt or has to wait for it."""
         there = await self._act(self._store.find, self._folder, one.name, one.size)
         if there is None or one.fetched:
             return there is not None
@@ -195,7 +197,7 @@ class Pull:
         return True
 
     async def _bring(self, one: Segment, removed: set[str]) -> Arrival | None:
-        """Fetches a segment, in turns; None: there is nothing to publish."""
+        """Fetch a segment, in turns; return None if nothing has to be published."""
         if await self._here(one):
             return None
         arrival, came = None, False
@@ -221,7 +223,7 @@ class Pull:
         return Arrival(self._store, self._folder, one.name, wanted)
 
     async def _fetch(self, name: str, arrival: Arrival, turn: Turn) -> bool:
-        """Asks once for all that is missing; False: the turn was over first."""
+        """Request all missing pieces once; return False if the turn ended first."""
         for first, last in _runs(await self._act(arrival.missing)):
             number = first
             async with (
@@ -255,13 +257,13 @@ class Pull:
 
 
 def _of_all(fault: Exception) -> bool:
-    """Will every other segment fail, too?"""
+    """Return whether every other segment would fail, too."""
     closed = isinstance(fault, OSError) and fault.errno in (*FULL, errno.EROFS)
     return closed or isinstance(fault, StoreGone)
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Numbers that follow each other, as (first, last)."""
+    """Return runs of consecutive numbers as (first, last)."""
     found: list[tuple[int, int]] = []
     for one in numbers:
         if found and found[-1][1] == one - 1:

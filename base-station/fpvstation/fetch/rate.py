@@ -1,4 +1,4 @@
-"""How many bytes a second something moves: over the last seconds, not since ever."""
+"""Transfer rate in bytes per second, over the last seconds."""
 
 from collections import deque
 
@@ -6,13 +6,13 @@ WINDOW_S = 10.0
 
 
 class Rate:
-    """A count that grows. Time is an argument."""
+    """Rate of a growing count. Time is an argument."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def add(self, count: int, now_s: float) -> float:
-        """So many by now; returns how many a second, 0 before there are two times."""
+        """Add the count so far; return the rate per second, 0 before the second sample."""
         self._seen.append((now_s, count))
         while len(self._seen) > 2 and self._seen[1][0] <= now_s - WINDOW_S:
             self._seen.popleft()

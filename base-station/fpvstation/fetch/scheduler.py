@@ -1,4 +1,4 @@
-"""Keeps fetching: each car for itself, a few at once, backing off from what fails."""
+"""Scheduler of all fetches: each car on its own, a few at once, with back-off after faults."""
 
 import asyncio
 import logging
@@ -22,52 +22,51 @@ from fpvstation.store.sums_file import Stored
 
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
-"""How long after a round with a fault, and the next ones without a new segment, a car
-is tried again."""
+"""Delays before the next attempt after consecutive failed rounds; a new segment resets them."""
 NO_ROOM = (
     "the store's disk is full: delete something else on it, or sessions (`fpvstation "
     "rm`, then the folder .trash), or --store on a larger one; the car keeps the rest"
 )
 EVERYTHING_S = 3600.0
-"""How often what has a receipt is compared, too: a store may have lost some."""
+"""Interval of comparing segments with a receipt, too: a store may have lost some."""
 log = logging.getLogger("fpvstation")
 
 
 class CarState(msgspec.Struct):
-    """What a station knows of one car now."""
+    """Station's view of one car."""
 
     name: str
     folder: str
     url: str
     state: str = "not asked yet"
-    """"ok", "fetching", or what is wrong."""
+    """"ok", "fetching", or the fault."""
     seen_s: float = 0.0
-    """When it answered last, UTC; 0: never."""
+    """Time of the last answer, UTC; 0: never."""
     stored_s: float = 0.0
-    """When a segment was stored last, or none waited, UTC; before that, when the
-    station began with this car."""
+    """Time when a segment was last stored or the queue was empty, UTC; before that, the time
+    when the station started with this car."""
     stored: int = 0
     """Segments since the station started."""
     waiting: int = 0
     bytes: int = 0
-    """Fetched since the station started."""
+    """Bytes fetched since the station started."""
     waiting_bytes: int = 0
     rate: float = 0.0
-    """Bytes a second, while it is fetched from."""
+    """Bytes per second during a fetch."""
     last_fault: str = ""
     fault_s: float = 0.0
-    """When that was, UTC."""
+    """Time of the last fault, UTC."""
     card_free: int = 0
     card_total: int = 0
-    """Bytes of the car's card; 0: it did not say."""
+    """Bytes of the car's card; 0: not reported."""
     bad: dict[str, str] = {}
-    """Segments that did not come whole, and why."""
+    """Segments that arrived incomplete or damaged, with the reason."""
     held: int = 0
-    """Segments that are here and wait for more copies before the car may forget."""
+    """Segments that are stored here and wait for more replicas before the car may forget."""
     removed: int = 0
     """Segments that people removed here before their receipt: the car keeps them."""
     internal_fault: str = ""
-    """An exception that this program did not expect in the last round; "" if none."""
+    """Unexpected exception in the last round; "" after a round that had no such exception."""
 
 
 class Keeper:
@@ -156,7 +155,8 @@ class Keeper:
             try:
                 return await pull.once(everything, last=state.bad)
             except OtherCertificate:
-                self._cars.renew(car, await certificate_of(car))  # begins anew with it
+                # its task starts again with the new certificate
+                self._cars.renew(car, await certificate_of(car))
                 raise CarFault(
                     "it has a new certificate, and has proved that it is the same car"
                 ) from None
@@ -169,11 +169,11 @@ class Keeper:
                 _note_bytes(pull.round, state, begun)
 
     def _note_round(self, pull: Pull, state: CarState) -> None:
-        """What a round came to, whatever ended it."""
+        """Copy the result of a round into the state, also after a fault."""
         done, now_s = pull.round, self._utc_s()
         state.seen_s = now_s if pull.heard else state.seen_s
         state.rate = 0.0
-        # Those that fail in one round go last in the next, all of them.
+        # Segments that fail in one round go last in the next, all of them.
         state.bad = {**state.bad, **done.bad} if pull.heard else {}
         if done.waiting is not None:
             self._waits(state, done.waiting)
@@ -192,7 +192,7 @@ class Keeper:
             state.held, state.removed = done.held, len(done.removed)
 
     async def _watch(self, pull: Pull, state: CarState, begun: int) -> None:
-        """Tells what a round is at while it goes on."""
+        """Update the state during a round."""
         stored, rate = 0, Rate()
         while True:
             await asyncio.sleep(0.5)
@@ -205,7 +205,7 @@ class Keeper:
                 self._waits(state, pull.round.waiting)
 
     def _waits(self, state: CarState, waiting: int) -> None:
-        if not (waiting and state.waiting):  # a car that comes back has its time, too
+        if not (waiting and state.waiting):  # a car that comes back gets the full period, too
             state.stored_s = self._utc_s()
         state.waiting = waiting
 
@@ -222,14 +222,14 @@ class Keeper:
 
 
 def _note_bytes(done: Round, state: CarState, begun: int) -> None:
-    """How much came in this round, which began at so many bytes, and what waits."""
+    """Update the byte counts: `begun` is the count before this round."""
     state.bytes, state.waiting_bytes = begun + done.bytes, done.waiting_bytes
     if done.card[1]:
         state.card_free, state.card_total = done.card
 
 
 def _words(done: Round) -> str:
-    """What a round came to."""
+    """Return the result of a round as text."""
     if not done.bad:
         return "ok"
     some, why = next(iter(done.bad.items()))

@@ -1,7 +1,8 @@
-"""An office's file server as `rdcp` reaches it: over RDMA where both have it, else TCP.
+"""Office replica on a file server, copied by `rdcp`: over RDMA if both ends have it, or over
+TCP.
 
-.outgoing/PLACE/CAR/DAY/SESSION/...      links to what is sent, as rdcp merges trees
-.incoming/office/PLACE/...               what comes back, until it was judged
+.outgoing/PLACE/CAR/DAY/SESSION/...      links to the files to send, as rdcp merges trees
+.incoming/office/PLACE/...               incoming files until they are verified
 """
 
 import asyncio
@@ -26,15 +27,15 @@ from fpvstation.store.sums_file import SUMS_FILE, Stored, text_of
 
 OUTGOING = ".outgoing"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
-"""Nobody is there to type a password."""
+"""Options of ssh: no prompt for a password, as no terminal is attached."""
 Line = TypeVar("Line")
 LONGEST_S = 24 * 3600.0
 LINES_MOST = 2000
-"""A session has fewer files."""
+"""Limit of the lines kept; a session has fewer files."""
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """An error of rdcp, as it prints it with --json; see rdcp(1)."""
+    """Error of rdcp, as printed with --json; see rdcp(1)."""
 
     path: str
     code: Literal["missing", "differs", "unlisted", "failed"]
@@ -42,14 +43,14 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """The last line of `rdcp --check --json`."""
+    """Last line of `rdcp --check --json`."""
 
     checked: int
     errors: int
 
 
 class Ended(NamedTuple):
-    """What rdcp printed until it ended: faults, other lines, and the end of a check."""
+    """Output of one rdcp run: faults, other lines, and the summary of a check."""
 
     status: int
     faults: list[Fault]
@@ -58,13 +59,13 @@ class Ended(NamedTuple):
 
 
 class Rdcp:
-    """A RemoteOffice over rdcp, whose own sums judge what it moves."""
+    """RemoteOffice by rdcp, which verifies its transfers with its own checksums."""
 
     def __init__(
         self, target: str, root: Path, options: Sequence[str] = (), incoming: str = "office"
     ) -> None:
-        """`root`: of this store. `options`: more of rdcp's own. `incoming`: name of the
-        folder for incoming files; each process has its own."""
+        """Set the target. `root`: of this store. `options`: additional options of rdcp.
+        `incoming`: name of the folder for incoming files; each process has its own."""
         self.place, self._root = target, root
         self._incoming = f"{INCOMING}/{incoming}"
         self._argv = ["rdcp", "--ssh", SSH, "--json", *options]
@@ -72,7 +73,7 @@ class Rdcp:
         self._key = key.hexdigest()[:8]
 
     async def claim(self, store: str, known: bool) -> None:
-        """By the store's marker, which stands at the office, too. Raises OfficeFault,
+        """Compare the store's marker with its replica at the office. Raises OfficeFault,
         OSError."""
         came = self._root / OUTGOING / f"{self._key}.marker"
         came.parent.mkdir(exist_ok=True)
@@ -99,7 +100,7 @@ class Rdcp:
     async def send(
         self, session: str, listed: list[Stored], anew: bool, tell: Tell = quiet
     ) -> None:
-        """Raises OfficeFault, OSError."""
+        """Copy the missing files of a session to the office. Raises OfficeFault, OSError."""
         outgoing = self._root / OUTGOING / self._key
         await asyncio.to_thread(self._link, outgoing / session, listed)
         try:
@@ -118,7 +119,8 @@ class Rdcp:
         (folder / SUMS_FILE).write_bytes(text_of(listed))
 
     async def check(self, session: str, listed: list[Stored]) -> list[str]:
-        """Raises OfficeFault, OSError."""
+        """Verify the replica at the office; return the bad or absent names. Raises OfficeFault,
+        OSError."""
         wanted = {one.path.rpartition("/")[2] for one in listed}
         manifest = self._root / OUTGOING / f"{self._key}.sums"
         manifest.parent.mkdir(exist_ok=True)
@@ -132,20 +134,21 @@ class Rdcp:
             return []
         faults = [fault for fault in ended.faults if fault.code != "unlisted"]
         if [(one.path.endswith(session), one.code) for one in faults] == [(True, "missing")]:
-            return sorted(wanted)  # the whole folder, at an office that is there
+            return sorted(wanted)  # the whole folder is missing, at an office that is reachable
         whole = ended.checked and ended.checked.errors == len(ended.faults)
         if not whole or any(fault.path not in wanted for fault in faults):
             raise self._fault(ended)
         return [fault.path for fault in faults]
 
     async def fetch(self, session: str, tell: Tell = quiet) -> Mapping[str, str]:
-        """Raises OfficeFault, OSError."""
+        """Copy a session from the office; return the local path of each file. Raises
+        OfficeFault, OSError."""
         into = f"{self._incoming}/{self._key}/{session}"
         folder = self._root / into
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         tree = f"{self.place.rstrip('/')}/{session}/."
         ended = await self._run("-r", tree, str(folder), tell=tell)
-        if ended.status:  # what came goes on from there
+        if ended.status:  # a retry resumes with the files that arrived
             raise self._fault(ended)
         return {
             one.name: f"{into}/{one.name}"
@@ -173,7 +176,7 @@ class Rdcp:
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
-                    process.terminate()  # it ends what it began on other machines
+                    process.terminate()  # rdcp then ends its processes on other machines
                 await process.wait()
         return said._replace(status=process.returncode or 0)
 
@@ -211,7 +214,7 @@ def _decoded(line: bytes, kind: type[Line]) -> Line | None:
 def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
-    except OSError as fault:  # a file system without them
+    except OSError as fault:  # a file system without hard links
         if fault.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
             raise
         shutil.copy2(source, target)

@@ -1,4 +1,4 @@
-"""The offices of a station: each is relayed to for itself, backing off from faults."""
+"""Set of a station's offices; each has its own relay with back-off after faults."""
 
 import asyncio
 import logging
@@ -15,14 +15,14 @@ from fpvstation.store.sums_file import Stored
 
 POLL_S = 10.0
 BACK_OFF_S = (5.0, 15.0, 60.0, 300.0, 900.0)
-"""How long after a fault, and the next ones, an office is tried again; for ever."""
+"""Delays before the next attempts after consecutive faults; the last one repeats for ever."""
 EVERYTHING_S = 3600.0
-"""How often the whole store is looked through: for what bent, and what was missed."""
+"""Interval between scans of the whole store for damaged and missed sessions."""
 log = logging.getLogger("fpvstation")
 
 
 class Offices:
-    """Relays to all of them; none is fine."""
+    """Relays to all offices; there may be zero offices."""
 
     def __init__(
         self,
@@ -33,55 +33,55 @@ class Offices:
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        """`required`: copies before a car may forget, the store's own among them."""
+        """Set the offices. `required`: replicas before a car may forget a segment, including the
+        store's own."""
         self._offices, self._required, self._copies = offices, required, copies
         self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
         self._relays: list[Relay] = []
 
     @property
     def states(self) -> list[OfficeState]:
-        """What each is at."""
         return [one.state for one in self._relays]
 
     def alone(self) -> tuple[int, float]:
-        """How many sessions no office has, and when the oldest of them got its last
-        segment, UTC; none where there is no office."""
+        """Return the number of sessions that are at no office, and the time when the oldest of
+        them got its last segment, UTC; (0, 0.0) for a station that has no office."""
         waiting = [one.due.waiting() for one in self._relays]
         nowhere = set[str]().union(*waiting).intersection(*waiting)
         came_s = [waiting[0][one].came_s for one in nowhere]
         return len(came_s), min(came_s, default=0.0)
 
     def tell(self, session: str) -> None:
-        """It got a segment. From any thread."""
+        """Note that a session got a segment. Callable from any thread."""
         for one in self._relays:
             one.tell(session)
 
     @property
     def places(self) -> list[str]:
-        """Names of all offices, as in copies.py."""
+        """Names of all offices, as in replica_log.py."""
         return [one.place for one in self._offices]
 
     def judge_soon(self, sessions: Iterable[str]) -> None:
-        """Judge the copies of these sessions at all offices again. From any thread."""
+        """Queue these sessions for verification at all offices. Callable from any thread."""
         wanted = list(sessions)
         for one in self._relays:
             one.judge_soon(wanted)
 
     def safe(self, stored: Stored) -> bool:
-        """Return True if enough offices have this segment, verified and recent, so that
-        the car may forget it. May block."""
+        """Return True if enough offices have this segment, recently verified, so that the car
+        may forget it. May block."""
         most = self._required - 1
         return most <= 0 or (self._copies.places(stored, self.places, self._utc_s()) >= most)
 
     def open(self, store: Store, act: Act) -> None:
-        """Gives them the store whose sessions they get."""
+        """Set the store to replicate."""
         self._relays = [
             Relay(one, store, self._copies, act, self._clock_s, self._utc_s)
             for one in self._offices
         ]
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Run all relays until cancelled."""
         await asyncio.gather(*(self._keep(one) for one in self._relays))
 
     async def _keep(self, relay: Relay) -> None:

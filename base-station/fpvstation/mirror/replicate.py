@@ -1,10 +1,10 @@
-"""Takes the sessions of a store on to an office, and brings back what went bad here.
+"""Replication of a store's sessions to an office, and repair of bad segments from there.
 
-    a session that is finished -> each segment judged here -> sent -> judged there
-            -> noted in copies.py -> the receipts to the car, if they waited for it
+    a finished session -> each segment verified here -> sent -> verified there
+            -> noted in replica_log.py -> the receipts to the car, if they waited for it
 
-Pure but for the store and the office that it is given. Whatever ends it, it is called
-again: what the office judged is noted, and nothing that was is sent again.
+Pure apart from the given store and office. After any fault the caller starts again: results of
+verification are recorded, and verified segments are not sent again.
 """
 
 import logging
@@ -24,20 +24,20 @@ from fpvstation.store.store import Store
 from fpvstation.store.sums_file import Stored
 
 REST = 4.0
-"""Pause after a judgement of an old copy, as a multiple of its duration: the office
-reads its disk for that at most a fifth of the time."""
+"""Pause after verifying an old replica, as a multiple of its duration: the office reads its disk
+for that at most a fifth of the time."""
 FAULTS_MOST = 3
-"""So many sessions in a row that fail: it is the office, or the way to it."""
+"""Consecutive failed sessions that end a round: the office or its connection is at fault."""
 log = logging.getLogger("fpvstation")
 
 
 class OfficeFault(Exception):
-    """The office, or the way to it, fails: try again later."""
+    """Fault of the office or its connection: try again later."""
 
 
 class Moved(msgspec.Struct):
-    """How far a copy is, in bytes. `done` counts what was there before, too; `total`
-    None: it is not counted yet."""
+    """Progress of a copy, in bytes. `done` includes bytes that were there before; `total` is
+    None until it is counted."""
 
     moved: int
     done: int
@@ -45,67 +45,67 @@ class Moved(msgspec.Struct):
 
 
 Tell = Callable[[Moved], None]
-"""Hears how far a copy is, now and then."""
+"""Callback for the progress of a copy, called from time to time."""
 
 
 def quiet(moved: Moved) -> None:
-    """A Tell for nobody."""
+    pass
 
 
 class RemoteOffice(Protocol):
-    """An office as a relay asks it. Every call may raise OfficeFault."""
+    """Interface of an office for a relay. Every call may raise OfficeFault."""
 
     @property
     def place(self) -> str:
-        """Its name in copies.py."""
+        """Name of the office in replica_log.py."""
 
     async def claim(self, store: str, known: bool) -> None:
-        """Is it this store's own? A new one becomes that; `known`: it was before, so
-        one without a marker is a disk that is not mounted."""
+        """Check that the office belongs to this store; claim a new one. `known`: it was claimed
+        before, so a missing marker means that its disk is not mounted."""
 
     async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
-        """Copies what is not there; `anew`: compares contents, not sizes and times."""
+        """Copy missing files; `anew`: compare contents, not sizes and times."""
 
     async def check(self, session: str, listed: list[Stored]) -> list[str]:
-        """Judges the copy there; returns the names of what is bad or absent."""
+        """Verify the replica; return the names of bad or absent files."""
 
     async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
-        """Brings a session into this store's disk: path there of each file."""
+        """Copy a session to this store's disk; return the local path of each file."""
 
 
 class OfficeState(msgspec.Struct):
-    """What a station knows of one office now."""
+    """Station's view of one office."""
 
     place: str
     state: str = "not asked yet"
-    """"ok", "sending", or what is wrong."""
+    """"ok", "sending", or the fault."""
     verified_s: float = 0.0
-    """When it judged a session last, UTC; 0: never."""
+    """Time when it last verified a session, UTC; 0: never."""
     sent: int = 0
     """Sessions since the station started."""
     waiting: int = 0
     waiting_bytes: int = 0
     bytes: int = 0
-    """Moved since the station started."""
+    """Bytes moved since the station started."""
     rate: float = 0.0
-    """Bytes a second, while a session is sent."""
+    """Bytes per second while a session is sent."""
     bad: dict[str, str] = {}
-    """Sessions that did not get there, and why."""
+    """Sessions that could not be sent, with the reason."""
     last_fault: str = ""
     fault_s: float = 0.0
-    """When that was, UTC."""
+    """Time of the last fault, UTC."""
     internal_fault: str = ""
-    """An exception that this program did not expect in the last round; "" if none."""
+    """Unexpected exception in the last round; "" after a round that had no such exception."""
     oldest_s: float = 0.0
-    """When the copy there that was not judged for longest was judged, UTC; 0: none."""
+    """Time of the oldest verification among the replicas there, UTC; 0 before the first replica."""
     rejudged: int = 0
-    """Old copies that were judged again since the station started."""
+    """Old replicas that were verified again since the station started."""
     rotted: int = 0
-    """Segments that were bad or gone there when they were judged again."""
+    """Segments that were bad or missing there in a repeated verification."""
 
 
 class Relay:
-    """One office, and the store whose sessions it gets."""
+    """Replication of one store to one office."""
 
     def __init__(
         self,
@@ -121,27 +121,27 @@ class Relay:
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
         self.due = Due(clock_s)
         self._known = False
-        """Has it ever judged a session of this store?"""
+        """Whether the office has ever verified a session of this store."""
         self._judged_s = dict[str, float]()
-        """When each session there was judged, UTC."""
+        """Time of the last verification of each session there, UTC."""
         self._urgent = dict[str, None]()
-        """Sessions to judge again before their time."""
+        """Sessions to verify ahead of their schedule."""
         self._rest_until_s = -math.inf
 
     def tell(self, session: str) -> None:
-        """It got a segment. From any thread."""
+        """Note that a session got a segment. Callable from any thread."""
         self.due.tell(session)
 
     def judge_soon(self, sessions: Iterable[str]) -> None:
-        """Judge the copies of these sessions again. From any thread."""
+        """Queue these sessions for verification. Callable from any thread."""
         self._urgent.update(dict.fromkeys(sessions))
 
     async def once(self, everything: bool) -> None:
-        """Send the sessions that are due, and judge one old copy again; `everything`:
-        look through the whole store for them.
+        """Send the sessions that are due, and verify one old replica again; `everything`: scan
+        the whole store for sessions to send.
 
-        A session that fails keeps nobody from the next one. Raises OfficeFault,
-        StoreError, OSError, if several fail in a row; what was done stays.
+        A failed session does not stop the round. Raises OfficeFault, StoreError, OSError if several
+        fail in a row; completed work stays.
         """
         await self._act(self._store.check)
         if everything:
@@ -176,7 +176,7 @@ class Relay:
             await self._rejudge(old)
 
     def _old(self) -> str:
-        """Return the session whose copy is to be judged again now; "" for none."""
+        """Return the session whose replica is to be verified again now, or ""."""
         if self._clock_s() < self._rest_until_s:
             return ""
         for session in list(self._urgent):
@@ -189,13 +189,13 @@ class Relay:
         return oldest if old else ""
 
     def _age_s(self, session: str) -> float:
-        """Return when a copy was judged; a time in the future is no time."""
+        """Return the time of a session's last verification; 0 for a time in the future."""
         judged_s = self._judged_s[session]
         return judged_s if is_recent(judged_s, self._utc_s(), math.inf) else 0.0
 
     async def _rejudge(self, session: str) -> None:
-        """Judge a copy at the office again, without moving it. A bad one is sent again,
-        or fetched from elsewhere if it is not here either."""
+        """Verify a replica at the office again, without moving it. Bad segments are sent again,
+        or fetched from elsewhere if they are missing here, too."""
         began_s = self._clock_s()
         judged = await judge_copy(
             self._office, session, self._store, self._copies, self._act, self._utc_s
@@ -215,7 +215,7 @@ class Relay:
             )
 
     async def _measure(self) -> None:
-        """Finds out how much waits."""
+        """Measure the queued sessions of unknown size."""
         new = self.due.unmeasured()
         self.due.measured(await self._act(self._sizes, new))
         self._waits()
@@ -229,11 +229,12 @@ class Relay:
         state.waiting_bytes = self._others() + self.due.bytes_of(sending)
 
     def _others(self) -> int:
-        """Bytes of all sessions that wait, but for the one that goes now."""
+        """Return the bytes of all queued sessions except the one being sent."""
         return sum(one.bytes for one in self.due.waiting().values())
 
     def _behind(self) -> list[str]:
-        """Sessions of which this office has not all, or has what is not here."""
+        """Return the sessions of which this office lacks a segment, or has one that is missing
+        here."""
         removed = self._store.removed()
         return [
             session
@@ -261,7 +262,7 @@ class Relay:
         wanted = segments_of(listed)
         if not wanted.items() <= there.items():
             await self._send(session, listed)
-            # What is only there is not forgotten: it may have to come back.
+            # Segments that exist only there stay recorded: they may be needed for a repair.
             await self._note(session, self._office.place, {**there, **wanted})
             self.state.sent += 1
             self.state.verified_s = self._utc_s()
@@ -280,7 +281,7 @@ class Relay:
                 )
 
     def _moves(self) -> Tell:
-        """What one session's copy tells of itself."""
+        """Return a callback for the progress of one session."""
         state, begun, rate = self.state, self.state.bytes, Rate()
         others = self._others()
 
@@ -293,8 +294,8 @@ class Relay:
         return tell
 
     async def _judged_here(self, session: str) -> list[Stored]:
-        """Return the segments that are right in this store. A bad one is set aside, so
-        that no good copy is replaced by it."""
+        """Return the segments that are right in this store. A bad one is set aside, so that it
+        replaces no good replica."""
         for found in await self._act(self._store.audit, session):
             log.warning("%s: %s; %s", found.path, found.fault, found.done)
         for one in await self._act(self._store.listed, session):
@@ -305,14 +306,14 @@ class Relay:
 
     async def _note(self, session: str, place: str, segments: Mapping[str, str]) -> None:
         def noted() -> None:
-            self._store.check()  # not below a disk that was unmounted meanwhile
+            self._store.check()  # do not write below a disk that was unmounted
             self._copies.note(session, place, segments, self._utc_s())
 
         await self._act(noted)
         self._judged_s[session] = self._utc_s()
 
     async def _mend(self, session: str) -> None:
-        """Brings back what this office has and the store has lost."""
+        """Fetch segments that this office has and the store has lost."""
         removed = await self._act(self._store.removed)
         here = segments_of(await self._act(self._store.listed, session))
         here |= await self._act(self._copies.evicted, session)
@@ -327,13 +328,13 @@ class Relay:
         came = await take(self._store, session, found, wanted, self._act)
         await self._act(self._store.clear, found.values())
         lost = wanted.keys() - segments_of(came).keys()
-        if lost:  # it is not asked for these again
+        if lost:  # do not ask this office for these again
             left = {k: v for k, v in self._there(session).items() if k not in lost}
             await self._note(session, self._office.place, left)
 
 
 class JudgedCopy(NamedTuple):
-    """Segments of a copy that was judged again."""
+    """Result of verifying a replica again: names of right and bad segments."""
 
     right: list[str]
     bad: list[str]
@@ -347,8 +348,8 @@ async def judge_copy(
     act: Act,
     utc_s: Callable[[], float],
 ) -> JudgedCopy:
-    """Judge an office's copy by its record, and correct the record. Nothing is moved;
-    evicted segments that are bad there are wanted here again. Raises OfficeFault,
+    """Verify an office's replica by its record, and correct the record. Nothing is moved;
+    evicted segments that are bad there are marked as wanted here. Raises OfficeFault,
     StoreError, OSError."""
     copy = (await act(copies.of, session)).get(office.place)
     removed = await act(store.removed)
@@ -370,9 +371,8 @@ async def judge_copy(
 async def take(
     store: Store, session: str, found: Mapping[str, str], wanted: Mapping[str, str], act: Act
 ) -> list[Stored]:
-    """Takes files of this store's disk, path by name, for segments of a session: each
-    is judged by the checksum that is wanted; returns those that came. Raises
-    StoreError, OSError."""
+    """Adopt files of this store's disk (path by name) as segments of a session. Each must match
+    its checksum in `wanted`; return the adopted ones. Raises StoreError, OSError."""
     came = []
     await act(store.check)
     for name, path in found.items():

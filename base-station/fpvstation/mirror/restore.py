@@ -1,10 +1,10 @@
-"""Brings a session back from the nearest good copy: the trash here, then the offices.
+"""Restore of a session from the nearest good replica: the trash here, then the offices.
 
-    what is here, judged again -> what is missing -> the trash -> each office in turn
-            -> judged, published, listed, and read once more
+    segments here, verified again -> missing segments -> the trash -> each office in turn
+            -> verified, published, listed, and read once more
 
-What is here and right stays as it is. What every segment has to be is known by the
-records of copies.py, by the offices' own lists, and of the trash by what was removed.
+Segments that are here and right stay unchanged. The expected checksums come from the records of
+replica_log.py, the offices' own lists, and for the trash from the list of removed segments.
 """
 
 import re
@@ -23,26 +23,26 @@ from fpvstation.store.sums_file import SUMS_FILE, Stored, stored_in
 
 SESSION = re.compile(r"([^/]+)/(\d{4}-\d\d-\d\d)/([^/]+?)(\.[0-9a-f]{8})?")
 Tell = Callable[[str, Moved], None]
-"""Hears where something comes from, and how far it is."""
+"""Callback for progress: the source, and the bytes moved."""
 
 
 @dataclass
 class Restored:
-    """What came of it."""
+    """Result of a restore, by segment."""
 
     here: int = 0
     """Segments that were here, and right."""
     came: dict[str, int] = field(default_factory=dict)
-    """How many came from where."""
+    """Number of segments from each source."""
     missing: list[str] = field(default_factory=list)
-    """Segments that should be here, and of which no good copy was found."""
+    """Segments that are recorded, but have no good copy anywhere."""
     faults: list[str] = field(default_factory=list)
-    """What some place said."""
+    """Faults of the sources, as text."""
 
 
 def session_of(word: str, store: Store, disk: Disk, copies: Copies) -> str:
-    """The session of that name or folder; of one that nobody here knows, where it
-    would be. Raises StoreError."""
+    """Return the session of that name or folder; for an unknown session, the folder derived from
+    the name. Raises StoreError."""
     trashed = set(_trashed(disk))
     known = {*store.sessions(), *copies.sessions(), *trashed}
     found = sorted(one for one in known if word in (one, one.rpartition("/")[2]))
@@ -66,7 +66,7 @@ def _named(session: str) -> bool:
 
 
 def _trashed(disk: Disk) -> Iterator[str]:
-    """Sessions of which something is in the trash."""
+    """Yield the sessions with files in the trash."""
     for day in disk.names(TRASH):
         for car in disk.names(f"{TRASH}/{day}"):
             for began in disk.names(f"{TRASH}/{day}/{car}"):
@@ -75,7 +75,7 @@ def _trashed(disk: Disk) -> Iterator[str]:
 
 
 class Restore:
-    """One session of one store."""
+    """Restore of one session of one store."""
 
     def __init__(
         self, session: str, store: Store, disk: Disk, copies: Copies, act: Act, tell: Tell
@@ -86,7 +86,7 @@ class Restore:
         self._wanted: dict[str, str] = {}
 
     async def run(self, offices: Sequence[RemoteOffice]) -> Restored:
-        """Raises StoreError, OSError; what came until then stays."""
+        """Run the restore. Raises StoreError, OSError; segments that arrived before stay."""
         await self._act(self._store.check)
         for copy in (await self._act(self._copies.of, self._session)).values():
             self._wanted.update(copy.segments)
@@ -104,7 +104,7 @@ class Restore:
         return self.done
 
     async def _judged(self, what: str) -> list[Stored]:
-        """Those here that are right; what is not is set aside."""
+        """Return the right segments here; set bad ones aside."""
         listed: list[Stored] = await self._act(self._store.listed, self._session)
         sizes = [await self._act(self._disk.size, one.path) or 0 for one in listed]
         done, right = 0, []

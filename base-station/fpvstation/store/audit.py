@@ -1,13 +1,13 @@
-"""Compares the list of a session with its folder and with the records of copies.py.
+"""Audit of a session: compares its list with its folder and with the records of replica_log.py.
 
-    SHA256SUMS          what each segment has to be
-    .copies             the same, written when each segment was published or judged
+    SHA256SUMS          the expected checksum of each segment
+    .copies             the same, written when each segment was published or verified
     CAR/DAY/SESSION/    the files themselves
 
-One of the three may be damaged: a line that does not parse, a flipped bit in a name or
-a checksum, a list that was cut or deleted. Where the bytes of a file prove what its
-line was, the list is mended, and the damaged one is kept in .bad. Everything else stays
-as it is, and is named by each `fpvstation verify`.
+One of the three may be damaged: a line that does not parse, a flipped bit in a name or a checksum,
+a list that was cut or deleted. If the bytes of a file prove its original line, the list is mended,
+and the damaged one is kept in .bad. Everything else stays unchanged, and is reported by each
+`fpvstation verify`.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from fpvstation.store.sums_file import SUMS_FILE, Listing, Stored, text_of
 
 BAD = ".bad"
 NEAR = 4
-"""Texts that differ in so few characters are one text with flipped bits. Checksums of
-different bytes differ in 60 of 64."""
+"""Texts that differ in so few characters are one text with flipped bits. Checksums of different
+bytes differ in 60 of 64."""
 BY_RECORD = "mended: its record in .copies and the file agree"
 BY_FILE = "mended: the file has the checksum of a damaged line"
 BY_LINE = "mended: its line and the file agree"
@@ -32,11 +32,11 @@ KEPT = "left as it is"
 UNLISTED = "left as it is; a station that runs lists it while its car has it"
 AGAIN = "fetched again while its car or an office has it"
 Sums = dict[str, set[str]]
-"""Checksums by file name."""
+"""Type of checksums by file name."""
 
 
 class Finding(NamedTuple):
-    """One fault, and what was done about it."""
+    """Fault of a session, and the action taken."""
 
     path: str
     fault: str
@@ -44,14 +44,14 @@ class Finding(NamedTuple):
 
 
 class Audit:
-    """The lists of one store. Every call may block, and raise OSError."""
+    """Audit of the lists of one store. Every call may block, and raise OSError."""
 
     def __init__(self, disk: Disk, lists: Lists, copies: Copies) -> None:
         self._disk, self._lists, self._copies = disk, lists, copies
 
     def run(self, session: str) -> list[Finding]:
-        """Return the faults of a session's list; mend those that can be mended. Bytes
-        are read only where list, record and folder disagree."""
+        """Return the faults of a session's list; mend those that can be mended. Files are read
+        only where list, record and folder disagree."""
         found = list[Finding]()
         if not self._copies.readable(session):
             found.append(
@@ -75,7 +75,7 @@ class Audit:
 
 
 class _Case:
-    """One session as its list, its records and its folder have it."""
+    """Session with its list, its records and its folder."""
 
     def __init__(self, session: str, disk: Disk, lists: Lists, copies: Copies) -> None:
         self._session, self._disk = session, disk
@@ -87,7 +87,7 @@ class _Case:
         self._files = set(files_of(disk, session))
         self._lines: Sums = {}
         self._right: dict[str, str] = {}
-        """Segments whose line agrees with the file, as far as was asked."""
+        """Segments whose line agrees with the file, among those checked so far."""
         self._found = list[Finding]()
 
     def suspect(self) -> bool:
@@ -101,7 +101,7 @@ class _Case:
         )
 
     def run(self) -> list[Finding]:
-        """Judge each name, then the lines that are left; the disk is `changing`."""
+        """Check each name, then the remaining lines; the disk is `changing`."""
         for name in sorted(self._files):
             self._file(name)
         for name in sorted(self._claims.keys() - self._files):
@@ -119,7 +119,7 @@ class _Case:
             return
         try:
             sha256 = self._disk.sums(f"{self._session}/{name}").sha256
-        except OSError:  # Store.judge says why
+        except OSError:  # Store.judge reports the reason
             sha256 = ""
         done = self._proof(name, sha256)
         if done:
@@ -131,7 +131,7 @@ class _Case:
             self._say(name, "no line and no record names it", UNLISTED)
 
     def _proof(self, name: str, sha256: str) -> str:
-        """Return why a file with this checksum is right; "" if nothing says so."""
+        """Return the proof that a file with this checksum is right, or ""."""
         if sha256 in self._records.get(name, set()):
             return BY_RECORD
         if sha256 in self._claims.get(name, set()):
@@ -166,7 +166,7 @@ class _Case:
         }
         if elsewhere:
             self._say(name, "a line gives it the checksum of another segment", OFF)
-        if claims - elsewhere:  # Store.judge says that it is gone
+        if claims - elsewhere:  # Store.judge reports it as gone
             self._lines[name] = claims - elsewhere
 
     def _no_line(self, name: str, sha256: str) -> None:
@@ -176,7 +176,7 @@ class _Case:
             self._say(name, "it is gone, and so is its line", AGAIN)
 
     def _damaged(self) -> list[bytes]:
-        """Return the damaged lines that stay: no segment explains them."""
+        """Return the damaged lines to keep: no segment explains them."""
         kept = []
         for line in self._listing.damaged:
             explained = any(
@@ -205,7 +205,7 @@ class _Case:
         self._lists.write(self._session, lines, damaged)
 
     def _mend_records(self, name: str, sha256: str) -> None:
-        """Correct our own record; an office's copy has to be judged again."""
+        """Correct the store's own record; an office's replica has to be verified again."""
         there = self._copies.of(self._session)
         for place, copy in there.items():
             if copy.segments.get(name, sha256) != sha256:
@@ -230,8 +230,8 @@ def _save(disk: Disk, session: str, text: bytes) -> None:
 
 
 def records_of(session: str, lists: Lists, copies: Copies) -> tuple[Sums, Mapping[str, str]]:
-    """Return the records of all places, and this store's own, without segments that
-    were removed or evicted."""
+    """Return the records of all places, and this store's own, without segments that were removed
+    or evicted."""
     there = copies.of(session)
     evicted = there.pop(EVICTED, None)
     gone = lists.removed() if there else set[str]()

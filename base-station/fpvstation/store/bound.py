@@ -1,8 +1,8 @@
-"""Keeps a store below a number of bytes: evicts the oldest sessions.
+"""Size limit of a store: evicts the oldest sessions.
 
-Where there are offices, only a session goes that all of them have, judged within the
-last day; an older copy is judged again first. Without offices the store is a ring: what
-it evicts is gone.
+At a station with offices, a session is evicted only if all offices have it, verified within the
+last day; an older replica is verified again first. At a station without offices the store is a
+ring: evicted sessions are lost.
 """
 
 import calendar
@@ -19,17 +19,17 @@ from fpvstation.store.store import Store
 from fpvstation.store.sums_file import Stored
 
 FIRST_S = calendar.timegm((2025, 1, 1, 0, 0, 0))
-"""A clock before that is wrong: UTC."""
+"""Earliest plausible clock time, UTC."""
 BEGAN = re.compile(r"-(\d{8}T\d{6})Z(?:\.[0-9a-f]{8})?")
 UNSURE_S = 3600.0
-"""How long a copy at an office may wait to be judged before that is a fault."""
+"""Time that a replica at an office may wait for verification before that is a fault."""
 EVERY_S, AGAIN_S = 3600.0, 60.0
-"""Pause between two runs, and while the bound is not kept."""
+"""Pause between two runs: normally, and while the limit is exceeded."""
 log = logging.getLogger("fpvstation")
 
 
 class Bound:
-    """The bound of one store. Every call may block."""
+    """Size limit of one store. Every call may block."""
 
     def __init__(
         self,
@@ -41,18 +41,18 @@ class Bound:
         judge_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        """`most`: bytes of all segments. `places`: all offices. `judge_soon` gets the
-        sessions whose copies at the offices have to be judged again."""
+        """Set the limit. `most`: bytes of all segments. `places`: all offices. `judge_soon` gets
+        the sessions whose replicas at the offices have to be verified again."""
         self._store, self._disk, self._copies, self._most = store, disk, copies, most
         self._places, self._judge_soon, self._utc_s = places, judge_soon, utc_s
         self._unsure_s = math.inf
-        """Since when the bound waits only for judgements."""
+        """Time since when only verifications hold up the eviction."""
         self.kept = True
-        """False if there are more bytes than the bound allows."""
+        """False if the store exceeds the limit."""
 
     def run(self) -> Iterator[str]:
-        """Evict the oldest sessions, but never the newest one, until all others fit;
-        yield a fault if they do not. Raises OSError, StoreError."""
+        """Evict the oldest sessions, but never the newest one, until all others fit; yield a
+        fault if they do not. Raises OSError, StoreError."""
         self._store.check()
         listed = {session: self._store.listed(session) for session in self._store.sessions()}
         sizes = {
@@ -105,8 +105,8 @@ class Bound:
         return bool(listed) and not self._at_offices(listed)
 
     def _at_offices(self, listed: Sequence[Stored]) -> str:
-        """Return "" if all offices have these segments, "unsure" if a judgement is too
-        old, "lacking" if one does not have them."""
+        """Return "" if all offices have these segments, "unsure" if a verification is too old,
+        "lacking" if one office does not have them."""
         if not self._places:
             return ""
         wanted = segments_of(listed)
@@ -120,10 +120,10 @@ class Bound:
         return "unsure" if unsure else ""
 
     def _age_key(self, session: str, listed: Sequence[Stored]) -> tuple[float, float]:
-        """Order sessions by the time they were recorded.
+        """Return the sort key of a session: the time of its recording.
 
-        Where the car's clock was wrong, before 2025 or after the arrival here, by their
-        arrival; where that is before 2025, too, last: evicted after all others.
+        If the car's clock was wrong (before 2025, or after the arrival here), the arrival counts.
+        If that is before 2025, too, the session comes last: it is evicted after all others.
         """
         arrived_s = max(self._disk.changed_s(one.path) for one in listed)
         began = BEGAN.search(session.rpartition("/")[2])

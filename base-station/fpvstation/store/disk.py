@@ -1,4 +1,4 @@
-"""The folder of a store as its parts use it; tests have one that fails.
+"""File access of a store; tests replace it with a failing disk.
 
 Every call may block, and raise OSError. A path is relative, with "/" between names.
 """
@@ -19,54 +19,54 @@ CHANGING = ".changing"
 
 
 class Disk(Protocol):
-    """A folder, and what is done there."""
+    """Folder with the operations that a store needs."""
 
     def read(self, path: str) -> bytes:
-        """What is in a small file. Raises FileNotFoundError."""
+        """Return the content of a small file. Raises FileNotFoundError."""
 
     def size(self, path: str) -> int | None:
-        """Of a file, in bytes; None if there is none."""
+        """Return the size of a file in bytes; None if it is missing."""
 
     def changed_s(self, path: str) -> float:
-        """When a file was written last, UTC; 0 if there is none."""
+        """Return the time of a file's last change, UTC; 0 if it is missing."""
 
     def sums(self, path: str) -> Sums:
-        """Reads a whole file. Raises FileNotFoundError."""
+        """Read a whole file; return its checksums. Raises FileNotFoundError."""
 
     def write_at(self, path: str, at: int, data: bytes) -> None:
-        """Writes a part of a file, which is made if it is absent."""
+        """Write a part of a file; create an absent file."""
 
     def sync(self, path: str) -> None:
-        """Waits until a file stays, whatever the power does: its bytes, its name, and
-        the folders above it."""
+        """Wait until a file survives a loss of power: its bytes, its name, and the folders above
+        it."""
 
     def publish(self, old: str, new: str) -> None:
-        """Gives a synced file another name, and makes the folders above it. Raises
+        """Rename a synced file, and create the folders above the new name. Raises
         FileExistsError."""
 
     def replace(self, path: str, data: bytes) -> None:
-        """A small file is as given, whole or not at all."""
+        """Replace a small file atomically."""
 
     def remove(self, path: str) -> None:
-        """Removes a file; absent is fine."""
+        """Remove a file; absent is fine."""
 
     def prune(self, path: str) -> None:
-        """Removes a folder, and those above it, as far as they are empty."""
+        """Remove an empty folder, and the folders above it that become empty."""
 
     def names(self, path: str) -> list[str]:
-        """What is in a folder, in order; nothing if there is none."""
+        """Return the names in a folder, sorted; [] if it is missing."""
 
     def folders(self, path: str) -> list[str]:
         """Return the names of the folders in a folder, sorted; [] if it is missing."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Nobody else changes a list meanwhile: not another process either."""
+        """Hold the lock on changes of the lists, against other threads and processes."""
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is made if it is missing; wait for another thread
-    or process that holds it. Raises OSError."""
+    """Hold the lock of a file, which is created if missing; wait for another thread or process
+    that holds it. Raises OSError."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -76,33 +76,32 @@ def locked(path: Path) -> Iterator[None]:
 
 
 class Folder:
-    """A Disk that is a directory."""
+    """Disk in a directory of this computer."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def read(self, path: str) -> bytes:
-        """Reads it whole."""
         return (self.root / path).read_bytes()
 
     def size(self, path: str) -> int | None:
-        """Follows no link."""
+        """Return the size of a file; symbolic links are not followed."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return (self.root / path).lstat().st_size
         return None
 
     def changed_s(self, path: str) -> float:
-        """By the file system."""
+        """Return the file system's modification time."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return (self.root / path).lstat().st_mtime
         return 0.0
 
     def sums(self, path: str) -> Sums:
-        """Reads it in pieces."""
+        """Read the file in pieces."""
         return checksums.read(self.root / path)
 
     def write_at(self, path: str, at: int, data: bytes) -> None:
-        """Leaves a hole where nothing was written yet."""
+        """Write a part of a file; unwritten parts before it stay a hole."""
         self._make(path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         file = os.open(self.root / path, flags, 0o644)
@@ -111,33 +110,34 @@ class Folder:
             out.write(data)
 
     def sync(self, path: str) -> None:
-        """A kill may have come between a name and its sync: so all of them."""
+        """Sync the file and all folders above it: a kill may have come between a rename and its
+        sync."""
         one = self.root / path
         for each in (one, *list(one.parents)[: len(Path(path).parts)]):
             try:
                 files.sync(each)
             except OSError as fault:
-                fault.filename = str(each)  # fsync(2) knows none
+                fault.filename = str(each)  # fsync(2) sets no file name
                 raise
 
     def publish(self, old: str, new: str) -> None:
-        """Replaces nothing."""
+        """Rename the file; never replace an existing one."""
         self._make(new)
         files.publish(self.root / old, self.root / new)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Others may read it."""
+        """Replace the file atomically, readable by all users."""
         self._make(path)
         files.write_whole(self.root / path, [data])
         with contextlib.suppress(PermissionError):  # FAT has no modes
             (self.root / path).chmod(0o644)
 
     def remove(self, path: str) -> None:
-        """Not synced: what comes back goes again."""
+        """Remove the file, not synced: a file that reappears is removed again."""
         (self.root / path).unlink(missing_ok=True)
 
     def prune(self, path: str) -> None:
-        """Not synced: what comes back is empty."""
+        """Remove empty folders, not synced: a folder that reappears is empty."""
         folder = self.root / path
         with contextlib.suppress(OSError):
             while folder != self.root:
@@ -145,7 +145,7 @@ class Folder:
                 folder = folder.parent
 
     def names(self, path: str) -> list[str]:
-        """Of files and folders."""
+        """Return the names of files and folders."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(os.listdir(self.root / path))
         return []
@@ -164,7 +164,7 @@ class Folder:
             yield
 
     def _make(self, path: str) -> None:
-        """Makes the folders above a path, each synced into the one above it."""
+        """Create the folders above a path, each synced into the one above it."""
         folder = (self.root / path).parent
         missing = []
         while not folder.is_dir():

@@ -1,6 +1,6 @@
-"""Which store a folder is: a marker file says so, and is asked before each write.
+"""Identity of a store: a marker file with its id, checked before each write.
 
-A disk that is not mounted is no empty store, and one that was unmounted none either.
+A disk that is unmounted, at the start or later, must not be taken for an empty store.
 """
 
 import contextlib
@@ -23,31 +23,31 @@ NEEDS = (
 
 
 class StoreError(Exception):
-    """Says why a store cannot be used, and what to do."""
+    """Fault of a store; the text gives the reason and the next step."""
 
 
 class StoreGone(StoreError):
-    """Its disk is not here any more: no segment can be stored."""
+    """Raised when the store's disk is gone: no segment can be stored."""
 
 
 class _Marker(msgspec.Struct):
-    """What a store says of itself."""
+    """Content of the marker file."""
 
     format: int
     id: str
 
 
 class Identity:
-    """Which store this is. Every call may block, and raise OSError."""
+    """Identity of one store. Every call may block, and raise OSError."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._id = ""
 
     def open(self, known: str) -> str:
-        """Returns the store's id; `known` is the one that it had before, "" for none.
+        """Return the store's id; `known` is its id at the last start, "" at the first one.
 
-        Raises StoreError: a disk that is not mounted is no empty store.
+        Raises StoreError if another store, or an unmounted disk, is found.
         """
         try:
             marker = self._marker()
@@ -63,18 +63,18 @@ class Identity:
                 f"this is the store {marker.id}, expected {known}: mount the right "
                 f"disk, or {ANOTHER}"
             )
-        self._do("sync", lambda: self._disk.sync(MARKER))  # a kill may have come before
+        self._do("sync", lambda: self._disk.sync(MARKER))  # a kill may have come before the sync
         self._id = marker.id
         return marker.id
 
     @property
     def id(self) -> str:
-        """Of the store that is open."""
+        """Id of the open store."""
         return self._id
 
     def check(self) -> None:
-        """Raises StoreGone if the disk of this store was unmounted meanwhile: what is
-        written then fills the folder below it, and is not stored."""
+        """Raise StoreGone if the store's disk was unmounted: writes would then fill the folder
+        below it, and not be stored."""
         try:
             found = self._marker().id
         except FileNotFoundError:
@@ -85,11 +85,11 @@ class Identity:
             )
 
     def try_out(self) -> None:
-        """Raises StoreError where files cannot be written as a store has to, so that
-        this is said at its start, not by each segment. A full disk is no such place."""
+        """Raise StoreError if the file system lacks an operation that a store needs. The fault
+        is thus reported at the start, not by each segment. A full disk is no such fault."""
         disk, (one, other) = self._disk, TRIALS
         for word, act in (
-            ("remove", self._forget_trials),  # a kill left them
+            ("remove", self._forget_trials),  # left by a kill
             ("write", lambda: disk.write_at(one, 0, b"one")),
             ("sync", lambda: disk.sync(one)),
             ("rename", lambda: disk.publish(one, other)),
@@ -106,7 +106,8 @@ class Identity:
                 return
 
     def _do(self, word: str, act: Callable[[], None]) -> None:
-        """Raises StoreError where this cannot be done, OSError where it is full."""
+        """Run an operation. Raises StoreError if it is not supported, OSError if the disk is
+        full."""
         try:
             act()
         except OSError as fault:

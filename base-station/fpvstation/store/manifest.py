@@ -1,5 +1,5 @@
-"""The lists of a store: which sessions there are, what each has to have, and what
-people removed. How segments come and go: store.py."""
+"""Lists of a store: its sessions, the expected segments of each, and the removed segments.
+store.py adds and removes segments."""
 
 import logging
 import re
@@ -13,12 +13,12 @@ from fpvstation.store.sums_file import SUMS_FILE, Listing, Stored, listing_of, t
 
 REMOVED = ".removed"
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
-"""Of a car."""
+"""Name of a car's folder."""
 log = logging.getLogger("fpvstation")
 
 
 class Lists:
-    """Those of one store. Every call may block, and raise OSError."""
+    """Lists of one store. Every call may block, and raise OSError."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
@@ -39,9 +39,9 @@ class Lists:
         return [f"{path}/{name}" for name in inside if not name.startswith(".")]
 
     def places(self, car: str, name: str) -> list[str]:
-        """Folders in which a segment may be, its own first. A car whose clock stood
-        wrong may give a name twice: then the second has a folder with its checksum
-        behind the name."""
+        """Return the folders in which a segment may be, its own first. A car with a wrong clock
+        may use a name twice: the second session's folder then has its checksum after the
+        name."""
         found = names.parse(name)
         if found is None or not FOLDER.fullmatch(car):
             raise StoreError(f"{name[:80]!r} of {car[:80]!r} is no segment's name")
@@ -54,7 +54,7 @@ class Lists:
         return [own, *later]
 
     def of(self, session: str) -> list[Stored]:
-        """Return the segments that a session has to have."""
+        """Return the expected segments of a session."""
         return self.listing(session).stored()
 
     def listing(self, session: str) -> Listing:
@@ -69,8 +69,8 @@ class Lists:
             return b""
 
     def add(self, new: Stored) -> None:
-        """Write and sync the line of a segment; the disk is `changing`. Damaged lines
-        of the same list stay."""
+        """Write and sync the line of a segment; the disk is `changing`. Damaged lines of the
+        same list stay."""
         session, _, name = new.path.rpartition("/")
         others = [line for line in self.listing(session).lines if line.path != new.path]
         self.replace(session, [*others, new])
@@ -111,6 +111,6 @@ class Lists:
         return checksums
 
     def say_removed(self, sha256: set[str]) -> None:
-        """People removed these, and nothing else; the disk is `changing`."""
+        """Replace the list of removed segments; the disk is `changing`."""
         text = "".join(f"{one}\n" for one in sorted(sha256))
         self._disk.replace(REMOVED, text.encode())

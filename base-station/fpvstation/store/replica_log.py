@@ -1,12 +1,12 @@
-"""Where the copies of a session are, and when each was verified.
+"""Records of the replicas of each session, and when each was verified.
 
     .copies/CAR/2026-11-21/SESSION.json      one small record, replaced as a whole
 
-A record holds the name and checksum of each segment that a place had when it was judged
-last. A session that grows, or is mended, is not whole there until it is judged again.
+A record holds the name and checksum of each segment that a place had at its last verification. A
+session that grows, or is mended, is incomplete there until it is verified again.
 
-The record of this store itself (HERE) holds every segment that was ever published and
-not removed by people. It is the second opinion on SHA256SUMS: audit.py.
+The record of this store itself (HERE) holds every segment that was ever published and not removed
+by people. It is the second source besides SHA256SUMS: audit.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,30 +19,30 @@ from fpvstation.store.sums_file import Stored
 
 COPIES, SUFFIX = ".copies", ".json"
 HERE = ""
-"""The place of this store's own copy: judged when each segment is stored, and by
-`fpvstation verify`."""
+"""Place of this store's own copy: verified when each segment is stored, and by `fpvstation
+verify`."""
 EVICTED = "<evicted>"
-"""The place of segments that a bound took out of this store: offices have them, and no
-car and no office brings them back."""
+"""Place of segments that a bound evicted from this store: offices have them, and no car and no
+office brings them back."""
 DAY_S = 86400.0
 DAMAGED = ValueError, msgspec.DecodeError, RecursionError
 REJUDGED_S, RECENT_S = 7 * DAY_S, 30 * DAY_S
-"""Age at which an office's copy is judged again, and up to which it counts."""
+"""Age at which an office's replica is verified again, and up to which it counts."""
 AHEAD_S = 3600.0
-"""Clock difference up to which a judgement in the future counts."""
+"""Clock difference up to which a verification in the future counts."""
 
 
 class Copy(msgspec.Struct):
-    """What one place had of a session when it was judged last."""
+    """Segments of a session at one place, at the last verification."""
 
     verified_s: float
-    """UTC."""
+    """Time of the verification, UTC."""
     segments: dict[str, str]
     """Checksum of each segment by its file name."""
 
 
 class Where(NamedTuple):
-    """One copy of a session as it is now. `whole`: nothing of the list is missing."""
+    """Current state of one replica. `whole`: it has every listed segment."""
 
     place: str
     verified_s: float
@@ -50,20 +50,20 @@ class Where(NamedTuple):
 
 
 class Copies:
-    """The records of one store. Every call may block, and raise OSError."""
+    """Records of one store. Every call may block, and raise OSError."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
     def of(self, session: str) -> dict[str, Copy]:
-        """Return the records by place; {} if there are none, or they are damaged."""
+        """Return the records by place; {} if they are missing or damaged."""
         try:
             return self._read(session)
         except (FileNotFoundError, *DAMAGED):
             return {}
 
     def readable(self, session: str) -> bool:
-        """Return False if a record is there and damaged."""
+        """Return False if a record exists and is damaged."""
         try:
             self._read(session)
         except FileNotFoundError:
@@ -77,7 +77,7 @@ class Copies:
         return msgspec.json.decode(text, type=dict[str, Copy])
 
     def sessions(self) -> Iterator[str]:
-        """All of which there is a record."""
+        """Yield all sessions with a record."""
         for car in self._disk.names(COPIES):
             for day in self._disk.names(f"{COPIES}/{car}"):
                 for name in self._disk.names(f"{COPIES}/{car}/{day}"):
@@ -85,8 +85,8 @@ class Copies:
                         yield f"{car}/{day}/{name.removesuffix(SUFFIX)}"
 
     def where(self, session: str, listed: Iterable[Stored]) -> list[Where]:
-        """Each place that has some of a session; `listed`: what is in the store now.
-        This store is not among them before `verify` has read the session."""
+        """Return each place that has a part of a session; `listed`: its segments in the store
+        now. This store is included only after `verify` has read the session."""
         wanted = segments_of(listed)
         return [
             Where(place, one.verified_s, wanted.items() <= one.segments.items())
@@ -95,7 +95,7 @@ class Copies:
         ]
 
     def places(self, stored: Stored, among: Iterable[str], now_s: float) -> int:
-        """Count the places `among` whose copy of this segment is right and recent."""
+        """Count the places `among` whose replica of this segment is right and recent."""
         session, _, name = stored.path.rpartition("/")
         there = self.of(session)
         return sum(
@@ -106,8 +106,8 @@ class Copies:
         )
 
     def add(self, stored: Stored, now_s: float) -> None:
-        """Add a published segment to the record of this store; the disk is
-        `changing`. The time of the oldest judgement stays."""
+        """Add a published segment to the record of this store; the disk is `changing`. The time
+        of the oldest verification stays."""
         session, _, name = stored.path.rpartition("/")
         there = self.of(session)
         own = there.setdefault(HERE, Copy(now_s, {}))
@@ -118,26 +118,24 @@ class Copies:
             self.write(session, there)
 
     def verified(self, session: str, now_s: float) -> None:
-        """Record that this store's own segments were judged; the disk is `changing`."""
+        """Record that this store's own segments were verified; the disk is `changing`."""
         there = self.of(session)
         if HERE in there:
             there[HERE].verified_s = now_s
             self.write(session, there)
 
     def evicted(self, session: str) -> dict[str, str]:
-        """Return the segments that a bound took out: checksum by name."""
+        """Return the segments that a bound evicted: checksum by name."""
         return self._segments(session, EVICTED)
 
     def forget(self, session: str) -> None:
-        """Drop this store's own record: people removed the session; the disk is
-        `changing`."""
+        """Drop this store's own record: people removed the session; the disk is `changing`."""
         there = self.of(session)
         if there.pop(HERE, None):
             self.write(session, there)
 
     def move(self, session: str, names: Iterable[str], to: str, now_s: float) -> None:
-        """Record segments as evicted, or as wanted here again; the disk is
-        `changing`."""
+        """Record segments as evicted, or as wanted here again; the disk is `changing`."""
         there = self.of(session)
         source = there.get(HERE if to == EVICTED else EVICTED, Copy(now_s, {}))
         target = there.setdefault(to, Copy(now_s, {}))
@@ -156,20 +154,20 @@ class Copies:
         self._disk.replace(_path(session), msgspec.json.encode(there))
 
     def note(self, session: str, place: str, segments: Mapping[str, str], now_s: float) -> None:
-        """A place has been judged: it has these, and no others."""
+        """Record a verification: the place has exactly these segments."""
         with self._disk.changing():
             there = {**self.of(session), place: Copy(now_s, dict(segments))}
             self.write(session, there)
 
 
 def is_recent(verified_s: float, now_s: float, most_s: float = RECENT_S) -> bool:
-    """Return True if a judgement is at most so old. One in the future, by a clock that
-    was wrong or a damaged record, is not recent."""
+    """Return True if a verification is at most so old. A time in the future, by a wrong clock or
+    a damaged record, is not recent."""
     return now_s - most_s <= verified_s <= now_s + AHEAD_S
 
 
 def segments_of(stored: Iterable[Stored]) -> dict[str, str]:
-    """Checksum of each segment of a session by its file name."""
+    """Return the checksum of each segment of a session by its file name."""
     return {one.path.rpartition("/")[2]: one.sha256 for one in stored}
 
 

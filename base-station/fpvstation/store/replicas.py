@@ -1,4 +1,4 @@
-"""Where a session is: on its car, in the station's store, at the offices."""
+"""Locations of a session: its car, the station's store, the offices."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,23 +11,22 @@ from fpvstation.store.sums_file import SUMS_FILE, Stored
 
 
 class OnCars:
-    """Names and sizes of the segments that each car has, as it listed them last. From
-    any thread."""
+    """Names and sizes of each car's segments, as last listed. Callable from any thread."""
 
     def __init__(self) -> None:
         self._sizes: dict[str, Mapping[str, int]] = {}
 
     def listed(self, car: str, sizes: Mapping[str, int], everything: bool) -> None:
-        """A car has these; not `everything`: and what it listed before."""
+        """Record the segments a car lists; add to its previous list unless `everything`."""
         before = {} if everything else self._sizes.get(car, {})
         self._sizes[car] = {**before, **sizes}
 
     def forget(self, car: str) -> None:
-        """Nobody asks it any more."""
+        """Drop a car that was removed from the station."""
         self._sizes.pop(car, None)
 
     def has(self, segments: Iterable[tuple[Stored, int | None]]) -> int:
-        """How many of these segments of one car, with their sizes, it has."""
+        """Count how many of these segments of one car, with their sizes, the car still has."""
         return sum(
             self._sizes.get(path.partition("/")[0], {}).get(path.rpartition("/")[2]) == size
             for (path, _), size in segments
@@ -35,22 +34,22 @@ class OnCars:
 
 
 class Whereabouts:
-    """The copies of the sessions of one store. Blocks."""
+    """Replicas of the sessions of one store. Blocks."""
 
     def __init__(self, root: Path, store: Store, cars: OnCars | None) -> None:
         self._store, self._disk, self._cars = store, Folder(root), cars or OnCars()
         self._copies = Copies(self._disk)
 
     def of(self, session: str) -> list[Copy]:
-        """Return that of the car first, then that of the store; [] if the session's
-        files here cannot be read."""
+        """Return the car's copy first, then the store's; [] if the session's files here cannot
+        be read."""
         try:
             listed = self._store.listed(session)
             came_s = self._disk.changed_s(f"{session}/{SUMS_FILE}")
             found = self._copies.where(session, listed)
         except OSError:
             return []
-        # What is here, and what the car had then, was judged when it came.
+        # The copy here, and the car's copy at that time, were verified on arrival.
         if came_s and all(one.place != HERE for one in found):
             found.insert(0, Where(HERE, came_s, True))
         sizes = [(one, self._disk.size(one.path)) for one in listed]

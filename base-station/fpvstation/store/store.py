@@ -1,15 +1,15 @@
-"""The store: recordings of many cars in a folder that `sha256sum -c` can judge.
+"""Store of many cars' recordings, in a folder that `sha256sum -c` can verify.
 
-    .fpvstation.json                         which store this is
-    .incoming/CAR/NAME.SHA256                on its way; its own bytes say what is good
-    .removed                                 checksums of what people removed
+    .fpvstation.json                         identity of the store
+    .incoming/CAR/NAME.SHA256                in transfer; its bytes tell the good pieces
+    .removed                                 checksums of segments that people removed
     CAR/2026-11-21/SESSION/NAME.mcap         published whole, synced, never replaced
-    CAR/2026-11-21/SESSION/SHA256SUMS        its line comes after it
-    .copies/                                 what each place has of it: copies.py
-    .bad/, .trash/2026-11-22/                what bent, and what people removed
+    CAR/2026-11-21/SESSION/SHA256SUMS        its line is written after the file
+    .copies/                                 replicas at each place: replica_log.py
+    .bad/, .trash/2026-11-22/                damaged files, and files that people removed
 
-There is no journal: what was fetched is read again and compared, piece by piece. A
-journal can be wrong about a disk that lost power; the bytes cannot.
+There is no journal: after a restart the fetched bytes are read again and compared, piece by piece.
+A journal can be wrong about a disk that lost power; the bytes cannot.
 """
 
 import contextlib
@@ -28,16 +28,16 @@ from fpvstation.store.sums_file import SUMS_FILE, Stored
 
 INCOMING, TRASH = ".incoming", ".trash"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
-"""What a disk, or its file system, says of bytes that it has lost."""
+"""Errors of a disk, or its file system, for bytes that it has lost."""
 
 
 def trash_of(now_s: float) -> str:
-    """The folder in the trash for what goes now, UTC: chores.py empties it by that."""
+    """Return today's folder in the trash, UTC; housekeeping.py empties the trash by that date."""
     return f"{TRASH}/{time.strftime('%Y-%m-%d', time.gmtime(now_s))}"
 
 
 class Store:
-    """One store. Every call may block, and raise OSError."""
+    """Store of recordings. Every call may block, and raise OSError."""
 
     def __init__(
         self,
@@ -45,32 +45,29 @@ class Store:
         told: Callable[[str], None] = lambda session: None,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        """`told` gets each session that got a segment, in any thread."""
+        """Set the disk. `told` gets each session that got a segment, in any thread."""
         self._disk, self._told, self._copies = disk, told, Copies(disk)
         self._identity, self._lists, self._utc_s = Identity(disk), Lists(disk), utc_s
         self._audit = Audit(disk, self._lists, self._copies)
 
     def open(self, known: str) -> str:
-        """As Identity.open."""
         return self._identity.open(known)
 
     @property
     def id(self) -> str:
-        """Which store this is, once it is open."""
+        """Id of the open store."""
         return self._identity.id
 
     def try_out(self) -> None:
-        """As Identity.try_out."""
         self._identity.try_out()
 
     def check(self) -> None:
-        """As Identity.check."""
         self._identity.check()
 
-    # --- what is there ---
+    # Contents
 
     def find(self, car: str, name: str, size: int) -> Stored | None:
-        """A segment of that name and size that is here, and meant to be."""
+        """Return the listed segment of that name and size, or None."""
         there = (
             one
             for session in self._lists.places(car, name)
@@ -80,19 +77,15 @@ class Store:
         return next(there, None)
 
     def sessions(self) -> Iterator[str]:
-        """As Lists.sessions."""
         return self._lists.sessions()
 
     def listed(self, session: str) -> list[Stored]:
-        """As Lists.of."""
         return self._lists.of(session)
 
     def removed(self) -> set[str]:
-        """As Lists.removed."""
         return self._lists.removed()
 
     def segments(self) -> Iterator[Stored]:
-        """Every segment that is listed."""
         for session in self.sessions():
             yield from self.listed(session)
 
@@ -101,20 +94,20 @@ class Store:
         return {*self.sessions(), *self._copies.sessions()}
 
     def audit(self, session: str) -> list[Finding]:
-        """As Audit.run. Raises StoreGone."""
+        """Audit a session: see Audit.run. Raises StoreGone."""
         self.check()
         return self._audit.run(session)
 
     def judge(self, one: Stored) -> str:
-        """As `judged`; returns the fault, "" if the segment is right."""
+        """Verify a segment like `judged`; return the fault, "" if the segment is right."""
         found = self.judged(one)
         return found.fault if found else ""
 
     def judged(self, one: Stored) -> Finding | None:
-        """Read a segment again. Returns None if it is right. Else a line that is proved
-        wrong is mended, and a bad file is set aside, to be fetched again.
+        """Read a segment again. Return None if it is right. Otherwise mend its line if that is
+        proved wrong, or set the bad file aside, to be fetched again.
 
-        Raises StoreGone, and OSError if the file cannot be judged.
+        Raises StoreGone, and OSError if the file cannot be verified.
         """
         self.check()
         sha256, fault = self._read(one)
@@ -135,25 +128,25 @@ class Store:
         return Finding(one.path, fault, f"set aside in {BAD}, {AGAIN}")
 
     def note_verified(self, session: str, now_s: float) -> None:
-        """Record that all listed segments of a session were judged right just now."""
+        """Record that all listed segments of a session were verified just now."""
         with self._disk.changing():
             for one in self.listed(session):
                 self._copies.add(one, now_s)
             self._copies.verified(session, now_s)
 
     def sums(self, path: str) -> Sums:
-        """Of a file of this store's disk."""
+        """Return the checksums of a file on this store's disk."""
         return self._disk.sums(path)
 
     def extent(self, session: str) -> tuple[int, float]:
-        """Bytes of a session's segments, and when its list changed last, UTC; 0 where
-        there is none."""
+        """Return the bytes of a session's segments, and the time of its list's last change, UTC;
+        0 if it is missing."""
         size = sum(self._disk.size(one.path) or 0 for one in self.listed(session))
         return size, self._disk.changed_s(f"{session}/{SUMS_FILE}")
 
     def _read(self, one: Stored) -> tuple[str, str]:
-        """Return the checksum of a file, "" if it has none any more, and a fault in
-        case that it is not the one of its line."""
+        """Return the checksum of a file, "" if it is gone or unreadable, and the text of the
+        fault in case it differs from its line."""
         try:
             found = self._disk.sums(one.path).sha256
         except FileNotFoundError:
@@ -164,10 +157,10 @@ class Store:
             return "", f"it cannot be read: {fault.strerror}"
         return found, f"it is {found[:16]}..., expected {one.sha256[:16]}..."
 
-    # --- how it comes ---
+    # Arrival of segments
 
     def missing(self, car: str, name: str, sums: Sums) -> list[int]:
-        """Which pieces of a segment are not here yet, or are not good."""
+        """Return the numbers of a segment's absent or damaged pieces."""
         if self._place(car, name, sums)[1]:
             return []
         try:
@@ -183,9 +176,9 @@ class Store:
     def write(
         self, car: str, name: str, sums: Sums, number: int, data: bytes, anew: bool = False
     ) -> None:
-        """A piece has come, and is right; or it is the first one of a new file, whose
-        pieces are judged later: a kill within `publish` leaves the old one two names,
-        and one of them may be the published one. Raises StoreGone."""
+        """Write a piece that is verified; or the first piece of a new file, whose pieces are
+        verified later. `anew` removes the old file first: a kill within `publish` leaves it
+        two names, and one of them may be the published one. Raises StoreGone."""
         self.check()
         part = self._part(car, name, sums)
         if anew:
@@ -193,11 +186,11 @@ class Store:
         self._disk.write_at(part, start_of(number), data)
 
     def publish(self, car: str, name: str, sums: Sums, read_back: bool = True) -> Stored:
-        """Gives a segment of which all came its place and its line, for good.
+        """Publish a complete segment durably, and write its line.
 
-        One that has them is only synced: a kill may have come before that. Raises
-        StoreError if the disk is gone, or does not give back what was written: where
-        that was not hashed on its way, it is read again.
+        A segment that is already published is only synced: a kill may have come before the sync.
+        Raises StoreError if the disk is gone, or does not return the written bytes: a segment that
+        was not hashed on arrival is read again.
         """
         self.check()
         part = self._part(car, name, sums)
@@ -206,15 +199,15 @@ class Store:
             try:
                 self._check(part, sums, read_back)
             except OSError:
-                # After a sync that failed the next one succeeds, whatever is on the
-                # disk (fsync(2)): its bytes have to come again.
+                # After a failed sync the next one succeeds, regardless of the bytes on the disk
+                # (fsync(2)): the bytes have to be fetched again.
                 self._disk.remove(part)
                 raise
         return self._settle(session, name, part, sums, there)
 
     def adopt(self, session: str, name: str, part: str, sums: Sums) -> Stored:
-        """Takes a file of this store's disk, whose sums somebody judged, for a segment
-        of a session. Raises StoreError, as `publish` does."""
+        """Adopt a verified file of this store's disk as a segment of a session. Raises
+        StoreError, as `publish` does."""
         self.check()
         path = f"{session}/{name}"
         there = self._disk.size(path) is not None
@@ -226,7 +219,8 @@ class Store:
         return self._settle(session, name, part, sums, there)
 
     def _make_way(self, one: Stored) -> None:
-        """For what should stand here. What has no line has no receipt either."""
+        """Set aside a wrong file in a segment's place. A file without a line has no receipt
+        either."""
         with self._disk.changing():
             lines = {
                 it.sha256 for it in self.listed(one.path.rpartition("/")[0]) if it.path == one.path
@@ -257,11 +251,10 @@ class Store:
         self._lists.add(stored)
 
     def _place(self, car: str, name: str, sums: Sums) -> tuple[str, bool]:
-        """The folder for a segment, and is it there already?
+        """Return the folder for a segment, and whether the segment is there already.
 
-        Another one of that name may be there, too, or gone from here and still at an
-        office, whose copy must not be replaced. What should be this one and is not any
-        more is set aside.
+        Another segment of that name may be there, or be gone from here and still at an office,
+        whose replica must not be replaced. A damaged file in the segment's place is set aside.
         """
         own, free = self._lists.places(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
@@ -286,8 +279,8 @@ class Store:
         return free, False
 
     def _back_from_bad(self, wanted: Stored, sums: Sums) -> bool:
-        """Publish a file that was set aside and is right by the car's own checksums:
-        its line was wrong."""
+        """Publish a file that was set aside and is right by the car's own checksums: its line
+        was wrong."""
         bad = f"{BAD}/{wanted.path}"
         if self._disk.size(bad) != sums.size or self._disk.sums(bad) != sums:
             return False
@@ -296,7 +289,7 @@ class Store:
         return True
 
     def evicted(self, car: str, name: str, sha256: str) -> bool:
-        """Return True if a bound took this segment out of the store."""
+        """Return True if a bound evicted this segment from the store."""
         own = self._lists.places(car, name)[0]
         return any(
             self._copies.evicted(session).get(name) == sha256
@@ -317,20 +310,20 @@ class Store:
             raise StoreError(f"{part}: the disk does not give back what was written")
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
-        assert SHA256.fullmatch(sums.sha256)  # plausible() looked
+        assert SHA256.fullmatch(sums.sha256)  # plausible() has checked it
         return f"{INCOMING}/{car}/{name}.{sums.sha256}"
 
-    # --- what goes ---
+    # Removal
 
     def clear(self, paths: Iterable[str]) -> None:
-        """Removes files that are on their way, and the folders that this empties."""
+        """Remove files in transfer, and the folders that this empties."""
         for path in paths:
             self._disk.remove(path)
             self._disk.prune(path.rpartition("/")[0])
 
     def set_aside(self, one: Stored) -> None:
-        """Takes a bad file off the list, and keeps it in .bad: it is fetched again.
-        What somebody else has mended meanwhile stays. Raises StoreGone."""
+        """Remove a bad file from the list, and keep it in .bad: it is fetched again. A file that
+        another process has mended stays. Raises StoreGone."""
         self.check()
         with self._disk.changing():
             session = one.path.rpartition("/")[0]
@@ -340,13 +333,13 @@ class Store:
                 return
             _, _, name = one.path.rpartition("/")
             if self._copies.evicted(session).get(name) != one.sha256:
-                self._copies.add(one, self._utc_s())  # it stays wanted
+                self._copies.add(one, self._utc_s())  # keep it recorded, so that it is fetched
             self._put_aside(one.path)
             self._lists.replace(session, [it for it in there if it != one])
 
     def remove(self, session: str, to: str = "") -> list[Stored]:
-        """Move a session's segments to the folder `to`, for people; "" deletes them.
-        They are not fetched again, and neither are those that were lost here."""
+        """Move a session's segments to the folder `to`, for people; "" deletes them. They are
+        not fetched again, and neither are those that were lost here."""
         with self._disk.changing():
             gone, records = self.listed(session), self._copies.of(session).values()
             lost = {sha256 for it in records for sha256 in it.segments.values()}
@@ -362,8 +355,8 @@ class Store:
             return gone
 
     def evict(self, session: str, allowed: Callable[[list[Stored]], bool]) -> bool:
-        """Delete a session here if `allowed` still says so, for a bound. It is not
-        fetched again while an office has it. A damaged list stays."""
+        """Delete a session here for a bound, if `allowed` still agrees. It is not fetched again
+        while an office has it. A damaged list stays."""
         self.check()
         with self._disk.changing():
             listing = self._lists.listing(session)
@@ -380,12 +373,12 @@ class Store:
             return True
 
     def want_back(self, session: str, segments: Iterable[str]) -> None:
-        """Let evicted segments come again: their office has lost them."""
+        """Mark evicted segments as wanted again: their office has lost them."""
         with self._disk.changing():
             self._copies.move(session, segments, HERE, self._utc_s())
 
     def want_again(self, sha256: set[str]) -> None:
-        """What people removed may be here again."""
+        """Allow segments that people removed to be stored again."""
         with self._disk.changing():
             removed = self.removed()
             if removed & sha256:

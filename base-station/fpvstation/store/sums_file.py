@@ -1,4 +1,4 @@
-"""SHA256SUMS of a session: one line for each segment that the store has to hold."""
+"""File SHA256SUMS of a session: one line for each segment that the store has to hold."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ LINE = re.compile(rb"([0-9a-f]{64})  ([^/\n]+)")
 
 
 class Stored(NamedTuple):
-    """A segment in the store: its path and its checksum."""
+    """Segment in the store: its path and its checksum."""
 
     path: str
     sha256: str
@@ -50,7 +50,7 @@ def stored_in(session: str, text: bytes) -> list[Stored]:
 
 
 def text_of(stored: Iterable[Stored], damaged: Sequence[bytes] = ()) -> bytes:
-    """Return the content of the file, as `sha256sum -c` reads it. Damaged lines keep
-    their bytes and follow the others."""
+    """Return the content of the file in the format of `sha256sum -c`. Damaged lines keep their
+    bytes and follow the others."""
     lines = [f"{sha256}  {path.rpartition('/')[2]}".encode() for path, sha256 in sorted(stored)]
     return b"".join(line + b"\n" for line in [*lines, *damaged])

@@ -1,4 +1,4 @@
-"""Reads sessions of the store again: do lists, records and files agree?"""
+"""Verification of sessions in the store: lists, records and files must agree."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,15 +12,15 @@ UNJUDGED = "left where it is: mend that, and verify it again"
 
 
 class Verdict(NamedTuple):
-    """One segment, or a fault of a list. `fault` "" is right; `done`: what was done
-    about the fault."""
+    """Result for one segment, or a fault of a list. `fault` is "" if it is right; `done`: the
+    action taken on the fault."""
 
     path: str
     size: int
     fault: str = ""
     done: str = ""
     right: bool = True
-    """False if a segment was judged and is bad, or could not be judged."""
+    """False if a segment is bad, or could not be verified."""
 
 
 def verify(
@@ -32,9 +32,9 @@ def verify(
     sleep: Callable[[float], None] = time.sleep,
     utc_s: Callable[[], float] = time.time,
 ) -> Iterator[Verdict]:
-    """Judge sessions, slowly: the list of each, then its segments. A bad segment is set
-    aside, so that it is fetched again while the car or an office has it. One that this
-    machine may not read is reported, and stays. Raises StoreGone."""
+    """Verify sessions at a limited rate: the list of each, then its segments. A bad segment is
+    set aside, so that it is fetched again while the car or an office has it. A segment that
+    this machine may not read is reported, and stays. Raises StoreGone."""
     begun_s, read = clock_s(), 0
     for session in sessions:
         right = True

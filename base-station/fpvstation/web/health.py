@@ -1,4 +1,4 @@
-"""How a station stands: its cars, its offices, its store; and what is wrong there."""
+"""Health of a station: its cars, its offices, its store, and their faults."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,26 +12,26 @@ from fpvstation.mirror.replicate import OfficeState
 from fpvstation.store.replica_log import RECENT_S
 
 OLD_S = 24 * 3600.0
-"""A car with segments that wait is a fault when none was stored for so long, and so is
-a session that no office has for so long."""
+"""Time after which queued segments are a fault if no segment was stored, and likewise sessions
+that are at no office."""
 
 
 class Standing(msgspec.Struct):
-    """What /api/status answers."""
+    """Content of the answer to /api/status."""
 
     store: Held
     cars: list[CarState]
     offices: list[OfficeState]
     alone: int
-    """Sessions that no office has, where there are offices."""
+    """Sessions that are at no office, if the station has offices."""
     alone_s: float
-    """When the oldest of them got its last segment, UTC; 0: there is none."""
+    """Time when the oldest of them got its last segment, UTC; 0 if `alone` is 0."""
     unread: int
     why_anew: str
     chores: list[ChoreState] = []
 
     def faults(self, now_s: float) -> Iterator[str]:
-        """What somebody should look at."""
+        """Yield the faults that need attention."""
         for one in self.cars:
             if one.internal_fault:
                 yield f"{one.folder}: {one.internal_fault}"
@@ -61,7 +61,7 @@ class Standing(msgspec.Struct):
             yield (f"{self.alone} sessions have no second copy, one for {days:.0f} days ({said})")
 
     def figures(self) -> Iterator[Metric]:
-        """For Prometheus."""
+        """Yield the metrics for Prometheus."""
         yield from self._cars()
         yield from self._offices()
         store = self.store
@@ -214,7 +214,7 @@ class Standing(msgspec.Struct):
 def _each(
     what: str, names: Sequence[str], figures: Iterable[tuple[str, str, str, Sequence[float | None]]]
 ) -> Iterator[Metric]:
-    """Metrics with a figure for each of these; None is left out."""
+    """Yield metrics with a figure for each name; None is left out."""
     labels = [{what: one} for one in names]
     for name, kind, words, each in figures:
         yield Metric(name, kind, words, list(zip(labels, each, strict=True)))

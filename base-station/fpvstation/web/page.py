@@ -1,12 +1,11 @@
-"""The station's page: the car's own recordings page, over all cars of the store.
+"""Web page of the station: the car's own recordings page, over all cars of the store.
 
-/                   recordings.html of the car, the same modules
-/api/recordings...  as on the car: server/api/recordings_api.py
-/api/status         each car and office, what waits, how full the store is
-/metrics /healthz   for Prometheus and monitors, without a password; to a machine that
-                    has not entered it /healthz tells only how many faults there are
+/                   recordings.html of the car, the same modules /api/recordings...  as on the car:
+server/api/recordings_api.py /api/status         state of each car and office, queues, disk usage
+/metrics /healthz   for Prometheus and monitors, without a password; a machine that has
+                    not entered it gets only the number of faults from /healthz
 
-Other machines are sent from http to https.
+Other machines are redirected from http to https.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ LOCKED = "What the cars recorded is for those who have the station's password."
 
 
 class Page:
-    """The routes. Only this machine may ask, and who has said the password."""
+    """Routes of the page. Access: this machine, and browsers that entered the password."""
 
     def __init__(
         self,
@@ -57,7 +56,7 @@ class Page:
         self._rights.locked, self._rights.opened_by = LOCKED, "password"
 
     def application(self) -> web.Application:
-        """Made once."""
+        """Build the application; call once."""
         app = web.Application(middlewares=[errors_as_pages, _own_pages], client_max_size=64 * 1024)
         app.router.add_get("/api/status", self._status)
         app.router.add_get("/metrics", self._metrics)
@@ -75,7 +74,7 @@ class Page:
         return web.Response(body=said, headers=JSON)
 
     async def standing(self) -> Standing:
-        """How it stands now."""
+        """Return the current state of the station."""
         held = await asyncio.to_thread(self._catalogue.held)
         return Standing(
             held,

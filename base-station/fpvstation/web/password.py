@@ -1,10 +1,10 @@
-"""The station's password: what opens its page from another machine.
+"""Password of the station: opens its page from another machine.
 
-    fpvstation passwd -> password.json: salt and scrypt of it, readable by us alone
+    fpvstation passwd -> password.json: salt and scrypt hash, readable by its owner only
     unlock on the page -> Password, in the place of the car's codes: server/auth/access.py
 
-Cookies, wrong tries and their limits are those of the car. A new password ends all
-cookies of the old one. Password and cookies of other machines are good over https only.
+Cookies, wrong tries and their limits are those of the car. A new password ends all cookies of the
+old one. Other machines can use password and cookies over https only.
 """
 
 import hashlib
@@ -23,17 +23,16 @@ from fpvcar.server.auth.access import CodeCheck, Codes, Rights, is_loopback
 FILE = "password.json"
 LEAST, MOST = 8, 64
 N, R, P = 1 << 14, 8, 5
-"""Cost of scrypt: 16 MiB and 0.2 s a try, OWASP's second choice where 128 MiB are too
-much: the station may be a small computer."""
+"""Cost of scrypt: 16 MiB and 0.2 s per try. OWASP's second choice, as the station may be a small
+computer for which 128 MiB are too much."""
 
 
 class PasswordRefused(Exception):
-    """Says what is wrong with a password, or with its file."""
+    """Refusal of a password, or of its file; the text gives the reason."""
 
 
 class Saved(msgspec.Struct):
-    """What is kept of a password; bytes in hex. The cost is kept, so that another one
-    can come later."""
+    """Stored hash of a password; bytes in hex. The cost is stored, so that it can change later."""
 
     salt: str
     hash: str
@@ -42,7 +41,7 @@ class Saved(msgspec.Struct):
     p: int = P
 
     def of(self, password: str) -> str:
-        """Scrypt of a password."""
+        """Return the scrypt hash of a password."""
         given = password.encode(errors="surrogatepass")
         return hashlib.scrypt(
             given,
@@ -56,8 +55,9 @@ class Saved(msgspec.Struct):
 
 
 def save(directory: Path, password: str) -> None:
-    """Sets it. Raises PasswordRefused, OSError."""
-    # It comes in a header, which holds no others, and whose ends are stripped.
+    """Set the password. Raises PasswordRefused, OSError."""
+    # The password is sent in an HTTP header: other characters are not allowed there, and spaces at
+    # the ends are stripped.
     plain = password.isascii() and password.isprintable() and password == password.strip()
     if not LEAST <= len(password) <= MOST or not plain:
         raise PasswordRefused(
@@ -70,7 +70,7 @@ def save(directory: Path, password: str) -> None:
 
 
 def load(directory: Path) -> Saved | None:
-    """The one that is set; None if none is. Raises PasswordRefused, OSError."""
+    """Return the stored password; None before one is set. Raises PasswordRefused, OSError."""
     path = directory / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Saved)
@@ -81,32 +81,33 @@ def load(directory: Path) -> Saved | None:
 
 
 def codes_of(saved: Saved) -> Codes:
-    """What a device's cookie is bound to: with another password it opens nothing."""
+    """Return the codes that a device's cookie is bound to: a new password invalidates it."""
     return Codes(saved.hash, saved.hash)
 
 
 class PasswordCheck(CodeCheck):
-    """Takes the password in the place of the car's codes, by the same rules."""
+    """Check of the password in the place of the car's codes, by the same rules."""
 
     def __init__(self, saved: Saved) -> None:
         super().__init__(codes_of(saved))
         self._saved = saved
 
     def wrong_tries(self, code: str) -> deque[float]:
-        """One limit for all tries: people choose passwords, and scrypt takes 0.2 s."""
+        """Return the single list of wrong tries: people choose passwords, and scrypt takes 0.2
+        s."""
         return self._short_wrong
 
     def rights(self, code: str) -> Rights | None:
-        """Who has the password is a grown-up: may see, name, and move to the trash."""
+        """Return grown-up rights for the password: view, name, and move to the trash."""
         right = len(code) <= MOST and hmac.compare_digest(self._saved.of(code), self._saved.hash)
         return Rights(drive=True, grown_up=True) if right else None
 
 
 class PasswordRights(DeviceRights):
-    """Lets other machines in over https only, where the password cannot be read."""
+    """Rights that admit other machines over https only, where the password cannot be read."""
 
     def let_in(self, request: web.Request) -> None:
-        """Raises HTTPForbidden for plain http from another machine, too."""
+        """Admit a request. Raises HTTPForbidden for plain http from another machine, too."""
         _refuse_plain(request)
         super().let_in(request)
 
@@ -116,7 +117,7 @@ class PasswordRights(DeviceRights):
 
 
 def https_url(request: web.Request) -> str | None:
-    """Return the https address of what another machine asks for over plain http.
+    """Return the https address for another machine's request over plain http.
 
     None for https, and for this machine. https is on the next port: site.Address.
     """

@@ -1,4 +1,4 @@
-"""`fpvstation status`: what a station that runs says of itself, once or as it goes."""
+"""Verb `fpvstation status`: shows the state of a running station, once or continuously."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ Ask = Callable[[], bytes]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status; 1 where no station answers."""
+    """Run the verb; return the exit status, 1 if no station answers."""
     url = f"http://localhost:{arguments.port}/"
 
     def ask() -> bytes:
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _why_not(url: str, fault: Exception) -> str:
-    """Say why there is no status, and what to do next."""
+    """Return the reason why there is no status, and the next step."""
     reason = fault.reason if isinstance(fault, urllib.error.URLError) else fault
     if isinstance(fault, urllib.error.HTTPError) or not isinstance(fault, OSError):
         return (
@@ -65,7 +65,7 @@ def _decoded(body: bytes) -> Standing:
 
 
 def lines_of(now: Standing, now_s: float) -> Iterator[str]:
-    """One of each car and office, then the store's."""
+    """Yield a line for each car and office, then for the store."""
     for car in now.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
         yield (
@@ -100,7 +100,7 @@ def _waits(one: CarState | OfficeState) -> str:
 
 
 def _judged(office: OfficeState, now_s: float) -> str:
-    """Return the age of the judgement of an office's oldest copy, in words."""
+    """Return the age of the verification of an office's oldest replica, as text."""
     ago = f"{span(now_s - office.oldest_s)} ago" if office.oldest_s else ""
     rotted = f", {counted(office.rotted, 'file')} bad there" if office.rotted else ""
     return f", every copy judged since {ago}{rotted}" if ago else rotted
@@ -113,8 +113,8 @@ def _fault(one: CarState | OfficeState, now_s: float) -> str:
 
 
 def follow(ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
-    """A bar of each car and office until nothing waits; in a log a line now and then.
-    Raises what `ask` does."""
+    """Draw a progress bar for each car and office until all queues are empty; in a log, a line
+    from time to time. Raises the exceptions of `ask`."""
     terminal, drawn = out.isatty(), 0
     first = _decoded(ask())
     whole = {one: left for one, left, _ in _moving(first)}
@@ -138,6 +138,6 @@ def follow(ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep) -
 
 
 def _moving(now: Standing) -> list[tuple[str, int, float]]:
-    """Name, bytes that wait, and bytes a second."""
+    """Return name, queued bytes, and bytes per second."""
     cars = [(one.folder, one.waiting_bytes, one.rate) for one in now.cars]
     return cars + [(one.place, one.waiting_bytes, one.rate) for one in now.offices]
