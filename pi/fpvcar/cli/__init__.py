@@ -1,1 +1,1 @@
-"""The verbs of the command line that read recordings."""
+"""Command line of `fpvcar`: its parser and its verbs."""

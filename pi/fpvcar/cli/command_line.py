@@ -1,4 +1,4 @@
-"""The verbs of `fpvcar` and their options; what each does: verbs.py."""
+"""Parser of `fpvcar`: the verbs and their options. Their implementation: verbs.py."""
 
 import argparse
 from collections.abc import Callable
@@ -34,13 +34,13 @@ BENCH = paths.HARDWARE / "bench.toml"
 ROOT = Path("/")
 OWN = f"/{PROFILE}, where there is one, else the bench's"
 PORT = within(int, 1, 65534)
-"""https has the next one."""
+"""Port of http; https has the next one."""
 Act = Callable[[argparse.Namespace], int]
 Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
 
 def parser() -> argparse.ArgumentParser:
-    """All verbs with their options."""
+    """Return the parser with all verbs and their options."""
     top = argparse.ArgumentParser(
         "fpvcar", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -63,12 +63,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def car_profile() -> Path:
-    """The profile of the car that this computer is, else the bench's."""
+    """Return the profile of this car, or the bench's on any other computer."""
     own = ROOT / PROFILE
     try:
         return own if own.exists() else BENCH
     except PermissionError:
-        return own  # there is one: reading it says why it cannot be read
+        return own  # it exists: reading it reports why it cannot be read
 
 
 def _profile(parser: argparse.ArgumentParser, default: Path | None, words: str) -> None:
@@ -95,7 +95,7 @@ def _address(parser: argparse.ArgumentParser) -> None:
 
 
 def _services(verb: Verb) -> None:
-    """The processes of a car."""
+    """Add the verbs of a car's processes."""
     run = verb("run", verbs.run, "the car's service: pages, video, driving")
     _profile(run, car_profile(), OWN)
     _address(run)
@@ -167,8 +167,8 @@ def _bench(verb: Verb) -> None:
 
 
 def _setups(verb: Verb) -> None:
-    """What is done once: the profile, the wires, and on the Raspberry Pi of a car its
-    files."""
+    """Add the verbs for one-time tasks: the profile, the wires, and the files of a car's
+    Raspberry Pi."""
     known = verb("profile", verbs.profile, "profiles: what ships, what is whole, what fits")
     known.epilog = (
         "list: those that ship. show NAME: one of them, and what is on which GPIO. "
@@ -285,7 +285,7 @@ def _hil(verb: Verb) -> None:
 
 
 def _recordings(verb: Verb) -> None:
-    """What is done with recordings."""
+    """Add the verbs for recordings."""
     look = verb("log", verbs.log, "what is in recordings, and whether they are whole")
     look.add_argument(
         "what",

@@ -1,4 +1,4 @@
-"""`fpvcar doctor`: what is wrong with this car, why it matters, what mends it."""
+"""Verb `fpvcar doctor`: reports a car's faults, their consequences, and their remedies."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ WIDTH_MOST = 88
 
 
 def run(arguments: Namespace, machine: Machine | None = None) -> int:
-    """The verb; the exit status says how bad the worst is. Raises OSError."""
+    """Run the verb; return an exit status for the worst finding. Raises OSError."""
     if not arguments.root.is_dir():
         raise NotADirectoryError(f"{arguments.root} is no folder: --root takes the root of a card")
     where = where_of(arguments)
@@ -38,7 +38,7 @@ def run(arguments: Namespace, machine: Machine | None = None) -> int:
 
 
 def where_of(arguments: Namespace) -> Where:
-    """The car's own profile and state where it is installed, else the bench's."""
+    """Return the car's own profile and state if it is installed, or the bench's."""
     root: Path = arguments.root
     profile = arguments.profile
     if profile is None:
@@ -49,7 +49,7 @@ def where_of(arguments: Namespace) -> Where:
 
 
 def _state(root: Path) -> Path:
-    """Where the car writes. Nothing is made, whatever is missing."""
+    """Return the car's state folder. Creates no folder."""
     given = os.environ.get("STATE_DIRECTORY")
     if given:
         return Path(given)
@@ -63,7 +63,7 @@ def _state(root: Path) -> Path:
 
 
 def runtimes() -> Sequence[Path]:
-    """Where `wheels` has its lock; then where one that was started by hand may."""
+    """Return the run-time directory with the lock of `wheels`, then those of manual starts."""
     own, given = Path("/") / image.RUNTIME, "RUNTIME_DIRECTORY" in os.environ
     first = own if own.is_dir() and not given else paths.runtime_directory()
     others = Path(tempfile.gettempdir()).glob("fpvcar-[0-9]*/wheels.lock")

@@ -1,6 +1,6 @@
-"""`fpvcar log list|info|verify|recover|release`: what is in recordings, is it whole?
+"""Verb `fpvcar log list|info|verify|recover|release`: contents and integrity of recordings.
 
-The exit status: 0 all is well, 1 something is damaged or not there, 2 asked wrongly.
+Exit status: 0 all is well, 1 a file is damaged or missing, 2 wrong usage.
 """
 
 import errno
@@ -22,7 +22,7 @@ RECOVERED = ".recovered"
 
 
 def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
-    """Runs one verb over all files; a folder stands for the recordings in it."""
+    """Run one verb over all files; a folder stands for its recordings."""
     if what == "recover":
         return _recover(paths, out)
     if what == "list":
@@ -51,11 +51,11 @@ def _warn(words: str) -> None:
 def _named(path: Path, fault: Exception) -> str:
     if isinstance(fault, OSError):
         return f"{path}: {fault.strerror or fault}"
-    return str(fault)  # it names the file already
+    return str(fault)  # the text already contains the file's name
 
 
 def utc(time_ns: int) -> str:
-    """Writes a time like 2026-11-21 19:31:00 UTC."""
+    """Return a time as text, like 2026-11-21 19:31:00 UTC."""
     when = time.gmtime(max(0, time_ns) // SECOND_NS)
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", when)
 
@@ -66,8 +66,8 @@ def _span(start_ns: int, end_ns: int) -> str:
 
 
 def _list(path: Path) -> bool:
-    """Prints one line a file; what the folder's index knows is not read again. False
-    where something cannot be read."""
+    """Print one line per file, from the folder's index where possible. Return False if a file is
+    unreadable."""
     good, folder = True, path if path.is_dir() else None
     try:
         found = {one.name: one for one in names.files([path], _warn)}
@@ -95,7 +95,7 @@ def _list(path: Path) -> bool:
 
 
 def _info(path: Path) -> bool:
-    """Prints what is in a file, topic by topic."""
+    """Print the contents of a file, topic by topic."""
     with reader.read(path) as recording:
         _say_what(path, recording)
         seconds = max(1e-9, (recording.end_ns - recording.start_ns) / SECOND_NS)
@@ -110,7 +110,7 @@ def _keep_mark(path: Path) -> Path:
 
 
 def _release(path: Path) -> bool:
-    """Lets the ring remove it again."""
+    """Allow the ring to remove a kept file again."""
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     if _keep_mark(path).exists():
@@ -120,8 +120,8 @@ def _release(path: Path) -> bool:
 
 
 def _verify(path: Path) -> bool:
-    """Checks every CRC and every index; False where anything was lost. What is being
-    recorded is well as far as it goes."""
+    """Check every CRC and every index; return False if data was lost. A file that is still being
+    recorded is good if it is intact so far."""
     with reader.read(path) as recording:
         size = f"{recording.size / MB:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
@@ -144,7 +144,7 @@ def _verify(path: Path) -> bool:
 
 
 def _going_on(path: Path, recording: Recording) -> bool:
-    """Is this the file that a recorder writes now, with nothing wrong in it?"""
+    """Return whether this file is currently being recorded, and intact so far."""
     unclosed = path.name.endswith((names.OPEN, names.ROLLING))
     sound = not (recording.was_closed or recording.gaps or recording.damage)
     return unclosed and sound and folder.recorded_into(path.parent)
@@ -182,7 +182,7 @@ def _say_what(path: Path, recording: Recording) -> None:
 
 
 def _say_damage(recording: Recording) -> None:
-    """Says what cannot be used, and what is missing."""
+    """Print the damaged parts and the missing messages."""
     for one in recording.damage[:DAMAGE_SHOWN]:
         print(f"  at byte {one.at}: {one.length} bytes: {one.what}")
     if len(recording.damage) > DAMAGE_SHOWN:
@@ -195,7 +195,7 @@ def _say_damage(recording: Recording) -> None:
 
 
 def _recover(paths: Sequence[Path], out: Path | None) -> int:
-    """Writes clean files beside damaged ones, or in `out`; replaces nothing."""
+    """Write repaired files beside damaged ones, or in `out`; replace no file."""
     if out is not None and not out.is_dir():
         print(f"fpvcar log: --out {out}: expected a folder", file=sys.stderr)
         return 2
@@ -227,5 +227,5 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
 
 
 def recovered_name(name: str) -> str:
-    """Names the clean file: beside NAME.mcap stands NAME.recovered.mcap."""
+    """Return the name of the repaired file: NAME.recovered.mcap beside NAME.mcap."""
     return f"{name.partition(names.SEALED)[0]}{RECOVERED}{names.SEALED}"

@@ -1,7 +1,7 @@
-"""`fpvcar network`: the service of the car's Wi-Fi, and what there is to know of it.
+"""Verb `fpvcar network`: the Wi-Fi service of the car, and its state.
 
-serve: the service (fpvcar-network.service). show: where the car is, and its own network
-with its key and a picture for a phone's camera.
+serve: the service (fpvcar-network.service). show: the current network, and the car's own network
+with its key and a QR code for a phone's camera.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from fpvcar.wire.network import LINE_MAX, SOCKET, NetworkState, parse_state
 ANSWER_S = 5.0
 UNIT = Path("/run/fpvcar") / SOCKET
 LISTEN_FD = 3
-"""SD_LISTEN_FDS_START of sd_listen_fds(3)."""
+"""Value of SD_LISTEN_FDS_START of sd_listen_fds(3)."""
 
 
 def run(what: str, profile: Profile) -> int:
-    """The verb. Raises ConfigError, OSError."""
+    """Run the verb. Raises ConfigError, OSError."""
     path = paths.runtime_directory() / SOCKET
     if what == "show":
         return asyncio.run(_show(path if path.exists() else UNIT))
@@ -68,7 +68,7 @@ async def _show(path: Path) -> int:
 
 
 def shown(state: NetworkState) -> str:
-    """For a terminal: where the car is, and how a phone gets into its own network."""
+    """Return the state for a terminal: the car's network, and how a phone joins the car's own."""
     import io
 
     import segno

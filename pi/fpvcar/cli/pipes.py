@@ -1,4 +1,4 @@
-"""Ends a command quietly where nobody reads on: `fpvcar log info DIR | head`."""
+"""Quiet exit of a command after its pipe was closed: `fpvcar log info DIR | head`."""
 
 import os
 import signal
@@ -6,17 +6,17 @@ import sys
 from collections.abc import Callable
 
 NOBODY_READS = 128 + signal.SIGPIPE
-"""The exit status that a shell shows of any tool whose pipe was closed."""
+"""Exit status that a shell shows for any tool with a closed pipe."""
 
 
 def quietly(act: Callable[[], int]) -> int:
-    """Runs a command that prints; returns its exit status."""
+    """Run a command that prints; return its exit status."""
     try:
         status = act()
         sys.stdout.flush()
         return status
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # what is left is flushed at the exit
+        os.dup2(nowhere, sys.stdout.fileno())  # the rest is flushed at the exit
         os.close(nowhere)
         return NOBODY_READS

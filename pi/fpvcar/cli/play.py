@@ -1,4 +1,4 @@
-"""`fpvcar replay --page`: the recordings page for some files, for this machine only."""
+"""Verb `fpvcar replay --page`: the recordings page for some files, for this machine only."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 
 def application(files: Sequence[Path], car: str) -> web.Application:
-    """Makes the page and what it asks for. Only this machine may ask."""
+    """Return the application of the page. Only this machine has access."""
     shown = Shown(car, seat=False)
     recordings = Recordings(lambda: list(files), shown, RecordingRights())
     root = paths.WEB.resolve()
@@ -60,7 +60,7 @@ async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> N
 
 
 def run(files: Sequence[Path], port: int, browser: bool) -> int:
-    """Serves until Ctrl-C; returns the exit status. Raises OSError for a busy port."""
+    """Serve until Ctrl-C; return the exit status. Raises OSError for a busy port."""
 
     def warn(words: str) -> None:
         print(f"fpvcar replay: {words}", file=sys.stderr)

@@ -1,6 +1,5 @@
-"""`fpvcar profile`: the profiles that ship, what is on which pin, whether one is whole,
-and which one suits the board that it runs on.
-"""
+"""Verb `fpvcar profile`: lists the shipped profiles, shows pin assignments, validates a profile,
+and proposes one for this board."""
 
 import re
 import sys
@@ -19,18 +18,18 @@ from fpvcar.wiring.header import USED_BY_THE_IMAGE
 
 BUS = "dev/i2c-1"
 Probe = Callable[[int, Sequence[int]], Collection[int]]
-"""(bus, addresses) -> those at which something answers."""
+"""Type of a function that maps (bus, addresses) to the addresses that answer."""
 
 
 class Proposal(NamedTuple):
-    """A profile's text, and why it is this one."""
+    """Text of a proposed profile, and the reasons for it."""
 
     toml: str
     reasons: tuple[str, ...]
 
 
 def run(what: str, names: Sequence[str], root: Path, probe: Probe) -> int:
-    """One of the four; the exit status. Raises ConfigError, OSError."""
+    """Run one of the four actions; return the exit status. Raises ConfigError, OSError."""
     if what == "list":
         for name, path in shipped().items():
             print(f"{name:16}{heading(path)}")
@@ -62,24 +61,24 @@ def _one(what: str, name: str) -> bool:
 
 
 def shipped() -> dict[str, Path]:
-    """The profiles that ship with the program, by name."""
+    """Return the profiles that ship with the program, by name."""
     return {path.stem: path for path in sorted(paths.HARDWARE.glob("*.toml"))}
 
 
 def heading(path: Path) -> str:
-    """The first sentence of a profile's first comment."""
+    """Return the first sentence of a profile's first comment."""
     words = path.read_text(encoding="utf-8").partition("\n\n")[0].replace("\n#", "")
     return words.lstrip("# ").partition(". ")[0].rstrip(".")
 
 
 def check(path: Path) -> bool:
-    """Says whether a profile is whole, and what in it asks for care."""
+    """Validate a profile; print its faults and warnings."""
     try:
         profile = profiles.load(path)
     except ConfigError as fault:
         print(fault, file=sys.stderr)
         return False
-    # "auto" is pigpiod on some boards: what holds on the others is said, too.
+    # "auto" is pigpiod on some boards: warnings for the other boards are printed, too.
     backend: backends.BackEnd = "pigpio" if profile.pins.backend == "pigpio" else "linux"
     hz = backends.most_hz(backend)
     for words in (
@@ -97,7 +96,7 @@ def check(path: Path) -> bool:
 
 
 def model_of(root: Path) -> str:
-    """What the firmware calls this board. Raises ConfigError where there is none."""
+    """Return the firmware's name of this board. Raises ConfigError on any other computer."""
     try:
         text = (root / MODEL).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -108,7 +107,7 @@ def model_of(root: Path) -> str:
 
 
 def propose(model: str, answering: Collection[int]) -> Proposal:
-    """The profile for a board of this name with these addresses on its I2C bus 1."""
+    """Return the profile for a board of this name with these addresses on its I2C bus 1."""
     reasons = [f"this is a {model}"]
     hat = next((one for one in HATS if one in answering), None)
     name = "mx1508" if hat is None else "motor-hat"

@@ -1,5 +1,5 @@
-"""`fpvcar replay`: reads recordings, runs them again (see recordings/replay/replay.py),
-reports."""
+"""Verb `fpvcar replay`: reads recordings, runs them again (see recordings/replay/replay.py), and
+reports differences."""
 
 import itertools
 import sys
@@ -26,9 +26,9 @@ from fpvcar.runtime.units import SECOND_NS
 
 
 def run(paths: Sequence[Path], partial: bool = False) -> int:
-    """Run `fpvcar replay FILE...`. Return 0 if everything came out as it was recorded,
-    1 if not, INCOMPLETE if something is missing or the guard could not be run again in
-    some steps; `partial` accepts that."""
+    """Run `fpvcar replay FILE...`. Return 0 if all results match the recording, 1 if not,
+    INCOMPLETE if data is missing or the guard could not be run again in some steps; `partial`
+    accepts that."""
     try:
         with closing(export.one_by_one(export.in_order(paths, _warn), _warn)) as inputs:
             drives = itertools.groupby(inputs, _drive)
@@ -49,13 +49,13 @@ def _warn(words: str) -> None:
 
 
 def _drive(one: Input) -> str:
-    """Names the drive of a file: those of one drive are run on end."""
+    """Return the name of a file's drive; the files of a drive are run in sequence."""
     about = one.recording.about
     return about.recording if about else str(one.path)
 
 
 def _again(files: Iterator[Input]) -> int:
-    """Runs one drive again; all its files say the same of themselves."""
+    """Run one drive again; the first file's description holds for all its files."""
     first, names = next(files), list[str]()
     about = first.recording.about
     if about is None:
@@ -88,7 +88,7 @@ def _again(files: Iterator[Input]) -> int:
 
 
 def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterator[str]:
-    """Writes the report, line by line."""
+    """Yield the report, line by line."""
 
     def utc(monotonic_ns: int) -> str:
         return tables.utc_text(monotonic_ns + about.utc_offset_ns)

@@ -1,9 +1,9 @@
-"""`fpvcar setup`: makes a Raspberry Pi a car. Asks for the board and the car's name.
+"""Verb `fpvcar setup`: turns a Raspberry Pi into a car. Asks for the board and the car's name.
 
-    answers -> steps (each a file that is to hold a text) -> written -> units started
+    answers -> steps (each a file and its required text) -> written -> units started
 
-Every step can be done again; what is so already stays. `--undo` takes back all but the
-profile, which the package's purge removes.
+Every step can be repeated; files that are already right stay unchanged. `--undo` reverts everything
+but the profile, which the package's purge removes.
 """
 
 import os
@@ -59,34 +59,35 @@ OWN_FILES = {
     "# The minus: Linux before 6.11 cannot.\n-net.ipv4.tcp_rto_min_us = 30000\n",
     AVAHI: ANNOUNCED,
 }
-"""Files of ours in folders of others."""
+"""Files of fpvcar in folders of other packages."""
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,22}[A-Za-z0-9])?")
 
 
 class Run(Protocol):
-    """Runs a program; False: it failed, or is not there."""
+    """Runs a program; returns False if it failed or is missing."""
 
     def __call__(self, *argv: str) -> bool: ...
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What the two questions are about. `board` "": the profile stays as it is."""
+    """Answers to the two questions. `board` "": the profile stays unchanged."""
 
     board: str
     name: str
 
 
 def boards() -> dict[str, Path]:
-    """The profiles that ship with the program, by name, but for the bench's."""
+    """Return the profiles that ship with the program, by name, except the bench's."""
     return {name: path for name, path in shipped().items() if name != "bench"}
 
 
 def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answers:
-    """What the flags left open; an existing profile stays unless a board is named.
+    """Ask for values that the options left open; an existing profile stays unless a board is
+    given.
 
-    Raises ConfigError for a board that nobody knows, a name that is none, and a
-    profile that is refused: nothing is written then.
+    Raises ConfigError for an unknown board, an invalid name, and a refused profile, before any file
+    is written.
     """
     known, profile = boards(), root / PROFILE
     if not board and not profile.exists():
@@ -109,7 +110,7 @@ def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answer
 
 
 def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
-    """Each file that setup owns or changes, with what it is to hold."""
+    """Yield each file that setup owns or changes, with its required text."""
     profile = root / PROFILE
     source = boards()[answers.board] if answers.board else profile
     yield profile, named(source.read_text(encoding="utf-8"), answers.name)
@@ -123,7 +124,7 @@ def steps(answers: Answers, root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def named(toml: str, name: str) -> str:
-    """A profile with another name of the car; comments stay."""
+    """Return a profile with another name of the car; comments stay."""
     new, count = re.subn(
         r'(?m)(^\[car\]\n(?:[^\[\n].*\n|\n)*?name\s*=\s*)"[^"\n]*"',
         rf'\g<1>"{name}"',
@@ -136,19 +137,19 @@ def named(toml: str, name: str) -> str:
 
 
 def without_block(text: str) -> str:
-    """config.txt as it was before us."""
+    """Return config.txt without the block that setup added."""
     return re.sub(rf"(?ms)\n*^{BEGIN}$.*?^{END}\n?", "\n", text)
 
 
 def write(wanted: Sequence[tuple[Path, str]]) -> list[Path]:
-    """Writes what is not so yet; returns which files that were. Raises OSError."""
+    """Write only files whose content differs; return their paths. Raises OSError."""
     changed = []
     for path, text in wanted:
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True)
-            path.parent.chmod(0o755)  # whatever the umask: services read it
+            path.parent.chmod(0o755)  # independent of the umask: services read it
         files.write_whole(path, [text.encode()])
         path.chmod(0o644)
         changed.append(path)
@@ -156,7 +157,7 @@ def write(wanted: Sequence[tuple[Path, str]]) -> list[Path]:
 
 
 def start(answers: Answers, root: Path, run: Run) -> None:
-    """Names the computer, and starts the units, now and after each boot."""
+    """Set the host name, and enable and start the units."""
     host = answers.name.lower()
     if not run("hostnamectl", "set-hostname", host):
         print(f"  not named: sudo hostnamectl set-hostname {host}")
@@ -173,7 +174,7 @@ def start(answers: Answers, root: Path, run: Run) -> None:
 
 
 def undo(root: Path, run: Run) -> None:
-    """Takes back what setup changed outside of its own folder."""
+    """Revert the changes of setup outside of its own folder."""
     run("systemctl", "disable", "--quiet", "--now", *UNITS)
     run("nmcli", "connection", "delete", "id", OWN)
     for name in OWN_FILES:
@@ -185,7 +186,7 @@ def undo(root: Path, run: Run) -> None:
 
 
 def _nobody(question: str) -> str:
-    """Answers where there is no terminal: as little as can be."""
+    """Answer with the default if stdin is no terminal."""
     return ""
 
 
@@ -197,7 +198,7 @@ def _run(*argv: str) -> bool:
 
 
 def main(arguments: Any, run: Run = _run) -> int:
-    """The verb; `arguments` as the command line says. Raises ConfigError, OSError."""
+    """Run the verb with the parsed `arguments`. Raises ConfigError, OSError."""
     root = arguments.root
     if os.geteuid() != 0 and root == Path("/"):
         raise ConfigError("setup writes system files: sudo fpvcar setup")

@@ -1,11 +1,11 @@
-"""`fpvcar stop`: motors off, whatever hangs.
+"""Verb `fpvcar stop`: switches the motors off, even if other processes hang.
 
     wheels.sock of each run-time directory --> SIGKILL to the `wheels` behind it
     pins of the profile and of motor-pins  --> inputs with pull-down; a PCA9685 off
     pins-off.sock --> the root helper: the same, and it ends the pin daemon, too
 
-Where the registers of the pins are unknown (Pi 5), the kernel makes them inputs when
-`wheels` has ended.
+If the registers of the pins are unknown (Pi 5), the kernel makes them inputs when `wheels` has
+ended.
 """
 
 import os
@@ -34,10 +34,9 @@ def run(
     runtimes: Sequence[Path],
     switch_off: SwitchOff = backends.switch_off,
 ) -> int:
-    """Stops the motors; the exit status is 1 if none of the ways worked.
+    """Stop the motors; the exit status is 1 if all methods failed.
 
-    Raises ConfigError for a profile that is refused, where no `wheels` has written
-    down which pins it took.
+    Raises ConfigError if the profile is refused and no `wheels` has published its pins.
     """
     ended = [end_wheels(one) for one in runtimes]  # first: it would drive again
     gpios, chips = pins_of(profile, overrides, runtimes)
@@ -54,11 +53,11 @@ def run(
 
 
 def runtimes() -> list[Path]:
-    """Run-time directories where `wheels` may run: the car's, and this user's."""
+    """Return the run-time directories where `wheels` may run: the car's, and this user's."""
     found = [Path("/") / raspberry_pi_os.RUNTIME]
     try:
         found.append(paths.runtime_directory())
-    except OSError as fault:  # somebody else's: no reason not to stop the car
+    except OSError as fault:  # owned by another user: no reason not to stop the car
         _say(str(fault))
     return list(dict.fromkeys(found))
 
@@ -66,8 +65,8 @@ def runtimes() -> list[Path]:
 def pins_of(
     profile: Path, overrides: Sequence[str], runtimes: Sequence[Path]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Motor pins, and PCA9685 as (bus, address): of the profile, and those that each
-    `wheels` has published. Raises ConfigError if neither names any."""
+    """Return motor pins, and PCA9685 as (bus, address): the profile's, and those that each
+    `wheels` has published. Raises ConfigError if both sources are empty."""
     gpios: set[int] = set()
     chips: set[tuple[int, int]] = set()
     for runtime in runtimes:
@@ -94,10 +93,10 @@ def pins_of(
 
 
 def end_wheels(runtime: Path) -> bool:
-    """Kills the process that listens at RUNTIME/wheels.sock; True if there was one."""
+    """Kill the process that listens at RUNTIME/wheels.sock; return True if there was one."""
     path = runtime / service.SOCKET
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-        connection.setblocking(False)  # a `wheels` that hangs accepts nothing
+        connection.setblocking(False)  # a `wheels` that hangs accepts no connection
         try:
             connection.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError):
@@ -107,7 +106,7 @@ def end_wheels(runtime: Path) -> bool:
             return False
         option = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         pid = struct.unpack("iII", option)[0]
-        if pid <= 0:  # in another namespace of processes
+        if pid <= 0:  # in another PID namespace
             _say(f"{path}: its process cannot be seen from here")
             return False
         try:

@@ -1,5 +1,5 @@
-"""What each verb of `fpvcar` does. It takes the parsed arguments, imports what it needs
-and nothing more, and returns the exit status; raises ConfigError, OSError."""
+"""Implementations of the verbs of `fpvcar`. Each takes the parsed arguments, imports only the
+modules it needs, and returns the exit status; raises ConfigError, OSError."""
 
 import argparse
 import contextlib
@@ -20,7 +20,7 @@ CAMERAS = {
     "rpicam": "fpvcar.video.rpicam",
     "v4l2": "fpvcar.video.webcam",
 }
-"""Camera -> the module of its process: no other one is imported."""
+"""Camera -> the module of its process; only that one is imported."""
 BENCH_CAMERAS = {"bench": "camera", "bench-depth": "depth"}
 """Camera -> its entry point in the bench package."""
 AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -28,10 +28,10 @@ AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @contextlib.contextmanager
 def without_authorities() -> Iterator[None]:
-    """OpenSSL knows no certificate authority meanwhile.
+    """Hide all certificate authorities from OpenSSL within the context.
 
-    aiohttp, imported, loads all of them for its client, which `run` never is: a tenth
-    of the time until `run` starts, and 2 MB.
+    At import aiohttp loads all of them for its client, unused by `run`: a tenth of the start-up
+    time of `run`, and 2 MB.
     """
     before = {name: os.environ.get(name) for name in AUTHORITIES}
     os.environ.update(dict.fromkeys(AUTHORITIES, os.devnull))
@@ -45,7 +45,7 @@ def without_authorities() -> Iterator[None]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves the pages, films and decides, until a signal."""
+    """Serve the pages, capture video and drive, until a signal."""
     import asyncio  # not above: `wheels` must stay small
 
     with without_authorities():
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def wheels(arguments: argparse.Namespace) -> int:
-    """Switches the motors, until a signal."""
+    """Switch the motors, until a signal."""
     from fpvcar.wheels.__main__ import main
 
     unsafe = ["pins.unsafe = true"] if arguments.unsafe else []
@@ -84,7 +84,7 @@ def wheels(arguments: argparse.Namespace) -> int:
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Emulates a car, and runs it."""
+    """Emulate a car and run it."""
     import asyncio
 
     supervisor = importlib.import_module(config.bench_module("supervisor"))
@@ -105,7 +105,7 @@ def bench(arguments: argparse.Namespace) -> int:
 
 
 def camera(arguments: argparse.Namespace) -> int:
-    """Films, as a process below `run`."""
+    """Capture video, as a child process of `run`."""
     name = CAMERAS.get(arguments.source)
     if name is None:
         name = config.bench_module(BENCH_CAMERAS[arguments.source])
@@ -115,14 +115,13 @@ def camera(arguments: argparse.Namespace) -> int:
 
 
 def stop(arguments: argparse.Namespace) -> int:
-    """Stops the motors, whatever hangs."""
     from fpvcar.cli import stop
 
     return stop.run(arguments.profile, arguments.overrides, stop.runtimes())
 
 
 def _refuse_missing(files: Sequence[Path]) -> None:
-    """Raises FileNotFoundError for the first that is not there."""
+    """Raise FileNotFoundError for the first missing file."""
     for path in files:
         if not path.exists():
             raise FileNotFoundError(
@@ -134,7 +133,7 @@ def _refuse_missing(files: Sequence[Path]) -> None:
 
 
 def profile(arguments: argparse.Namespace) -> int:
-    """Lists, shows, checks or proposes profiles."""
+    """List, show, check or propose profiles."""
     from fpvcar.cli import profile
     from fpvcar.devices import backends
 
@@ -142,7 +141,7 @@ def profile(arguments: argparse.Namespace) -> int:
 
 
 def replay(arguments: argparse.Namespace) -> int:
-    """Decides again what a recording has, or shows it in a browser."""
+    """Replay the decisions of a recording, or show it in a browser."""
     _refuse_missing(arguments.files)
     if arguments.page:
         from fpvcar.cli import play
@@ -154,7 +153,7 @@ def replay(arguments: argparse.Namespace) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Makes a film or tables of recordings."""
+    """Export recordings as a film or tables."""
     from fpvcar.recordings.export import export
 
     _refuse_missing(arguments.files)
@@ -164,21 +163,21 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Tells what is in recordings, or mends them."""
+    """Show the contents of recordings, or mend them."""
     from fpvcar.cli import log, pipes
 
     return pipes.quietly(lambda: log.run(arguments.what, arguments.files, arguments.out))
 
 
 def wiring(arguments: argparse.Namespace) -> int:
-    """Draws the wires of a profile."""
+    """Draw the wires of a profile."""
     from fpvcar.cli import pipes, wiring
 
     return pipes.quietly(lambda: wiring.run(arguments.name, arguments.form, arguments.out))
 
 
 def network(arguments: argparse.Namespace) -> int:
-    """Serves the car's Wi-Fi, or shows it."""
+    """Serve the car's Wi-Fi, or show its state."""
     from fpvcar.cli import network
 
     profile = profiles.load(arguments.profile, arguments.overrides)
@@ -186,21 +185,20 @@ def network(arguments: argparse.Namespace) -> int:
 
 
 def setup(arguments: argparse.Namespace) -> int:
-    """Makes this computer a car, or undoes that."""
+    """Make this computer a car, or undo that."""
     from fpvcar.cli import setup
 
     return setup.main(arguments)
 
 
 def doctor(arguments: argparse.Namespace) -> int:
-    """Tells what is wrong, and what mends it."""
+    """Report faults of the car, and their remedies."""
     from fpvcar.cli import doctor, pipes
 
     return pipes.quietly(lambda: doctor.run(arguments))
 
 
 def hil(arguments: argparse.Namespace) -> int:
-    """Measures a car."""
     from fpvcar.hil import command
 
     return command.run(arguments)

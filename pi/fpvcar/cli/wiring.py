@@ -1,4 +1,4 @@
-"""`fpvcar wiring`: which wire of a profile's car goes where."""
+"""Verb `fpvcar wiring`: connections of all wires in a profile's car."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ FORMS = {"drawing": drawing.svg, "pins": tables.pins, "table": tables.wires}
 
 
 def run(name: str, form: str, out: Path | None) -> int:
-    """Writes one of FORMS; the exit status. Raises ConfigError, OSError."""
+    """Write one of FORMS; return the exit status. Raises ConfigError, OSError."""
     path = shipped().get(name, Path(name))
     text = FORMS[form](parts.plan_of(profiles.load(path), path.stem))
     if out is None:

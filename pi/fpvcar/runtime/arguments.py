@@ -1,4 +1,4 @@
-"""Numbers on a command line: what is refused is said with the bounds."""
+"""Numeric command-line arguments with bounds; a refusal states the bounds."""
 
 import argparse
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T", int, float)
 
 
 def within(kind: Callable[[str], T], least: T, most: T) -> Callable[[str], T]:
-    """What argparse takes for a number's type: from `least` to `most`."""
+    """Return a type for argparse that accepts numbers from `least` to `most`."""
 
     def number(text: str) -> T:
         refused = argparse.ArgumentTypeError(f"{text} refused: expected {least:g} to {most:g}")

@@ -1,11 +1,10 @@
-"""A program as a child of `run`: its pipes on the event loop, its end certain.
+"""Supervision of a child program of `run`: pipes on the event loop, guaranteed termination.
 
     Supervisor (back-off, silence, restarts) -> ChildProcess (one life, its pipes)
 
-The child is a process group of its own. It ends with us, whatever happens: `end`
-kills the group; if `run` is killed, the kernel kills the child (setpriv of util-linux
-sets PR_SET_PDEATHSIG without a fork hook in Python), a talking one reads the end of
-its stdin, and a writing one gets SIGPIPE.
+The child has its own process group. It ends with `run` in every case: `end` kills the group; if
+`run` is killed, the kernel kills the child (setpriv of util-linux sets PR_SET_PDEATHSIG, so Python
+needs no fork hook), a child that reads stdin reads its end, and a child that writes gets SIGPIPE.
 """
 
 import asyncio
@@ -28,12 +27,12 @@ PIPE_BYTES = MIB
 """Size of a pipe: whole key frames fit, so one write is one read."""
 LINE_MAX = 200
 TERM_S, KILL_S = 0.5, 0.4
-"""How long SIGTERM has, and then SIGKILL, before `end` returns."""
+"""Time given to SIGTERM, and then to SIGKILL, before `end` returns."""
 THAW_S = 0.05
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:
-    """So many pipes, or none: raises OSError."""
+    """Create this number of pipes. Raises OSError, after closing those already created."""
     with contextlib.ExitStack() as opened:
         pipes = []
         for _ in range(count):
@@ -45,10 +44,10 @@ def _pipes(count: int) -> list[tuple[int, int]]:
 
 
 class ChildProcess:
-    """One life of a program. Make it on the event loop; `end` it always.
+    """Process of a program, from start to end. Create it on the event loop; always call `end`.
 
-    `on_bytes` gets what the child writes to stdout, in the callback that read it;
-    b"" is the end. Raises OSError where the program cannot be started.
+    `on_bytes` gets the child's output on stdout, in the callback that read it; b"" is the end.
+    Raises OSError if the program cannot be started.
     """
 
     def __init__(
@@ -58,11 +57,11 @@ class ChildProcess:
         on_bytes: Callable[[bytes], None],
         rest_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """After each read, what comes waits in the pipe for `rest_s()`."""
+        """Start the program. After each read, output stays in the pipe for `rest_s()`."""
         self.last_line = ""
-        """The last line that the child wrote to stderr; usually why it died."""
+        """Last line that the child wrote to stderr; usually the reason for its end."""
         self.last_line_s = 0.0
-        """CLOCK_MONOTONIC when it was read."""
+        """CLOCK_MONOTONIC at the reading of that line."""
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._on_bytes, self._rest_s = on_bytes, rest_s
@@ -74,7 +73,7 @@ class ChildProcess:
         theirs = [out[1], err[1], *(stdin[:1] if stdin else ())]
         self._out, self._err = self._own(out[0]), self._own(err[0])
         self._in = self._own(stdin[1]) if stdin else -1
-        with contextlib.suppress(OSError):  # the user's share of pipe memory is used up
+        with contextlib.suppress(OSError):  # the user's quota of pipe memory is used up
             fcntl.fcntl(out[1], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             self._popen = subprocess.Popen(
@@ -92,7 +91,7 @@ class ChildProcess:
                 os.close(fd)
         try:
             self._pidfd = self._own(os.pidfd_open(self._popen.pid))
-        except OSError:  # without it its end would not be noticed
+        except OSError:  # an end could not be detected without it
             self._kill(signal.SIGKILL)
             self._popen.wait()
             self._close()
@@ -103,11 +102,11 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The child's process id, and its group's."""
+        """Process id of the child, and id of its group."""
         return self._popen.pid
 
     def write_line(self, line: str) -> bool:
-        """Writes a line to the child's stdin. False: it has none, or does not read."""
+        """Write a line to the child's stdin; return False if it is closed or full."""
         if self._in not in self._fds:
             return False
         try:
@@ -116,7 +115,7 @@ class ChildProcess:
             return False
 
     async def end(self) -> None:
-        """Ends the child and its group within a second: SIGTERM, then SIGKILL."""
+        """End the child and its group within a second: SIGTERM, then SIGKILL."""
         try:
             if not self.exited.done():
                 self._kill(signal.SIGTERM)
@@ -133,7 +132,7 @@ class ChildProcess:
         return fd
 
     def _close(self, *fds: int) -> None:
-        """Closes the given descriptors of ours, or all."""
+        """Close the given descriptors of ours, or all."""
         if self._resting is not None and self._out in (fds or self._fds):
             self._resting.cancel()
         for fd in fds or tuple(self._fds):
@@ -143,19 +142,20 @@ class ChildProcess:
                 os.close(fd)
 
     def _kill(self, number: int) -> None:
-        """Signals the group. Only while its leader is not reaped: its id is ours."""
+        """Send a signal to the group. Valid only until its leader is reaped: the id may then be
+        reused."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, number)
 
     def _read(self, fd: int) -> bytes | None:
-        """What there is; b"" at the end; None if nothing is there now."""
+        """Return available data, b"" at the end, or None if no data is available."""
         try:
             return os.read(fd, READ_BYTES)
         except BlockingIOError:
             return None
 
     def hurry(self) -> None:
-        """Reads at once what waits in the pipe."""
+        """Read the data in the pipe at once."""
         if self._resting is not None:
             self._loop.call_soon(self._read_out)
 
@@ -192,7 +192,7 @@ class ChildProcess:
             self.last_line, self.last_line_s = text[:LINE_MAX], time.monotonic()
 
     def _on_exit(self) -> None:
-        """The leader is dead and not reaped yet: its group goes with it."""
+        """Handle the death of the leader before it is reaped: kill the rest of its group."""
         self._loop.remove_reader(self._pidfd)
         self._kill(signal.SIGKILL)
         while self._err in self._fds and (data := self._read(self._err)):
@@ -207,34 +207,34 @@ class ChildProcess:
 
 
 class BackOff:
-    """Pauses between starts: from `first_s`, twice as long each time, to `most_s`."""
+    """Exponential back-off between starts: from `first_s`, doubled each time, up to `most_s`."""
 
     def __init__(self, first_s: float, most_s: float) -> None:
         self._first_s, self._most_s = first_s, most_s
         self._next_s = first_s
 
     def pause_s(self, well: bool) -> float:
-        """The pause before the next start; `well`: the life before went well."""
+        """Return the pause before the next start; `well`: the last life was successful."""
         pause_s = self._first_s if well else self._next_s
         self._next_s = min(2.0 * pause_s, self._most_s)
         return pause_s
 
     def lengthen(self, pause_s: float) -> None:
-        """The next pause is no shorter, unless the life before it went well."""
+        """Make the next pause at least so long, unless the life before it is successful."""
         self._next_s = max(self._next_s, pause_s)
 
 
 class Supervisor(ABC):
-    """One program, whatever becomes of it: started, watched, ended, started again.
+    """Supervisor of one program: starts, watches, ends and restarts it.
 
-    A subclass says what the program's bytes mean (`receive`), when silence is a fault
-    (`late`) and what follows the end of a life (`ended`). An empty argv is no program.
+    A subclass interprets the program's output (`receive`), defines when silence is a fault
+    (`late`), and handles the end of a life (`ended`). An empty argv means no program.
     """
 
     def __init__(
         self, argv: Sequence[str], talks: bool, back_off: BackOff, silence_s: float
     ) -> None:
-        """`silence_s`: `late` is asked at least as often."""
+        """Set the program. `silence_s`: longest interval between two calls of `late`."""
         self.argv = list(argv)
         self.process: ChildProcess | None = None
         self.restarts = 0
@@ -244,46 +244,46 @@ class Supervisor(ABC):
         self._quiet: asyncio.TimerHandle | None = None
         self._stopping = asyncio.Event()
 
-    # --- what a subclass says ---
+    # Hooks for subclasses
 
     @abstractmethod
     def begin(self, now_s: float) -> None:
-        """A life begins: forgets what the one before has left."""
+        """Prepare for a new life: reset the state of the last one."""
 
-    def started(self) -> None:  # noqa: B027  # nothing to do for some
-        """The program runs; it may be talked to."""
+    def started(self) -> None:  # noqa: B027 # optional hook
+        """Handle the start of the program; from now on it can be written to."""
 
     @abstractmethod
     def receive(self, data: bytes) -> None:
-        """What the child wrote; b"": it closed its stdout."""
+        """Handle the child's output; b"": it closed its stdout."""
 
     @abstractmethod
     def late(self, now_s: float) -> float | str:
-        """How long to wait for the next sign of life, or what was missed."""
+        """Return the time to wait for the next sign of life, or the reason of a time-out."""
 
     @abstractmethod
     def ended(self, reason: str) -> bool:
-        """A life ended; True if it went well until then."""
+        """Handle the end of a life; return True if it was successful until then."""
 
     def not_started(self, program: str, fault: OSError | None) -> str | None:
-        """Why it was not started; without a fault None: it can be tried."""
+        """Return why the program was not started; for `fault` None, why it cannot be, or None."""
         if fault is not None:
             return f"{program}: {fault.strerror}"
         return None if shutil.which(program) else f"no program {program}"
 
     def rest_s(self) -> float:
-        """How long the program is not read from now on."""
+        """Return how long to leave the program's output unread from now on."""
         return 0.0
 
     def exited(self, status: int) -> str:
-        """How it ended by itself; a signal's number is negative."""
+        """Return the reason of an exit by itself; a signal's number is negative."""
         how = f"exit {status}" if status >= 0 else f"signal {-status}"
         return f"{self.line_since(0.0) or 'its program ended'} ({how})"
 
-    # --- what a subclass, or its owner, may ask ---
+    # Interface for subclasses and owners
 
     async def run(self) -> None:
-        """Keeps the program running until `stop`, or until it is cancelled."""
+        """Keep the program running until `stop` or cancellation."""
         while self.argv and not self._stopping.is_set():
             reason = await self._live()
             if self._stopping.is_set():
@@ -295,35 +295,35 @@ class Supervisor(ABC):
         await self._stopping.wait()
 
     async def stop(self) -> None:
-        """Ends the program within 1 s, and `run`."""
+        """End the program within 1 s, and `run`."""
         self._stopping.set()
         if self.process is not None:
             await self.process.end()
 
     def write_line(self, line: str) -> bool:
-        """Writes a line to the program. False: it cannot read one, or is not there."""
+        """Write a line to the program; return False if it is not running or cannot read."""
         return self.process is not None and self.process.write_line(line)
 
     def line_since(self, since_s: float) -> str:
-        """The program's last line on stderr, if it is not older."""
+        """Return the program's last line on stderr, if it is at least that new."""
         process = self.process
         new = process is not None and process.last_line_s >= since_s
         return process.last_line if process and new else ""
 
     def fail(self, reason: str) -> None:
-        """Ends this life of the program."""
+        """End this life of the program."""
         if self._fault is not None and not self._fault.done():
             self._fault.set_result(reason)
 
     def if_quiet(self, delay_s: float, act: Callable[..., None], *args: object) -> None:
-        """Calls `act` unless the program writes before, or this life ends."""
+        """Call `act` after `delay_s`, unless the program writes before or this life ends."""
         loop = asyncio.get_running_loop()
         self._quiet = loop.call_later(delay_s, act, *args)
 
-    # --- one life ---
+    # Life cycle
 
     async def _live(self) -> str:
-        """From the start to the end; returns why it ended."""
+        """Run the program from start to end; return the reason of its end."""
         self._fault = asyncio.get_running_loop().create_future()
         self.begin(time.monotonic())
         program = self.argv[0]
@@ -347,12 +347,12 @@ class Supervisor(ABC):
         while True:
             late = self.late(time.monotonic())
             if isinstance(late, str):
-                # We may have slept ourselves: what waits in the pipe counts first.
+                # This process may have been suspended: data in the pipe counts first.
                 await asyncio.sleep(THAW_S)
                 late = self.late(time.monotonic())
             if isinstance(late, str):
                 return late
-            # The first bytes bring nearer deadlines: look again.
+            # The first bytes shorten the deadlines: compute them again.
             pause_s = min(late, self._silence_s)
             await asyncio.wait(signs, timeout=pause_s, return_when="FIRST_COMPLETED")
             if process.exited.done():

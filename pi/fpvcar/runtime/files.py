@@ -1,9 +1,9 @@
-"""Writes files that are there whole or not at all, whatever the power does.
+"""Atomic and durable file writes: after a power failure a file is complete or absent.
 
     write beside it -> fsync -> one rename or link gives it its name -> fsync the folder
 
-A fault on the way leaves what was there before, and no litter; only a power cut, or a
-kill, may leave a nameless .XXXX.new.
+A fault during a write keeps the old file, and leaves no temporary file; only a power cut or a kill
+may leave a .XXXX.new.
 """
 
 import contextlib
@@ -14,10 +14,10 @@ from pathlib import Path
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], replace: bool = True) -> int:
-    """Writes a file that only its owner may read; returns its size.
+    """Write a file that only its owner may read; return its size.
 
-    Raises FileExistsError if it is there and not to be replaced, OSError, and what
-    `pieces` raises; then `path` is as it was, but for a fault of the last sync.
+    Raises FileExistsError if it exists and is not to be replaced, OSError, and the exceptions of
+    `pieces`. `path` is then unchanged, except after a fault of the last sync.
     """
     # No tempfile: it would cost `wheels` 0.7 MB.
     new = path.with_name(f".{os.urandom(8).hex()}.new")
@@ -40,13 +40,12 @@ def write_whole(path: Path, pieces: Iterable[bytes], replace: bool = True) -> in
 
 
 def publish(new: Path, path: Path) -> None:
-    """Gives a file or a folder, written and synced, its name for good.
+    """Rename a file or a folder, already written and synced, to its final name, durably.
 
-    Both names are on one file system. Raises FileExistsError, as it replaces nothing,
-    and OSError.
+    Both names are on one file system. Raises FileExistsError, as no file is replaced, and OSError.
     """
     try:
-        os.link(new, path)  # unlike rename it replaces nothing
+        os.link(new, path)  # unlike rename it replaces no file
     except FileExistsError:
         raise
     except OSError:  # a folder, or a file system without hard links (FAT)
@@ -58,15 +57,15 @@ def publish(new: Path, path: Path) -> None:
 
 
 def refuse_taken(path: Path) -> None:
-    """Raises FileExistsError if anything has this name."""
+    """Raise FileExistsError if the name is taken."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
 
 
 def sync(path: Path) -> None:
-    """Waits until a file's bytes, or a folder's names, are on the card.
+    """Wait until a file's bytes, or a folder's names, are on the card.
 
-    A folder's names are not what they stand for. Raises OSError.
+    Syncing a folder does not sync its files. Raises OSError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -1,8 +1,8 @@
-"""When `run` collects garbage: not while the wheels turn.
+"""Garbage collection policy of `run`: no full collection while the car drives.
 
-A full collection goes through every object that is younger than the start: 70 ms with
-256 connections on 2 cores of x86-64, most of the time that the wheels wait for the next
-setpoint. So it waits until they stand; young objects are collected all the while.
+A full collection visits every object created after the start: 70 ms with 256 connections on 2 cores
+of x86-64, most of the time that the wheels wait for the next setpoint. So full collections wait
+until the car stands; young objects are collected all the time.
 """
 
 import gc
@@ -12,13 +12,14 @@ from fpvcar.runtime.aligned_timer import aligned_sleep
 
 LOOK_S = 1.0
 COLLECT_AT = 20
-"""Collections of the middle generation since the last full one; Python's own is 10."""
+"""Collections of the middle generation since the last full one; Python's default is 10."""
 COLLECT_EVEN_DRIVING_AT = 1000
-"""Seven million objects more were made than freed: rather a pause than no memory."""
+"""Seven million more objects were created than freed: a pause is better than running out of
+memory."""
 
 
 def hold_back() -> None:
-    """What lives now is never gone through again; full collections come late."""
+    """Exclude all current objects from collection; delay full collections."""
     gc.collect()
     gc.freeze()
     young, middle, _ = gc.get_threshold()
@@ -26,7 +27,7 @@ def hold_back() -> None:
 
 
 async def collect_while(still: Callable[[], bool]) -> None:
-    """Collects what has gathered, while the wheels stand."""
+    """Run due full collections while the car stands."""
     while True:
         await aligned_sleep(LOOK_S)
         if gc.get_count()[2] >= COLLECT_AT and still():

@@ -1,4 +1,4 @@
-"""Keeps a process that must react in time out of swap."""
+"""Memory locking: keeps a process with real-time duties out of swap."""
 
 import ctypes
 import os
@@ -7,11 +7,11 @@ MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4  # <sys/mman.h>
 
 
 def lock() -> str | None:
-    """Locks what this process has in memory, and each page that it touches later.
+    """Lock the memory of this process, and each page that it touches later.
 
-    A page is locked when it is used (MCL_ONFAULT): locking all that is mapped would
-    double the memory of an interpreter. None, or why it could not: without
-    CAP_IPC_LOCK a user may lock RLIMIT_MEMLOCK only.
+    A page is locked when it is used (MCL_ONFAULT): locking all mapped pages would double the memory
+    of an interpreter. Returns None, or the reason of a failure: a process that lacks CAP_IPC_LOCK
+    may lock RLIMIT_MEMLOCK only.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0:

@@ -1,6 +1,6 @@
-"""Where files are: the program's own, those of one run, and those that outlive it.
+"""Paths of files: the program's own, those of one run, and the persistent ones.
 
-The program's own stand in the checkout, or in the installed package.
+The program's own files are in the checkout, or in the installed package.
 """
 
 import os
@@ -21,10 +21,10 @@ HARDWARE = _own("hardware")
 
 
 def runtime_directory() -> Path:
-    """$RUNTIME_DIRECTORY (set by systemd and by the bench), else one of our own.
+    """Return $RUNTIME_DIRECTORY (set by systemd and by the bench), or a private directory.
 
-    Our own is private to this user: whoever holds the socket in it drives the motors.
-    Raises OSError if anybody else could write there.
+    The private directory belongs to this user alone, as access to its socket means control of the
+    motors. Raises OSError if other users could write there.
     """
     given = os.environ.get("RUNTIME_DIRECTORY")
     if given:
@@ -39,7 +39,7 @@ def runtime_directory() -> Path:
 
 
 def refuse_shared(path: Path, user: int) -> None:
-    """Raises OSError unless `path` is a directory of this user's and nobody else's."""
+    """Raise OSError unless `path` is a directory with access for this user only."""
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise OSError(f"{path}: expected a directory of our own; set RUNTIME_DIRECTORY")
@@ -52,9 +52,9 @@ def refuse_shared(path: Path, user: int) -> None:
 
 
 def state_directory() -> Path:
-    """$STATE_DIRECTORY (set by systemd), else ~/.local/state/fpvcar.
+    """Return $STATE_DIRECTORY (set by systemd), or ~/.local/state/fpvcar.
 
-    It is made if it is absent, readable by its owner only.
+    An absent directory is created, readable by its owner only.
     """
     given = os.environ.get("STATE_DIRECTORY")
     base = os.environ.get("XDG_STATE_HOME")
@@ -68,5 +68,6 @@ def state_directory() -> Path:
 
 
 def recordings_directory(chosen: str) -> Path:
-    """Where a car records: as its profile says, or beside its codes. Not made here."""
+    """Return the folder of recordings: the profile's, or the one beside the codes. Does not
+    create it."""
     return Path(chosen or state_directory() / "recordings").expanduser()

@@ -1,10 +1,10 @@
-"""A child that cannot outlive its parent, whatever becomes of that."""
+"""Child processes that the kernel ends with their parent."""
 
 import shutil
 from collections.abc import Sequence
 
 
 def leashed(argv: Sequence[str]) -> list[str]:
-    """A command line whose process the kernel kills when its parent dies."""
+    """Return a command line whose process is killed by the kernel when its parent dies."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", *argv] if setpriv else list(argv)

@@ -1,6 +1,6 @@
-"""What a service tells systemd: that it is ready, and that its loop goes round.
+"""Notifications of a service to systemd: readiness, and the watchdog of its loop.
 
-Without systemd ($NOTIFY_SOCKET is not set) nothing is told. See sd_notify(3).
+Without systemd ($NOTIFY_SOCKET is not set) no message is sent. See sd_notify(3).
 """
 
 import os
@@ -8,7 +8,7 @@ import socket
 
 
 def notify(state: str) -> None:
-    """Sends a state, as "READY=1", to whoever started this service; never waits."""
+    """Send a state, as "READY=1", to the service manager; never waits."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return
@@ -17,26 +17,26 @@ def notify(state: str) -> None:
         try:
             sock.sendto(state.encode(), address.replace("@", "\0", 1))
         except OSError:
-            pass  # its queue is full: the next beat tells it
+            pass  # the queue is full: the next beat sends it
 
 
 def watchdog_ns() -> int | None:
-    """How often to feed the unit's watchdog: half of WatchdogSec. None: it has none."""
+    """Return the interval for the unit's watchdog, half of WatchdogSec, or None if it is off."""
     us = os.environ.get("WATCHDOG_USEC", "")
     pid = os.environ.get("WATCHDOG_PID", str(os.getpid()))
     return int(us) * 500 if us.isdecimal() and pid == str(os.getpid()) else None
 
 
 class Beat:
-    """Feeds the unit's watchdog as often as it wants, from a loop that goes round."""
+    """Heartbeat for the unit's watchdog, sent from an event loop."""
 
     def __init__(self, every_ns: int | None) -> None:
         self._every_ns = every_ns
         self.due_ns = None if every_ns is None else 0
-        """When to feed it next, by the loop's clock; None: never."""
+        """Time of the next beat, by the loop's clock; None: never."""
 
     def beat(self, now_ns: int) -> None:
-        """Called by each round of the loop."""
+        """Send a beat if it is due; call this in each round of the loop."""
         if self._every_ns is not None and now_ns >= (self.due_ns or 0):
             self.due_ns = now_ns + self._every_ns
             notify("WATCHDOG=1")

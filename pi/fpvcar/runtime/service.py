@@ -1,4 +1,4 @@
-"""The parts of a service: started in order, run side by side, stopped in reverse.
+"""Life cycle of a service's parts: started in order, run concurrently, stopped in reverse.
 
 start -> loops, until a signal or until one of them ends -> stop
 """
@@ -15,12 +15,12 @@ log = logging.getLogger("fpvcar.run")
 
 
 def _nothing() -> None:
-    """There is nothing to start, or to stop."""
+    pass
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. Its loops run until they are cancelled: one that ends ends the service.
+    """Part of a service. Its loops run until they are cancelled; if one ends, the service ends.
 
     `stop` is called after all loops have ended, in the reverse order of the starts.
     """
@@ -32,20 +32,20 @@ class Part:
 
 
 class Thread(Protocol):
-    """A part with a thread of its own: threads.Worker."""
+    """Part with its own thread: workers.Worker."""
 
     def start(self) -> None:
-        """Starts it."""
+        pass
 
     async def watch(self) -> None:
-        """Raises RuntimeError when it has died."""
+        """Raise RuntimeError when the thread has died."""
 
     def stop(self) -> None:
-        """Ends it."""
+        pass
 
 
 def threaded(name: str, thread: Thread, *loops: Loop) -> Part:
-    """A part with a thread, and loops besides."""
+    """Return a part for a thread, with additional loops."""
     return Part(name, (thread.watch, *loops), thread.start, thread.stop)
 
 
@@ -53,10 +53,11 @@ async def by_timer(
     turn: Callable[[], float],
     hand_over: Callable[[Callable[[float], None]], None] = lambda put_off: None,
 ) -> None:
-    """Calls `turn` for ever, each time after as many seconds as it returned last.
-    Raises what it raises. A task that sleeps takes two turns of the loop.
+    """Call `turn` for ever; each return value is the delay in seconds until the next call.
+    Raises the exceptions of `turn`. A timer is used because a sleeping task takes two turns
+    of the loop.
 
-    `hand_over` gets what puts the next call off, to so many seconds from now.
+    `hand_over` gets a function that postpones the next call, by a number of seconds from now.
     """
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
@@ -72,7 +73,7 @@ async def by_timer(
 
     def put_off(seconds: float) -> None:
         nonlocal timer
-        if timer is not None:  # else `act` runs now, or has failed
+        if timer is not None:  # otherwise `act` is running, or has failed
             timer.cancel()
             timer = loop.call_at(loop.time() + seconds, act)
 
@@ -87,7 +88,7 @@ async def by_timer(
 
 
 async def run(parts: Sequence[Part]) -> int:
-    """Until SIGTERM or SIGINT (0), or until a part ends (1), which is said."""
+    """Run until SIGTERM or SIGINT (return 0), or until a part ends (log it and return 1)."""
     loop, asked = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
@@ -111,5 +112,5 @@ async def run(parts: Sequence[Part]) -> int:
 
 
 def _log_end(name: str, fault: BaseException | None) -> None:
-    known = fault is None or isinstance(fault, OSError)  # say, a busy port
+    known = fault is None or isinstance(fault, OSError)  # for example a busy port
     log.error("%s", fault or f"the {name} ended", exc_info=None if known else fault)

@@ -1,16 +1,15 @@
-"""Ends a `run` whose event loop stands still, with all stacks in the log.
+"""Watchdog thread that ends a `run` with a blocked event loop, with all stacks in the log.
 
     loop ---- beat, every 0.5 s ----> watchdog <---- look, every 0.5 s ---- a thread
     no beat for 2 s: the stacks to stderr, exit status 70; the unit starts it again
 
-It brings the service back; it does not stop the car: `wheels` has done that long ago,
-when the deadline of the last setpoint passed.
+It restores the service; it does not stop the car. `wheels` has stopped it long before, at the
+deadline of the last setpoint.
 
-Only looks count, each for half a second at most: a process that was stopped,
-a machine that slept or was too busy to run this thread shows it a long time without a
-beat too, but few looks. A loop that holds the interpreter's lock holds this thread as
-well, and `wheels` have no such thread: the watchdogs of the units, which both loops
-feed, end those.
+Blocked time is counted in looks, each of half a second at most: a process that was stopped, or a
+machine that slept or was too busy to run this thread, also shows a long time without a beat, but
+few looks. A loop that holds the interpreter's lock blocks this thread as well, and `wheels` has no
+watchdog thread: both cases are ended by the watchdogs of the units, which both loops feed.
 """
 
 import faulthandler
@@ -28,12 +27,12 @@ from fpvcar.runtime.aligned_timer import aligned_sleep
 PATIENCE_S = 2.0
 LOOK_S = 0.5
 STATUS = 70
-"""EX_SOFTWARE of <sysexits.h>: tells it from every other end."""
+"""EX_SOFTWARE of <sysexits.h>, to distinguish it from every other exit."""
 log = logging.getLogger("fpvcar.run")
 
 
 class Watchdog:
-    """How long the loop has stood still as far as this process could see. Pure."""
+    """Counter of the time that the loop has been blocked, as observed by this process. Pure."""
 
     def __init__(self, patience_s: float = PATIENCE_S, look_s: float = LOOK_S) -> None:
         self.beats = 0
@@ -43,11 +42,11 @@ class Watchdog:
         self.still_s = 0.0
 
     def beat(self) -> None:
-        """The loop is alive. Called on the loop; `look` by another thread."""
+        """Note a turn of the loop. Called on the loop; `look` by another thread."""
         self.beats += 1
 
     def look(self, now_s: float) -> bool:
-        """True once the loop has stood still for longer than one may bear."""
+        """Return True once the loop has been blocked for longer than `patience_s`."""
         elapsed_s = 0.0 if self._looked_s is None else now_s - self._looked_s
         self._looked_s = now_s
         if self.beats != self._seen:
@@ -58,7 +57,7 @@ class Watchdog:
 
 
 def die(still_s: float) -> NoReturn:
-    """Says where every thread stands, and ends the process without a farewell."""
+    """Log the stacks of all threads, and exit without cleaning up."""
     log.critical("the event loop stood still for %.1f s; ending", still_s)
     faulthandler.dump_traceback(file=sys.stderr, all_threads=True)
     os._exit(STATUS)
@@ -69,7 +68,7 @@ async def run(
     bite: Callable[[float], object] = die,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Beats on this loop while a thread looks; for ever."""
+    """Beat on this loop while a thread looks; runs for ever."""
     ended = threading.Event()
 
     def watch() -> None:

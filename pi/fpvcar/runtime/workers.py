@@ -1,11 +1,11 @@
-"""Threads of `run` for what is slow and harmless: pins that blink, sensors, the card.
+"""Threads of `run` for slow, uncritical work: blinking pins, sensors, the card.
 
-A daemon or a card that hangs holds up its thread only; the event loop reads what that
-last knew.
+A daemon or a card that hangs blocks its own thread only; the event loop reads the last known
+values.
 
-    Runner: starts, ends, is noticed when it dies
-      Worker: one life after the other; a life ends with `Lost`, and another begins
-      Periodic: does the same every few tenths of a second
+    Runner: start, stop, detection of its death
+      Worker: a sequence of lives; a life ends with `Lost`, and the next begins
+      Periodic: a repeated call every few tenths of a second
 """
 
 import contextlib
@@ -18,58 +18,57 @@ from collections.abc import Callable
 RETRY_S = 0.5
 STOP_S = 1.0
 REST_S = 0.5
-"""How often a sensor is read while nobody is here."""
+"""Interval of sensor readings while no page is connected."""
 
 
 def _nothing() -> None: ...
 
 
 class Lost(Exception):
-    """What a life hung on has gone; the text says what."""
+    """Loss of a device or connection that a life needs; the text gives the reason."""
 
 
 class Runner(ABC):
-    """A thread that waits for its next work in `pause`. Methods return at once, but
-    `stop`."""
+    """Thread that waits for its next work in `pause`. All methods except `stop` return at once."""
 
     def __init__(self, name: str) -> None:
         self.ending = False
         self._name = name
-        # Not an event, whose wait makes a lock: that costs as much as the wait itself.
+        # A lock, as an event creates a lock in each wait: that costs as much as the wait itself.
         self._alarm = threading.Lock()
         self._alarm.acquire()
         self._thread: threading.Thread | None = None
         self._over, self._tell = False, _nothing
 
     def start(self) -> None:
-        """Starts the thread, also again after it ended by itself."""
+        """Start the thread, also again after it ended by itself."""
         self._over = False
         thread = threading.Thread(target=self._whole, name=self._name, daemon=True)
         thread.start()
         self._thread = thread
 
     def stop(self, wait_s: float = STOP_S) -> None:
-        """Ends the thread; does not wait for it longer than this."""
+        """End the thread; wait at most `wait_s` for it."""
         self.ending = True
         self.wake()
         if self._thread is not None:
             self._thread.join(wait_s)
 
     def wake(self) -> None:
-        """Ends a `pause`, or the next one."""
-        with contextlib.suppress(RuntimeError):  # it rings already
+        """End a `pause`, or the next one."""
+        with contextlib.suppress(RuntimeError):  # it is already released
             self._alarm.release()
 
     @property
     def dead(self) -> bool:
-        """It ended by itself: by something that nobody thought of."""
+        """Whether the thread ended by itself, through an unexpected exception."""
         thread = self._thread
         return thread is not None and not (thread.is_alive() or self.ending)
 
-    # --- in the thread ---
+    # Called in the thread
 
     def pause(self, seconds: float) -> None:
-        """Waits, or until there is something to do."""
+        """Wait for so long, or until `wake`."""
         self._alarm.acquire(timeout=max(0.0, seconds))
 
     def _whole(self) -> None:
@@ -81,11 +80,11 @@ class Runner(ABC):
 
     @abstractmethod
     def _run(self) -> None:
-        """What the thread does, until `ending`."""
+        """Do the work of the thread until `ending`."""
 
 
 class Worker(Runner):
-    """A thread that lives again after each loss. `state` is "ok", or what is wrong."""
+    """Thread that starts a new life after each loss. `state` is "ok", or the fault."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -94,44 +93,44 @@ class Worker(Runner):
         self._log = logging.getLogger(f"fpvcar.{name}")
 
     async def watch(self) -> None:
-        """Raises RuntimeError when the thread has died: no car is half alive."""
+        """Raise RuntimeError when the thread has died: the service then ends as a whole."""
         import asyncio  # not above: `wheels` needs `Lost`, and must stay small
 
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
         def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended before
+            with contextlib.suppress(RuntimeError):  # the loop has already ended
                 loop.call_soon_threadsafe(ended.set)
 
         self._tell = tell
-        if not self._over:  # no clock: five threads that are looked at cost much
+        if not self._over:  # no polling: checking five threads regularly costs much time
             await ended.wait()
         if self.ending:
-            await asyncio.Event().wait()  # as it was told to
+            await asyncio.Event().wait()  # ended as requested
         raise RuntimeError(f"the thread of {self._name} has failed")
 
     def attend(self, here: bool) -> None:
-        """Somebody is here, or nobody: then `rest` takes its time."""
+        """Set whether any page is connected; otherwise `rest` pauses."""
         self.resting, rested = not here, self.resting
         if here and rested:
             self.wake()
 
-    # --- in the thread ---
+    # Called in the thread
 
     def rest(self) -> None:
-        """Waits a while if nobody is here; it ends when somebody comes."""
+        """Wait a while if no page is connected; end the wait when one connects."""
         if self.resting:
             self.pause(REST_S)
 
     @abstractmethod
     def live(self) -> None:
-        """One life: until `ending`, or until Lost, after which another begins."""
+        """Run one life: until `ending`, or until Lost, after which the next begins."""
 
     def lost(self) -> None:
-        """A life ended: what was known is known no more."""
+        """Discard the known values after the end of a life."""
 
     def set_state(self, state: str) -> None:
-        """Sets the state, and logs it where it changed."""
+        """Set the state, and log a change."""
         if state != self.state:
             level = logging.INFO if state == "ok" else logging.WARNING
             self._log.log(level, "%s", state)
@@ -149,7 +148,7 @@ class Worker(Runner):
 
 
 class Periodic(Runner):
-    """Calls `turn` every `every_s`; `first` before all turns and `last` after them."""
+    """Thread that calls `turn` every `every_s`; `first` before all turns and `last` after them."""
 
     def __init__(
         self,
