@@ -1,4 +1,4 @@
-"""What is wrong with a car, why it matters, and the line that mends it.
+"""Diagnosis of a car: faults, their consequences, and the commands that mend them.
 
-collect (asks the machine) -> facts -> checks (pure) -> report
+collect (queries the machine) -> facts -> checks (pure) -> report
 """

@@ -1,8 +1,7 @@
-"""Reads a root folder, and asks the machine that runs: facts for the checks.
+"""Collection of facts for the checks, from a root folder and the running machine.
 
-/proc /sys /etc /boot /dev /var below a root ----+
-systemctl, nmcli, pinctrl, busctl, openssl ------+--> Facts
-pins, I2C, dead man, camera, card, the car: live +
+/proc /sys /etc /boot /dev /var below a root ----+ systemctl, nmcli, pinctrl, busctl, openssl
+------+--> Facts pins, I2C, dead man, camera, card, the car: live +
 """
 
 import importlib.util
@@ -37,7 +36,7 @@ STAND_STILL = Unasked("nothing moves without --move")
 
 
 class Machine(Protocol):
-    """What runs, or what a test plays: live.py."""
+    """Interface of the running machine, or of a test's fake: running_system.py."""
 
     def command(self, *argv: str) -> str | Unasked: ...
     def backend(self, profile: Profile) -> BackEnd: ...
@@ -58,7 +57,7 @@ class Machine(Protocol):
 
 @dataclass(frozen=True)
 class Where:
-    """Which car: its root, its profile, where it keeps what it writes."""
+    """Location of a car's files: its root, its profile, its state folder."""
 
     root: Path
     profile: Path
@@ -68,7 +67,7 @@ class Where:
 
 
 def facts(where: Where, machine: Machine) -> Facts:
-    """All that can be known now; it takes some seconds."""
+    """Collect all facts; takes some seconds."""
     root = where.root
     profile = _profile(where)
     known = profile if isinstance(profile, Profile) else None
@@ -189,7 +188,8 @@ def _trip(
     loose: str | Unasked,
     answering: frozenset[tuple[int, int]] | Unasked,
 ) -> Trip | Unasked:
-    """The proof, unless what it needs is ill, which is said elsewhere."""
+    """Run the self-test of the dead man, unless a part it needs is faulty and reported
+    elsewhere."""
     if isinstance(profile, str):
         return REFUSED
     if profile.motors.on_hat:
@@ -232,7 +232,7 @@ def _answering(machine: Machine, profile: Profile | str) -> frozenset[tuple[int,
 
 
 def _camera(machine: Machine, profile: Profile | str, running: Running | Unasked) -> str | Unasked:
-    """The running car has it, and says how it is."""
+    """Return the state of the camera from the running car, or by a trial."""
     if isinstance(running, Running):
         if running.camera == "none":
             return Unasked("the profile has none")
@@ -246,7 +246,7 @@ def _recordings(where: Where, profile: Profile | str) -> Path:
 
 
 def _nearest(path: Path) -> Path:
-    """The folder, or what there is above it."""
+    """Return the folder, or its nearest existing parent."""
     while not path.is_dir() and path != path.parent:
         path = path.parent
     return path

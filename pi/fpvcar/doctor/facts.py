@@ -1,6 +1,6 @@
-"""What doctor knows of a car before it judges. Values only.
+"""Facts about a car, input of the checks. Values only.
 
-Where nobody could look there is an `Unasked` with the reason.
+A fact that could not be collected is an `Unasked` with the reason.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from fpvcar.doctor.report import Unasked
 
 
 class Unit(Struct, frozen=True):
-    """One unit of systemd's, in its words."""
+    """State of a systemd unit, in systemd's terms."""
 
     name: str
     load: str
@@ -24,7 +24,7 @@ class Unit(Struct, frozen=True):
 
 
 class Running(Struct, frozen=True):
-    """What `fpvcar run` says of itself; `faults` as /healthz lists them."""
+    """State reported by `fpvcar run`; `faults` as /healthz lists them."""
 
     version: str
     camera: str
@@ -32,15 +32,16 @@ class Running(Struct, frozen=True):
 
 
 class Pin(Struct, frozen=True):
-    """How the chip has a pin: `function` is "ip" for an input, `pull` "pu" or "pd"."""
+    """Configuration of a pin: `function` is "ip" for an input, `pull` "pu" or "pd"."""
 
     function: str
     pull: str
 
 
 class Trip(Struct, frozen=True):
-    """The dead man was fed, and then not. `after_s`: when it let go of the motors;
-    None: it did not. `whole`: with the car's own pins, not beside a running car."""
+    """Result of the dead man's self-test, which feeds it and then stops. `after_s`: time until
+    it released the motors; None: it failed to. `whole`: tested with the car's own pins, not
+    beside a running car."""
 
     after_s: float | None
     whole: bool
@@ -48,28 +49,28 @@ class Trip(Struct, frozen=True):
 
 
 class Turned(Struct, frozen=True):
-    """A motor was told to turn; "" or why it could not."""
+    """Result of turning a motor: "" or the reason of a failure."""
 
     motor: str
     words: str = ""
 
 
 class CardSpeed(Struct, frozen=True):
-    """What a few MB took: the mean, and the longest write until it was on the card."""
+    """Result of writing a few MB: the mean rate, and the longest write until it was on the card."""
 
     mb_per_s: float
     longest_s: float
 
 
 class Air(Struct, frozen=True):
-    """The Wi-Fi's channel, and how many others are heard well on it."""
+    """Channel of the Wi-Fi, and the number of other strong networks on it."""
 
     channel: int
     rivals: int
 
 
 class Os(Struct, frozen=True):
-    """Of /etc/os-release, and the kernel's release."""
+    """Fields of /etc/os-release, and the kernel's release."""
 
     name: str
     codename: str
@@ -77,7 +78,7 @@ class Os(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """One car at one moment. `profile`: as it is, or why it was refused."""
+    """Facts about one car at one moment. `profile`: the profile, or the reason of its refusal."""
 
     version: str
     model: str | None
@@ -87,46 +88,46 @@ class Facts(Struct, frozen=True, kw_only=True):
     packages: frozenset[str] | Unasked
     modules_missing: tuple[str, ...]
     config_lines: frozenset[str] | Unasked
-    """Of config.txt, and the words of cmdline.txt."""
+    """Lines of config.txt, and words of cmdline.txt."""
 
     backend: Literal["pigpio", "linux"]
     pins: str | Unasked
-    """"" where whoever drives the pins answers."""
+    """Empty if the pin back end answers, or its fault."""
     loose: str | Unasked
-    """"" where the kernel lets go of a pin whose owner dies."""
+    """Empty if the kernel releases a pin whose owner dies, or the reason why not."""
     holders: Mapping[int, str] | Unasked
-    """Who has a GPIO, as the kernel names it."""
+    """Owner of each GPIO, by the kernel's name for it."""
     levels: Mapping[int, Pin] | Unasked
     trip: Trip | Unasked
     turned: tuple[Turned, ...] | Unasked
 
     buses: Mapping[int, str]
-    """"" where there is such a bus; else why not."""
+    """Empty if the bus exists, or the reason why not."""
     answering: frozenset[tuple[int, int]] | Unasked
-    """(bus, address) at which something answers."""
+    """Each (bus, address) that answers."""
     camera: str | Unasked
-    """"ok", or what is wrong."""
+    """Fault of the camera, or "ok"."""
 
     computer: Found
     state: str
     writable: str | Unasked
-    """"" where the car may write its codes."""
+    """Empty if the car may write its codes, or the fault."""
     speed: CardSpeed | Unasked
     old_recordings: int | Unasked
-    """How many are dated before there was a car."""
+    """Number of recordings dated before the first car."""
     certificate_days: float | Unasked
-    """How long it is good from now on."""
+    """Remaining validity of the certificate in days."""
 
     wifi: str | None
-    """The Wi-Fi's interface."""
+    """Interface name of the Wi-Fi adapter, e.g. wlan0."""
     power_save: bool | Unasked
     air: Air | Unasked
     name: str | Unasked
-    """As the network knows the car."""
+    """Host name of the car in the network."""
     least_timeout_us: int | None
-    """TCP's, as the kernel is set; None: it cannot be set."""
+    """Shortest retransmission time-out of TCP, as set in the kernel; None: not configurable."""
 
     units: tuple[Unit, ...] | Unasked
     watchdog: bool | Unasked
-    """The SoC's is fed by systemd."""
+    """Whether systemd feeds the SoC's watchdog."""
     running: Running | Unasked

@@ -1,4 +1,4 @@
-"""A card that does not run: its files are read, and no machine is asked."""
+"""Diagnosis of a card that is not running: reads its files, queries no machine."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -10,59 +10,49 @@ from fpvcar.doctor.report import Unasked
 
 
 class Card:
-    """Answers as live.Live does."""
+    """Machine of an offline card: nearly every query returns `Unasked`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._why = Unasked(f"{root} does not run here")
 
     def backend(self, profile: Profile) -> BackEnd:
-        """As the profile says, or as the card's files do."""
+        """Return the back end by the profile or the card's files."""
         return backends.backend_of(profile, self._root)
 
     def command(self, *argv: str) -> Unasked:
-        """Not here, as all that follows."""
         return self._why
 
     def pins(self, profile: Profile) -> Unasked:
-        """Not here."""
         return self._why
 
     def holders(self, gpios: Sequence[int]) -> Unasked:
-        """Not here."""
         return self._why
 
     def answering(self, profile: Profile, places: Collection[tuple[int, int]]) -> Unasked:
-        """Not here."""
         return self._why
 
     def running(self) -> Unasked:
-        """Not here."""
         return self._why
 
     def trip(self) -> Unasked:
-        """Not here."""
         return self._why
 
     def turn(self, profile: Profile) -> Unasked:
-        """Not here."""
         return self._why
 
     def camera(self, profile: Profile) -> Unasked:
-        """Not here."""
         return self._why
 
     def speed(self, directory: Path) -> Unasked:
-        """Not here."""
         return self._why
 
     def writable(self, state: Path) -> Unasked:
-        """Not here: its files are left as they are."""
+        """Return `Unasked`: the card's files are left unchanged."""
         return self._why
 
     def utc_s(self) -> None:
-        """Its clock stands."""
+        """Return None: the clock is stopped."""
 
     def power_save(self, interface: str) -> Unasked:
-        """Not here."""
         return self._why

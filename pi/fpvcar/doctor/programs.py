@@ -1,6 +1,5 @@
-"""What other programs say: systemctl, nmcli, pinctrl, busctl, openssl. Their output in,
-values out; where one is not there, an `Unasked`.
-"""
+"""Parsers for the output of systemctl, nmcli, pinctrl, busctl and openssl. A missing program
+gives an `Unasked`."""
 
 import re
 import ssl
@@ -15,23 +14,23 @@ from fpvcar.wifi.nmcli import fields
 
 DAY_S = 86_400.0
 HEARD = 40
-"""nmcli's strength, 0 to 100, from which on another network is in the way."""
+"""Signal strength in nmcli, 0 to 100, from which another network interferes."""
 WIDE = 4
-"""2.4 GHz: a channel is four numbers wide."""
+"""Width of a 2.4 GHz channel in channel numbers: four."""
 LAST_2_4_GHZ = 14
 OFF = ("0", "infinity", "")
 PIN = re.compile(r"\s*(\d+):\s+(\w+)\s+(.*?)\|")
-"""pinctrl: "17: ip    pd | lo // GPIO17 = input"."""
+"""Line of pinctrl: "17: ip    pd | lo // GPIO17 = input"."""
 
 
 class Command(Protocol):
-    """Runs a program."""
+    """Runs a program and returns its output."""
 
     def __call__(self, *argv: str) -> str | Unasked: ...
 
 
 def units(command: Command) -> tuple[Unit, ...] | Unasked:
-    """The car's units."""
+    """Return the state of the car's units."""
     said = command(
         "systemctl", "show", "--property=Id,LoadState,ActiveState,NRestarts,WatchdogUSec", *UNITS
     )
@@ -59,7 +58,7 @@ def _unit(said: dict[str, str]) -> Unit:
 
 
 def watchdog(command: Command) -> bool | Unasked:
-    """Does systemd feed the chip's?"""
+    """Return whether systemd feeds the chip's watchdog."""
     said = command("systemctl", "show", "--property=RuntimeWatchdogUSec")
     if isinstance(said, Unasked):
         return said
@@ -67,7 +66,7 @@ def watchdog(command: Command) -> bool | Unasked:
 
 
 def air(command: Command) -> Air | Unasked:
-    """The channel, and who else is heard on it; nothing is looked for anew."""
+    """Return the channel, and the number of other networks on it, without a new scan."""
     said = command(
         "nmcli", "-t", "-f", "IN-USE,CHAN,SIGNAL", "device", "wifi", "list", "--rescan", "no"
     )
@@ -88,7 +87,7 @@ def air(command: Command) -> Air | Unasked:
 
 
 def levels(command: Command, gpios: Sequence[int]) -> dict[int, Pin] | Unasked:
-    """Function and pull of each pin, as the chip has them now."""
+    """Return the current function and pull of each pin on the chip."""
     if not gpios:
         return Unasked("no motor hangs on a GPIO")
     said = command("pinctrl", "get", ",".join(map(str, gpios)))
@@ -102,7 +101,7 @@ def levels(command: Command, gpios: Sequence[int]) -> dict[int, Pin] | Unasked:
 
 
 def host_name(command: Command) -> str | Unasked:
-    """As avahi tells it to the network."""
+    """Return the host name that avahi announces to the network."""
     service = ("org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server")
     said = command("busctl", "call", *service, "GetHostNameFqdn")
     if isinstance(said, Unasked):
@@ -111,7 +110,7 @@ def host_name(command: Command) -> str | Unasked:
 
 
 def certificate_days(command: Command, certificate: Path, utc_s: float) -> float | Unasked:
-    """How long it is good from now on."""
+    """Return the remaining validity of a certificate in days."""
     said = command("openssl", "x509", "-in", str(certificate), "-noout", "-enddate")
     if isinstance(said, Unasked):
         return Unasked(f"{certificate}: none yet, or it may not be read")

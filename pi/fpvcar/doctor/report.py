@@ -1,4 +1,4 @@
-"""Findings, and how they are told: as text, as JSON, by an exit status. Pure."""
+"""Findings and their output: as text, as JSON, as an exit status. Pure."""
 
 import enum
 import textwrap
@@ -18,11 +18,11 @@ Symptom = Literal[
     "A sensor is silent",
     "Nothing is recorded",
 ]
-"""What somebody notices first; in this order in docs/troubleshooting.md."""
+"""Symptoms as a user first notices them; in this order in docs/troubleshooting.md."""
 
 
 class Severity(enum.StrEnum):
-    """How bad it is; the worst last."""
+    """Severity of a finding; the worst last."""
 
     OK = "ok"
     NOTE = "note"
@@ -32,12 +32,12 @@ class Severity(enum.StrEnum):
 
 WORSE = list(Severity)
 STATUSES = {Severity.OK: 0, Severity.NOTE: 0, Severity.WARNING: 3, Severity.FAULT: 4}
-"""The exit status by the worst; 1 and 2 say that doctor itself could not."""
+"""Exit status by the worst severity; 1 and 2 are failures of doctor itself."""
 LABELS = {Severity.NOTE: "Note", Severity.WARNING: "Warning", Severity.FAULT: "FAULT"}
 
 
 class Finding(Struct, frozen=True):
-    """Something that is not as it should be. `mend`: what to type, or to do."""
+    """Deviation from the expected state. `mend`: the command to type, or the action to take."""
 
     key: str
     severity: Severity
@@ -47,14 +47,14 @@ class Finding(Struct, frozen=True):
 
 
 class Unasked(Struct, frozen=True):
-    """What nobody could look at, and why: it is not said to be well."""
+    """Query that could not be made, with the reason; its part is not reported as healthy."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A finding that there may be. {words} are filled in by whoever finds it."""
+    """Kind of finding. The check that finds it fills in the {words}."""
 
     key: str
     severity: Severity
@@ -64,7 +64,7 @@ class Kind:
     mend: str
 
     def found(self, **values: object) -> Finding:
-        """The finding. Raises KeyError for a word that is left open."""
+        """Return a finding with these values. Raises KeyError for a missing value."""
         texts = (text.format(**values) for text in (self.what, self.why, self.mend))
         return Finding(self.key, self.severity, *texts)
 
@@ -73,14 +73,14 @@ Said = Iterator[Finding | Unasked]
 
 
 class NotAsked(Struct, frozen=True):
-    """A part that could not be looked at."""
+    """Part that could not be examined."""
 
     part: str
     why: str
 
 
 class Report(Struct, frozen=True):
-    """All that was looked at; the worst first. `well`: parts without a finding."""
+    """Results of all parts; the worst first. `well`: parts that had no finding."""
 
     about: str
     worst: Severity
@@ -90,7 +90,7 @@ class Report(Struct, frozen=True):
 
 
 def report_of(about: str, parts: Iterable[tuple[str, Iterable[Finding | Unasked]]]) -> Report:
-    """Sorts what was said of each part."""
+    """Sort the results of each part."""
     findings: list[Finding] = []
     well: list[str] = []
     open_parts: list[NotAsked] = []
@@ -110,17 +110,16 @@ def report_of(about: str, parts: Iterable[tuple[str, Iterable[Finding | Unasked]
 
 
 def status(report: Report) -> int:
-    """The exit status."""
     return STATUSES[report.worst]
 
 
 def as_json(report: Report) -> bytes:
-    """For programs, and for the page."""
+    """Encode the report for programs, and for the page."""
     return msgspec.json.encode(report)
 
 
 def text(report: Report, width: int = 80) -> str:
-    """For a terminal."""
+    """Format the report for a terminal."""
     lines = [report.about, ""]
     for one in report.findings:
         lines += _wrapped(f"{LABELS[one.severity]}: {one.what}", width, "")
@@ -137,7 +136,7 @@ def text(report: Report, width: int = 80) -> str:
 
 
 def summary(report: Report) -> str:
-    """How many of what."""
+    """Return the number of findings by severity."""
     counts = [
         (sum(one.severity is level for one in report.findings), level) for level in reversed(WORSE)
     ]

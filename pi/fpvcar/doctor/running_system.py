@@ -1,6 +1,6 @@
-"""What is asked of the machine that runs: programs, pins, buses, camera, card, car.
+"""Queries of the running machine: programs, pins, buses, camera, card, car.
 
-Each answer is a value, or an `Unasked` that says why nobody could look.
+Each answer is a value, or an `Unasked` with the reason.
 """
 
 import asyncio
@@ -34,24 +34,24 @@ from fpvcar.wheels import dead_man_selftest as tripping
 
 COMMAND_S, RUNNING_S, TRIP_S = 5.0, 3.0, 20.0
 END_S = 1.0
-"""How long the process at the motors may take to stop them after SIGTERM."""
+"""Time that the process at the motors may take to stop them after SIGTERM."""
 CAMERA_S = filming.START_S + 2.0
 PIECE, PIECES = bytes(256 * 1024), 16
 LEAST_FREE_B = 50_000_000
-"""With less on the card nothing is written to see how fast it is."""
+"""Free space below which the speed of the card is not tested."""
 TURN_S = 0.4
 GROUPS = ("gpio", "i2c")
 
 
 class Live:
-    """This machine. `words`: the options that say which profile it is; `runtimes`:
-    where `wheels` runs, then where else one might."""
+    """Machine this runs on. `words`: the options that name the profile; `runtimes`: the
+    directory of `wheels`, then those of other possible instances."""
 
     def __init__(self, words: Sequence[str], runtimes: Sequence[Path], port: int) -> None:
         self._words, self._runtimes, self._port = words, runtimes, port
 
     def command(self, *argv: str) -> str | Unasked:
-        """What a program prints."""
+        """Return the output of a program."""
         program = shutil.which(argv[0])
         if program is None:
             return Unasked(f"there is no {argv[0]} here")
@@ -73,11 +73,11 @@ class Live:
         return done.stdout
 
     def backend(self, profile: Profile) -> BackEnd:
-        """Who drives the pins here."""
+        """Return the back end that drives the pins."""
         return backends.pins_backend(profile)
 
     def pins(self, profile: Profile) -> str | Unasked:
-        """ "" where they answer."""
+        """Return "" if the pins answer, or their fault."""
         try:
             with contextlib.closing(backends.open_pins(profile)) as pins:
                 pins.check()
@@ -88,7 +88,7 @@ class Live:
         return ""
 
     def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked:
-        """Who has each."""
+        """Return the owner of each GPIO."""
         try:
             return backends.pin_holders(gpios)
         except (PinsFault, OSError) as fault:
@@ -97,7 +97,7 @@ class Live:
     def answering(
         self, profile: Profile, places: Collection[tuple[int, int]]
     ) -> frozenset[tuple[int, int]] | Unasked:
-        """Those (bus, address) at which something answers one byte."""
+        """Return each (bus, address) that answers to a read of one byte."""
         found = set()
         try:
             with backends.open_i2c(profile) as opens:
@@ -113,7 +113,7 @@ class Live:
         return frozenset(found)
 
     def running(self) -> Running | Unasked:
-        """What the car says of itself."""
+        """Return the state that the car reports."""
         where = f"http://127.0.0.1:{self._port}"
         try:
             status = msgspec.json.decode(_get(f"{where}/api/status"))
@@ -125,12 +125,12 @@ class Live:
         return Running(str(version), str(camera), faults)
 
     def trip(self) -> Trip | Unasked:
-        """Feeds the dead man and then does not; nothing moves."""
+        """Feed the dead man, then stop feeding it; the car does not move."""
         with self._wheels_process() as (process, late):
             return _tripped(process, late)
 
     def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked:
-        """Turns each motor."""
+        """Turn each motor for a short time."""
         with self._wheels_process(f"--turn={TURN_S}") as (process, _):
             out, err = process.communicate()
         lines = [line.split(" ", 2) for line in out.splitlines()]
@@ -145,11 +145,11 @@ class Live:
     def _wheels_process(
         self, *more: str
     ) -> "Iterator[tuple[subprocess.Popen[str], threading.Event]]":
-        """Starts wheels/dead_man_selftest.py, with an event that says whether it took too long.
+        """Start wheels/dead_man_selftest.py, with an event that is set if it took too long.
 
-        It runs as the user who has the motors: files of root's there would shut that
-        user out. Its process group is its own: a Ctrl-C reaches doctor alone, which
-        ends it here. If doctor itself is killed, it notices that its parent is gone.
+        The process runs as the user of the motors: files of root's in the run-time directory would
+        lock that user out. Its process group is its own: a Ctrl-C reaches doctor alone, and doctor
+        ends it here. If doctor itself is killed, the process detects that its parent is gone.
         """
         argv = [sys.executable, "-m", tripping.__name__, *self._words, *more]
         argv += [f"--runtime={one}" for one in self._runtimes]
@@ -185,7 +185,7 @@ class Live:
             timer.cancel()
 
     def camera(self, profile: Profile) -> str | Unasked:
-        """ "ok" as soon as its process has made a picture."""
+        """Return "ok" as soon as the camera's process has made a picture, or its fault."""
         try:
             argv, framed = filming.argv_of(profile, None)
         except ConfigError as fault:
@@ -195,7 +195,7 @@ class Live:
         return asyncio.run(_one_picture(filming.Camera(argv, framed)))
 
     def speed(self, directory: Path) -> CardSpeed | Unasked:
-        """Writes 4 MB, each piece until it is on the card."""
+        """Write 4 MB, each piece until it is on the card."""
         path = directory / f".doctor-{os.getpid()}"
         try:
             if os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize < LEAST_FREE_B:
@@ -210,7 +210,7 @@ class Live:
         return CardSpeed(len(PIECE) * PIECES / MB / sum(took_s), max(took_s))
 
     def writable(self, state: Path) -> str | Unasked:
-        """ "" where the car's folder takes a file."""
+        """Return "" if the car's folder is writable, or the fault."""
         path = state / f".doctor-{os.getpid()}"
         try:
             path.touch(exist_ok=False)
@@ -222,17 +222,16 @@ class Live:
         return ""
 
     def utc_s(self) -> float:
-        """As its clock says."""
         return time.time()
 
     def power_save(self, interface: str) -> bool | Unasked:
-        """Whether the Wi-Fi rests."""
+        """Return whether the Wi-Fi's power save is on."""
         said = backends.wifi_power_save(interface)
         return Unasked("the Wi-Fi's driver does not say whether it rests") if said is None else said
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """SIGTERM, on which it stops the motors; SIGKILL if that takes too long."""
+    """Send SIGTERM, so that the process stops the motors; SIGKILL if that takes too long."""
     process.terminate()
     try:
         process.wait(END_S)
@@ -241,7 +240,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
 
 
 def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> Trip:
-    """What the process of the proof says; a guardian's proof is that it is killed."""
+    """Read the result of the self-test; for the guardian, the proof is that it is killed."""
     fed_s, whole, after_s = None, False, None
     assert process.stdout is not None and process.stderr is not None
     for line in process.stdout:
@@ -262,12 +261,12 @@ def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> Trip:
 
 
 def _groups() -> list[int]:
-    """Those of the units."""
+    """Return the group ids of the units."""
     return [one.gr_gid for one in grp.getgrall() if one.gr_name in GROUPS]
 
 
 def _get(url: str) -> bytes:
-    """A page; of /healthz the faults, too. Raises OSError."""
+    """Return a page; for /healthz also with status 503. Raises OSError."""
     try:
         with urllib.request.urlopen(url, timeout=RUNNING_S) as answer:
             body: bytes = answer.read()
@@ -286,7 +285,7 @@ def _written_s(file: int) -> float:
 
 
 async def _one_picture(camera: filming.Camera) -> str:
-    """Films until there is a picture, or a reason why not."""
+    """Capture video until the first picture; return "ok" or the fault."""
     seen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def take(unit: AccessUnit) -> None:

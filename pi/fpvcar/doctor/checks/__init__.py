@@ -1,4 +1,4 @@
-"""Facts in, findings out. Each part of the car has a function here."""
+"""Checks of each part of the car: facts in, findings out."""
 
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -40,13 +40,13 @@ PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
 
 
 def kinds() -> Iterator[Kind]:
-    """Every finding that there may be."""
+    """Yield every possible kind of finding."""
     for module in MODULES:
         yield from (one for one in vars(module).values() if isinstance(one, Kind))
 
 
 def examine(facts: Facts) -> Report:
-    """All parts, one after the other."""
+    """Check all parts, one after the other."""
     profile = facts.profile
     car = "A car" if isinstance(profile, str) else profile.car.name
     board = facts.model or "a computer that is no Raspberry Pi"

@@ -1,4 +1,4 @@
-"""The board, its system, the packages, the profile, the version."""
+"""Checks of the board, its system, the packages, the profile, the version."""
 
 import sys
 
@@ -23,9 +23,9 @@ CAMERA_PACKAGES = {
     "rpicam": ("rpicam-apps-lite", "the camera"),
     "v4l2": ("python3-av", "the webcam"),
 }
-"""camera.source -> what Debian calls what it needs, and for what."""
+"""Value of camera.source -> the Debian package it needs, and its purpose."""
 ALIKE = {"rpicam-apps-lite": "rpicam-apps"}
-"""Either of the two will do."""
+"""Equivalent packages: either of the two suffices."""
 NETWORK_PACKAGES = {
     "avahi-daemon": "the car's address NAME.local",
     "network-manager": "the car's Wi-Fi",
@@ -116,7 +116,7 @@ OTHER_VERSION = Kind(
 
 
 def board(facts: Facts) -> Said:
-    """Is it one that is known, and does the profile fit it?"""
+    """Check that the board is supported, and that the profile fits it."""
     model, profile = facts.model, facts.profile
     if model is None:
         yield Unasked(f"{NO_PI}; the bench needs none")
@@ -133,7 +133,7 @@ def board(facts: Facts) -> Said:
 
 
 def system(facts: Facts) -> Said:
-    """Raspberry Pi OS, and not an old one."""
+    """Check for a supported release of Raspberry Pi OS."""
     if facts.model is None:
         yield Unasked(NO_PI)
     elif facts.os.codename not in SYSTEMS or sys.version_info < LEAST_PYTHON:
@@ -141,7 +141,7 @@ def system(facts: Facts) -> Said:
 
 
 def packages(facts: Facts) -> Said:
-    """What the profile needs of the distribution."""
+    """Check the packages that the profile needs."""
     for module in facts.modules_missing:
         yield MODULE.found(module=module)
     profile, installed = facts.profile, facts.packages
@@ -161,7 +161,7 @@ def packages(facts: Facts) -> Said:
 
 
 def profile(facts: Facts) -> Said:
-    """Is it whole, and what in it asks for care?"""
+    """Check that the profile is valid, and report its warnings."""
     found = facts.profile
     if isinstance(found, str):
         yield REFUSED.found(words=found, path=facts.profile_path)
@@ -198,7 +198,7 @@ def _shared(profile: Profile, lines: frozenset[str]) -> Said:
 
 
 def version(facts: Facts) -> Said:
-    """Is what runs what is installed?"""
+    """Check that the running version is the installed one."""
     running = facts.running
     if isinstance(running, Unasked):
         yield running

@@ -1,6 +1,6 @@
-"""The computer in the car: supply, heat, memory, card, clock, certificate.
+"""Checks of the car's computer: supply, heat, memory, card, clock, certificate.
 
-What it says of itself is understood by sensors/computer.py, as for the page.
+sensors/computer.py interprets the computer's values, as for the page.
 """
 
 from fpvcar.doctor.facts import Facts
@@ -9,11 +9,12 @@ from fpvcar.runtime import wall_clock as wall
 from fpvcar.sensors import computer, sd_card
 
 NO_ROOM_MB = 8.0
-"""With less, codes and certificate may not be written."""
+"""Free space below which codes and certificate may fail to be written."""
 SLOW_MB_PER_S = 1.0
-"""A drive is 0.3 MB/s; the rest of the card's time is the system's."""
+"""Lower limit of the card's speed. A drive needs 0.3 MB/s; the system uses the rest."""
 STALL_S = 1.0
-"""A pulled battery may cost a second; a write that takes longer costs more."""
+"""Upper limit of one write. A pulled battery may cost a second of data; a longer write costs
+more."""
 NO_FIRMWARE = "no firmware of a Raspberry Pi answers here"
 
 LOW = Kind(
@@ -134,7 +135,7 @@ ENDED = Kind(
 
 
 def power(facts: Facts) -> Said:
-    """Under-voltage now and since the start."""
+    """Check for under-voltage now and since the start."""
     bits = computer.judge(facts.computer).throttled
     if bits is None:
         yield Unasked(NO_FIRMWARE)
@@ -146,7 +147,7 @@ def power(facts: Facts) -> Said:
 
 
 def heat(facts: Facts) -> Said:
-    """Temperature, and what the firmware does about it."""
+    """Check the temperature, and the firmware's throttling."""
     health = computer.judge(facts.computer)
     if health.celsius is None:
         yield Unasked("this computer does not say its temperature")
@@ -155,12 +156,13 @@ def heat(facts: Facts) -> Said:
         return
     bits = health.throttled or 0
     slowed = bits & (computer.THROTTLED | computer.CAPPED)
-    if slowed and not bits & computer.UNDER_VOLTAGE:  # which is why, and is said
+    # under-voltage is the cause then, and reported
+    if slowed and not bits & computer.UNDER_VOLTAGE:
         yield SLOWED.found()
 
 
 def memory(facts: Facts) -> Said:
-    """What a program could still get."""
+    """Check the memory available to programs."""
     free = computer.judge(facts.computer).memory_free_mb
     if free is None:
         yield Unasked("this computer does not say how much is free")
@@ -169,7 +171,7 @@ def memory(facts: Facts) -> Said:
 
 
 def card_room(facts: Facts) -> Said:
-    """Room, and whether anything can be written."""
+    """Check the free space, and that the card is writable."""
     found, place = sd_card.card_of(facts.computer), facts.state
     if found.read_only:
         yield READ_ONLY.found(place=place)
@@ -189,7 +191,7 @@ def card_room(facts: Facts) -> Said:
 
 
 def card_life(facts: Facts) -> Said:
-    """Wear, where the card counts it."""
+    """Check the wear, if the card counts it."""
     used = sd_card.card_of(facts.computer).used
     if used is None:
         yield Unasked("this card does not count its wear (few SD cards do)")
@@ -198,7 +200,7 @@ def card_life(facts: Facts) -> Said:
 
 
 def card_speed(facts: Facts) -> Said:
-    """What a few MB took."""
+    """Check the speed of the card by writing a few MB."""
     speed = facts.speed
     if isinstance(speed, Unasked):
         yield speed
@@ -209,7 +211,7 @@ def card_speed(facts: Facts) -> Said:
 
 
 def clock(facts: Facts) -> Said:
-    """Is it to be believed, and was it when recordings began?"""
+    """Check the clock now, and at the start of recordings."""
     utc_s = facts.computer.utc_s
     if utc_s is None:
         yield Unasked("no clock runs there")
@@ -222,7 +224,7 @@ def clock(facts: Facts) -> Said:
 
 
 def certificate(facts: Facts) -> Said:
-    """Is it still good? `run` renews it when it starts."""
+    """Check the validity of the certificate. `run` renews it when it starts."""
     days = facts.certificate_days
     if isinstance(days, Unasked):
         yield days

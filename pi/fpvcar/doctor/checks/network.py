@@ -1,4 +1,4 @@
-"""The Wi-Fi, the car's name in the network, and TCP's patience."""
+"""Checks of the Wi-Fi, the car's host name, and TCP's retransmission time-out."""
 
 from fpvcar.config import Profile
 from fpvcar.doctor.facts import Facts
@@ -7,7 +7,7 @@ from fpvcar.sensors import computer
 
 RIVALS_MOST = 4
 TIMEOUT_US = 50_000
-"""Longer than this, and a packet that is lost twice is a freeze that everybody sees."""
+"""Upper limit of TCP's time-out: above it, a packet lost twice is a visible freeze."""
 NO_WIFI = "there is no Wi-Fi on this computer"
 
 SAVES_POWER = Kind(
@@ -61,7 +61,7 @@ FIXED = Kind(
 
 
 def wifi(facts: Facts) -> Said:
-    """Power save, strength, and who else is on the channel."""
+    """Check power save, signal strength, and other networks on the channel."""
     if facts.wifi is None:
         yield Unasked(NO_WIFI)
         return
@@ -81,12 +81,12 @@ def wifi(facts: Facts) -> Said:
 
 
 def wanted(profile: Profile) -> str:
-    """The car's name in a network that has no other of the name."""
+    """Return the car's host name if no other host has that name."""
     return f"{profile.car.name.lower()}.local"
 
 
 def name(facts: Facts) -> Said:
-    """Is the car found where its profile says?"""
+    """Check that the car has the host name of its profile."""
     if isinstance(facts.profile, str):
         yield Unasked("the profile is refused")
     elif isinstance(facts.name, Unasked):
@@ -96,7 +96,7 @@ def name(facts: Facts) -> Said:
 
 
 def tcp(facts: Facts) -> Said:
-    """Can it be made less patient, and is it?"""
+    """Check that TCP's time-out can be shortened, and is."""
     least_us = facts.least_timeout_us
     if facts.model is None:
         yield Unasked("this is no Raspberry Pi")

@@ -1,4 +1,4 @@
-"""The pins: who drives them, who else has them, and who lets go of the motors."""
+"""Checks of the pins: the back end, other owners, and the release of the motors."""
 
 from fpvcar.config import Profile, checks
 from fpvcar.config.checks import used_pins
@@ -7,9 +7,9 @@ from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Kind, Said, Severity, Unasked
 
 OURS = "fpvcar"
-"""How `wheels`, `run` and the guardian begin when they tell the kernel who they are."""
+"""Prefix of the consumer names that `wheels`, `run` and the guardian give to the kernel."""
 TRIP_S = 0.4
-"""The dead man's patience is 0.2 s; so late is a machine that was busy, more is not."""
+"""Upper limit for the dead man, whose time-out is 0.2 s: the rest allows for a busy machine."""
 BESIDE = (
     "the car's own, as `fpvcar wheels` has it; one beside it let go after "
     "{after_s:.2f} s. The whole proof: sudo systemctl stop fpvcar-wheels; sudo fpvcar "
@@ -118,7 +118,7 @@ STILL = Kind(
 
 
 def back_end(facts: Facts) -> Said:
-    """Does whoever drives the pins answer, and let go of them?"""
+    """Check that the pin back end answers, and releases its pins."""
     if isinstance(facts.profile, str):
         yield Unasked("the profile is refused")
         return
@@ -141,7 +141,7 @@ def back_end(facts: Facts) -> Said:
 
 
 def holders(facts: Facts) -> Said:
-    """Has anybody else one of the car's pins?"""
+    """Check that no other program owns a pin of the car."""
     if isinstance(facts.profile, str):
         yield Unasked("the profile is refused")
         return
@@ -155,7 +155,7 @@ def holders(facts: Facts) -> Said:
 
 
 def pulls(facts: Facts) -> Said:
-    """Would a motor turn while nobody drives its pin?"""
+    """Check for motors that would turn while their pin is not driven."""
     if isinstance(facts.profile, str):
         yield Unasked("the profile is refused")
         return
@@ -173,7 +173,7 @@ def pulls(facts: Facts) -> Said:
 
 
 def pulses(facts: Facts) -> Said:
-    """Does each bridge bear the current of its PWM pulses?"""
+    """Check that each bridge bears the current of its PWM pulses."""
     if isinstance(facts.profile, str):
         yield Unasked("the profile is refused")
         return
@@ -194,7 +194,7 @@ def _motor_places(profile: Profile) -> list[tuple[int, str]]:
 
 
 def dead_man(facts: Facts) -> Said:
-    """Is it proved that the motors go off when nobody feeds it?"""
+    """Check for proof that the motors stop when the dead man is not fed."""
     trip = facts.trip
     if isinstance(trip, Unasked):
         yield trip
@@ -209,7 +209,7 @@ def dead_man(facts: Facts) -> Said:
 
 
 def motors(facts: Facts) -> Said:
-    """Did those turn that were to? Whether a wheel went round only a person sees."""
+    """Check that the tested motors were driven. Only a person sees whether a wheel turned."""
     if isinstance(facts.turned, Unasked):
         yield facts.turned
         return

@@ -1,4 +1,4 @@
-"""What is on the I2C buses, what the running car says of its parts, the camera."""
+"""Checks of the I2C buses, of faults reported by the running car, and of the camera."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Finding, Kind, Said, Severity, Unasked
 
 WAKES_AT = 0x29
-"""A VL53L0X."""
+"""Address of a VL53L0X after power-on."""
 KNOWN = {
     WAKES_AT: "a VL53L0X",
     **dict.fromkeys(METERS, "an INA219"),
@@ -95,11 +95,11 @@ SAID: tuple[tuple[str, Kind], ...] = (
     ("nothing is recorded: ", RECORDER),
 )
 ELSEWHERE = ("camera: ", "the card is ")
-"""Faults of /healthz that other parts say better."""
+"""Faults of /healthz that other parts report in more detail."""
 
 
 def devices(profile: Profile) -> Iterator[tuple[int, int, str, bool]]:
-    """Bus, address, name in the profile, and whether it may be held down."""
+    """Yield bus, address, name in the profile, and whether the device may be held in reset."""
     if profile.motors.on_hat:
         yield profile.pca9685.bus, profile.pca9685.address, "pca9685", False
     if profile.battery.address is not None:
@@ -110,14 +110,14 @@ def devices(profile: Profile) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def to_ask(profile: Profile) -> set[tuple[int, int]]:
-    """Each (bus, address) that is worth a question: of the profile, and of chips that
-    cars have."""
+    """Return each (bus, address) to probe: those of the profile, and of chips that are common in
+    cars."""
     used = {(bus, address) for bus, address, _, _ in devices(profile)}
     return used | {(bus, address) for bus, _ in used for address in KNOWN}
 
 
 def i2c(facts: Facts) -> Said:
-    """Who is on the buses, and who is not?"""
+    """Check for missing and unexpected devices on the buses."""
     profile = facts.profile
     if isinstance(profile, str):
         yield Unasked("the profile is refused")
@@ -151,7 +151,7 @@ def _judged(facts: Facts, profile: Profile, answering: frozenset[tuple[int, int]
 
 
 def said(facts: Facts) -> Said:
-    """What the running car says of its sensors and of its other parts."""
+    """Report the faults of sensors and other parts from the running car."""
     if isinstance(facts.running, Unasked):
         yield facts.running
         return
@@ -168,7 +168,7 @@ def _told(words: str) -> Finding:
 
 
 def camera(facts: Facts) -> Iterator[Finding | Unasked]:
-    """Does it make a picture?"""
+    """Check that the camera makes a picture."""
     if isinstance(facts.camera, Unasked):
         yield facts.camera
     elif facts.camera != "ok":

@@ -1,4 +1,4 @@
-"""The units of systemd's, their watchdogs, and that of the chip."""
+"""Checks of the systemd units, their watchdogs, and the chip's watchdog."""
 
 from fpvcar.doctor.facts import Facts
 from fpvcar.doctor.report import Kind, Said, Severity, Unasked
@@ -48,7 +48,7 @@ NO_WATCHDOG = Kind(
 
 
 def units(facts: Facts) -> Said:
-    """Do they run, do they stay, are they watched?"""
+    """Check that the units run, stay running, and have a watchdog."""
     if isinstance(facts.units, Unasked):
         yield facts.units
         return
@@ -64,7 +64,7 @@ def units(facts: Facts) -> Said:
 
 
 def watchdog(facts: Facts) -> Said:
-    """Does the chip restart when the kernel hangs?"""
+    """Check that the chip restarts when the kernel hangs."""
     if isinstance(facts.watchdog, Unasked):
         yield facts.watchdog
     elif not facts.watchdog:
