@@ -1,6 +1,6 @@
-"""What a car's profile may say, and how one is read."""
+"""Profile of a car: its schema, its checks and its loader."""
 
-# ruff: noqa: I001  # a block a module; `as` says that the names are meant for others
+# ruff: noqa: I001  # one block per module; `as` marks the names as public
 
 from fpvcar.config.base import (
     bench_module as bench_module,

@@ -1,14 +1,14 @@
-"""What every part of a profile is made of: values with bounds, tables, refusals."""
+"""Base types of a profile: bounded values, tables, errors."""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 HEADER_GPIO = 27
-"""The highest on the 40 pins of the header."""
+"""Highest GPIO on the 40-pin header."""
 Gpio = Annotated[int, Meta(ge=0, le=HEADER_GPIO)]
 LowGpio = Annotated[int, Meta(ge=9, le=HEADER_GPIO)]
-"""A GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
+"""GPIO that is pulled down from the chip's reset on (BCM2835, table 6-31)."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, Meta(gt=0.0)]
@@ -18,18 +18,18 @@ PLAIN = (
     "\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb\\U000110bd\\U000110cd\\U00013430-\\U0001343f"
     "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0001\\U000e0020-\\U000e007f]*\\Z"
 )
-"""Text without control and format characters (Unicode Cc, Cf, Zl, Zp): they forge lines
-of a log, drive a terminal, or turn the way that a name is read."""
+"""Pattern for text that has no control and format characters (Unicode Cc, Cf, Zl, Zp). Those
+could forge log lines, drive a terminal, or change the direction in which a name is read."""
 PersonName = Annotated[str, Meta(max_length=32, pattern=PLAIN)]
-"""What a page calls the person who uses it."""
+"""Name that a page shows for its user."""
 
 
 class ConfigError(ValueError):
-    """A profile that is refused; the text says where, what, and what would do."""
+    """Refusal of a profile; the text states the key, the value, and the accepted values."""
 
 
 class Section(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of a profile."""
+    """Base of all tables of a profile."""
 
 
 def bench_module(name: str) -> str:

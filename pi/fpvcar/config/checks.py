@@ -1,4 +1,4 @@
-"""What a profile's bounds cannot say: pins, addresses and names that clash."""
+"""Checks across keys of a profile: clashes of pins, addresses and names."""
 
 import re
 from collections import Counter
@@ -22,27 +22,27 @@ from fpvcar.config.motors import (
 from fpvcar.config.schema import Battery, Button, Camera, Profile
 
 BUTTON_COUNT = (4, 6)
-"""Fewest and most that fit a child's page."""
+"""Smallest and largest number of buttons that fit a child's page."""
 FIXED_PINS = {0: "the EEPROM of a HAT (ID_SD)", 1: "the EEPROM of a HAT (ID_SC)"}
 """Pins that no part may use; pigpiod refuses them, too."""
 LOWEST_DOWN = 9
-"""From this GPIO on they are pulled down from the chip's reset on (see LowGpio)."""
+"""Lowest GPIO that is pulled down from the chip's reset on (see LowGpio)."""
 SMOOTH_HZ = 2000
-"""The current of a small motor (0.34 mH) follows each pulse of a slower PWM."""
+"""PWM frequency below which the current of a small motor (0.34 mH) follows each pulse."""
 BUS_PINS = {(1, 2): "SDA", (1, 3): "SCL"}
-"""(bus, GPIO) of the I2C bus that every Pi has."""
+"""Pins as (bus, GPIO) of the I2C bus on every Pi."""
 HELD_UP = (2, 3)
-"""GPIO with 1.8 kΩ to 3.3 V on every board: no pull-down of a chip's holds them low."""
+"""GPIO with 1.8 kΩ to 3.3 V on every board, too strong for the chip's pull-down."""
 MOTORS = ("drive", "steer", "left", "right")
 SERVO_HZ = (40, 60)
 TOF_ADDRESS = 0x29
-"""Where every VL53L0X wakes up."""
+"""Address of every VL53L0X after power-on."""
 NAME = re.compile(r"[A-Za-z0-9-]{1,24}")
-"""A sensor's name: it is part of topics, of metrics and of file names."""
+"""Pattern of a sensor's name, used in topics, metrics and file names."""
 
 
 class OverPeak(NamedTuple):
-    """A motor that may draw more from its bridge than that bears."""
+    """Motor that may draw more current from its bridge than the bridge bears."""
 
     place: str
     hz: int
@@ -53,7 +53,7 @@ class OverPeak(NamedTuple):
 
     @property
     def cure(self) -> str:
-        """What to do."""
+        """Remedy as text, for messages."""
         return (
             "pigpiod with pwm_hz = 4000 (not on a Pi 5), or a motor HAT, or a motor of "
             f"{self.least_ohm:.1f} Ω or more, said in {self.place}.winding_ohm"
@@ -68,7 +68,7 @@ class OverPeak(NamedTuple):
 
 
 def refuse_clashes(profile: Profile) -> None:
-    """Raises ConfigError for the first of what cannot be in one car."""
+    """Raise ConfigError for the first clash."""
     _refuse_other_motors(profile)
     _refuse_shared_pins(profile)
     _refuse_held_up(profile.motors)
@@ -84,7 +84,7 @@ def refuse_clashes(profile: Profile) -> None:
 
 
 def warnings(profile: Profile) -> list[str]:
-    """What can be in one car, and asks for care."""
+    """Return warnings about valid but risky settings."""
     return [
         f"{place} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
@@ -95,7 +95,8 @@ def warnings(profile: Profile) -> list[str]:
 
 
 def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
-    """Motors whose PWM is cut to `most_hz` (None: it is not cut)."""
+    """Return warnings for motors with a PWM above `most_hz`, the back end's limit (None:
+    unlimited)."""
     return [
         f"motors.{name}.pwm_hz = {motor.pwm_hz}: cut to {most_hz} Hz; without pigpiod "
         "the program itself switches the pins"
@@ -105,7 +106,7 @@ def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
 
 
 def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
-    """Motors whose PWM pulses exceed what their bridge bears, if they stall."""
+    """Return the motors that would, if stalled, draw PWM pulses above their bridge's limit."""
     supply_v = profile.battery.nominal_v
     found = []
     for name, motor in _named(profile.motors):
@@ -120,14 +121,14 @@ def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
 
 
 def _mx1508_inputs(motors: Motors) -> Iterator[tuple[int, str]]:
-    """Pins that make a motor turn as soon as they are high, whoever pulls them up."""
+    """Yield pins that turn a motor as soon as they are high, for example by a pull-up."""
     for name, motor in _named(motors):
         if isinstance(motor, Mx1508):
             yield from used_pins(motor, f"motors.{name}")
 
 
 def used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
-    """GPIO and key of all that a profile, or a part of it at `where`, names."""
+    """Yield GPIO and key of all pins in a profile, or in a part of it at `where`."""
     if isinstance(value, Struct):
         hints = get_type_hints(type(value), include_extras=True)
         for key, hint in hints.items():
@@ -148,7 +149,7 @@ def used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
 
 
 def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
-    """Pins that are taken by what does not name them."""
+    """Yield the pins that are occupied by buses and HATs but not named in the profile."""
     yield from FIXED_PINS.items()
     tofs = profile.sensors.tof
     users = {tof.bus: f"sensors.tof.{name}" for name, tof in tofs.items()}
@@ -162,7 +163,7 @@ def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
 
 
 def _refuse_like_buttons(buttons: dict[str, Button]) -> None:
-    """Refuses more buttons than a page has room for, and two that look alike."""
+    """Refuse more buttons than fit the page, and two that look alike."""
     low, high = BUTTON_COUNT
     if buttons and not low <= len(buttons) <= high:
         raise ConfigError(f"buttons: {len(buttons)} of them; expected {low} to {high}, or none")
@@ -184,7 +185,7 @@ def _refuse_shared_pins(profile: Profile) -> None:
 
 
 def _refuse_held_up(motors: Motors) -> None:
-    """Refuses a motor that runs on when whatever stops it makes its pin an input."""
+    """Refuse a motor that keeps running when its pin is made an input to stop it."""
     for gpio, place in _mx1508_inputs(motors):
         if gpio in HELD_UP:
             raise ConfigError(
@@ -194,8 +195,8 @@ def _refuse_held_up(motors: Motors) -> None:
 
 
 def _refuse_shared_addresses(profile: Profile) -> None:
-    """Refuses two devices with one address on a bus. Sensors that wake at the same one
-    need XSHUT, so that each can be given another."""
+    """Refuse two devices with one address on a bus. Sensors with the same power-on address need
+    XSHUT, so that each can be given another address."""
     tofs, battery, hat = profile.sensors.tof, profile.battery, profile.pca9685
     seen: dict[tuple[int, int], str] = {}
     if profile.motors.on_hat:
@@ -233,7 +234,7 @@ def _refuse_shared_addresses(profile: Profile) -> None:
 
 
 def _refuse_shared_names(profile: Profile) -> None:
-    """Refuses two range sensors with one name: nothing else tells them apart."""
+    """Refuse two range sensors with one name: the name is their only identification."""
     seen = {"depth": "the depth camera"} if profile.depth.source != "none" else {}
     for kind in ("tof", "ultrasound"):
         for name in getattr(profile.sensors, kind):
@@ -246,7 +247,7 @@ def _refuse_shared_names(profile: Profile) -> None:
 
 
 def _refuse_volts_out_of_order(battery: Battery) -> None:
-    """Refuses voltages out of order: motors are reckoned with them."""
+    """Refuse voltages out of order, as duties are computed with them."""
     low, high = battery.empty_v, battery.full_v
     if not low < high:
         raise ConfigError(f"battery.empty_v = {low}: expected below full_v = {high}")
@@ -260,7 +261,7 @@ def _refuse_volts_out_of_order(battery: Battery) -> None:
 
 
 def _refuse_weak_supply(profile: Profile) -> None:
-    """Refuses a pack that, empty, is less than a bridge needs to be on or off."""
+    """Refuse a battery that, when empty, is below the least supply of a bridge."""
     low = profile.battery.empty_v
     for name, motor in _named(profile.motors):
         if isinstance(motor, DcMotor) and low < motor.least_v:
@@ -275,7 +276,7 @@ def _named(motors: Motors) -> list[tuple[str, AnyMotor]]:
 
 
 def _refuse_other_motors(profile: Profile) -> None:
-    """Refuses motors that no car has together: one dead man has to stop both."""
+    """Refuse unsupported combinations of motors: one dead man has to stop both."""
     motors = profile.motors
     given = {name for name in MOTORS if getattr(motors, name) is not None}
     if given not in ({"drive", "steer"}, {"left", "right"}):
@@ -308,7 +309,7 @@ def _refuse_other_motors(profile: Profile) -> None:
 
 
 def _refuse_exposure(camera: Camera) -> None:
-    """Refuses an exposure where no camera of a Pi is that could have it."""
+    """Refuse an exposure setting for cameras other than a Pi's own."""
     if camera.exposure != "normal" and camera.source not in ("picamera2", "rpicam"):
         raise ConfigError(
             f'camera.exposure = "{camera.exposure}": a {camera.source} camera chooses '
@@ -317,8 +318,8 @@ def _refuse_exposure(camera: Camera) -> None:
 
 
 def _refuse_slow_rounds(profile: Profile) -> None:
-    """Refuses more ultrasounds than measure, in turn, before the guard finds them
-    too old."""
+    """Refuse more ultrasound sensors than can measure, in turn, before the guard rejects their
+    readings as too old."""
     count, guard = len(profile.sensors.ultrasound), profile.guard
     round_s = profile.sensors.round_s
     if guard.mode != "off" and round_s > guard.stale_s:
@@ -329,7 +330,7 @@ def _refuse_slow_rounds(profile: Profile) -> None:
 
 
 def _refuse_blind_car(profile: Profile) -> None:
-    """Refuses a car that waits for the picture of a camera that it does not have."""
+    """Refuse a profile that requires a picture to drive, but has no camera."""
     camera = profile.camera
     if camera.source == "none" and not camera.command and profile.gate.blind == "stop":
         raise ConfigError(
@@ -339,7 +340,7 @@ def _refuse_blind_car(profile: Profile) -> None:
 
 
 def _refuse_loops(profile: Profile) -> None:
-    """A rig hears each pin of its motors, or none."""
+    """Refuse a rig that monitors only some of the motors' pins."""
     loops, motors = profile.rig.loops, profile.motor_pins()
     if loops and len(loops) != len(motors):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What moves a car, in its profile: motors, servos, and the chip that some hang on."""
+"""Drive hardware in a car's profile: motors, servos, and their PWM chip."""
 
 from typing import Annotated
 
@@ -8,59 +8,58 @@ from fpvcar.config.base import ConfigError, Gpio, LowGpio, Section, Share
 
 
 class Motor(Section, frozen=True, tag_field="driver"):
-    """What moves the car, or its front wheels; `driver` says what it hangs on, half of
-    an MX1508 unless said. A servo steers; what drives is a motor."""
+    """Motor that moves the car, or actuator of its front wheels. `driver` names the hardware
+    behind it; the default is half of an MX1508. A servo can only steer."""
 
     invert: bool = False
-    """Swaps the two directions of a motor or servo that is mounted the other way
-    round."""
+    """Swap the two directions of a motor or servo that is mounted the other way round."""
     slew_per_s: Annotated[float, Meta(gt=0, le=1000)] = 1000.0
-    """How fast it may rise (1 = from stand to full in a second): a soft start."""
+    """Largest rise of the output (1 = from stand to full in a second): a soft start."""
     trim: Annotated[float, Meta(ge=-0.5, le=0.5)] = 0.0
-    """Evens out a motor that is stronger one way: + favours forward (left)."""
+    """Compensation for a motor that is stronger one way: + favours forward (left)."""
 
     def pins(self) -> tuple[int, ...]:
-        """The GPIO that can move it."""
+        """GPIO that can move this motor."""
         return ()
 
 
 class DcMotor(Motor, frozen=True):
-    """A motor with brushes behind a bridge."""
+    """Brushed motor behind a bridge."""
 
     dead_band: Share = 0.0
     """Duty below which the motor does not turn; the smallest one that is used."""
     max_volts: Annotated[float, Meta(gt=0, le=24)] = 3.0
     """Mean voltage that the motor bears; duty is limited to max_volts / battery."""
     brake_s: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    """How long a stop brakes before it lets go; 0 only lets go."""
+    """Braking time of a stop before the bridge is released; 0 releases at once."""
     rest_s: Annotated[float, Meta(ge=0, le=0.2)] = 0.03
-    """How long a change of direction rests with the bridge off."""
+    """Pause with the bridge off at a change of direction."""
     kick_s: Annotated[float, Meta(ge=0.05, le=2)] = 0.3
-    """How long a wish has its full duty; then `hold` of it."""
+    """Time at full duty for each command; then `hold` of it."""
     hold: Share = 1.0
-    """Share of the duty that holds: a motor that steers against its stop draws what
-    stalls it for as long as it is held there."""
+    """Share of the duty that holds. A motor that steers against its stop draws its stall current
+    for as long as it is held there."""
     winding_ohm: Annotated[float, Meta(ge=0.1, le=100)] = 0.68
-    """Resistance of the motor, an FA-130's unless said: supply / (this + the bridge's)
-    is the current of each PWM pulse when it stalls. Nothing but warnings uses it."""
+    """Resistance of the motor; the default is that of an FA-130. The current of each PWM pulse
+    into the stalled motor is supply / (this + the bridge's). Used in warnings only."""
 
     def stall_a(self, supply_v: float) -> float:
-        """Current of a slow PWM pulse into the motor that stands."""
+        """Return the current of a slow PWM pulse into the stalled motor."""
         return supply_v / (self.winding_ohm + self.bridge_ohm)
 
     @property
     def bridge_ohm(self) -> float:
-        """Resistance of the bridge; 0 where its data sheet has none."""
+        """Resistance of the bridge; 0 if its data sheet has no value."""
         return 0.0
 
     @property
     def peak_a(self) -> float | None:
-        """Most current that the bridge bears for a moment; None: not checked."""
+        """Largest current that the bridge bears for a moment; None: not checked."""
         return None
 
     @property
     def least_v(self) -> float:
-        """The least supply with which the bridge works."""
+        """Lowest supply voltage with which the bridge works."""
         return 0.0
 
 
@@ -72,27 +71,26 @@ class Mx1508(DcMotor, frozen=True, kw_only=True, tag="mx1508"):
     reverse: Gpio
     """Input that drives backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest that it has, and without it 100
-    is the most. A small motor's current follows each pulse below 2000, up to what
-    stalls it."""
+    """Frequency of the PWM; pigpiod takes the nearest available one, and other back ends are
+    limited to 100. Below 2000 a small motor's current follows each pulse, up to the stall
+    current."""
 
     def pins(self) -> tuple[int, ...]:
-        """Both inputs."""
         return (self.forward, self.reverse)
 
     @property
     def bridge_ohm(self) -> float:
-        """Both transistors in the way of the current."""
+        """Resistance of both transistors in the path of the current."""
         return 1.6
 
     @property
     def peak_a(self) -> float:
-        """Data sheets of clones: 2 to 2.5 A."""
+        """Lowest value in data sheets of clones: 2 to 2.5 A."""
         return 2.0
 
 
 class L298n(DcMotor, frozen=True, kw_only=True, tag="l298n"):
-    """Half of an L298N: two inputs that say which way, PWM on the enable."""
+    """Half of an L298N: two inputs for the direction, PWM on the enable."""
 
     enable: LowGpio
     """Enable, ENA or ENB, with its jumper removed."""
@@ -101,68 +99,67 @@ class L298n(DcMotor, frozen=True, kw_only=True, tag="l298n"):
     reverse: Gpio
     """Input that is high to drive backward; for steering, right."""
     pwm_hz: Annotated[int, Meta(ge=50, le=8000)] = 4000
-    """Frequency of the PWM; pigpiod takes the nearest that it has, and without it 100
-    is the most."""
+    """Frequency of the PWM; pigpiod takes the nearest available one, and other back ends are
+    limited to 100."""
 
     def pins(self) -> tuple[int, ...]:
-        """The enable first: without it nothing moves."""
+        """Pins with the enable first: it alone stops the motor."""
         return (self.enable, self.forward, self.reverse)
 
     @property
     def least_v(self) -> float:
-        """Data sheet: 2.5 V above what an input takes for high, 2.3 V."""
+        """Lowest supply by the data sheet: 2.5 V above an input's high level of 2.3 V."""
         return 4.8
 
 
 class MotorHat(DcMotor, frozen=True, kw_only=True, tag="motor-hat"):
-    """A motor on M1 to M4 of a HAT with a PCA9685 (see `[pca9685]`) and TB6612."""
+    """Motor on M1 to M4 of a HAT with a PCA9685 (see `[pca9685]`) and TB6612."""
 
     port: Annotated[int, Meta(ge=1, le=4)]
-    """N of the HAT's terminals MN."""
+    """Number N of the HAT's terminals MN."""
 
 
 HAT_CHANNELS = {1: (8, 10, 9), 2: (13, 11, 12), 3: (2, 4, 3), 4: (7, 5, 6)}
-"""Outputs of the chip behind each port: PWM, IN1, IN2 (Adafruit's MotorHAT library;
-clones have the same)."""
+"""Outputs of the chip behind each port: PWM, IN1, IN2 (Adafruit's MotorHAT library; clones have
+the same)."""
 
 
 class ServoMotor(Motor, frozen=True):
-    """A servo that steers. At rest it is in its centre; when a car starts it is put
-    there first, and without pulses before."""
+    """Servo that steers. At rest it is centred. At the car's start it gets no pulses at first,
+    and is then centred."""
 
     centre_us: Annotated[float, Meta(ge=900, le=2100)] = 1500.0
-    """Pulse with which the car goes straight on."""
+    """Pulse for driving straight on."""
     left_deg: Annotated[float, Meta(ge=0, le=60)] = 30.0
-    """How far it turns to the left, so that nothing jams."""
+    """Largest angle to the left, before the linkage jams."""
     right_deg: Annotated[float, Meta(ge=0, le=60)] = 30.0
-    """How far it turns to the right."""
+    """Largest angle to the right."""
     us_per_deg: Annotated[float, Meta(ge=2, le=20)] = 10.0
-    """How much longer a pulse is for a degree more to the left (`invert`: shorter)."""
+    """Increase of the pulse per degree to the left (`invert`: decrease)."""
 
     def pulse_us(self, steer: float) -> float:
-        """The pulse for -1 (right) to 1 (left)."""
+        """Return the pulse for -1 (right) to 1 (left)."""
         deg = steer * (self.left_deg if steer > 0.0 else self.right_deg)
         return self.centre_us + (-deg if self.invert else deg) * self.us_per_deg
 
     def deg(self, pulse_us: float) -> float:
-        """Where a pulse turns it; + is left."""
+        """Return the angle for a pulse; + is left."""
         deg = (pulse_us - self.centre_us) / self.us_per_deg
         return -deg if self.invert else deg
 
 
 class Servo(ServoMotor, frozen=True, kw_only=True, tag="servo"):
-    """A servo on a GPIO."""
+    """Servo on a GPIO, without a PCA9685."""
 
     signal: Gpio
     """Output to the servo's signal wire."""
 
     def pins(self) -> tuple[int, ...]:
-        """The signal."""
         return (self.signal,)
 
 
 class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
-    """A servo on a PCA9685: a servo board, or the free outputs of a motor HAT."""
+    """Servo on a PCA9685: a servo board, or the free outputs of a motor HAT."""
 
     channel: Annotated[int, Meta(ge=0, le=15)]
     """Output of the chip; on a motor HAT 0, 1, 14 and 15 are free."""
@@ -170,26 +167,26 @@ class HatServo(ServoMotor, frozen=True, kw_only=True, tag="hat-servo"):
 
 AnyMotor = Mx1508 | L298n | MotorHat | Servo | HatServo
 DEFAULT_DRIVER = "mx1508"
-"""Where a motor names no driver: profiles from before there was a second one."""
+"""Driver of a motor in old profiles, written when there was only this one."""
 
 
 class Motors(Section, frozen=True):
-    """A drive motor and what steers (forward = left); or one motor a side."""
+    """Drive motor and steering actuator (forward = left); or one motor per side."""
 
     drive: AnyMotor | None = None
     steer: AnyMotor | None = None
     left: AnyMotor | None = None
     right: AnyMotor | None = None
     turn: Share = 0.5
-    """With a motor a side: how fast the wheels turn against each other at most, as a
-    share of full throttle."""
+    """For one motor per side: largest speed of the wheels against each other, as a share of full
+    throttle."""
     balance: Annotated[float, Meta(ge=-0.5, le=0.5)] = 0.0
-    """With a motor a side: by how much of its duty the stronger one is slowed; + is the
+    """For one motor per side: share of its duty by which the stronger one is slowed; + is the
     left one, - the right."""
 
     @property
     def differential(self) -> bool:
-        """A motor a side, and nothing that steers."""
+        """Whether the car has one motor per side and no steering."""
         return self.drive is None
 
     @property
@@ -203,26 +200,25 @@ class Motors(Section, frozen=True):
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the two, as the profile has them."""
+        """Names of the pair in the profile."""
         return ("left", "right") if self.differential else ("drive", "steer")
 
     @property
     def on_hat(self) -> bool:
-        """They hang on a PCA9685, not on GPIO."""
+        """Whether the motors are driven by a PCA9685 instead of GPIO."""
         return any(isinstance(one, MotorHat | HatServo) for one in self.pair)
 
 
 class Pca9685(Section, frozen=True):
-    """The chip of motor HATs and servo boards, for what names it as its driver."""
+    """Chip of motor HATs and servo boards, for motors and servos that name it as their driver."""
 
     bus: Annotated[int, Meta(ge=0, le=255)] = 1
     """I2C bus of the chip: N of /dev/i2c-N."""
     address: Annotated[int, Meta(ge=0x40, le=0x7F)] = 0x60
-    """I2C address: 0x60 is Adafruit's motor HAT, 0x6f its clones, 0x40 a servo
-    board."""
+    """I2C address: 0x60 is Adafruit's motor HAT, 0x6f its clones, 0x40 a servo board."""
     pwm_hz: Annotated[int, Meta(ge=24, le=1526)] | None = None
-    """Frequency of all 16 outputs: there is one prescaler. Without it 50 if a servo is
-    among them, which needs 40 to 60, else 1526: motors at 50 Hz growl and draw more."""
+    """Frequency of all 16 outputs, as they share one prescaler. The default is 50 with a servo,
+    which needs 40 to 60, and otherwise 1526: motors at 50 Hz growl and draw more."""
     oe: Gpio | None = None
-    """Output to the chip's OE, if it is wired, with 10 kΩ from there to 3.3 V: it stops
-    the motors when the bus fails."""
+    """Output to the chip's OE, if it is wired, with 10 kΩ from there to 3.3 V: it stops the
+    motors when the bus fails."""

@@ -1,6 +1,6 @@
-"""A profile's file -> config.Profile. Unknown keys and what clashes are refused.
+"""Loader of a profile's file to config.Profile. Unknown keys and clashes are refused.
 
-A refusal names the place, quotes the value, and says what would do.
+A refusal names the key, quotes the value, and states the accepted values.
 """
 
 import difflib
@@ -23,10 +23,10 @@ T = TypeVar("T", bound=Section)
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
-    """Reads a profile. Raises ConfigError, which names the file and what is wrong.
+    """Read a profile. Raises ConfigError, which names the file and the fault.
 
-    Each override is a line of TOML with a dotted key: 'pins.port = 8889'. An empty
-    table takes all away that is in it: 'sensors.tof = {}'.
+    Each override is a line of TOML with a dotted key: 'pins.port = 8889'. An empty table removes
+    its content: 'sensors.tof = {}'.
     """
     raw = read_toml(path)
     for line in overrides:
@@ -38,7 +38,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Profile:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Raises ConfigError."""
+    """Read a TOML file. Raises ConfigError."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as fault:
@@ -68,14 +68,14 @@ def _merge(base: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 def parse(raw: dict[str, Any]) -> Profile:
-    """A profile from decoded TOML. Raises ConfigError."""
+    """Return a profile from decoded TOML. Raises ConfigError."""
     profile = converted(_with_drivers(raw), Profile)
     checks.refuse_clashes(profile)
     return profile
 
 
 def converted(raw: dict[str, Any], kind: type[T]) -> T:
-    """A section from decoded TOML. Raises ConfigError."""
+    """Return a section from decoded TOML. Raises ConfigError."""
     for refusal in _refusals(raw, kind, ""):
         raise ConfigError(refusal)
     try:
@@ -85,8 +85,8 @@ def converted(raw: dict[str, Any], kind: type[T]) -> T:
 
 
 def _words(said: str, raw: dict[str, Any]) -> str:
-    """msgspec's "Expected `int` <= 27 - at `$.lights.head[0]`", the place and what
-    stands there first."""
+    """Rephrase msgspec's "Expected `int` <= 27 - at `$.lights.head[0]`" to start with the key
+    and the value."""
     expected, _, path = said.partition(" - at `$")
     expected = expected[0].lower() + expected[1:]
     place = path.strip("`.")
@@ -101,7 +101,7 @@ def _words(said: str, raw: dict[str, Any]) -> str:
 
 
 def _at(value: Any, steps: Sequence[str]) -> Any:
-    """What stands there; None where msgspec does not say where, as of a table by any
+    """Return the value at this path; None if msgspec leaves the path open, as for tables of any
     name ("...")."""
     for step in steps:
         if isinstance(value, list) and step.isdecimal():
@@ -112,7 +112,7 @@ def _at(value: Any, steps: Sequence[str]) -> Any:
 
 
 def _with_drivers(raw: dict[str, Any]) -> dict[str, Any]:
-    """The same profile, in which every motor names its driver."""
+    """Return the profile with a driver for every motor."""
     motors = raw.get("motors")
     if not isinstance(motors, dict):
         return raw
@@ -125,7 +125,7 @@ def _with_drivers(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
-    """Keys that nobody knows and words that are none of the choices, with a hint.
+    """Yield refusals of unknown keys and invalid choices, with a hint.
 
     `kind` is a section, or a union of sections that their tags tell apart.
     """
@@ -133,7 +133,7 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
     tag_field = next(iter(sections.values())).__struct_config__.tag_field
     tag: Any = raw.get(tag_field)
     if tag_field is not None and not isinstance(tag, str):
-        return  # the conversion says so
+        return  # the conversion reports it
     if tag not in sections:
         yield _no_choice(f"{where}{tag_field}", tag, tuple(sections))
         return
@@ -169,7 +169,7 @@ def _is_section(kind: Any) -> bool:
 
 
 def _kinds(kind: Any) -> tuple[Any, ...]:
-    """A type, or what may stand for a union; None is what is left out."""
+    """Return a type, or the members of a union except None."""
     return tuple(one for one in get_args(kind) or (kind,) if one is not NoneType)
 
 

@@ -1,16 +1,16 @@
-"""What a car needs of Raspberry Pi OS: where its files are, and its units.
+"""Files and units of a car on Raspberry Pi OS.
 
-Paths are below a root, so that setup can write to, and doctor look at, another card.
+Paths are relative to a root, so that setup and doctor can work on another card.
 """
 
 PROFILE = "etc/fpvcar/car.toml"
 CONFIG_TXT = ("boot/firmware/config.txt", "boot/config.txt")
-"""Newest first; the other one is where images before Bookworm have it."""
+"""Candidates, newest first; images before Bookworm have the second one."""
 MODEL = "proc/device-tree/model"
 STATE = "var/lib/fpvcar"
 RUNTIME = "run/fpvcar"
 SERVICES = ("fpvcar.service", "fpvcar-wheels.service")
-"""Those that a watchdog looks after."""
+"""Services that have a systemd watchdog."""
 UNITS = (
     "fpvcar-pins-off.socket",
     "fpvcar-wheels.service",
@@ -20,6 +20,6 @@ UNITS = (
 )
 PIN_DAEMON = "pigpiod.service"
 HATS = (0x60, 0x6F)
-"""Where a PCA9685 is on motor HATs: Adafruit's, its clones'."""
+"""Addresses of a PCA9685 on motor HATs: Adafruit's, its clones'."""
 METERS = (0x40, 0x41, 0x44, 0x45)
-"""Where an INA219 is, by its two jumpers."""
+"""Addresses of an INA219, by its two jumpers."""

@@ -1,1 +1,1 @@
-"""Which wire goes where: a car's profile as parts, wires, tables and a drawing."""
+"""Wiring plan of a car's profile as parts, wires, tables and a drawing."""

@@ -1,6 +1,6 @@
-"""A plan as SVG: the header as it lies, the parts beside it, a line for each wire.
+"""Drawing of a plan as SVG: the header in its real layout, the parts beside it, a line per wire.
 
-Written by hand: the same plan gives the same bytes, and a car needs nothing for it.
+The SVG is written as text: the same plan gives the same bytes, and a car needs no library for it.
 """
 
 import textwrap
@@ -16,15 +16,15 @@ INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
 FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 RAILS = {"3V3": THREE_V, "5V": FIVE_V, "GND": GROUND}
 DARK = ("black", "brown", "blue", "violet", "green", "red")
-"""Colours under white letters."""
+"""Wire colours that need white letters."""
 FOOT_LINE = 17
 TITLE_W, NAME_W, ABOUT_W, LABEL_W, NOTE_W = 9.0, 8.0, 7.0, 6.0, 6.2
-"""Of a character on average, in pixels, in the widest font that a browser may take."""
+"""Average widths of a character in pixels, in the widest font that a browser may choose."""
 UNTRIED = "Not tried on metal yet: look twice before the battery goes on."
 
 
 def svg(plan: Plan) -> str:
-    """The drawing. It names no size: a browser fits it on a screen, or on one page."""
+    """Return the drawing. It sets no size: a browser fits it to the screen, or to one page."""
     places = layout.lay_out(plan)
     foot, height = _foot(plan, places)
     size = f'width="{places.width}" height="{height}"'
@@ -63,12 +63,13 @@ def _text(
 
 
 def _safe(words: str) -> str:
-    """As XML bears it: it knows no control characters."""
+    """Return text for XML, which allows no control characters."""
     return escape("".join(one if one.isprintable() else "?" for one in words))
 
 
 def _header(plan: Plan) -> Iterator[str]:
-    """Each pin as a field in the colour of its wire; a free supply has an edge."""
+    """Yield each pin as a field in the colour of its wire; a free supply pin has a coloured
+    edge."""
     uses = {wire.start: wire.use for wire in plan.wires()}
     for pin in PINS:
         use = uses.get(End(PI, str(pin.number)))
@@ -112,7 +113,7 @@ def _rect(x: int, y: int, width: int, height: int, fill: str, line: str) -> str:
 
 
 def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
-    """A line with a dark edge: so white is seen, and what crosses what."""
+    """Yield a line with a dark edge, so that white wires and crossings are visible."""
     ends = [spots[track.start], *(spots[wire.end] for wire in track.wires)]
     use = track.wires[0].use
     heavy = track.start.part != PI and use in (BATTERY, GROUND, FIVE_V)
@@ -143,7 +144,7 @@ def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
 
 
 def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
-    """A part: its name, and its terminals at the edge where the wires are."""
+    """Yield a part: its name, and its terminals at the edge with the wires."""
     yield '<g class="part">'
     yield _rect(box.x, box.y, box.width, box.height, PALE, INK)
     room = box.width - 28 - ABOUT_W * len(box.part.about)
@@ -158,7 +159,7 @@ def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
 
 
 def _terminal(spot: Spot, width: int, terminal: Terminal, notes: dict[str, int]) -> Iterator[str]:
-    """Its name beside the wire; at the other side where the wire comes from."""
+    """Yield a terminal: its name beside the wire, and the wire's origin at the other side."""
     inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
     label = _label(terminal, notes)
     name = _cut(terminal.name, (width - 24 - LABEL_W * len(label)) / NAME_W)
@@ -173,7 +174,7 @@ def _terminal(spot: Spot, width: int, terminal: Terminal, notes: dict[str, int])
 
 
 def _label(terminal: Terminal, notes: dict[str, int]) -> str:
-    """Where the wire comes from, and its colour, in letters: "11 · GPIO 17 · green"."""
+    """Return the wire's origin and colour as text: "11 · GPIO 17 · green"."""
     if terminal.source is None:
         return ""
     start = str(terminal.source)
@@ -185,12 +186,12 @@ def _label(terminal: Terminal, notes: dict[str, int]) -> str:
 
 
 def _cut(words: str, most: float) -> str:
-    """A name that somebody chose, no longer than there is room."""
+    """Shorten a user-chosen name to the available room."""
     return words if len(words) <= most else words[: int(most) - 1] + "…"
 
 
 def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
-    """What the colours mean, the notes, and where the drawing ends."""
+    """Return the legend of the colours with the notes, and the lower end of the drawing."""
     used = {wire.use for wire in plan.wires()}
     y = places.bottom + PITCH
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""The 40-pin header of a Raspberry Pi, the same since the Model B+.
+"""Pin assignment of a Raspberry Pi's 40-pin header, the same since the Model B+.
 
 Raspberry Pi documentation: "GPIO and the 40-pin header".
 """
@@ -36,8 +36,8 @@ GPIO_AT = {
     38: 20,
     40: 21,
 }
-"""Pin -> BCM number. Odd pins are the row at the board's middle, even ones at its edge;
-pins 1 and 2 are farthest from the USB sockets."""
+"""Pin -> BCM number. Odd pins are the row towards the board's middle, even ones the row at its
+edge; pins 1 and 2 are farthest from the USB sockets."""
 SUPPLY_AT = {
     1: "3V3",
     2: "5V",
@@ -53,7 +53,7 @@ SUPPLY_AT = {
     39: "GND",
 }
 PIN_3V3, PIN_5V, PIN_GND = 1, 2, 6
-"""Where a rail for several parts begins."""
+"""Pins at which a rail for several parts begins."""
 USED_BY_THE_IMAGE = {
     7: "SPI (spi=on drives it high)",
     8: "SPI (spi=on drives it high)",
@@ -62,15 +62,15 @@ USED_BY_THE_IMAGE = {
     18: "sound, if it is on",
     19: "sound, if it is on",
 }
-"""GPIO that Raspberry Pi OS may use for something else."""
+"""GPIO that Raspberry Pi OS may use for another purpose."""
 
 
 class Pin(NamedTuple):
-    """One pin of the header."""
+    """Pin of the header."""
 
     number: int
     name: str
-    """"GPIO 17", or "3V3", "5V", "GND"."""
+    """Name of the pin: "GPIO 17", or "3V3", "5V", "GND"."""
 
 
 PINS = tuple(
@@ -78,4 +78,4 @@ PINS = tuple(
     for number in range(1, 2 * ROWS + 1)
 )
 PIN_OF = {gpio: number for number, gpio in GPIO_AT.items()}
-"""BCM number -> pin."""
+"""Map from BCM number to pin."""

@@ -1,4 +1,4 @@
-"""A plan -> where everything stands in its drawing, in pixels. Pure."""
+"""Layout of a plan: the place of everything in its drawing, in pixels. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,30 +10,30 @@ from fpvcar.wiring.routes import Net, tracks
 
 MARGIN = 14
 TOP = 64
-"""Below the title."""
+"""Upper end of the header, below the title."""
 PITCH = 24
-"""From one terminal to the next; a wire of an odd pin runs between two even ones."""
+"""Distance between two terminals; a wire of an odd pin runs between two even ones."""
 PILL_W, PILL_H, PILL_GAP = 108, 19, 6
 LEFT_W, RIGHT_W = 2 * PILL_W + PILL_GAP, 250
 VIA_W = 70
-"""Room before the right column for what is in a wire."""
+"""Room before the right column for components in a wire."""
 TRACK = 9
 RIGHT_SHIFT = 6
-"""Terminals on the right are that much lower: no two wires run on one line."""
+"""Downward shift of the terminals on the right, so that no two wires share a line."""
 
 
 class Spot(NamedTuple):
-    """Where a wire ends: at a pin or a terminal."""
+    """End of a wire at a pin or a terminal."""
 
     x: int
     y: int
     line: int
-    """The height at which it runs to its track."""
+    """Height at which the wire runs to its track."""
     right: bool
 
 
 class Box(NamedTuple):
-    """A part in one of the columns."""
+    """Part with its place in one of the columns."""
 
     part: Part
     x: int
@@ -43,17 +43,17 @@ class Box(NamedTuple):
 
     @property
     def height(self) -> int:
-        """Its title and its terminals."""
+        """Height of its title and its terminals."""
         return PITCH * (len(self.part.terminals) + 1) + 4
 
     def spot(self, row: int) -> Spot:
-        """Where the wire of a terminal ends."""
+        """Return the end of a terminal's wire."""
         y = self.y + PITCH * (row + 1) + PITCH // 2
         return Spot(self.x if self.right else self.x + self.width, y, y, self.right)
 
 
 class Track(NamedTuple):
-    """All that hangs on one pin or terminal."""
+    """Vertical line with all wires of one pin or terminal."""
 
     start: End
     wires: tuple[Wire, ...]
@@ -61,7 +61,7 @@ class Track(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Everything with its place."""
+    """Places of all parts, wire ends and tracks."""
 
     boxes: tuple[Box, ...]
     spots: dict[End, Spot]
@@ -71,13 +71,13 @@ class Layout(NamedTuple):
 
 
 def pill(number: int) -> tuple[int, int]:
-    """The upper left corner of a pin."""
+    """Return the upper left corner of a pin."""
     row, even = divmod(number - 1, 2)
     return MARGIN + even * (PILL_W + PILL_GAP), TOP + row * PITCH
 
 
 def lay_out(plan: Plan) -> Layout:
-    """Places parts in two columns, and a track for each wire between these."""
+    """Place the parts in two columns, and a track for each wire between these."""
     nets: dict[End, list[Wire]] = defaultdict(list)
     for wire in plan.wires():
         nets[wire.start].append(wire)
@@ -96,7 +96,7 @@ def lay_out(plan: Plan) -> Layout:
 
 
 def _pin_spot(number: int) -> Spot:
-    """An even pin's wire leaves at its side, an odd one's below it."""
+    """Return the end of a pin's wire: it leaves an even pin at its side, an odd one below it."""
     x, y = pill(number)
     if number % 2 == 0:
         middle = y + PILL_H // 2
@@ -105,7 +105,7 @@ def _pin_spot(number: int) -> Spot:
 
 
 def _columns(plan: Plan, right_x: int) -> tuple[list[Box], int]:
-    """The Pi's supply below its header, parts beside it, motors where there is room."""
+    """Place the Pi's supply below its header, parts beside it, motors in the shorter column."""
     heights = {False: TOP + PITCH * (ROWS + 1), True: TOP + RIGHT_SHIFT}
     boxes: list[Box] = []
 

@@ -1,4 +1,4 @@
-"""A profile -> the parts of the car and their wires. Pure: nothing is asked or read."""
+"""Conversion of a profile to the parts of the car and their wires. Pure: no I/O."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ IN_LEAD = "In the battery's lead, before the driver and the regulator."
 
 
 def plan_of(profile: Profile, title: str) -> Plan:
-    """The whole plan."""
+    """Return the plan of a car or a rig."""
     if profile.rig.loops:
         sensed = (*_meter(profile), *_ranges(profile), *_buttons(profile))
         on_rig = (*rig.parts_of(profile, sensed), *_cameras(profile))
@@ -64,14 +64,14 @@ def _names(profile: Profile) -> tuple[str, str]:
 
 
 def _gpio(name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()) -> Terminal:
-    """A terminal on a GPIO, with what else may use that pin."""
+    """Return a terminal on a GPIO, with a note if Raspberry Pi OS may use that pin."""
     other = USED_BY_THE_IMAGE.get(number)
     care = () if other is None else (f"Raspberry Pi OS may use it, too: {other}.",)
     return Terminal(name, plan.gpio(number), use, via, (*notes, *care))
 
 
 def _input(name: str, number: int, notes: tuple[str, ...] = ()) -> Terminal:
-    """A terminal that moves the car as long as it is high: with a pull-down."""
+    """Return a terminal that moves the car while it is high: with a pull-down."""
     return _gpio(name, number, plan.MOVES, "pull-down", (PULL_DOWN, *notes))
 
 
@@ -80,24 +80,24 @@ def _ground(name: str = "GND", notes: tuple[str, ...] = ()) -> Terminal:
 
 
 def _fed(profile: Profile) -> End:
-    """Where the battery's + comes from, after fuse, switch and meter."""
+    """Return the source of the battery's +, after fuse, switch and meter."""
     metered = profile.battery.address is not None
     return End(METER, "VIN-") if metered else End(FUSE, "out")
 
 
 def _power(profile: Profile, plus: str, minus: str) -> tuple[Terminal, Terminal]:
-    """The two terminals of what the battery feeds."""
+    """Return the two supply terminals of a part on the battery."""
     return (Terminal(plus, _fed(profile), plan.BATTERY), Terminal(minus, BATTERY_MINUS))
 
 
 def _capacitor(profile: Profile, driver: str) -> Part:
-    """The capacitor at the supply of a driver."""
+    """Return the capacitor at the supply of a driver."""
     plus, minus = _power(profile, "+", "- (stripe)")
     return Part(f"470 µF, {driver}", (plus._replace(notes=(CAPACITOR,)), minus))
 
 
 def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
-    """Battery to regulators."""
+    """Yield the parts from the battery to the regulators."""
     yield Part(BATTERY, (Terminal("+"), Terminal("-")))
     yield Part(FUSE, (Terminal("in", End(BATTERY, "+"), plan.BATTERY), Terminal("out")))
     yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
@@ -119,7 +119,7 @@ def _meter(profile: Profile) -> Iterator[Part]:
 
 
 def _i2c(bus: int, supply: str = "VCC") -> tuple[Terminal, ...]:
-    """Supply and bus of a chip."""
+    """Return the supply and bus terminals of a chip."""
     if bus == 1:
         data, clock = plan.gpio(2), plan.gpio(3)
     else:
@@ -133,7 +133,7 @@ def _i2c(bus: int, supply: str = "VCC") -> tuple[Terminal, ...]:
 
 
 def _other_buses(profile: Profile) -> Iterator[Part]:
-    """Buses whose pins an overlay chooses."""
+    """Yield the buses with pins that an overlay chooses."""
     used = {tof.bus for tof in profile.sensors.tof.values()}
     if profile.battery.address is not None:
         used.add(profile.battery.bus)
@@ -144,7 +144,7 @@ def _other_buses(profile: Profile) -> Iterator[Part]:
 
 
 def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
-    """Each board that switches motors, once."""
+    """Yield each board that switches motors, once."""
     halves = [one for one in motors.values() if isinstance(one, Mx1508)]
     if halves:
         yield Part(MX1508, (*_mx1508(halves), *_power(profile, "+", "-")))
@@ -182,7 +182,7 @@ def _l298n(halves: list[L298n]) -> Iterator[Terminal]:
 
 
 def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
-    """A motor HAT or a servo board, with what hangs on it."""
+    """Return a motor HAT or a servo board, with the terminals of its motors."""
     chip = profile.pca9685
     dc = [one for one in motors if isinstance(one, MotorHat)]
     first, *bus = _i2c(chip.bus)
@@ -205,7 +205,7 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
 
 
 def _turning(motors: dict[str, AnyMotor]) -> Iterator[Part]:
-    """Motors and servos; each lead begins at what drives it."""
+    """Yield motors and servos; each lead begins at its driver."""
     mx1508, l298n = iter("AB"), iter((1, 3))
     for name, motor in motors.items():
         match motor:

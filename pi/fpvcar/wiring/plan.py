@@ -1,4 +1,4 @@
-"""What a wiring plan is made of: parts, their terminals, and a colour for each use."""
+"""Elements of a wiring plan: parts, their terminals, and a colour for each use."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +9,7 @@ PI = "Pi"
 
 
 class Use(NamedTuple):
-    """What a wire is for says its colour."""
+    """Purpose of a wire, shown by its colour."""
 
     colour: str
     rgb: str
@@ -30,7 +30,7 @@ USES = (BATTERY, GROUND, FIVE_V, THREE_V, SDA, SCL, MOVES, ASKS, HEARS, LIGHTS)
 
 
 class End(NamedTuple):
-    """One end of a wire: a part's terminal; of the part PI the number of a pin."""
+    """End of a wire: a part's terminal; for the part PI the number of a pin."""
 
     part: str
     terminal: str
@@ -43,18 +43,18 @@ class End(NamedTuple):
 
 
 class Terminal(NamedTuple):
-    """A terminal, and the one wire that comes to it; others may begin here."""
+    """Terminal with the one wire that ends at it; others may begin here."""
 
     name: str
     source: End | None = None
     use: Use = GROUND
     via: str = ""
-    """What is in the wire: a resistor, a divider."""
+    """Component in the wire: a resistor, a divider."""
     notes: tuple[str, ...] = ()
 
 
 class Part(NamedTuple):
-    """Something with terminals, or (a camera) with a plug only that `about` names."""
+    """Part with terminals, or (a camera) only with a plug that `about` names."""
 
     name: str
     terminals: tuple[Terminal, ...] = ()
@@ -62,8 +62,6 @@ class Part(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """From where to where."""
-
     start: End
     end: End
     use: Use
@@ -72,7 +70,7 @@ class Wire(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """All parts of a car; those that feed it stand below the Pi in a drawing."""
+    """Parts of a car; those of its supply stand below the Pi in a drawing."""
 
     title: str
     supply: tuple[Part, ...]
@@ -80,11 +78,10 @@ class Plan(NamedTuple):
     motors: tuple[Part, ...]
 
     def all(self) -> tuple[Part, ...]:
-        """Every part."""
         return (*self.supply, *self.parts, *self.motors)
 
     def wires(self) -> Iterator[Wire]:
-        """Every wire, part by part."""
+        """Yield every wire, part by part."""
         for part in self.all():
             for name, source, use, via, notes in part.terminals:
                 if source is not None:
@@ -92,7 +89,7 @@ class Plan(NamedTuple):
 
 
 def gpio(number: int) -> End:
-    """The pin of a BCM number."""
+    """Return the pin of a BCM number."""
     return End(PI, str(PIN_OF[number]))
 
 

@@ -1,4 +1,4 @@
-"""The wires of a rig: pins that hear others, sensors, a load; no motor, no battery."""
+"""Wires of a rig: pin-to-pin loops, sensors, a load; no motor, no battery."""
 
 from collections.abc import Iterable, Iterator
 
@@ -17,7 +17,7 @@ LED = "A hand's breadth before the lens, and the room dark enough that it counts
 
 
 def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
-    """What a rig has: its loops, what a car has of sensors, contact, LED, load."""
+    """Yield the parts of a rig: its loops, the car's sensors, contact, LED, load."""
     yield Part("1 kΩ each", tuple(_loops(profile)), "pin to pin")
     yield from sensors
     rig = profile.rig
@@ -37,7 +37,7 @@ def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
 
 
 def _loops(profile: Profile) -> Iterator[Terminal]:
-    """Both ends of each resistor."""
+    """Yield both ends of each resistor."""
     rig = profile.rig
     motors = zip(profile.motor_pins(), rig.loops, strict=True)
     pairs = [(plan.MOVES, gives, hears) for gives, hears in motors]

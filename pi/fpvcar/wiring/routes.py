@@ -1,33 +1,33 @@
-"""Where wires run between two columns: a vertical track each, few crossings. Pure."""
+"""Routing of wires between two columns: a vertical track for each, with few crossings. Pure."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Net(NamedTuple):
-    """The heights at which a wire, or a rail, leaves the column on either side."""
+    """Heights at which a wire, or a rail, leaves the column on either side."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
 
     @property
     def span(self) -> tuple[int, int]:
-        """The two ends of its track."""
+        """Upper and lower end of its track."""
         ys = (*self.left, *self.right)
         return min(ys), max(ys)
 
 
 def crossings(first: Net, second: Net) -> int:
-    """How often two nets cross, with the first one's track on the left."""
+    """Return how often two nets cross, with the first one's track on the left."""
     (low, high), (under, over) = first.span, second.span
     return sum(under <= y <= over for y in first.right) + sum(low <= y <= high for y in second.left)
 
 
 def tracks(nets: Sequence[Net]) -> list[int]:
-    """The order of tracks from left to right, as indices of `nets`.
+    """Return the order of tracks from left to right, as indices of `nets`.
 
-    Whether two nets cross depends on the order of these two only: nets are moved, one
-    at a time, to where they cross least, until no move is for the better.
+    Whether two nets cross depends on the order of these two only. Nets are moved, one at a time, to
+    the place with the fewest crossings, until no move is an improvement.
     """
     cost = [[crossings(one, other) for other in nets] for one in nets]
     order = list(range(len(nets)))

@@ -1,4 +1,4 @@
-"""A plan as text: the header as it lies, and the wires as a list."""
+"""Tables of a plan as text: the header in its real layout, and a list of the wires."""
 
 from collections import defaultdict
 
@@ -6,11 +6,11 @@ from fpvcar.wiring.header import PINS, ROWS, Pin
 from fpvcar.wiring.plan import PI, Plan, Wire
 
 SIDE = 38
-"""Columns beside the two rows of pins."""
+"""Text columns beside the two rows of pins."""
 
 
 def pins(plan: Plan) -> str:
-    """The 40 pins, two a line, as one looks at the board with its USB sockets below."""
+    """Return the 40 pins, two per line, as seen with the board's USB sockets below."""
     wires: dict[str, list[Wire]] = defaultdict(list)
     for wire in plan.wires():
         if wire.start.part == PI:
@@ -34,7 +34,7 @@ def pins(plan: Plan) -> str:
 
 
 def _goes_to(pin: Pin, wires: list[Wire]) -> str:
-    """Colour, and the terminal; a rail, where several parts hang on it."""
+    """Return colour and terminal of a pin; for several parts, the rail."""
     if not wires:
         return ""
     colour, first = wires[0].use.colour, wires[0].end
@@ -44,7 +44,7 @@ def _goes_to(pin: Pin, wires: list[Wire]) -> str:
 
 
 def wires(plan: Plan) -> str:
-    """One wire a line: from, to, colour, what is in it; then what is to be heeded."""
+    """Return one wire per line: from, to, colour, component in the wire; then the notes."""
     notes = numbered(plan)
     rows = [("from", "to", "colour", "in line", "note")]
     for wire in plan.wires():
@@ -60,7 +60,7 @@ def wires(plan: Plan) -> str:
 
 
 def numbered(plan: Plan) -> dict[str, int]:
-    """Every note once, in the order of the wires -> its number."""
+    """Return every note once, in the order of the wires, with its number."""
     found: dict[str, int] = {}
     for wire in plan.wires():
         for note in wire.notes:
