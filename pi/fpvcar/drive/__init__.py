@@ -1,1 +1,1 @@
-"""From a wish to duties: seat, gate, guard, mixing; time is an argument."""
+"""Path from a wish to motor duties: seat, gate, guard, mixing. Time is an argument."""

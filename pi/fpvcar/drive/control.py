@@ -1,8 +1,7 @@
-"""The gate's owner: the only part of `run` that sends setpoints to `wheels`.
+"""Owner of the gate: the only part of `run` that sends setpoints to `wheels`.
 
-It holds the driver's last fresh wish and the latches, runs the gate on every wish
-and whenever time alone may change what it decides, mixes, and sends. It opens and
-closes nothing.
+Keeps the driver's last fresh wish and the latches. Runs the gate on every wish, and whenever time
+alone may change the decision; mixes the result and sends it. Opens and closes no resources.
 """
 
 import logging
@@ -23,17 +22,17 @@ from fpvcar.wire.telemetry import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
 TICK_S = 0.02
-"""The gate's tick while a motor comes up to its wish, or an obstacle limits it."""
+"""Tick of the gate while a motor accelerates to its wish or an obstacle limits it."""
 RENEW_S = 0.045
-"""The tick while nothing changes: just longer than the 40 ms between two wishes of a
-page, and short enough for a lease to outlive a loop that stands still for 75 ms."""
+"""Tick in a steady state: just longer than the 40 ms between two wishes of a page, and short
+enough for a lease to outlive an event loop that is blocked for 75 ms."""
 EARLY_S = 0.002
-"""So much before it is due the gate runs all the same: a wish some microseconds later
-than a tick does not wake the loop twice for each."""
+"""Tolerance by which a tick may run early: a wish that arrives some microseconds after a due
+tick then does not wake the loop twice."""
 IDLE_TICK_S = 0.1
-"""The tick with nobody at the wheel: the lease of wheels at rest still never ends."""
+"""Tick without a driver; short enough that the lease of resting wheels never expires."""
 WEAK_LIMIT = 0.5
-"""Share of full throttle while the supply is weak: more current kills the computer."""
+"""Share of full throttle while the supply is weak; more current would crash the computer."""
 NO_PINS = "what switches the motors does not answer"
 log = logging.getLogger("fpvcar.gate")
 
@@ -42,13 +41,13 @@ _ZERO_FIRST = WheelsReason.ZERO_FIRST
 _QUIET = {WheelsReason.START, WheelsReason.CLOSED}
 _MOVING = {"driving", "guarded"}
 _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
-"""Neutral, but never fresh: it stops, and arms nothing."""
+"""Neutral wish that is never fresh: it stops the car but does not arm the gate."""
 
 
 class Stepped(NamedTuple):
-    """One run of the gate, for whoever watches: what went in, then what came out.
+    """Inputs and outputs of one run of the gate, for recorders and tests.
 
-    `latches` and `slew` are from before; `ranges` are those that the guard saw.
+    `latches` and `slew` are the values before the run; `ranges` are those given to the guard.
     """
 
     now_ns: int
@@ -64,28 +63,28 @@ class Stepped(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What the gate's owner asks at each run, at a time in s."""
+    """Inputs that the gate's owner reads at each run, as functions of the time in s."""
 
     picture_age_s: Callable[[float], float | None]
-    """None while there was no picture."""
+    """Age of the newest picture; None before the first picture."""
     volts: Callable[[float], float | None]
-    """The battery's, None if unknown."""
+    """Battery voltage; None if unknown."""
     ranges: Callable[[float], Sequence[Range]]
     weak: Callable[[float], bool] = lambda now_s: False
-    """Is there under-voltage now, by the computer or by the battery's sensor?"""
+    """True during under-voltage, as reported by the computer or by the battery's sensor."""
     in_doubt: Callable[[], bool] = lambda: False
-    """Is the direction of a motor in doubt, so that the car must not drive?"""
+    """True while the direction of a motor is in doubt, so that the car must not drive."""
 
 
 class Control:
-    """The owner of one car's gate.
+    """Owner of one car's gate.
 
-    `reasons` and `stops` count how often the gate came to which.
+    `reasons` and `stops` count the decisions by reason and the stops by cause.
 
-    `send(duties, now_ns)` hands a setpoint to the wheels; `hear()` has their answers
-    that have come taken; `changed()` is called whenever the reason or a latch changes,
-    `watcher` after each run of the gate, `save` when what must outlive this process has
-    changed; `saved` is what the one before saved last. None of them may wait or raise.
+    `send(duties, now_ns)` sends a setpoint to the wheels; `hear()` reads their pending answers.
+    `changed()` is called on every change of the reason or of a latch, `watcher` after each run of
+    the gate, and `save` when a setting that must survive a restart has changed. `saved` is the last
+    value that the previous process saved. These callbacks must not wait or raise.
     """
 
     def __init__(
@@ -123,23 +122,23 @@ class Control:
         self._stepped_ns, self._tick_s = 0, 0.0
         self._put_off: Callable[[float], None] = lambda seconds: None
 
-    # --- what drivers and grown-ups do ---
+    # Actions of drivers and grown-ups
 
     def wish(self, throttle: float, steer: float, now_s: float) -> None:
-        """The driver's fresh wish, applied at once."""
-        self._hear()  # what the wheels stopped for counts before what is wished
+        """Take a fresh wish of the driver and apply it at once."""
+        self._hear()  # a pending stop of the wheels takes effect before the new wish
         self._wish = Wish(throttle, steer, now_s)
         self.step()
         self._put_off(self._tick_s)
 
     def let_go(self) -> None:
-        """A stale neutral stops the car. It is not fresh: it does not arm the gate."""
+        """Stop the car on a stale neutral wish. It is not fresh, so it does not arm the gate."""
         if self._wish is not None:
             self._wish = _LET_GO
             self.step()
 
     def nobody(self, lost: bool) -> None:
-        """The driver is gone; `lost` if the link was, in the middle of a wish."""
+        """Remove the driver's wish; `lost` if the link broke in the middle of a wish."""
         latches = self.decision.latches
         if lost and self._wish is not None and not self._wish.neutral:
             latches = replace(latches, arm=latches.arm or Cause.SILENCE)
@@ -147,15 +146,15 @@ class Control:
         self.step(latches)
 
     def handover(self) -> None:
-        """Somebody else sits down: whatever was wished before is void."""
+        """Discard the wish of the previous driver after a handover."""
         self._wish = None
         self.step(replace(self.decision.latches, arm=Cause.HANDOVER))
 
     def estop(self, by: str, grown_up: bool) -> None:
-        """Stops the car at once.
+        """Stop the car at once.
 
-        A stop that holds the car already does not run the gate again: anybody may
-        push a thousand times a second, and each run is recorded.
+        If a stop already holds the car, the gate does not run again: anyone may push the button a
+        thousand times a second, and each run is recorded.
         """
         before = self.decision.latches
         cause = Cause.ESTOP_GROWN_UP if grown_up else Cause.ESTOP
@@ -164,28 +163,29 @@ class Control:
             self.step(after)
 
     def resume(self, grown_up: bool) -> bool:
-        """Clears what holds the car; False if this push may not."""
+        """Clear the hold on the car; return False if this person may not clear it."""
         before = self.decision.latches
         after = gate.resume(before, grown_up)
         if after != before and self._wish is not None:
-            self._wish = _LET_GO  # a neutral from before the push arms nothing
+            self._wish = _LET_GO  # a neutral from before the push does not arm the gate
         self.step(after)
         return before.hold is None or after.hold is None
 
     def tune(self, profile: Profile) -> None:
-        """Drives by this profile, of the same car, from now on."""
+        """Switch to another version of this car's profile."""
         self._profile, self._guard = profile, Guard(profile.guard)
         self.step()
 
     def guard(self, mode: GuardMode) -> None:
-        """A grown-up sets the collision guard: "off", "warn" or "limit"."""
+        """Set the collision guard's mode, chosen by a grown-up: "off", "warn" or "limit"."""
         log.info("the guard is set to %s", mode)
         self.guard_mode = mode
         self.step()
         self._changed()
 
     def guarding(self) -> Guarding:
-        """What the collision guard leaves of full throttle, and by which sensors."""
+        """Return the share of full throttle that the collision guard allows, and the limiting
+        sensors."""
         if self.guard_mode == "off":
             return Guarding(self.guard_mode, self._profile.guard.stop_m)
         return Guarding(
@@ -198,19 +198,19 @@ class Control:
         )
 
     def wish_age_s(self, now_s: float) -> float | None:
-        """Age of the driver's last fresh wish; None while nobody drives."""
+        """Return the age of the driver's last fresh wish; None while no driver is active."""
         if self._wish is None or self._wish is _LET_GO:
             return None
         return now_s - self._wish.received_s
 
     def driven(self) -> bool:
-        """Is somebody at the wheel?"""
+        """Return whether the car has a driver."""
         return self.decision.reason != "nobody"
 
-    # --- what the wheels say ---
+    # Answers of the wheels
 
     def wheels_answer(self, answer: Answer) -> None:
-        """Takes every answer of `wheels`; a stop of its own latches the gate."""
+        """Process an answer of `wheels`; a stop that they initiated latches the gate."""
         if answer.status == Status.APPLIED:
             self._applied_once = True
             if self.wheels != "ok":
@@ -218,10 +218,10 @@ class Control:
         elif answer.reason in _PINS:
             new = self._fault is not Cause.PINS
             self._set_fault(Cause.PINS, self._why or NO_PINS)
-            if new:  # now: a fault that is gone by the next tick must hold too
-                self.step()  # once: it sends a setpoint, and each is answered
+            if new:  # at once: a fault that has ended by the next tick must hold the car too
+                self.step()  # once: a step sends a setpoint, and each setpoint is answered
         elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
-            # The wheels' lease ran out while the car stood; they wait for a zero.
+            # The wheels' lease expired while the car stood; they require a zero first.
             latches = self.decision.latches
             self.step(replace(latches, arm=latches.arm or Cause.HANDOVER))
         elif answer.status == Status.STOPPED and answer.reason not in _QUIET:
@@ -231,13 +231,13 @@ class Control:
             self.step(gate.hold(self.decision.latches, stop))
 
     def wheels_why(self, why: str) -> None:
-        """Takes what is wrong with the pins, in the words of their back end, or ""."""
+        """Store the back end's description of a pin fault; "" if there is no fault."""
         self._why = why
         if self._fault is Cause.PINS and why:
             self._set_fault(Cause.PINS, why)
 
     def wheels_state(self, state: str) -> None:
-        """Takes the wheels client's state: "ok", "absent" or "hung"."""
+        """Store the wheels client's state: "ok", "absent" or "hung"."""
         if state != "ok":
             self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
 
@@ -248,10 +248,10 @@ class Control:
             self._fault, self.wheels = fault, words
             self._changed()
 
-    # --- the gate ---
+    # Gate
 
     def step(self, latches: Latches | None = None) -> None:
-        """Runs the gate now and sends what it lets through."""
+        """Run the gate now and send the resulting setpoint."""
         self._stepped_ns = now_ns = self._clock_ns()
         before, held = self.decision, latches or self.decision.latches
         now_s = now_ns / 1e9
@@ -287,15 +287,16 @@ class Control:
             )
         if (before.reason, before.latches) != (after.reason, after.latches):
             self._count(before, after)
-            if not {before.reason, after.reason} <= _MOVING:  # at a wall: many a second
+            # changes many times a second at a wall
+            if not {before.reason, after.reason} <= _MOVING:
                 if after.words != before.words:
                     log.info("%s", after.words)
                 self._changed()
 
     def _save_changes(self, hold: Hold | None) -> None:
-        """Saves what is not the profile's own: it outlives this process."""
+        """Save the settings that differ from the profile, so that they survive a restart."""
         settings = self.limit, self.guard_mode, hold
-        if settings == self._settings:  # as at nearly every step
+        if settings == self._settings:  # the case at nearly every step
             return
         self._settings = settings
         now = differing(self._profile, self.limit, self.guard_mode, hold)
@@ -313,8 +314,8 @@ class Control:
             self.stops[str(arm)] += 1
 
     def _world(self, now_s: float) -> gate.World:
-        # Before the wheels have answered once the car is starting, not broken:
-        # only somebody who tries to drive then makes it a fault that latches.
+        # Until the wheels have answered once the car is starting, not broken: only an attempt
+        # to drive then turns it into a fault that latches.
         trying = self._wish is not None and not self._wish.neutral
         fault = self._fault if self._applied_once or trying else None
         if fault is None and self._inputs.in_doubt():
@@ -323,7 +324,7 @@ class Control:
         return gate.World(age_s, fault, self.limit_now(now_s), self._free(now_s))
 
     def limit_now(self, now_s: float) -> float:
-        """Speed limit at present: lower while the supply is weak."""
+        """Return the current speed limit; it is lower while the supply is weak."""
         weak = self._inputs.weak(now_s)
         return min(self.limit, WEAK_LIMIT) if weak else self.limit
 
@@ -336,8 +337,8 @@ class Control:
         return self.free if self.guard_mode == "limit" else Free()
 
     def _next_tick_s(self, world: gate.World, before: mixing.Slew, now_s: float) -> float:
-        """How soon the gate is to run again: before time alone changes what it
-        decides. `before`: where the motors were, by the run before this one."""
+        """Return the time until the next run of the gate, before time alone changes the
+        decision. `before` is the motors' slew state after the previous run."""
         decision, wish = self.decision, self._wish
         if decision.reason == "nobody":
             return IDLE_TICK_S
@@ -350,15 +351,15 @@ class Control:
 
     @property
     def due_in_s(self) -> float:
-        """How long until the gate is to run again, if no wish comes before."""
+        """Time until the next run of the gate if no wish arrives earlier."""
         return self._tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 
     def timed(self, put_off: Callable[[float], None]) -> None:
-        """Takes what puts the next tick off: after a wish has run the gate."""
+        """Set the callback that postpones the next tick after a wish has run the gate."""
         self._put_off = put_off
 
     def tick(self) -> float:
-        """Hears the wheels, and runs the gate if it is due. Returns when to tick again,
+        """Read the wheels' answers, and run the gate if due. Returns the time to the next tick
         in s."""
         self._hear()
         if self.due_in_s <= EARLY_S:

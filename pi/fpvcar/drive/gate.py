@@ -1,11 +1,11 @@
-"""The one gate to the motors: wish, world and time in, setpoint and reason out. Pure.
+"""The only gate to the motors: wish, world and time in, setpoint and reason out. Pure.
 
-A command is a wish with an age. Unknown means stop. Two kinds of latch hold the car
-after a stop, so that nothing moves again by surprise:
+A command is a wish with an age. Unknown means stop. Two kinds of latch hold the car after a stop,
+so that it does not move again unexpectedly:
 
     arm   needs one fresh neutral wish: after silence, a blind moment, a handover
-    hold  needs `resume`, a deliberate push: after an e-stop or a fault; one set by
-          a grown-up only a grown-up clears
+    hold  needs `resume`, a deliberate push: after an e-stop or a fault; only a
+          grown-up can clear a grown-up's hold
 """
 
 import enum
@@ -21,7 +21,7 @@ from fpvcar.drive.guard import Free
 
 
 class Cause(enum.StrEnum):
-    """Why the car stands."""
+    """Cause of a stop that latches the car."""
 
     HANDOVER = "handover"
     SILENCE = "silence"
@@ -39,7 +39,7 @@ _RANK = {Cause.ESTOP_GROWN_UP: 2, Cause.ESTOP: 1}
 
 
 class Wish(Struct, frozen=True):
-    """What the driver wants; -1..1 each. `received_s` is when it arrived."""
+    """Requested throttle and steering, -1..1 each. `received_s` is the time of receipt."""
 
     throttle: float
     steer: float
@@ -47,14 +47,14 @@ class Wish(Struct, frozen=True):
 
     @property
     def neutral(self) -> bool:
-        """True when it asks for nothing."""
+        """Whether both throttle and steering are zero."""
         return self.throttle == 0.0 and self.steer == 0.0
 
 
 class World(Struct, frozen=True):
-    """What the gate must know besides the wish.
+    """State of the car that the gate needs besides the wish.
 
-    `fault` is there now; `free` is what the collision guard leaves.
+    `fault` is a present fault; `free` is the throttle that the collision guard allows.
     """
 
     picture_age_s: float | None
@@ -64,26 +64,26 @@ class World(Struct, frozen=True):
 
 
 class Hold(Struct, frozen=True):
-    """A stop that only `resume` clears; `by` says who or what did it."""
+    """Stop that only `resume` clears; `by` names the person or part that caused it."""
 
     cause: Cause
     by: str = ""
 
 
 class Latches(Struct, frozen=True):
-    """What still holds the car. A car starts armed by nobody."""
+    """Latches that hold the car. At the start the car waits for a neutral wish (HANDOVER)."""
 
     arm: Cause | None = Cause.HANDOVER
     hold: Hold | None = None
 
     @property
     def stopped(self) -> bool:
-        """True after a stop; a car that only waits for a neutral wish is not."""
+        """True after a stop; False if the car only waits for a neutral wish."""
         return self.hold is not None or self.arm not in (None, Cause.HANDOVER)
 
 
 class Decision(Struct, frozen=True):
-    """The setpoint (-1..1, speed limit applied), why, and what holds the car."""
+    """Setpoint (-1..1, speed limit applied), its reason, and the latches."""
 
     throttle: float
     steer: float
@@ -92,12 +92,12 @@ class Decision(Struct, frozen=True):
 
     @property
     def neutral(self) -> bool:
-        """True when the motors are to stand."""
+        """Whether the motors are to stand still."""
         return self.throttle == 0.0 and self.steer == 0.0
 
     @property
     def words(self) -> str:
-        """What log and recording say of it."""
+        """Description for the log and the recording."""
         if self.latches.hold is not None:
             return f"stopped: {self.latches.hold.cause} {self.latches.hold.by}".rstrip()
         if self.latches.arm not in (None, Cause.HANDOVER):  # the driver may be gone
@@ -108,7 +108,7 @@ class Decision(Struct, frozen=True):
 def decide(
     wish: Wish | None, latches: Latches, world: World, now_s: float, limits: config.Gate
 ) -> Decision:
-    """What the motors may do now. `wish` is the driver's last fresh one, or None."""
+    """Return the setpoint that is allowed now. `wish` is the driver's last fresh one, or None."""
     if world.fault is not None:
         latches = hold(latches, Hold(world.fault))
     if wish is None:
@@ -149,8 +149,8 @@ def _blind(world: World, limits: config.Gate) -> bool:
 
 
 def holds_s(wish: Wish, world: World, now_s: float, limits: config.Gate) -> float:
-    """How long a decision by this wish holds if nothing else comes: until the wish is
-    silence, or the picture so old that the car is blind."""
+    """Return the time in s for which a decision by this wish remains valid without new input:
+    until the wish counts as silence, or the picture is so old that the car is blind."""
     silent_s = wish.received_s + limits.silence_s - now_s
     if world.picture_age_s is None or limits.blind == "ignore":
         return silent_s
@@ -159,14 +159,14 @@ def holds_s(wish: Wish, world: World, now_s: float, limits: config.Gate) -> floa
 
 
 def hold(latches: Latches, wanted: Hold) -> Latches:
-    """Adds a hold; the one that is harder to clear stays."""
+    """Add a hold; of two holds the one that is harder to clear remains."""
     if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(wanted.cause, 0):
         return replace(latches, hold=wanted)
     return latches
 
 
 def resume(latches: Latches, grown_up: bool) -> Latches:
-    """The latches after a deliberate push. The car then waits for a neutral wish."""
+    """Return the latches after a deliberate push. The car then waits for a neutral wish."""
     if latches.hold is None:
         return latches
     if latches.hold.cause == Cause.ESTOP_GROWN_UP and not grown_up:
@@ -178,46 +178,45 @@ Staleness = Literal["old", "late", "stale"]
 
 
 class Freshness:
-    """Judges the age of the wishes of one socket; time is passed in.
+    """Age check for the wishes of one socket; time is passed in.
 
-    Every State and Pong carries an unpredictable nonce, and a wish returns the newest
-    one as `seen`. It must have been sent on this socket at most `late_s` ago: wishes
-    prepared in advance move nothing, whatever clock the page claims.
+    Every State and Pong carries an unpredictable nonce, and a wish returns the newest one as
+    `seen`. It must have been sent on this socket at most `late_s` ago: wishes prepared in advance
+    are rejected, regardless of the clock that the page claims.
 
-    A finer measure for honest pages: the transit time of a wish (receipt - its own
-    time) above the fastest transit of the last 30 s. The browser's clock has another
-    origin and may stand still; a wish is never older than the nonce it returns, so a
-    larger transit re-bases the measure.
+    Honest pages get a finer measure: the transit time of a wish (receipt minus its own time) above
+    the fastest transit of the last 30 s. The browser's clock has another origin and may stop. A
+    wish is never older than the nonce it returns, so a larger transit re-bases the measure.
     """
 
     WINDOW_S = 30.0
     NONCES_MOST = 128
-    """More than the car sends in `late_s`: 50 states and 250 pongs a second at most."""
+    """Limit above the number sent in `late_s`: 50 states and 250 pongs a second at most."""
 
     def __init__(self, stale_s: float, late_s: float) -> None:
         self._stale_s, self._late_s = stale_s, late_s
         self._seq = -1
-        self._fastest: deque[tuple[float, float]] = deque()  # (second, transit), rising
-        self._sent: OrderedDict[int, int] = OrderedDict()  # nonce: when, in us
+        self._fastest: deque[tuple[float, float]] = deque()  # (second, transit), ascending
+        self._sent: OrderedDict[int, int] = OrderedDict()  # nonce: send time in us
 
     def sent(self, nonce: int, clock_us: int) -> None:
-        """Notes a nonce that went out, and when its message was made."""
+        """Store a sent nonce with the creation time of its message."""
         self._sent[nonce] = clock_us
         if len(self._sent) > self.NONCES_MOST:
             self._sent.popitem(last=False)
 
     def forget(self) -> None:
-        """Voids every nonce sent so far, and so every wish that waits in a queue."""
+        """Void every nonce sent so far, and with them every queued wish."""
         self._sent.clear()
 
     def sent_us(self, nonce: int) -> int:
-        """CLOCK_MONOTONIC of the message with this nonce; 0 if none is known."""
+        """Return the CLOCK_MONOTONIC time of the message with this nonce; 0 if it is unknown."""
         return self._sent.get(nonce, 0)
 
     def accept(self, seq: int, sent_ms: float, seen: int, now_s: float) -> Staleness | None:
-        """None if it is fresh; else "old" (doubled, reordered), "late" or "stale".
+        """Return None for a fresh wish; otherwise "old" (doubled, reordered), "late" or "stale".
 
-        `sent_ms`: the browser's clock. `seen`: the nonce that the wish returns.
+        `sent_ms` is the browser's clock. `seen` is the nonce that the wish returns.
         """
         if seq <= self._seq:
             return "old"
@@ -236,12 +235,12 @@ class Freshness:
             self._fastest.popleft()
         while self._fastest and self._fastest[-1][1] >= transit_s:
             self._fastest.pop()
-        second = float(int(now_s))  # one entry a second is enough: bounded memory
+        second = float(int(now_s))  # one entry a second bounds the memory
         if not self._fastest or self._fastest[-1][0] != second:
             self._fastest.append((second, transit_s))
         age_s = transit_s - self._fastest[0][1]
         if age_s <= most_s:
             return age_s
-        self._fastest.clear()  # the browser's clock stood still
+        self._fastest.clear()  # the browser's clock had stopped
         self._fastest.append((second, transit_s - most_s))
         return most_s

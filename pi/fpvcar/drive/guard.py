@@ -1,13 +1,13 @@
-"""The collision guard: how fast the car may go towards what its sensors see. Pure.
+"""Collision guard: limits the speed towards obstacles that the sensors see. Pure.
 
-A sensor counts for a direction if it looks that way within HALF_DEG. How far it is to
-what it sees, less where the car is to stand, must hold the way of a stop: a reaction at
-the present speed, then the brake. The speed is how fast the ranges shrink: the car
-measures no other. If a sensor loses its obstacle or fails, the guard keeps the obstacle
-and reckons by the throttle how near it is by now, until the sensor sees again.
+A sensor counts for a direction if its bearing lies within HALF_DEG of it. Its range, less the
+distance at which the car is to stand, must exceed the stopping distance: a reaction at the present
+speed, then the brake. The speed is the rate at which the ranges shrink, because the car has no
+other speed measurement. If a sensor loses its obstacle or fails, the guard keeps the obstacle and
+estimates its distance from the throttle until the sensor sees again.
 
-    warn   tells the page and limits nothing
-    limit  limits throttle, and stops where even nothing would be too fast
+    warn   informs the page and limits nothing
+    limit  limits throttle, and stops if even zero throttle would be too fast
 """
 
 import math
@@ -22,44 +22,44 @@ from fpvcar.wire import telemetry
 AHEAD_DEG, BACK_DEG = 0.0, 180.0
 HALF_DEG = 45.0
 SAMPLES = 6
-"""Measurements that a closing speed is reckoned from: 0.15 s at 30 Hz."""
+"""Number of measurements for an estimate of the closing speed: 0.15 s at 30 Hz."""
 GONE = 3
-"""An obstacle is gone when so many samples in a row see nothing: one may fail."""
+"""Number of consecutive empty samples after which an obstacle is gone: one sample may fail."""
 AWAY = 0.5
-"""A way that the throttle drives off an obstacle counts half: slip, slopes."""
+"""Factor for distance driven away from an obstacle, because of slip and slopes."""
 CREEP = 0.2
-"""How much faster a car is than its throttle says, in shares of full speed: throttle is
-spread over the voltages from the dead band on, where a motor turns already."""
+"""Surplus of the car's speed over its throttle, in shares of full speed: throttle is spread over
+the voltages above the dead band, where a motor already turns."""
 FORGOTTEN_M = 2.0
-"""An obstacle so far off is forgotten."""
+"""Distance beyond which an obstacle is forgotten."""
 LEAST_SHARE = 0.05
-"""Less throttle than this is none: it would only hum."""
+"""Smallest useful share of throttle; below it a motor would only hum."""
 NO_SENSOR = (math.inf, "")
-"""The share that is free by no sensor, and its name: whoever looks leaves less."""
+"""Free share without a sensor, and an empty name; any real sensor gives a smaller share."""
 
 
 class Free(NamedTuple):
-    """The share of full throttle that may be used ahead and back; 1 is all."""
+    """Share of full throttle that is allowed ahead and back; 1 is all."""
 
     ahead: float = 1.0
     back: float = 1.0
 
 
 def looks(one: telemetry.Range, bearing_deg: float) -> bool:
-    """Does the sensor look that way?"""
+    """Return whether the sensor covers that bearing."""
     off_deg = (one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
     return abs(off_deg) <= HALF_DEG
 
 
 class Approach:
-    """The closing speed of one sensor: a straight line through its last ranges."""
+    """Closing speed of one sensor: a straight line fitted to its last ranges."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._mps: float | None = 0.0
 
     def add(self, range_m: float | None, at_s: float) -> None:
-        """Adds a measurement, unless it is the last one again."""
+        """Add a measurement, unless it repeats the last one."""
         if range_m is None:
             self._last.clear()
             self._mps = 0.0
@@ -68,8 +68,8 @@ class Approach:
             self._mps = None
 
     def speed_mps(self) -> float:
-        """How fast the obstacle comes nearer, >= 0; 0 with fewer than three samples."""
-        if self._mps is None:  # the gate asks more often than a sensor measures
+        """Return the closing speed, >= 0; 0 with fewer than three samples."""
+        if self._mps is None:  # cached: the gate reads more often than a sensor measures
             self._mps = self._slope_mps()
         return self._mps
 
@@ -83,13 +83,13 @@ class Approach:
 
 
 def share(range_m: float | None, age_s: float, speed_mps: float, guard: config.Guard) -> float:
-    """The greatest share of full throttle towards what is `range_m` away."""
+    """Return the greatest share of full throttle towards an obstacle `range_m` away."""
     if range_m is None:
         return 1.0
     reaction_s = guard.reaction_s + age_s
     room_m = range_m - guard.stop_m
     way_m = speed_mps * reaction_s + speed_mps**2 / (2.0 * guard.brake_mps2)
-    if not way_m < room_m:  # NaN is no room either
+    if not way_m < room_m:  # NaN means no room, too
         return 0.0
     # v t + v^2 / 2a = room, for v
     lag_mps = guard.brake_mps2 * reaction_s
@@ -99,7 +99,7 @@ def share(range_m: float | None, age_s: float, speed_mps: float, guard: config.G
 
 
 class Sight:
-    """What one sensor sees; while it sees nothing, where its obstacle must be."""
+    """Obstacle seen by one sensor; estimates its distance while the sensor sees nothing."""
 
     def __init__(self, settings: config.Guard) -> None:
         self._settings = settings
@@ -111,14 +111,14 @@ class Sight:
         self._mps: float = 0
 
     def look(self, one: telemetry.Range, now_s: float, towards: float) -> float:
-        """The share of full throttle that is free that way.
+        """Return the free share of full throttle in this sensor's direction.
 
-        `towards` is the throttle that way since the last look, -1 to 1.
+        `towards` is the throttle in that direction since the last call, -1 to 1.
         """
         self._reckon(now_s, towards)
         if one.state != "ok" or one.age_s is None or one.age_s > self._settings.stale_s:
             if one.state == NOISY and one.range_m is not None:
-                self._near_m = one.range_m  # the nearest of what it says
+                self._near_m = one.range_m  # the nearest of its readings
             return min(self._settings.unseen_limit, self._remembered())
         at_s = now_s - one.age_s
         if at_s > self._at_s:
@@ -136,7 +136,7 @@ class Sight:
         return share(one.range_m, one.age_s, speed_mps, self._settings)
 
     def _reckon(self, now_s: float, towards: float) -> None:
-        """Moves the car by its throttle; it starts faster than it brakes."""
+        """Move the car by its throttle; the model accelerates faster than it brakes."""
         passed_s = now_s - (self._looked_s or now_s)
         self._looked_s = now_s
         brakes_mps = self._settings.brake_mps2 * passed_s
@@ -155,9 +155,9 @@ class Sight:
 
 
 class Guard:
-    """Ranges in, free throttle out; time is passed in.
+    """Computes the free throttle from ranges; time is passed in.
 
-    `ahead_by` and `back_by` name the sensor that left least when it looked last.
+    `ahead_by` and `back_by` name the sensor with the smallest free share in the last `look`.
     """
 
     def __init__(self, settings: config.Guard) -> None:
@@ -166,7 +166,7 @@ class Guard:
         self._sights: dict[str, tuple[Sight, bool, bool]] = {}
 
     def look(self, ranges: Sequence[telemetry.Range], now_s: float, throttle: float = 0.0) -> Free:
-        """What is free now, by all sensors. `throttle`: the setpoint until now."""
+        """Return the free throttle by all sensors. `throttle` is the setpoint until now."""
         ahead = back = NO_SENSOR
         for one in ranges:
             sight, looks_ahead, looks_back = self._sights.get(one.name) or self._add(one)
@@ -178,7 +178,7 @@ class Guard:
         return Free(min(1.0, ahead[0]), min(1.0, back[0]))
 
     def _add(self, one: telemetry.Range) -> tuple[Sight, bool, bool]:
-        """Meets a sensor: which way it looks, it looks for ever."""
+        """Add a new sensor; its direction is fixed from then on."""
         sight = Sight(self._settings)
         self._sights[one.name] = found = (sight, looks(one, AHEAD_DEG), looks(one, BACK_DEG))
         return found

@@ -1,9 +1,9 @@
-"""What grown-ups have set outlives `run`: speed limit, guard, a stop of theirs.
+"""Grown-ups' settings that survive a restart of `run`: speed limit, guard mode, their own stop.
 
     Control.step -> Saver.put -> (thread) write_whole -> kept.json -> load
 
-A restart makes nothing looser than the profile, whose part is never written down: who
-changes a profile changes the car. What cannot be read is left out, and said.
+A restart makes nothing looser than the profile. Values equal to the profile's are not written, so a
+changed profile takes effect. Unreadable files are ignored and logged.
 """
 
 import logging
@@ -19,15 +19,15 @@ from fpvcar.runtime.workers import Worker
 
 FILE = "kept.json"
 AGAIN_S = 5.0
-"""How soon a card that failed is tried again."""
+"""Retry interval after a failed write to the card."""
 GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
 log = logging.getLogger("fpvcar.saved")
 
 
 class Saved(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What grown-ups set; None: as the profile says.
+    """Settings by grown-ups; None for the profile's value.
 
-    `stopped_by` is the grown-up whose stop holds the car, None if none does.
+    `stopped_by` is the grown-up whose stop holds the car, None without such a stop.
     """
 
     limit: Share | None = None
@@ -37,26 +37,27 @@ class Saved(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def limit_of(saved: Saved, profile: Profile) -> float:
-    """The share of full throttle; no more than the profile's."""
+    """Return the saved share of full throttle, at most the profile's."""
     most = profile.gate.limit
     return most if saved.limit is None else min(saved.limit, most)
 
 
 def guard_of(saved: Saved, profile: Profile) -> GuardMode:
-    """The guard's mode; the profile's, or one that guards more."""
+    """Return the guard's mode: the profile's, or a stricter saved one."""
     own = profile.guard.mode
     return max(saved.guard or own, own, key=GUARD_MODES.index)
 
 
 def hold_of(saved: Saved) -> Hold | None:
-    """The grown-up's stop that holds the car from the start."""
+    """Return the grown-up's stop that holds the car from the start."""
     if saved.stopped_by is None:
         return None
     return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
 
 
 def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | None) -> Saved:
-    """What is to be saved: nothing of the profile, no stop but a grown-up's."""
+    """Return the settings to save: only differences from the profile, and only a grown-up's
+    stop."""
     return Saved(
         limit if limit < profile.gate.limit else None,
         guard if guard != profile.guard.mode else None,
@@ -65,7 +66,7 @@ def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | Non
 
 
 def load(path: Path) -> Saved:
-    """What was saved; nothing if that is damaged, or not ours."""
+    """Load the saved settings; return defaults if the file is damaged or foreign."""
     try:
         saved = msgspec.json.decode(path.read_bytes(), type=Saved)
     except FileNotFoundError:
@@ -78,15 +79,15 @@ def load(path: Path) -> Saved:
 
 
 def write(path: Path, saved: Saved) -> None:
-    """Writes whole or not at all, whatever the power does. Raises OSError."""
+    """Write atomically, so that a power cut leaves a whole file. Raises OSError."""
     files.write_whole(path, [msgspec.json.encode(saved)])
 
 
 class Saver(Worker):
-    """Writes what was put last, in a thread: a card may take its time, or fail.
+    """Thread that writes the newest settings, since a card may be slow or fail.
 
-    `before` is what the last run has saved in the directory. The picture's settings
-    come from another part of the car than the rest: neither forgets the other's.
+    `before` holds the previous run's settings from the directory. The picture settings come from
+    another part of the car than the others; updating one keeps the other.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -98,17 +99,17 @@ class Saver(Worker):
         self._written: Saved | None = None
 
     def put(self, saved: Saved) -> None:
-        """Has it written soon; returns at once."""
+        """Queue the settings for writing; return at once."""
         self._new = msgspec.structs.replace(saved, picture=self._picture)
         self.wake()
 
     def put_picture(self, picture: Picture) -> None:
-        """As `put`, of the picture alone."""
+        """Queue the picture settings for writing; return at once."""
         self._picture = None if picture == Picture() else picture
         self.put(self._new or self.before)
 
     def live(self) -> None:
-        """Writes until `ending`, and then what was put before."""
+        """Write until `ending`, then write the last settings put before it."""
         while True:
             ending, new = self.ending, self._new
             if new is not None and new is not self._written:

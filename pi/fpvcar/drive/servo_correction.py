@@ -1,6 +1,7 @@
-"""A servo that `wheels` knows by the profile alone, turned as calibration found. Pure.
+"""Correction for a servo: `wheels` has only the profile's servo, calibration found another.
+Pure.
 
-mixing -> duties -> OwnServo.send -> duties by which wheels makes the right pulse
+mixing -> duties -> OwnServo.send -> duties that give the calibrated pulse in `wheels`
 """
 
 from collections.abc import Callable
@@ -11,9 +12,9 @@ Send = Callable[[tuple[float, ...], int], bool]
 
 
 def retold(mine: ServoMotor, tuned: ServoMotor, duties: tuple[float, ...]) -> tuple[float, ...]:
-    """Duties for whom the servo is `mine`, so that it turns as `tuned` would.
+    """Convert duties for the servo `mine`, so that it turns as `tuned` would.
 
-    At rest it stands in the centre of its own: zero stays zero.
+    At rest the servo stands in the centre of `mine`: zero stays zero.
     """
     if not any(duties):
         return duties
@@ -24,21 +25,21 @@ def retold(mine: ServoMotor, tuned: ServoMotor, duties: tuple[float, ...]) -> tu
 
 
 class OwnServo:
-    """Before the client of `wheels`; `own` is the profile that wheels has."""
+    """Filter in front of the client of `wheels`; `own` is the profile that `wheels` uses."""
 
     def __init__(self, own: Profile, tuned: Profile, send: Send) -> None:
         self._own, self._send = own, send
         self.tune(tuned)
 
     def tune(self, tuned: Profile) -> None:
-        """Turns the servo as in this profile from now on."""
+        """Turn the servo by this profile from now on."""
         mine, other = self._own.motors.pair[1], tuned.motors.pair[1]
         self._servos: tuple[ServoMotor, ServoMotor] | None = None
         if isinstance(mine, ServoMotor) and isinstance(other, ServoMotor):
             self._servos = (mine, other) if mine != other else None
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
-        """As WheelsClient.send."""
+        """Correct the duties and send them like WheelsClient.send."""
         if self._servos is not None:
             duties = retold(*self._servos, duties)
         return self._send(duties, now_ns)
