@@ -1,1 +1,1 @@
-"""The process that owns the motor pins, and `run`'s end of its socket."""
+"""Process that owns the motor pins, and the `run` end of its socket."""

@@ -1,4 +1,4 @@
-"""python -m fpvcar.wheels: the process that owns the motor pins, by itself."""
+"""python -m fpvcar.wheels: the process that owns the motor pins, run alone."""
 
 import argparse
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger("fpvcar.wheels")
 
 
 def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
-    """Runs until SIGTERM or SIGINT. Raises OSError if another one holds the lock.
+    """Run until SIGTERM or SIGINT. Raises OSError if another process holds the lock.
 
     `own_pins`: the daemon drives this computer's pins, not the bench's.
     """
@@ -39,7 +39,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
 
 
 def warn_of_pulses(profile: config.Profile) -> None:
-    """Logs which PWM this computer's back end cuts, and which exceeds a bridge."""
+    """Log a warning for each PWM that this computer's back end cuts, or that exceeds a bridge."""
     hz = backends.most_hz(backends.pins_backend(profile))
     for words in (*checks.slow_pulses(profile, hz), *checks.over_peak(profile, hz)):
         log.warning("%s", words)

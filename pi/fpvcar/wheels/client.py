@@ -1,11 +1,11 @@
-"""`run`'s end of the socket to `wheels`: sends setpoints, hears answers, never waits.
+"""Client of `wheels` in `run`: sends setpoints, reads answers, never waits.
 
-absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> hung
-(any) <-- closed; tried again every 100 ms            any answer --> ok
+absent --- connected, first answer --> ok --- unanswered for 150 ms, EAGAIN --> hung (any) <--
+closed; tried again every 100 ms            any answer --> ok
 
-Mute for 0.25 s, with the socket open or after it closed in the middle of a drive:
-`rescue` is called. The dead man behind the pins has switched the motors off by then,
-unless its daemon hangs, too (rescue.py).
+Calls `rescue` after 0.25 s without an answer, with the socket open or after it closed in the middle
+of a drive. By then the dead man behind the pins has switched the motors off, unless its daemon
+hangs, too (rescue.py).
 """
 
 import asyncio
@@ -18,25 +18,25 @@ from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import PACKET_MAX, Answer, Setpoint, Status, pack_setpoint, parse_packet
 
 LEASE_NS, REST_LEASE_NS = 120_000_000, 140_000_000
-"""How long a setpoint is good for: one that moves the car, and zero, which is sent more
-rarely while nobody drives. One that moves is renewed after 45 ms at the latest."""
+"""Validity of a moving setpoint, and of zero, which is sent more rarely without a driver. A
+moving setpoint is renewed after 45 ms at the latest."""
 HUNG_NS = 150_000_000
 MUTE_NS = 250_000_000
-"""Longer than the dead man's patience, at most 220 ms."""
+"""Longer than the dead man's time-out, which is at most 220 ms."""
 MUTE_AGAIN_NS = 1_000_000_000
-"""When it is called again: a helper may hang, but a daemon needs time to start."""
+"""Interval between calls of `rescue`: a helper may hang, but a daemon needs time to start."""
 RETRY_S = 0.1
 HEAR_MOST = 64
-"""Answers taken at once: two or three wait, unless the loop was late."""
+"""Maximum of answers read at once: usually two or three are pending, more if the loop was late."""
 State = Literal["ok", "absent", "hung"]
 
 
 class WheelsClient:
-    """One connection at a time to the socket at `path`; there is none before `run`."""
+    """Client with one connection at a time to the socket at `path`; connects in `run`."""
 
     def __init__(self, path: Path, rescue: Callable[[], object]) -> None:
-        """`rescue()` sees to it that the motors are off, whatever hangs; it does not
-        wait."""
+        """Create the client; `rescue()` must switch the motors off even if processes hang, and
+        must not wait."""
         self.state: State = "absent"
         self._path = path
         self._on_state: Callable[[str], None] = lambda state: None
@@ -49,7 +49,7 @@ class WheelsClient:
         self._rescue, self._asked_ns = rescue, -MUTE_AGAIN_NS
         self._sent_motion = self._moves = False
         self._lost_ns: int | None = None
-        """Since when a car that moved has nobody at its wheels."""
+        """Time since which a car that moved has no connection to its wheels."""
 
     async def run(
         self,
@@ -57,10 +57,10 @@ class WheelsClient:
         on_state: Callable[[str], None],
         on_why: Callable[[str], None],
     ) -> None:
-        """Connects, and connects again; for ever.
+        """Connect and reconnect for ever.
 
-        `on_answer` is called with every answer, by `hear`; `on_state` on every change
-        of `state`; `on_why` with what is wrong with the pins, or "", by `hear`.
+        `hear` calls `on_answer` with every answer, and `on_why` with the pin fault, "" for no
+        fault. `on_state` is called on every change of `state`.
         """
         self._on_answer, self._on_state, self._on_why = on_answer, on_state, on_why
         while True:
@@ -68,7 +68,7 @@ class WheelsClient:
             try:
                 await self._serve(connection)
             except (OSError, WireError):
-                pass  # closed, refused, not there, or no `wheels` at the other end
+                pass  # closed, refused, absent, or another program at the other end
             finally:
                 self._socket = None
                 connection.close()
@@ -84,13 +84,12 @@ class WheelsClient:
         await self._ended
 
     def hear(self) -> None:
-        """Takes the answers that have come; whoever sends calls it as often.
+        """Read the pending answers; senders call this for each setpoint.
 
-        The loop does not wake for each of them, and what follows the answer to the
-        newest setpoint waits for the next call: to find that nothing does costs as much
-        as all that they say. No stop waits for it: `wheels` stands before it answers
-        that it has stopped, and then refuses motion until it has had a zero. What goes
-        wrong here ends `_serve`.
+        The loop does not wake for each answer. Packets after the answer to the newest setpoint wait
+        for the next call: another recv() that finds the socket empty would cost as much as all the
+        answers. This delays no stop: `wheels` stops the motors before it sends the answer, and then
+        refuses motion until it has had a zero. An error here ends `_serve`.
         """
         connection, ended = self._socket, self._ended
         if connection is None or ended is None or ended.done():
@@ -102,12 +101,13 @@ class WheelsClient:
         except BlockingIOError:
             pass
         except Exception as fault:
-            self._socket = None  # now: whoever hears goes on to decide and to send
+            self._socket = None  # now: the caller goes on to decide and to send
             self._set("absent")
             ended.set_exception(fault)
 
     def _take(self, packet: bytes) -> bool:
-        """True for the answer to the newest setpoint: nothing else is waited for."""
+        """Process a packet; return True for the answer to the newest setpoint, the last one
+        expected."""
         if not packet:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
@@ -124,7 +124,7 @@ class WheelsClient:
         return answer.seq == self._seq and answer.status != Status.STOPPED
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
-        """Sends a setpoint that is good for its lease. False if it could not."""
+        """Send a setpoint with its lease. Returns False if it could not be sent."""
         sent = self._send(duties, now_ns)
         since_ns = self._lost_ns if self._socket is None else self._unanswered_ns
         if since_ns is not None and now_ns - since_ns >= MUTE_NS and self.state != "ok":
@@ -152,7 +152,7 @@ class WheelsClient:
             self._set("hung")
             return False
         except OSError:
-            return False  # `run` is about to hear of it
+            return False  # `run` is about to receive this error
         if self._unanswered_ns is None:
             self._unanswered_ns = now_ns
         elif now_ns - self._unanswered_ns > HUNG_NS and not _waits(self._socket):
@@ -166,7 +166,7 @@ class WheelsClient:
 
 
 def _waits(connection: socket.socket) -> bool:
-    """True if an answer waits: then our own loop is late, not the wheels."""
+    """Return True for a pending answer: then our own loop is late, not the wheels."""
     try:
         return bool(connection.recv(1, socket.MSG_PEEK))
     except OSError:

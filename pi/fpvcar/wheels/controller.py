@@ -5,18 +5,18 @@
 
     packet                                   answer
     newest one, deadline 0..150 ms ahead     APPLIED; the dead man is fed
-    older ones that were still waiting       REFUSED superseded
+    older pending ones                       REFUSED superseded
     deadline past / too far ahead            REFUSED past / too_far_ahead
     not zero, but a zero is due              REFUSED zero_first
     no connection to the pins                REFUSED pins_lost
     malformed, or a duty above max_volts     STOPPED bad_message
-    (none: deadline of a moving car passed)  STOPPED deadline
-    (none: the pin daemon hangs / is gone)   STOPPED pins_silent / pins_lost
-    (none: a client connects)                STOPPED and the reason of the last stop
+    (no packet: a moving car's deadline)     STOPPED deadline
+    (no packet: pin daemon hangs / is gone)  STOPPED pins_silent / pins_lost
+    (no packet: a client connects)           STOPPED and the reason of the last stop
 
-A deadline that passes while the car stands asks for a zero too, but is no stop.
-It takes one client; another one is hung up on until the first has gone.
-It acts first and logs then: whoever reads the log may hang, and a write with it.
+A deadline that passes while the car stands requires a zero too, but is no stop. Only one client is
+served; further connections are closed until it has gone. Actions come before their log lines: the
+reader of the log may hang, and block a write.
 """
 
 import logging
@@ -29,25 +29,25 @@ from fpvcar.wheels.lease import Lease
 from fpvcar.wire.wheels import Answer, Setpoint, WheelsReason
 
 RETRY_NS = 250_000_000
-"""How often a lost pin daemon is tried; a try may take 100 ms."""
+"""Retry interval for a lost pin daemon; a try may take 100 ms."""
 SILENT_TRIES = 8
-"""The helper is asked when a call is silent while the motors are held, at the second
-silent try to connect, and at each of so many: a helper may hang, and a daemon needs
-time to start. One silent try alone may be a machine under load; and if a `wheels`
-before this one left the motors on, `run` has asked already (rescue.py)."""
+"""Silent tries between calls of the helper, because a helper may hang and a daemon needs time to
+start. The helper is also called if the daemon does not answer while the motors are held, and
+at the second silent try to connect. A single silent try may be a machine under load. If an
+earlier `wheels` left the motors on, `run` has called the helper already (rescue.py)."""
 FED_NS = 150_000_000
-"""Unfed for longer than this the dead man may have tripped."""
+"""Time without a feed after which the dead man may have tripped."""
 CHECKED_NS = 1_000_000_000
-"""How often the dead man is looked at while it is fed."""
+"""Interval between checks of the dead man while it is fed."""
 log = logging.getLogger("fpvcar.wheels")
 
 
 class Wheels:
-    """The lease, the motors and the dead man; packets and times in, answers out.
+    """Lease, motors and dead man of one car; packets and times in, answers out.
 
-    `connect()` makes the board or raises PinsFault; `free()` turns the motor pins to
-    inputs past the daemon, and says what is wrong, or ""; `alarm()` asks the root
-    helper to do so, too, and to restart the daemon. None of them may wait for long.
+    `connect()` opens the board or raises PinsFault. `free()` turns the motor pins to inputs without
+    the daemon, and returns an error text or "". `alarm()` calls the root helper, which does the
+    same and restarts the daemon. These callbacks must not wait for long.
     """
 
     def __init__(
@@ -63,17 +63,17 @@ class Wheels:
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
         self.why = ""
-        """What the pins' back end said when it failed; "" while there are pins."""
+        """Error text of the pins' back end; "" while the pins work."""
         self._fed_ns = -FED_NS
         self._checked_ns: int | None = None
 
     def connected(self, now_ns: int) -> list[Answer]:
-        """A client has come: it is told why the car stands."""
+        """Return the reason of the last stop for a newly connected client."""
         return [self.lease.standing(now_ns)]
 
     def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
-        """What the client sent since the last call, oldest first."""
-        answers = self.tick(now_ns)  # first: after a hang the lease has run out
+        """Process the client's packets since the last call, oldest first."""
+        answers = self.tick(now_ns)  # first: after a hang the lease has expired
         taken = self.lease.take(packets, now_ns)
         answers += taken.answers
         if any(answer.reason == WheelsReason.BAD_MESSAGE for answer in taken.answers):
@@ -83,7 +83,7 @@ class Wheels:
         return answers
 
     def tick(self, now_ns: int) -> list[Answer]:
-        """Does what is due: a passed deadline, a brake to release, a new try."""
+        """Process due work: a passed deadline, a brake to release, a retry."""
         answers = []
         if self.lease.expired(now_ns):
             moving = self.lease.moving
@@ -100,7 +100,7 @@ class Wheels:
         return answers
 
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
-        """Stops: the client is gone, or the process is to end."""
+        """Stop the car because the client has gone or the process is to end."""
         moving = self.lease.moving
         answers = [self.lease.stop(reason, now_ns), *self._stand(now_ns)]
         if moving:
@@ -108,7 +108,7 @@ class Wheels:
         return answers
 
     def close(self, now_ns: int) -> None:
-        """Stops the motors, brakes included, and ends the connection to the pins."""
+        """Stop the motors, brakes included, and close the connection to the pins."""
         self.stop(WheelsReason.EXIT, now_ns)
         if self._board is not None:
             self._board.close()
@@ -116,7 +116,7 @@ class Wheels:
 
     @property
     def due_ns(self) -> int | None:
-        """When `tick` has something to do, if no packet comes."""
+        """Time of the next work for `tick` if no packet arrives."""
         dues = [driver.due_s for driver in self._drivers]
         times = [round(due_s * 1e9) for due_s in dues if due_s is not None]
         if self.lease.deadline_ns is not None:
@@ -127,7 +127,7 @@ class Wheels:
 
     @property
     def braking(self) -> bool:
-        """True while a stop still has something to do."""
+        """Whether a stop still has a brake to release."""
         return any(driver.due_s is not None for driver in self._drivers)
 
     @property
@@ -166,7 +166,7 @@ class Wheels:
         return lost or self._rest(now_ns)
 
     def _rest(self, now_ns: int) -> list[Answer]:
-        """Tells the dead man that the motors stand; he is to be awake anew."""
+        """Report resting motors to the dead man; it must be awake again before motion."""
         self._fed_ns = now_ns - FED_NS
         if self._board is None:
             return []
@@ -185,8 +185,8 @@ class Wheels:
         return []
 
     def _lose(self, fault: PinsFault, now_ns: int) -> Answer:
-        # Of a daemon that is gone its unit frees the pins, too: a program that has to
-        # start first. One that refuses lives, and knows what its pins do.
+        # The unit of a dead daemon frees the pins, too, by a program that has to start first. A
+        # daemon that refuses a request is alive, and in control of its pins.
         held = "" if isinstance(fault, PinsRefused) else self._free()
         silent = isinstance(fault, PinsSilent)
         if silent:

@@ -1,14 +1,13 @@
-"""Proves the dead man of a car and moves nothing: python -m fpvcar.wheels.dead_man_selftest
+"""Test of a car's dead man without motion: python -m fpvcar.wheels.dead_man_selftest
 
     feed, until it is awake -> "fed" -> silence ... -> "tripped", or the guardian kills
 
-The motors stand all the while: no duty is ever set. With --turn each motor turns, first
-forward, then back, for as long as the person who types it has asked for. SIGINT,
-SIGTERM, SIGHUP, an exception and the death of the parent all stop the motors first;
-after SIGKILL the dead man does.
+The motors stand all the while: no duty is ever set. With --turn each motor turns forward, then
+back, for the requested time. SIGINT, SIGTERM, SIGHUP, an exception and the death of the parent all
+stop the motors first; after SIGKILL the dead man stops them.
 
-Where `wheels` runs, its pins and its dead man are its own: another dead man of the same
-kind, over no pins, shows that this machine does what such a one needs ("beside").
+While `wheels` runs, it owns its pins and its dead man. Another dead man of the same kind, over no
+pins, then shows that this machine meets its requirements ("beside").
 """
 
 import argparse
@@ -36,23 +35,23 @@ LOOK_S, FEED_S = 0.005, 0.02
 WHOLE, BESIDE, FED, TRIPPED = "whole", "beside", "fed", "tripped"
 TURNED = "turned"
 SHARE = 0.5
-"""How fast a motor turns, from its dead band to its limit."""
+"""Speed of a turning motor, as a share between its dead band and its limit."""
 STAND_S = 0.3
 TRIES = 3
-"""A machine that is busy misses a deadline, and the wheels stop."""
+"""Number of tries: a busy machine misses a deadline, and the wheels stop."""
 LEASE_NS = 100_000_000
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Leave:
-    """Requests to end early: a signal, or the death of the parent process.
+    """Request to end early: a signal, or the death of the parent process.
 
-    The signal handler only sets a flag. An exception raised in it could cut a command
-    to the pin daemon in half, and the stop that follows would be out of step.
+    The signal handler only sets a flag. An exception raised in it could cut a command to the pin
+    daemon in half, and the stop that follows would be out of step.
     """
 
     def __init__(self, parent: int) -> None:
-        """Installs the handlers, so only in the main thread."""
+        """Install the handlers, so only in the main thread."""
         self._parent, self._signal = parent, 0
         for number in ENDINGS:
             signal.signal(number, self._note)
@@ -61,7 +60,7 @@ class Leave:
         self._signal = number
 
     def check(self) -> None:
-        """Raises InterruptedError once there is a request."""
+        """Raise InterruptedError once there is a request."""
         if self._signal:
             raise InterruptedError(f"ended by {signal.Signals(self._signal).name}")
         if os.getppid() != self._parent:
@@ -69,14 +68,14 @@ class Leave:
 
 
 def say(words: str) -> None:
-    """One line for whoever started us: a death is the next thing that may happen."""
+    """Print a line for the parent at once, since a kill may be the next event."""
     print(words, flush=True)
 
 
 @contextlib.contextmanager
 def taken(runtimes: Sequence[Path]) -> Iterator[bool]:
-    """Whether nobody else has wheels; nobody takes them meanwhile. False, too, where
-    that cannot be known: somebody else's lock. Raises OSError."""
+    """Take the locks of `wheels`; yield True while no other process has them. Yields False, too,
+    if the lock belongs to another user and cannot be checked. Raises OSError."""
     with contextlib.ExitStack() as stack:
         try:
             for runtime in runtimes:
@@ -91,10 +90,9 @@ def taken(runtimes: Sequence[Path]) -> Iterator[bool]:
 
 
 def prove(dead_man: DeadMan, leave: Leave) -> None:
-    """Feeds the dead man until it is awake, then waits for it to trip.
+    """Feed the dead man until it is awake, then wait for it to trip.
 
-    A guardian kills this process: that is the proof. Raises PinsFault,
-    InterruptedError.
+    A guardian kills this process: that is the proof. Raises PinsFault, InterruptedError.
     """
     until_s = time.monotonic() + AWAKE_S
     dead_man.feed()
@@ -115,9 +113,9 @@ def prove(dead_man: DeadMan, leave: Leave) -> None:
 
 
 def trip(profile: config.Profile, runtimes: Sequence[Path], leave: Leave) -> None:
-    """The proof, with the motors' own dead man where nobody else has it. Raises
-    PinsFault, OSError."""
-    # Without the lock of a `wheels` that once ran, one may run that has it elsewhere.
+    """Run the test, with the motors' own dead man if no other process has it. Raises PinsFault,
+    OSError."""
+    # Without the lock file of an earlier `wheels`, one may be running with its lock elsewhere.
     known = any((runtime / "wheels.lock").exists() for runtime in runtimes)
     with taken(runtimes) if known else contextlib.nullcontext(False) as free:
         say(WHOLE if free else BESIDE)
@@ -126,7 +124,8 @@ def trip(profile: config.Profile, runtimes: Sequence[Path], leave: Leave) -> Non
             try:
                 prove(beside, leave)
             finally:
-                with contextlib.suppress(PinsFault):  # of `prove`: that one is told
+                # keep the fault of `prove`, which is reported
+                with contextlib.suppress(PinsFault):
                     beside.remove()
             return
         board = backends.open_motors(profile, runtimes[0])
@@ -137,8 +136,8 @@ def trip(profile: config.Profile, runtimes: Sequence[Path], leave: Leave) -> Non
 
 
 def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave: Leave) -> None:
-    """Turns one motor after the other, as a drive would: by setpoints with a deadline,
-    through the lease. Raises OSError where `wheels` runs, InterruptedError."""
+    """Turn one motor after the other, as in a drive: by setpoints with a deadline, through the
+    lease. Raises OSError while `wheels` runs, InterruptedError."""
     with taken(runtimes) as free:
         if not free:
             raise OSError(
@@ -168,7 +167,7 @@ def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave
 
 
 def _both_ways(wheels: Wheels, index: int, duty: float, turn_s: float, leave: Leave) -> str:
-    """Forward, then back; "" or why not."""
+    """Turn a motor forward, then back; return "" or the reason of a refusal."""
     for one in (0.0, duty, 0.0, -duty, 0.0):
         words = _held(wheels, index, one, turn_s if one else STAND_S, leave)
         if words:
@@ -177,7 +176,7 @@ def _both_ways(wheels: Wheels, index: int, duty: float, turn_s: float, leave: Le
 
 
 def _held(wheels: Wheels, index: int, duty: float, hold_s: float, leave: Leave) -> str:
-    """One motor has a duty for so long; "" or why not."""
+    """Hold one motor at a duty for `hold_s`; return "" or the reason of a refusal."""
     end_s, words = time.monotonic() + hold_s, ""
     duties = (duty, 0.0) if index == 0 else (0.0, duty)
     while time.monotonic() < end_s:
@@ -199,7 +198,7 @@ def _refusal(wheels: Wheels, answers: list[Answer]) -> str:
 
 
 def main() -> int:
-    """Runs it; faults go to stderr."""
+    """Run the command line; faults go to stderr."""
     parser = argparse.ArgumentParser(
         "python -m fpvcar.wheels.dead_man_selftest", description=__doc__
     )

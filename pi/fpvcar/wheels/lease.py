@@ -1,8 +1,9 @@
-"""Which setpoint is in force, until when, and what every packet is answered. Pure.
+"""Lease on the motors: the setpoint in force, its deadline, and the answer to every packet.
+Pure.
 
-A setpoint is a lease on the motors: it ends at its deadline. Of several packets that
-wait, the newest counts. After any stop of its own the lease takes nothing but zero
-until it has had a zero, so that nothing moves by surprise.
+A setpoint is a lease that ends at its deadline. Of several pending packets, the newest counts.
+After any stop of its own the lease accepts only zero until it has had a zero, so that the car does
+not move unexpectedly.
 """
 
 from collections.abc import Sequence
@@ -12,20 +13,20 @@ from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, parse_setpoint
 
 AHEAD_MAX_NS = 150_000_000
-"""A deadline further ahead than this is refused: the clock or the sender is wrong."""
+"""Limit of a deadline; a later one is refused, because the clock or the sender is wrong."""
 ROUNDING = 1e-6
-"""Duties travel as f32."""
+"""Tolerance for duties, which travel as f32."""
 
 
 class Taken(NamedTuple):
-    """What came of some packets: a setpoint to apply, if any, and the answers."""
+    """Result of some packets: the setpoint to apply, if any, and the answers."""
 
     setpoint: Setpoint | None
     answers: tuple[Answer, ...]
 
 
 class Lease:
-    """The setpoint in force. `most` is the largest duty of each motor."""
+    """Setpoint in force. `most` is the largest duty of each motor."""
 
     def __init__(self, most: tuple[float, ...]) -> None:
         self._most = most
@@ -36,9 +37,9 @@ class Lease:
         self.reason = WheelsReason.START
 
     def take(self, packets: Sequence[bytes], now_ns: int) -> Taken:
-        """Judges packets, oldest first. Only the newest setpoint may be applied.
+        """Validate packets, oldest first. Only the newest setpoint may be applied.
 
-        A bad packet among them stops the car first: its sender has lost its mind.
+        A bad packet among them stops the car first, because its sender is broken.
         """
         setpoints, bad = [], None
         for packet in packets:
@@ -60,28 +61,28 @@ class Lease:
         return Taken(None, (*answers, _refused(newest, reason, now_ns)))
 
     def applied(self, setpoint: Setpoint, now_ns: int) -> Answer:
-        """The motors do what the setpoint says: it is in force."""
+        """Put a setpoint in force after the motors have applied it."""
         self.zero_first = False
         self.deadline_ns, self.seq = setpoint.deadline_ns, setpoint.seq
         self.moving = any(setpoint.duties)
         return Answer(Status.APPLIED, WheelsReason.NONE, setpoint.seq, now_ns)
 
     def refuse(self, setpoint: Setpoint, reason: WheelsReason, now_ns: int) -> Answer:
-        """The motors could not do what the setpoint says."""
+        """Refuse a setpoint that the motors could not apply."""
         return _refused(setpoint, reason, now_ns)
 
     def expired(self, now_ns: int) -> bool:
-        """True when the setpoint in force has outlived its deadline."""
+        """Return True once the setpoint in force has passed its deadline."""
         return self.deadline_ns is not None and now_ns >= self.deadline_ns
 
     def stop(self, reason: WheelsReason, now_ns: int) -> Answer:
-        """Ends the lease; the answer says why."""
+        """End the lease; the answer contains the reason."""
         self.zero_first, self.moving, self.deadline_ns = True, False, None
         self.reason = reason
         return self.standing(now_ns)
 
     def standing(self, now_ns: int) -> Answer:
-        """The last stop of its own: what a client is told when it connects."""
+        """Return the last stop of its own, as sent to a client that connects."""
         return Answer(Status.STOPPED, self.reason, self.seq, now_ns)
 
     def _parse(self, packet: bytes) -> Setpoint:

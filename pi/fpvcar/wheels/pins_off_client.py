@@ -1,10 +1,9 @@
-"""The root helper that lets go of the motor pins, as `wheels` and `run` ask for it.
+"""Client of the root helper that releases the motor pins for `wheels` and `run`.
 
-Connecting to its socket is the whole request: systemd (on the bench, its stand-in)
-starts a helper for each, so that one which hangs holds up no other. The helper turns
-the motor pins to inputs with pull-down and has the pin daemon and `wheels` restarted.
-Which pins those are `wheels` writes down before it takes them:
-devices/linux/pins_off.py reads it.
+Connecting to its socket is the whole request. systemd (on the bench, its stand-in) starts a helper
+per connection, so that a hanging helper blocks no other. The helper turns the motor pins to inputs
+with pull-down and has the pin daemon and `wheels` restarted. `wheels` writes the list of pins
+before it takes them; devices/linux/pins_off.py reads it.
 """
 
 import logging
@@ -19,7 +18,7 @@ log = logging.getLogger("fpvcar.wheels")
 
 
 def ask_helper(path: Path) -> bool:
-    """Asks for a helper, without waiting; False if there is none. Logs after that."""
+    """Call a helper without waiting, then log the call. Returns False without a helper."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as helper:
         helper.setblocking(False)
         try:
@@ -32,10 +31,10 @@ def ask_helper(path: Path) -> bool:
 
 
 def write_pins(runtime: Path, gpios: Sequence[int], chips: Sequence[tuple[int, int]] = ()) -> None:
-    """Writes down which pins the helper is to let go of, and which PCA9685 (bus,
-    address) it is to switch off. Raises OSError."""
+    """Write the list of pins for the helper to release, and of PCA9685 chips (bus, address) to
+    switch off. Raises OSError."""
     path = runtime / MOTOR_PINS
     named = [f"i2c-{bus}:{address:#x}" for bus, address in chips]
     words = " ".join([*map(str, gpios), *named])
     files.write_whole(path, [f"{words}\n".encode()])
-    path.chmod(0o640)  # the helper is of the group
+    path.chmod(0o640)  # the helper runs in this group

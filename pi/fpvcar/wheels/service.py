@@ -1,8 +1,7 @@
 """Socket, signals, lock and clock around `Wheels`: the thin shell of the process.
 
-Nothing here waits but poll(), whose time-out is the next thing that is due. An answer
-that the client does not read is dropped. Each round of the loop feeds the watchdog of
-the unit, where there is one.
+Only poll() waits; its time-out is the next due time. An answer that the client does not read is
+dropped. Each round of the loop feeds the unit's watchdog, if there is one.
 """
 
 import fcntl
@@ -21,42 +20,42 @@ from fpvcar.wire.wheels import SETPOINT, Answer, WheelsReason, pack_answer, pack
 
 SOCKET = "wheels.sock"
 PACKETS_MAX = 1024
-"""Packets that one round reads; a socket holds some 280."""
+"""Limit of packets read in one round; a socket holds some 280."""
 log = logging.getLogger("fpvcar.wheels")
 
 
 class Core(Protocol):
-    """The wheels inside the loop: each call returns the answers for the client."""
+    """Interface of the wheels for the loop: each call returns the answers for the client."""
 
     why: str
-    """What is wrong with the pins, or "": told, too, whenever it changes."""
+    """Description of a pin fault, or ""; sent to the client whenever it changes."""
 
     def connected(self, now_ns: int) -> list[Answer]:
-        """A client has connected."""
+        """Handle the connection of a client."""
 
     def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
-        """The client sent packets, oldest first."""
+        """Process the client's packets, oldest first."""
 
     def tick(self, now_ns: int) -> list[Answer]:
-        """Does what is due."""
+        pass
 
     def stop(self, reason: WheelsReason, now_ns: int) -> list[Answer]:
-        """Stops the car."""
+        pass
 
     def close(self, now_ns: int) -> None:
-        """Switches the motors off and ends the connection to the pins."""
+        """Switch the motors off and close the connection to the pins."""
 
     @property
     def due_ns(self) -> int | None:
-        """When `tick` has something to do, if no packet comes."""
+        """Time of the next work for `tick` if no packet arrives."""
 
     @property
     def braking(self) -> bool:
-        """True while a stop still brakes."""
+        """Whether a stop still brakes."""
 
 
 class Service:
-    """Listens at RUNTIME/wheels.sock. Raises OSError if another process does."""
+    """Server at RUNTIME/wheels.sock. Raises OSError if another process holds it."""
 
     def __init__(self, wheels: Core, runtime: Path, clock_ns: Callable[[], int]) -> None:
         self._wheels, self._clock_ns = wheels, clock_ns
@@ -94,7 +93,7 @@ class Service:
         fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stops the car, brakes to the end of the brake, then lets go."""
+        """Stop the car, brake until the brake is released, then close everything."""
         signal.set_wakeup_fd(-1)
         self._send(self._wheels.stop(WheelsReason.EXIT, self._clock_ns()))
         while self._wheels.braking:
@@ -111,7 +110,6 @@ class Service:
         self._ending = True
 
     def run(self) -> None:
-        """Serves until SIGTERM or SIGINT."""
         self._wheels.tick(self._clock_ns())
         sd_notify.notify("READY=1")
         while not self._ending:
@@ -121,8 +119,8 @@ class Service:
     def _round(self) -> None:
         ready = {fd for fd, _ in self._poll.poll(self._timeout_ms())}
         if self._wake in ready:
-            os.read(self._wake, 64)  # left full, poll would never wait again
-        # the client first: if it has gone there is room for the one that knocks
+            os.read(self._wake, 64)  # a full pipe would make poll return at once, always
+        # the client first: if it has gone, the new connection can be accepted
         if self._client is not None and self._client.fileno() in ready:
             self._read(self._client)
         if self._listener.fileno() in ready:
@@ -139,7 +137,7 @@ class Service:
         try:
             client, _ = self._listener.accept()
         except OSError:
-            return  # it has gone again
+            return  # the peer has closed already
         if self._client is not None:
             client.close()
             if not self._hung_up:
@@ -152,7 +150,7 @@ class Service:
         self._send(self._wheels.connected(self._clock_ns()))
 
     def _read(self, client: socket.socket) -> None:
-        """Reads until the socket is empty. If it is closed, what was in it is void."""
+        """Read until the socket is empty. If it is closed, discard the packets read."""
         packets: list[bytes] = []
         try:
             while len(packets) < PACKETS_MAX:
@@ -178,7 +176,7 @@ class Service:
                 self._client.send(pack_why(self._wheels.why))
                 self._told = self._wheels.why
         except OSError:
-            return  # full: not our loss; closed: poll will say so
+            return  # full: the client's loss; closed: poll will report it
 
     def _drop(self) -> None:
         if self._client is not None:
