@@ -41,7 +41,8 @@ def bring(share: Path) -> None:
     release, has the same.
     """
     ignore = shutil.ignore_patterns("__pycache__", "web", "hardware")
-    shutil.copytree(paths._PACKAGE, share / "fpvcar", ignore=ignore)
+    for package in (paths._PACKAGE, paths._PACKAGE.parent / "fpvbench"):
+        shutil.copytree(package, share / package.name, ignore=ignore)
     for name in ("smbus2", "msgspec", "av"):
         found = importlib.util.find_spec(name)
         assert found and found.origin
