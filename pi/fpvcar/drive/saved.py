@@ -108,6 +108,12 @@ class Saver(Worker):
         self._picture = None if picture == Picture() else picture
         self.put(self._new or self.before)
 
+    def _run(self) -> None:
+        super()._run()
+        new = self._new
+        if new is not None and new is not self._written:  # stopped before the first turn
+            self._write(new)
+
     def live(self) -> None:
         """Write until `ending`, then write the last settings put before it."""
         while True:

@@ -117,6 +117,15 @@ def test_neither_part_of_the_car_forgets_the_others_settings(tmp_path: Path) -> 
     assert Saver(tmp_path).before == Saved(limit=0.4)
 
 
+def test_saver_stopped_before_its_first_turn_still_writes(tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    saver.put(Saved(limit=0.5))
+    saver.ending = True  # as when a busy machine starts the thread late
+    saver.start()
+    saver.stop(CARD_S)
+    assert Saver(tmp_path).before == Saved(limit=0.5)
+
+
 # --- who may -------------------------------------------------------------------------
 
 
