@@ -1,7 +1,7 @@
 """/ws/buttons, both ways: JSON text, one message a frame.
 
-Nothing here reaches the gate. `Hold` is the whole truth each time: a message that is
-lost or late leaves no button stuck. It is sent on change and twice a second.
+These messages never reach the gate. Each `Hold` contains the full state, so that a lost or late
+message leaves no button stuck. It is sent on change and twice a second.
 """
 
 from typing import Annotated, Literal
@@ -19,13 +19,13 @@ class ButtonsHello(Greeting, tag="hello", frozen=True):
 
 
 class Hold(Up, tag="hold", frozen=True):
-    """The buttons that the fingers on this page hold down, a bit each."""
+    """Buttons that fingers on this page hold down, one bit each."""
 
     held: Annotated[int, Meta(ge=0, lt=2**BUTTONS_MAX)]
 
 
 class Choose(Up, tag="choose", frozen=True):
-    """Somebody chose the rainbow, the memory game, or the end of either."""
+    """Selects the rainbow or the memory game, or ends either."""
 
     mode: Literal["free", "rainbow", "game"]
 
@@ -35,13 +35,13 @@ _decoders = decoders(ButtonsUpward)
 
 
 def parse_buttons_upward(text: str | bytes) -> ButtonsUpward:
-    """The message of one frame of /ws/buttons. Raises as json_text.parse."""
+    """Parse one frame of /ws/buttons. Raises the same errors as json_text.parse."""
     message: ButtonsUpward = parse(text, _decoders)
     return message
 
 
 class Button(Struct, frozen=True):
-    """What a button looks like; the bits of masks are in the order of the buttons."""
+    """Appearance of a button; masks have their bits in the order of the buttons."""
 
     name: str
     colour: str
@@ -49,7 +49,7 @@ class Button(Struct, frozen=True):
 
 
 class Panel(Down, tag="panel", frozen=True):
-    """Answer to ButtonsHello."""
+    """Answer to ButtonsHello: the car's buttons."""
 
     v: int
     car: str
@@ -57,7 +57,7 @@ class Panel(Down, tag="panel", frozen=True):
 
 
 class Glow(Down, tag="glow", frozen=True):
-    """What is lit, a bit a button, and the game; on change and twice a second.
+    """Lit buttons, one bit each, and the game; sent on change and twice a second.
 
     The other fields are those of game.View.
     """

@@ -1,14 +1,14 @@
-"""Framed programs' stdout -> run: binary, one record a picture.
+"""Stdout of framed programs -> run: binary, one record a picture.
 
-A camera's:
+Record of a camera:
 
     | payload length u32 | kind u8 | flags u8 | 0 u16 | capture time, us u64 |
 
-16 bytes, then the access unit. kind and flags as on /ws/video. A depth camera's:
+16 bytes, then the access unit. kind and flags as on /ws/video. Record of a depth camera:
 
     | payload length u32 | nearest, m f32 | capture time, us u64 |
 
-16 bytes, then a PNG or nothing. Infinity: nothing near; NaN: the camera is blind.
+16 bytes, then a PNG or nothing. Infinity: no obstacle near; NaN: the camera is blind.
 """
 
 import struct
@@ -23,7 +23,7 @@ DEPTH_PNG_MAX_BYTES = 1 << 18
 
 
 class Record(NamedTuple):
-    """One access unit of a camera process."""
+    """Access unit of a camera process."""
 
     key: bool
     capture_us: int
@@ -31,13 +31,13 @@ class Record(NamedTuple):
 
 
 def pack_record(key: bool, capture_us: int, unit: bytes) -> bytes:
-    """One record on a camera process's stdout."""
+    """Pack one record for a camera process's stdout."""
     flags = FLAG_KEY if key else 0
     return RECORD_HEADER.pack(len(unit), KIND_ACCESS_UNIT, flags, 0, capture_us) + unit
 
 
 def parse_record_header(head: bytes) -> tuple[int, bool, int]:
-    """(payload length, key, capture_us) of a 16-byte header. Raises WireError."""
+    """Return (payload length, key, capture_us) of a 16-byte header. Raises WireError."""
     length, kind, flags, zero, capture_us = RECORD_HEADER.unpack(head)
     if kind != KIND_ACCESS_UNIT or zero or flags & ~FLAG_KEY:
         raise WireError("not a camera record", head.hex(), "kind 1, flags 0 or 1")
@@ -47,15 +47,15 @@ def parse_record_header(head: bytes) -> tuple[int, bool, int]:
 
 
 def pack_depth(nearest_m: float, capture_us: int, png: bytes) -> bytes:
-    """One record on a depth process's stdout."""
+    """Pack one record for a depth process's stdout."""
     return DEPTH_HEADER.pack(len(png), nearest_m, capture_us) + png
 
 
 def parse_depth_header(head: bytes) -> tuple[int, float, int]:
-    """(payload length, nearest_m, capture_us) of a 16-byte header. Raises WireError."""
+    """Return (payload length, nearest_m, capture_us) of a 16-byte header. Raises WireError."""
     length, nearest_m, capture_us = DEPTH_HEADER.unpack(head)
     if length > DEPTH_PNG_MAX_BYTES:
         raise WireError("depth picture", length, f"<= {DEPTH_PNG_MAX_BYTES} bytes")
-    if nearest_m < 0.0:  # NaN is blind
+    if nearest_m < 0.0:  # NaN means blind
         raise WireError("nearest thing", nearest_m, ">= 0 m")
     return length, nearest_m, capture_us

@@ -9,11 +9,10 @@ from fpvcar.wire.telemetry import Battery, Guarding, Health, Range, Recording
 
 
 class Welcome(Down, tag="welcome", frozen=True):
-    """Answer to Hello. `https_port` is 0 where https is not served.
+    """Answer to Hello. `https_port` is 0 for a car without https.
 
-    `range_stale_ms` is the age from which a range counts as unseen.
-    `video` is what the page's pictures are asked for with: /ws/video?id=... It is no
-    secret, and gives nobody the seat.
+    `range_stale_ms` is the age from which a range counts as unseen. `video` identifies the page in
+    requests for pictures: /ws/video?id=... It is no secret and gives no right to the seat.
     """
 
     v: int
@@ -34,10 +33,10 @@ class Welcome(Down, tag="welcome", frozen=True):
 
 
 class Stop(Struct, frozen=True):
-    """Why the car stands, and what makes it go on.
+    """Cause of a stop, and the action that clears it.
 
-    cause: a value of gate.Cause. clears: "neutral" (let go, then drive),
-    "resume" (the driver's Go on), "grown_up" (a grown-up's Go on).
+    cause: a value of gate.Cause. clears: "neutral" (let go, then drive), "resume" (the driver's Go
+    on), "grown_up" (a grown-up's Go on).
     """
 
     cause: str
@@ -46,11 +45,11 @@ class Stop(Struct, frozen=True):
 
 
 class State(Down, tag="state", frozen=True):
-    """The car as one page sees it, 10 times a second and on change.
+    """State of the car for one page, sent 10 times a second and on change.
 
-    `nonce` is unpredictable: each wish returns the newest one as `seen`.
-    `role` is "driver" or "watching"; `lost` the share of the packets of its pictures
-    that had to be sent again lately, None while nothing can be said.
+    `nonce` is unpredictable: each wish returns the newest one as `seen`. `role` is "driver" or
+    "watching". `lost` is the recent share of retransmitted packets of its pictures, None while
+    unknown.
     """
 
     seq: int
@@ -79,7 +78,7 @@ class State(Down, tag="state", frozen=True):
 
 
 class Pong(Down, tag="pong", frozen=True):
-    """Echoes seq and t of the Ping; `clock_us` is the car's clock then, `nonce` as in
+    """Echo of seq and t of the Ping; `clock_us` is the car's clock at the echo, `nonce` as in
     State."""
 
     seq: int
@@ -114,7 +113,7 @@ ErrorCode = Literal[
 
 
 class Error(Down, tag="error", frozen=True):
-    """Refusal or news: its value, the limit, and what to do next, for people to read.
+    """Refusal or news for people to read: the value, the limit, and the next step.
 
     Programs compare `code`; the words may change.
     """
@@ -127,10 +126,10 @@ class Error(Down, tag="error", frozen=True):
 
 
 class Pass(Down, tag="pass", frozen=True):
-    """A right code was said: POST /api/pass with it, once, in X-Pass, makes a cookie.
+    """Ticket for a correct code: POST /api/pass with it, once, in X-Pass, sets a cookie.
 
-    By that the car knows the device again. `left_s`: how long a guest may drive, 0 for
-    others.
+    The car recognises the device by that cookie. `left_s` is a guest's remaining driving time, 0
+    for others.
     """
 
     ticket: str
@@ -138,11 +137,10 @@ class Pass(Down, tag="pass", frozen=True):
 
 
 class Person(Struct, frozen=True):
-    """One who may drive, a page that is here or a device that is remembered; or one who
-    only watches now.
+    """Person with the right to drive (an open page or a remembered device), or a current viewer.
 
-    where: "this computer", "home network", "elsewhere". away_s: 0 while it is here.
-    left_s: how long a guest may still drive, 0 for others.
+    where: "this computer", "home network", "elsewhere". away_s: 0 while the page is open. left_s: a
+    guest's remaining driving time, 0 for others.
     """
 
     id: str
@@ -157,7 +155,7 @@ class Person(Struct, frozen=True):
 
 
 class People(Down, tag="people", frozen=True):
-    """Answer to Who. `unsaved`: why the car cannot save the list, "" if it can."""
+    """Answer to Who. `unsaved` is the reason why the car cannot save the list, "" if it can."""
 
     people: tuple[Person, ...]
     unsaved: str = ""

@@ -1,10 +1,10 @@
-"""What is refused on any wire, and how that is said."""
+"""Errors for rejected messages on any wire, and their texts."""
 
 VERSION = 1
 
 
 class WireError(ValueError):
-    """A message that is refused: what it was about, the value, the limit."""
+    """Rejected message: its subject, the value, the limit."""
 
     def __init__(self, what: str, value: object = None, limit: str = "") -> None:
         self.what, self.limit = what, limit
@@ -15,11 +15,11 @@ class WireError(ValueError):
 
 
 class UnknownKind(WireError):
-    """A message of a kind that this version does not know. It ends no connection."""
+    """Message of a kind unknown to this version. The connection stays open."""
 
 
 def _short(value: object, most: int = 80) -> str:
     text = value if isinstance(value, str) else repr(value)
-    if not text.isprintable():  # nobody's value writes a line of its own into a log
+    if not text.isprintable():  # no value may start a line of its own in a log
         text = text.encode("unicode_escape").decode()
     return text if len(text) <= most else text[: most - 1] + "…"

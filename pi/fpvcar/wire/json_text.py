@@ -1,4 +1,4 @@
-"""JSON text, one message a frame: typed by its `kind`, or refused."""
+"""JSON text, one message a frame: typed by its `kind`, or rejected."""
 
 from typing import Any, NamedTuple, get_args
 
@@ -9,11 +9,11 @@ from fpvcar.config import PLAIN
 from fpvcar.wire.errors import VERSION, UnknownKind, WireError
 
 DRIVE_MAX_BYTES = 4096
-"""The longest text frame that /ws/drive and /ws/buttons take."""
+"""Longest text frame accepted by /ws/drive and /ws/buttons."""
 
 
 class Up(Struct, tag_field="kind", frozen=True, forbid_unknown_fields=True):
-    """What a browser sends. An unknown field is refused: it is a misspelt wish."""
+    """Message from a browser. An unknown field is rejected as a misspelt wish."""
 
 
 class Greeting(Up, frozen=True):
@@ -23,7 +23,7 @@ class Greeting(Up, frozen=True):
 
 
 class Down(Struct, tag_field="kind", frozen=True):
-    """What the car sends."""
+    """Message from the car to a browser."""
 
 
 class _Head(Struct):
@@ -31,7 +31,7 @@ class _Head(Struct):
 
 
 class Decoders(NamedTuple):
-    """Of what one socket takes: all its kinds, and how they are called."""
+    """Decoder for all message kinds of one socket, and their names."""
 
     kinds: msgspec.json.Decoder[Any]
     tags: frozenset[str]
@@ -42,16 +42,16 @@ _encoder = msgspec.json.Encoder()
 
 
 def decoders(union: Any) -> Decoders:
-    """Decoders of a union of messages."""
+    """Build the decoders for a union of messages."""
     tags = frozenset(str(kind.__struct_config__.tag) for kind in get_args(union))
     return Decoders(msgspec.json.Decoder(union), tags)
 
 
 def parse(text: str | bytes, known: Decoders) -> Any:
-    """The message of one text frame.
+    """Parse one text frame.
 
-    Raises UnknownKind, and WireError for other messages that are malformed, mistyped,
-    out of range or too long.
+    Raises UnknownKind, and WireError for other messages that are malformed, mistyped, out of range
+    or too long.
     """
     size = len(text)
     if size > DRIVE_MAX_BYTES:
@@ -66,14 +66,14 @@ def parse(text: str | bytes, known: Decoders) -> Any:
 
 
 def _refusal(text: str | bytes, known: Decoders, fault: Exception) -> WireError:
-    """The error for a message that could not be decoded."""
+    """Return the error for a message that could not be decoded."""
     try:
         kind = _head_decoder.decode(text).kind
         if kind not in known.tags:
             return UnknownKind("unknown kind", kind, ", ".join(sorted(known.tags)))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as head_fault:
-        fault = head_fault  # no JSON at all, say
-    if isinstance(fault, RecursionError):  # as deep as a frame allows: 4096 brackets
+        fault = head_fault  # for example not JSON at all
+    if isinstance(fault, RecursionError):  # the deepest nesting a frame allows is 4096 brackets
         return WireError("malformed JSON", _text_of(text), "nested less")
     mistyped = isinstance(fault, msgspec.ValidationError)
     what = "message refused" if mistyped else "malformed JSON"
@@ -81,7 +81,7 @@ def _refusal(text: str | bytes, known: Decoders, fault: Exception) -> WireError:
 
 
 def _limit_of(fault: Exception) -> str:
-    """What was expected, in words where msgspec quotes a pattern of ours."""
+    """Return the expected value from msgspec's error, with our pattern replaced by words."""
     return str(fault).replace(f"matching regex {PLAIN!r}", "of plain characters")
 
 
@@ -90,10 +90,10 @@ def _text_of(frame: str | bytes) -> str:
 
 
 def encode_downward(message: Down) -> str:
-    """The text frame of a message to the browser."""
+    """Encode a message to the browser as a text frame."""
     return encoded(message).decode()
 
 
 def encoded(message: Down) -> bytes:
-    """The same in UTF-8."""
+    """Encode a message to the browser in UTF-8."""
     return _encoder.encode(message)

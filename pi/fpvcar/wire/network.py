@@ -1,8 +1,8 @@
-"""What `run` and the service of the network tell each other: a JSON object a line.
+"""Messages between `run` and the network service: one JSON object a line.
 
 run  -> service   {"kind":"join","ssid":...,"key":...}  {"kind":"look"}
                   {"kind":"used","used":true}: pages are open
-service -> run    the whole state, at once and whenever it has changed
+service -> run    the whole state, at once and after every change
 """
 
 from typing import Annotated, Literal
@@ -14,17 +14,17 @@ from fpvcar.wire.errors import WireError
 
 Phase = Literal["absent", "searching", "known", "opening", "own", "joining", "failed"]
 Security = Literal["open", "key", "other"]
-"""`other`: a company's, with names; or WEP, which nobody should trust."""
+"""Security of a network. `other` is a company network with user names, or WEP, an unsafe method."""
 Ssid = Annotated[str, Meta(min_length=1, max_length=32)]
 Key = Annotated[str, Meta(max_length=64, pattern=r"^([ -~]{8,63}|[0-9A-Fa-f]{64}|)\Z")]
-"""WPA: 8 to 63 ASCII characters, or 64 hexadecimal digits; none: an open network."""
+"""WPA key: 8 to 63 ASCII characters, or 64 hexadecimal digits; empty for an open network."""
 LINE_MAX = 64 * 1024
 SOCKET = "network.sock"
-"""Of the service, in the run-time directory."""
+"""Socket of the service, in the run-time directory."""
 
 
 class Network(Struct, frozen=True):
-    """A network that is in range. `strength` is a share of 100."""
+    """Wi-Fi network in range. `strength` is a percentage."""
 
     ssid: str
     strength: int
@@ -32,7 +32,7 @@ class Network(Struct, frozen=True):
 
 
 class Own(Struct, frozen=True):
-    """The car's own network. `qr`: rows of "0" and "1", for a phone's camera."""
+    """Access point of the car. `qr` has rows of "0" and "1", for a phone's camera."""
 
     ssid: str
     key: str
@@ -40,11 +40,11 @@ class Own(Struct, frozen=True):
 
 
 class NetworkState(Struct, frozen=True):
-    """Where the car is. `ssid`: the network that it is in, joins or has failed to join.
+    """Network state of the car. `ssid` is the network in use, being joined, or failed to join.
 
-    `reason` says why it is not where somebody wanted it; `name` by which name it is
-    found (NAME.local), "" where nobody knows; `seen_s`: how old the list of networks
-    is, None: there is none yet.
+    `reason` explains a failure to reach the requested network. `name` is the car's host name
+    (NAME.local), "" while unknown. `seen_s` is the age of the list of networks, None before the
+    first list.
     """
 
     phase: Phase
@@ -57,18 +57,18 @@ class NetworkState(Struct, frozen=True):
 
 
 class Join(Struct, frozen=True, tag="join", tag_field="kind", forbid_unknown_fields=True):
-    """Leave whatever network it is in, for this one."""
+    """Request to leave the current network and join this one."""
 
     ssid: Ssid
     key: Key = ""
 
 
 class Look(Struct, frozen=True, tag="look", tag_field="kind"):
-    """List the networks anew."""
+    """Request to scan for networks again."""
 
 
 class Used(Struct, frozen=True, tag="used", tag_field="kind"):
-    """Somebody looks at pages of the car, or nobody does any more."""
+    """Notice that pages of the car are open, or that the last one has closed."""
 
     used: bool
 
@@ -79,7 +79,7 @@ _states = msgspec.json.Decoder(NetworkState)
 
 
 def parse_wish(line: bytes) -> Wish:
-    """A line of `run`. Raises WireError."""
+    """Parse a line of `run`. Raises WireError."""
     try:
         return _wishes.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
@@ -87,7 +87,7 @@ def parse_wish(line: bytes) -> Wish:
 
 
 def parse_state(line: bytes) -> NetworkState:
-    """A line of the service. Raises WireError."""
+    """Parse a line of the service. Raises WireError."""
     try:
         return _states.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
@@ -95,5 +95,5 @@ def parse_state(line: bytes) -> NetworkState:
 
 
 def encode(message: Wish | NetworkState) -> bytes:
-    """A line."""
+    """Encode a message as one line."""
     return msgspec.json.encode(message) + b"\n"

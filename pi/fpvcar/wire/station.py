@@ -1,4 +1,4 @@
-"""What a base station and a car say to each other, and how each knows the other.
+"""Messages between a base station and a car, and their mutual authentication.
 
     POST /api/station/pair            X-Code, X-Station-Name -> Pairing
     GET  /api/station/segments        ?after=NAME&most=N&all=1 -> Listing
@@ -8,16 +8,14 @@
     POST /api/station/receipts/NAME   ?sha256=HEX: it is stored here -> 204
     POST /api/station/end             this pairing is over -> 204
 
-All but the first carry X-Station, X-Nonce and X-Mac, an HMAC-SHA256 by the key of this
-pair; Listing, Sums and Certificate are signed in return, over the same nonce: neither
-an impostor nor an answer of yesterday passes. A receipt is a request that carries its
-MAC.
+All requests but the first carry X-Station, X-Nonce and X-Mac, an HMAC-SHA256 by the key of this
+pair. Listing, Sums and Certificate are signed in return, over the same nonce, so that an impostor
+and a replayed answer fail. A receipt is a request with its MAC.
 
-A nonce is ordered: it holds a number that grows with each request, by default the time
-of the station in us. A car refuses a number that it has had (403), so that no request
-works twice, and says in X-Newest which it had last, signed by X-Mac over the nonce.
-The station goes on above that: neither of them needs a clock that is right. Older
-stations send nonces of random digits.
+A nonce is ordered: it contains a number that grows with each request, by default the station's time
+in us. A car refuses a number already used (403), so that no request works twice. It returns its
+newest number in X-Newest, signed by X-Mac over the nonce, and the station continues above that
+number. Therefore neither side needs a correct clock. Older stations send nonces of random digits.
 """
 
 import hmac
@@ -32,15 +30,16 @@ NEWEST = "X-Newest"
 SHA256 = re.compile("[0-9a-f]{64}")
 NONCE_FORM = re.compile("[0-9a-f]{32}")
 ORDERED_FORM = re.compile("0{8}(?P<number>[0-9a-f]{13})[0-9a-f]{11}")
-"""One in 4,000,000,000 random nonces looks like this."""
+"""Form of an ordered nonce; one in 4,000,000,000 random nonces looks like this."""
 NUMBER_MOST = 16**13 - 1
-"""The year 2112, in us since 1970."""
+"""Largest number: the year 2112, in us since 1970."""
 LIST_MOST = 500
-"""Segments in one Listing."""
+"""Limit of segments in one Listing."""
 
 
 class Pairing(Struct, frozen=True):
-    """What a station keeps of a car: `id` is the car's, `station` its own there."""
+    """Station's record of a paired car: `id` is the car's, `station` is the station's id at the
+    car."""
 
     car: str
     id: str
@@ -49,7 +48,7 @@ class Pairing(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """A sealed file of a minute. `fetched`: a station has it."""
+    """Sealed file of one minute. `fetched`: a station has a copy."""
 
     name: str
     size: int
@@ -57,10 +56,10 @@ class Segment(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """Segments in the order of their names; are there more after them?
+    """Segments in the order of their names; `more` if further ones follow.
 
-    `driven`: somebody is at the wheel, so a station asks for one thing at a time.
-    `free`, `total`: bytes of the card, 0 of a car that does not say.
+    `driven`: the car has a driver, so a station sends one request at a time. `free`, `total`: bytes
+    of the card, 0 if the car does not report them.
     """
 
     car: str
@@ -80,43 +79,43 @@ class Sums(Struct, frozen=True):
 
 
 class Certificate(Struct, frozen=True):
-    """What the car shows over https: SHA-256 in hex, "" without https. Who passes this
-    on for the car, to be taken for it, shows another one."""
+    """Certificate that the car uses for https: SHA-256 in hex, "" without https. A relay that
+    impersonates the car would present another certificate."""
 
     sha256: str
 
 
 def request_mac(key: bytes, nonce: str, method: str, target: str) -> str:
-    """Signs a request; `target` is path and query as they are sent."""
+    """Sign a request; `target` is path and query as sent."""
     return _mac(key, "request", nonce, method, target)
 
 
 def ordered_nonce(number: int, digits: str) -> str:
-    """Makes a nonce of a number up to NUMBER_MOST, and of 11 random digits."""
+    """Build a nonce from a number up to NUMBER_MOST and 11 random digits."""
     return f"{number:021x}{digits}"
 
 
 def number_in(nonce: str) -> int | None:
-    """The number of an ordered nonce; None for one of an older station."""
+    """Return the number of an ordered nonce; None for a nonce of an older station."""
     found = ORDERED_FORM.fullmatch(nonce)
     return int(found["number"], 16) if found else None
 
 
 def answer_mac(key: bytes, nonce: str, body: bytes) -> str:
-    """Signs the answer to the request that carried `nonce`."""
+    """Sign the answer to the request that carried `nonce`."""
     return _mac(key, "answer", nonce, body.hex())
 
 
 def same(one: str, other: str) -> bool:
-    """Are two MACs the same? Tells nobody by its time how much of them is."""
+    """Compare two MACs in constant time."""
     return hmac.compare_digest(_bytes(one), _bytes(other))
 
 
 def _bytes(text: str) -> bytes:
-    # Of a request line or a header, where any byte may be.
+    # Text of a request line or a header, with arbitrary bytes.
     return text.encode(errors="surrogateescape")
 
 
 def _mac(key: bytes, *words: str) -> str:
-    # No word has a line end: none can be split otherwise into the same text.
+    # No word contains a line end, so another list of words cannot give the same text.
     return hmac.new(key, _bytes("\n".join(words)), "sha256").hexdigest()

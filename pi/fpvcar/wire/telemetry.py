@@ -1,16 +1,16 @@
-"""What the car knows of itself and of what is around it: values, no behaviour.
+"""Values measured by the car, about itself and its surroundings; no behaviour.
 
-The state on the wire (wire/down.py) and the recordings hold them as they are.
+The state on the wire (wire/down.py) and the recordings contain them unchanged.
 """
 
 from msgspec import Struct
 
 
 class Range(Struct, frozen=True):
-    """One range sensor. `bearing_deg` 0 is ahead, + is left.
+    """Reading of one range sensor. `bearing_deg` 0 is ahead, + is left.
 
-    `range_m` is None for "no target", `age_s` before the first measurement. `state` is
-    "ok", or says in words what is wrong; range and age are then of the last good one.
+    `range_m` is None for "no target", `age_s` before the first measurement. `state` is "ok" or a
+    description of the fault; range and age are then those of the last good measurement.
     """
 
     name: str
@@ -21,8 +21,8 @@ class Range(Struct, frozen=True):
 
 
 class Measured(Struct, frozen=True):
-    """One measurement of a range sensor, at `at_s` of CLOCK_MONOTONIC. `range_m` is
-    None for "no target"."""
+    """Measurement of a range sensor at `at_s` of CLOCK_MONOTONIC. `range_m` is None for "no
+    target"."""
 
     name: str
     bearing_deg: float
@@ -31,10 +31,10 @@ class Measured(Struct, frozen=True):
 
 
 class Battery(Struct, frozen=True):
-    """The pack. `share` is the charge that is left, 0 to 1, by voltage.
+    """Reading of the battery pack. `share` is the remaining charge, 0 to 1, by voltage.
 
-    `state` is "ok", or says in words what is wrong; the rest is then of the last good
-    reading, which was `age_s` ago. None before the first.
+    `state` is "ok" or a description of the fault; the other fields are then those of the last good
+    reading, `age_s` ago. None before the first reading.
     """
 
     volts: float | None
@@ -46,10 +46,10 @@ class Battery(Struct, frozen=True):
 
 
 class Guarding(Struct, frozen=True):
-    """The collision guard; the car is to stand `stop_m` before an obstacle.
+    """State of the collision guard; the car is to stand `stop_m` before an obstacle.
 
-    `ahead` and `back` are the shares of full throttle that it leaves (in mode "warn":
-    would leave), `ahead_by` and `back_by` the sensors that leave least.
+    `ahead` and `back` are the shares of full throttle that it allows (in mode "warn": would allow),
+    `ahead_by` and `back_by` the sensors with the smallest shares.
     """
 
     mode: str
@@ -61,9 +61,9 @@ class Guarding(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """The computer in the car. `faults` are sentences; None is "unknown here".
+    """Health of the computer in the car. `faults` are sentences; None is "unknown here".
 
-    `throttled` has the firmware's bits (get_throttled). `age_s` None: not read yet.
+    `throttled` has the firmware's bits (get_throttled). `age_s` is None before the first reading.
     """
 
     faults: tuple[str, ...] = ()
@@ -79,9 +79,10 @@ class Health(Struct, frozen=True):
 
 
 class Card(Struct, frozen=True):
-    """What the car writes on; None is "unknown here".
+    """Health of the storage card; None is "unknown here".
 
-    `used` is the share of its life, by its own word; over 1 it is past its end.
+    `used` is the used share of its rated life, as reported by the card; a card over 1 is past its
+    end.
     """
 
     used: float | None = None
@@ -89,11 +90,12 @@ class Card(Struct, frozen=True):
 
 
 class Recording(Struct, frozen=True):
-    """The recorder. `state` is "ok", or says in words why nothing is recorded.
+    """State of the recorder. `state` is "ok" or the reason why recording fails.
 
-    `seconds` since it was switched on (or off), `free_mb` until something must go that
-    no base station has, `kept`: how often a minute was kept, `dropped`: messages that
-    the card did not take. `station`: without room recording stops; else the oldest go.
+    `seconds` counts since it was switched on (or off). `free_mb` is the space until recordings
+    without a copy on a base station must go. `kept` counts the kept minutes, `dropped` the messages
+    that the card did not take. `station`: recording stops on a full card; otherwise the oldest
+    recordings are deleted.
     """
 
     on: bool

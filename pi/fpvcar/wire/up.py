@@ -17,8 +17,8 @@ Code = Annotated[str, Meta(max_length=32)]
 class Hello(Greeting, tag="hello", frozen=True):
     """First message on a socket.
 
-    `client` is the page's secret for its session: it gives a page its seat back after
-    a lost link. It stands in no URL and in no log.
+    `client` is the page's secret for its session: it gives a page its seat back after a lost link.
+    It appears in no URL and in no log.
     """
 
     client: Client
@@ -27,16 +27,17 @@ class Hello(Greeting, tag="hello", frozen=True):
 
 
 class Unlock(Up, tag="unlock", frozen=True):
-    """A drive code (6 digits), the grown-up code, or an invitation's."""
+    """Code to unlock rights: a drive code (6 digits), the grown-ups' code, or an invitation's."""
 
     code: Code
 
 
 class Drive(Up, tag="drive", frozen=True):
-    """A wish. `t` is the browser's own clock in ms (any origin, per socket).
+    """Wish for throttle and steering. `t` is the browser's own clock in ms (any origin, per
+    socket).
 
-    `seen` is `nonce` of the newest State or Pong on this socket. A wish without it, or
-    with one that the car sent more than `late_ms` ago, moves nothing.
+    `seen` is `nonce` of the newest State or Pong on this socket. A wish without it, or with a nonce
+    sent more than `late_ms` ago, moves nothing.
     """
 
     seq: Count
@@ -47,19 +48,19 @@ class Drive(Up, tag="drive", frozen=True):
 
 
 class Take(Up, tag="take", frozen=True):
-    """Asks for the wheel."""
+    """Request for the driver's seat."""
 
 
 class Release(Up, tag="release", frozen=True):
-    """Gives the wheel away."""
+    """Release of the driver's seat."""
 
 
 class Estop(Up, tag="estop", frozen=True):
-    """Stops the car at once; anybody may."""
+    """Emergency stop of the car, open to everyone."""
 
 
 class Resume(Up, tag="resume", frozen=True):
-    """A deliberate push: clears an e-stop or a fault."""
+    """Deliberate push of Go on: clears an e-stop or a fault."""
 
 
 class Lights(Up, tag="lights", frozen=True):
@@ -69,31 +70,31 @@ class Lights(Up, tag="lights", frozen=True):
 
 
 class Limit(Up, tag="limit", frozen=True):
-    """A grown-up sets the speed limit: a share of full throttle, <= the profile's."""
+    """Speed limit, set by a grown-up: a share of full throttle, <= the profile's."""
 
     throttle: Share
 
 
 class Guard(Up, tag="guard", frozen=True):
-    """A grown-up sets what the collision guard does from now on."""
+    """Mode of the collision guard, set by a grown-up."""
 
     mode: GuardMode
 
 
 class SetPicture(Up, tag="picture", frozen=True):
-    """A grown-up sets some of the picture; what is not in it stays as it is."""
+    """Picture settings, set by a grown-up; missing fields keep their values."""
 
     to: Picture
 
 
 class SetRecording(Up, tag="record", frozen=True):
-    """Turns recording on or off; off, only the last minute is there to be kept."""
+    """Turns recording on or off; while off, only the last minute remains available for Keep."""
 
     on: bool
 
 
 class Keep(Up, tag="keep", frozen=True):
-    """Keeps the last minute, whatever else has to go."""
+    """Protects the last minute from deletion, even on a full card."""
 
 
 class Mark(Up, tag="mark", frozen=True):
@@ -103,28 +104,28 @@ class Mark(Up, tag="mark", frozen=True):
 
 
 class Lock(Up, tag="lock", frozen=True):
-    """Gives a grown-up's rights back."""
+    """Return of a grown-up's rights."""
 
 
 class Who(Up, tag="who", frozen=True):
-    """A grown-up asks who may drive."""
+    """Grown-up's request for the list of people with the right to drive."""
 
 
 class End(Up, tag="end", frozen=True):
-    """A grown-up ends what somebody may do: `id` of a Person."""
+    """Grown-up's withdrawal of a right to drive: `id` of a Person."""
 
     id: Client
 
 
 class Ping(Up, tag="ping", frozen=True):
-    """Every 100 ms; `t` as in Drive."""
+    """Clock probe every 100 ms; `t` as in Drive."""
 
     seq: Count
     t: Millis
 
 
 class Report(Up, tag="report", frozen=True):
-    """What the page measured over the last second; ms, frames, bytes."""
+    """Measurements of the page over the last second: ms, frames, bytes."""
 
     path: Annotated[str, Meta(max_length=16, pattern=PLAIN)]
     picture_ms: Millis | None = None
@@ -159,6 +160,6 @@ _decoders = decoders(Upward)
 
 
 def parse_upward(text: str | bytes) -> Upward:
-    """The message of one frame of /ws/drive. Raises as json_text.parse."""
+    """Parse one frame of /ws/drive. Raises the same errors as json_text.parse."""
     message: Upward = parse(text, _decoders)
     return message

@@ -7,10 +7,10 @@
     | capture time, us u64              | payload len  u32|  20 bytes
     +-----------------------------------+-----------------+
 
-kind 1: one access unit, Annex B. flags bit 0: key frame (SPS and PPS in front).
-The browser may send two text frames back: "key" (its decoder lost its place), and once,
-first, the hello of /ws/drive. By its `client` the socket is the page's own: only that
-one sets the bitrate, and has copies. The id in the URL is no secret.
+kind 1: one access unit, Annex B. flags bit 0: key frame (SPS and PPS in front). The browser may
+send two text frames back: "key" (its decoder lost its place), and once, first, the hello of
+/ws/drive. Its `client` links the socket to the page: only a linked socket sets the bitrate and has
+copies. The id in the URL is no secret.
 """
 
 import struct
@@ -20,14 +20,14 @@ from fpvcar.runtime.units import MIB
 from fpvcar.wire.errors import VERSION, WireError
 
 UNIT_MAX_BYTES = 4 * MIB
-"""The longest access unit on any wire (a 1280x720 key frame is some 150 kB)."""
+"""Longest access unit on any wire (a 1280x720 key frame is some 150 kB)."""
 VIDEO_HEADER = struct.Struct("<BBBxIQI")
 KIND_ACCESS_UNIT = 1
 FLAG_KEY = 1
 
 
 class VideoHeader(NamedTuple):
-    """The fields of a /ws/video header; `sequence` wraps at 2**32."""
+    """Fields of a /ws/video header; `sequence` wraps at 2**32."""
 
     key: bool
     sequence: int
@@ -36,7 +36,7 @@ class VideoHeader(NamedTuple):
 
 
 def pack_video(key: bool, sequence: int, capture_us: int, unit: bytes) -> bytes:
-    """One frame of /ws/video: made once, shared by all viewers."""
+    """Pack one frame of /ws/video: built once, shared by all viewers."""
     flags = FLAG_KEY if key else 0
     head = VIDEO_HEADER.pack(
         VERSION, KIND_ACCESS_UNIT, flags, sequence & 0xFFFFFFFF, capture_us, len(unit)
@@ -45,7 +45,7 @@ def pack_video(key: bool, sequence: int, capture_us: int, unit: bytes) -> bytes:
 
 
 def parse_video(frame: bytes) -> tuple[VideoHeader, bytes]:
-    """The header and access unit of one frame. Raises WireError."""
+    """Return the header and access unit of one frame. Raises WireError."""
     if len(frame) < VIDEO_HEADER.size:
         raise WireError("video frame cut", len(frame), f">= {VIDEO_HEADER.size} bytes")
     version, kind, flags, sequence, capture_us, length = VIDEO_HEADER.unpack_from(frame)

@@ -8,12 +8,12 @@ answer, 24 bytes:
 
     | version u8 | kind 2 u8 | status u8 | reason u8 | seq u32 | now, ns u64 | 0 u64 |
 
-why there are no pins, 2 bytes and UTF-8; without words when there are:
+pin fault, 2 bytes and UTF-8; empty text while the pins work:
 
     | version u8 | kind 3 u8 | words, at most 400 bytes |
 
-Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is
-applied only until its deadline, which is at most 150 ms ahead.
+Duties are -1..1 in the profile's order of motors; unused ones are 0. A setpoint is applied only
+until its deadline, which is at most 150 ms ahead.
 """
 
 import enum
@@ -30,11 +30,11 @@ KIND_ANSWER = 2
 KIND_WHY = 3
 WHY_MAX = 400
 PACKET_MAX = 2 + WHY_MAX
-"""No packet of `wheels` is longer."""
+"""Longest packet of `wheels`."""
 
 
 class Status(enum.IntEnum):
-    """What `wheels` did with a setpoint, or by itself (STOPPED)."""
+    """Result of a setpoint in `wheels`, or a stop of its own (STOPPED)."""
 
     APPLIED = 0
     REFUSED = 1
@@ -42,7 +42,7 @@ class Status(enum.IntEnum):
 
 
 class WheelsReason(enum.IntEnum):
-    """Why `wheels` refused or stopped."""
+    """Reason for a refusal or stop by `wheels`."""
 
     NONE = 0
     START = 1
@@ -72,7 +72,7 @@ class Setpoint(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What `wheels` says of setpoint `seq`."""
+    """Answer of `wheels` to setpoint `seq`."""
 
     status: Status
     reason: WheelsReason
@@ -81,7 +81,7 @@ class Answer(NamedTuple):
 
 
 def pack_setpoint(setpoint: Setpoint) -> bytes:
-    """The 32 bytes of a setpoint."""
+    """Pack a setpoint into 32 bytes."""
     duties = (*setpoint.duties, *(0.0,) * (MOTORS_MAX - len(setpoint.duties)))
     return SETPOINT.pack(
         VERSION,
@@ -94,7 +94,7 @@ def pack_setpoint(setpoint: Setpoint) -> bytes:
 
 
 def parse_setpoint(packet: bytes) -> Setpoint:
-    """A setpoint as `wheels` takes it. Raises WireError."""
+    """Parse a setpoint in `wheels`. Raises WireError."""
     if len(packet) != SETPOINT.size:
         raise WireError("setpoint length", len(packet), f"{SETPOINT.size} bytes")
     version, kind, motors, seq, deadline_ns, *duties = SETPOINT.unpack(packet)
@@ -103,13 +103,13 @@ def parse_setpoint(packet: bytes) -> Setpoint:
     if not 1 <= motors <= MOTORS_MAX:
         raise WireError("motors", motors, f"1 to {MOTORS_MAX}")
     for duty in duties:
-        if not -1.0 <= duty <= 1.0:  # NaN too
+        if not -1.0 <= duty <= 1.0:  # rejects NaN, too
             raise WireError("duty", duty, "-1 to 1")
     return Setpoint(seq, deadline_ns, tuple(duties[:motors]))
 
 
 def pack_answer(answer: Answer) -> bytes:
-    """The 24 bytes of an answer."""
+    """Pack an answer into 24 bytes."""
     return ANSWER.pack(
         VERSION,
         KIND_ANSWER,
@@ -122,13 +122,13 @@ def pack_answer(answer: Answer) -> bytes:
 
 
 def pack_why(words: str) -> bytes:
-    """What the pins' back end said, as `wheels` sends it on; cut to fit."""
+    """Pack the error text of the pins' back end, cut to fit."""
     fits = words.encode()[:WHY_MAX].decode(errors="ignore")
     return _WHY + fits.encode()
 
 
 def parse_packet(packet: bytes) -> Answer | str:
-    """An answer, or why there are no pins. Raises WireError."""
+    """Parse an answer, or the text of a pin fault. Raises WireError."""
     if not packet.startswith(_WHY):
         return parse_answer(packet)
     try:
@@ -138,7 +138,7 @@ def parse_packet(packet: bytes) -> Answer | str:
 
 
 def parse_answer(packet: bytes) -> Answer:
-    """An answer as `run` takes it. Raises WireError."""
+    """Parse an answer in `run`. Raises WireError."""
     if len(packet) != ANSWER.size:
         raise WireError("answer length", len(packet), f"{ANSWER.size} bytes")
     version, kind, status, reason, seq, now_ns, _ = ANSWER.unpack(packet)
