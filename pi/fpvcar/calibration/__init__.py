@@ -1,1 +1,1 @@
-"""What a car's profile cannot know: measured on the car, kept beside it. Pure."""
+"""Calibration: values missing from a car's profile, measured on the car, saved beside it. Pure."""

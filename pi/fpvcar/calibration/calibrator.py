@@ -1,6 +1,6 @@
-"""One car's calibration: what is kept, the step that goes on, the profile by both.
+"""Calibration of one car: the kept values, the current step, and the resulting profile.
 
-begin -> see ... say ... see -> keep   the step's finds lie over the profile
+begin -> see ... say ... see -> keep   the step's results override the profile
                              -> end    the car is as before
 """
 
@@ -17,13 +17,15 @@ from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 
 log = logging.getLogger("fpvcar.calibration")
 AWAY_S = 8.0
-"""A page that does not ask for so long has gone: its step ends."""
+"""Time without a request from the page after which its step ends."""
 
 
 class Tuner:
-    """`own` is the profile as it is written, `profile` the one with what is kept;
-    `apply` makes the car drive by another. `doubts` names the motors whose direction is
-    in doubt, because a calibrated one was lost.
+    """Calibrator of one car.
+
+    `own` is the profile as written, `profile` the same with the kept values. `apply` switches the
+    car to another profile. `doubts` names the motors with a direction in doubt, because a
+    calibrated direction was lost.
     """
 
     def __init__(self, own: Profile, before: Kept) -> None:
@@ -60,15 +62,15 @@ class Tuner:
 
     @property
     def in_doubt(self) -> bool:
-        """True while the car must not drive: a motor's direction is in doubt, and the
-        step that finds it is not under way."""
+        """True while the car must not drive: a motor's direction is in doubt, and the step that
+        determines it is not under way."""
         finding = self.step is not None and self._kind == "direction"
         return bool(self.doubts) and not (finding and self._of in self.doubts)
 
-    # --- steps ---
+    # Steps
 
     def offered(self) -> Iterator[tuple[str, str]]:
-        """(kind, of what) of each step that this car has."""
+        """Yield (kind, subject) for each step available on this car."""
         motors = self.own.motors
         pairs = tuple(zip(motors.names, motors.pair, strict=True))
         for name, _ in pairs:
@@ -88,7 +90,7 @@ class Tuner:
             yield "battery", ""
 
     def begin(self, kind: str, of: str, now_s: float) -> None:
-        """Begins a step; another one ends. Raises Refused."""
+        """Begin a step; a current one ends. Raises Refused."""
         if (kind, of) not in self.offered():
             has = ", ".join(sorted({one for one, _ in self.offered()}))
             raise Refused(f'step "{kind[:20]} {of[:20]}": this car has {has}')
@@ -111,7 +113,7 @@ class Tuner:
         return makers[kind]()
 
     def see(self, seen: Seen) -> None:
-        """Takes what the car does; a page that went away ends its step."""
+        """Process the state of the car; end the step of a page that has gone."""
         if self.step is None:
             return
         self.step.see(seen)
@@ -119,13 +121,13 @@ class Tuner:
             self.end()
 
     def fail(self, fault: Exception) -> None:
-        """Replace a step that raised an error by one that says so and moves nothing."""
+        """Replace a step that raised an error by one that reports the error and moves nothing."""
         log.error("calibration step %s failed", self._kind, exc_info=fault)
         self.step = Failed(fault)
         self._tune()
 
     def say(self, word: str, figures: list[float]) -> None:
-        """A person's word for the step. Raises Refused, ConfigError."""
+        """Process a person's input for the step. Raises Refused, ConfigError."""
         step = self._going_on()
         before = dict(step.trial)
         step.say(word, figures)
@@ -136,13 +138,13 @@ class Tuner:
             raise
 
     def end(self) -> None:
-        """Ends the step; the car is as it is kept."""
+        """End the step; the car returns to the kept values."""
         if self.step is not None:
             self.step = None
             self._tune()
 
     def asked(self, limit: float, volts: float, now_s: float) -> dict[str, Any] | None:
-        """The step for its page, which is there."""
+        """Return the step for its page, and note that the page is still open."""
         self._asked_s = now_s
         step = self.step
         if step is None:
@@ -162,17 +164,17 @@ class Tuner:
             raise Refused("no step goes on: it ended, as the page was away; begin anew")
         return self.step
 
-    # --- what is kept ---
+    # Kept values
 
     def keep(self, utc_s: float) -> None:
-        """Keeps what the step found, and ends it. Raises Refused, ConfigError."""
+        """Keep the step's results and end it. Raises Refused, ConfigError."""
         step = self._going_on()
         if not step.found:
             raise Refused("nothing to keep: the step has found nothing yet")
         self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
 
     def set(self, key: str, value: Value, utc_s: float) -> None:
-        """Keep one value that a person typed. Raises ConfigError."""
+        """Keep one value typed by a person. Raises ConfigError."""
         if key.endswith(".offset_m") and isinstance(value, float):
             if abs(value) > static_steps.SURE_OFFSET_M:
                 raise ConfigError(
@@ -198,12 +200,12 @@ class Tuner:
     def _tune(self) -> None:
         trial = self.step.trial if self.step is not None else {}
         tuned = with_new(self.own, self._fitted.values, trial)
-        if tuned != self._applied:  # else a word would make the guard forget
+        if tuned != self._applied:  # an unneeded `apply` would reset the guard's memory
             self._applied = tuned
             self.apply(tuned)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, for the page."""
+        """Return values, steps, changes and faults for the page."""
         own, now = known(self.own), known(self.profile)
         return {
             "values": [

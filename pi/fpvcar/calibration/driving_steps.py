@@ -1,4 +1,4 @@
-"""Steps on the floor: straight on, how far it steers, how fast it goes. Pure."""
+"""Steps on the floor: straight line, steering range, speed. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from fpvcar.config import Profile, ServoMotor
 
 STRAIGHT_SHARE = 0.35
 STRAIGHT_BEND = 0.06
-"""1/m: 3 cm aside after a metre are straight enough."""
+"""Bend in 1/m that counts as straight: 3 cm aside after a metre."""
 WAY_M, ASIDE_CM = (0.2, 5.0), 200.0
 SERVO_STEP_DEG, SERVO_STEP_US = 1.0, 10.0
 SPEED_SHARES = (0.1, 1.0)
 BETWEEN_DEG = 30.0
-"""A sensor that looks further aside measures no speed."""
+"""Largest bearing error for a speed measurement; sensors pointing further aside are ignored."""
 RAMP_S = 0.15
-"""The soft start of a run, which tells nothing of its speed."""
+"""Soft start of a run, ignored in the measurement of its speed."""
 
 
 def _figures(given: Sequence[float], count: int, expected: str) -> Sequence[float]:
@@ -38,8 +38,10 @@ def _figures(given: Sequence[float], count: int, expected: str) -> Sequence[floa
 
 
 class Straight:
-    """Drives straight on; a person says how far aside the car came. Sets what there
-    is: the balance of two sides, or a servo's centre."""
+    """Step that drives straight ahead; a person enters how far aside the car came.
+
+    Sets the balance of two sides, or a servo's centre.
+    """
 
     def __init__(self, profile: Profile) -> None:
         motors, self.found = profile.motors, dict[str, Value]()
@@ -64,11 +66,11 @@ class Straight:
         self._held, self._drove = Held(), False
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """Forward, not fast."""
+        """Return a slow forward wish."""
         return Wish(min(1.0, STRAIGHT_SHARE / max(limit, 0.01)))
 
     def see(self, seen: Seen) -> None:
-        """Takes what the car does."""
+        """Process the state of the car."""
         self._held.see(seen)
         if seen.moves:
             self._drove, self.phase = True, "drives"
@@ -76,7 +78,7 @@ class Straight:
             self.phase = "asks"
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """aside: after so many metres so many centimetres to the left (-: right)."""
+        """Process "aside" with metres ahead and centimetres to the left (negative: right)."""
         if word != "aside" or not self._drove:
             raise Refused(f'"{word[:20]}" refused: drive, then say how far aside')
         way_m, aside_cm = _figures(figures, 2, "metres ahead, cm to the left")
@@ -96,7 +98,7 @@ class Straight:
         self.phase = "done" if straight else "again"
 
     def figures(self) -> dict[str, Any]:
-        """All runs so far."""
+        """Return all runs so far, and the setting."""
         return {
             "runs": [
                 {"way_m": one.way_m, "aside_cm": round(100.0 * one.aside_m, 1)}
@@ -107,8 +109,8 @@ class Straight:
 
 
 class Ends:
-    """Turns a servo as far as it may, one way; a person moves that end, or the
-    centre, by small steps."""
+    """Step that turns a servo to one end; a person moves that end, or the centre, in small
+    steps."""
 
     def __init__(self, profile: Profile) -> None:
         servo = profile.motors.pair[1]
@@ -125,15 +127,15 @@ class Ends:
         self._us = -SERVO_STEP_US if servo.invert else SERVO_STEP_US
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """To the side that is looked at; a trace of it, for the centre."""
+        """Return a wish towards the selected side; for the centre, a minimal deflection."""
         return Wish(0.0, {"left": 1.0, "right": -1.0, "centre": 0.001}[self._side])
 
     def see(self, seen: Seen) -> None:
-        """Nothing of the car's own tells where a wheel points."""
+        """Ignore the car: no sensor measures the direction of a wheel."""
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """left, right, centre: look there; more, less: that far (of the centre: more
-        to the left, to the right)."""
+        """Process "left", "right" or "centre" to select a position, "more" or "less" to move it
+        (at the centre: "more" is to the left, "less" to the right)."""
         if word in ("left", "right", "centre"):
             self._side = word
             return
@@ -150,13 +152,15 @@ class Ends:
         self.trial = dict(self.found)
 
     def figures(self) -> dict[str, Any]:
-        """What is looked at, and how it is set."""
+        """Return the selected position and all settings."""
         return {"side": self._side, **self._now}
 
 
 class Speed:
-    """Runs at a throttle, forward or back, along what a range sensor sees. From two
-    runs at different throttles on: how fast the car is at any."""
+    """Step that runs at a throttle, forward or back, in view of a range sensor.
+
+    Two or more runs at different throttles give the car's speed at any throttle.
+    """
 
     def __init__(self, profile: Profile) -> None:
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
@@ -169,11 +173,11 @@ class Speed:
         self._speeds = profile.speeds
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """The throttle that was chosen, if the speed limit lets it through."""
+        """Return the chosen throttle, as far as the speed limit allows it."""
         return Wish(min(max(self._throttle / max(limit, 0.01), -1.0), 1.0))
 
     def see(self, seen: Seen) -> None:
-        """Takes what the sensors say while the throttle is as chosen."""
+        """Collect sensor readings while the throttle has the chosen value."""
         if seen.throttle and self._now is None:
             self._now, self._began_s = seen.throttle, seen.now_s
             self._samples = {}
@@ -219,8 +223,8 @@ class Speed:
             self.found = {"guard.top_mps": round(top, 3), "speeds.least_mps": round(least, 3)}
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """throttle: the next run's, -1..1; forget: the last run; measured: metres and
-        seconds of the last run, where no sensor can tell."""
+        """Process "throttle" (for the next run, -1..1), "forget" (drops the last run) or
+        "measured" (metres and seconds of the last run, for a car without a suitable sensor)."""
         if word == "forget":
             self._runs = self._runs[:-1]
             self._judge()
@@ -244,7 +248,7 @@ class Speed:
             raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
 
     def figures(self) -> dict[str, Any]:
-        """All runs, and the presets by them."""
+        """Return all runs, and the speed presets computed from them."""
         line, speeds = speed_line(self._runs), self._speeds
         wanted = {"small_child": speeds.small_child_mps, "child": speeds.child_mps}
         return {

@@ -1,4 +1,4 @@
-"""From what sensors and people say to values: fits, in pure figures."""
+"""Fits that turn sensor readings and people's measurements into values. Pure figures."""
 
 import math
 import statistics
@@ -10,20 +10,20 @@ from fpvcar.wire.telemetry import Range
 
 FRESH_S = 0.2
 MOVED_M = 0.012
-"""A range that shrinks or grows by less, beside its noise, is no motion."""
+"""Smallest change of a range, in addition to its noise, that counts as motion."""
 WINDOW_S = 1.0
 NEWEST = 3
 LEAST_RUN_S, LEAST_WAY_M, LEAST_SAMPLES = 0.6, 0.1, 8
 TAUS_S = tuple(0.1 * 1.15**n for n in range(24))
-"""Time constants that are tried: 0.1 s to 2.5 s."""
+"""Candidate time constants: 0.1 s to 2.5 s."""
 GAINS = 5.0
-"""So far a measured gain may be from the first guess."""
+"""Largest factor between a measured gain and the first guess."""
 TRACK_M, WHEELBASE_M = 0.13, 0.16
-"""Of a small car: only for the first guess of a correction."""
+"""Dimensions of a small car, for the first guess of a correction only."""
 
 
 def good(one: Range) -> bool:
-    """Has it measured something just now?"""
+    """Return whether the sensor has a fresh, valid range."""
     return (
         one.state == "ok"
         and one.range_m is not None
@@ -33,16 +33,18 @@ def good(one: Range) -> bool:
 
 
 class Motion:
-    """Tells by the range sensors when a car that stood begins to move: they then see
-    something else than in its last second at rest."""
+    """Detects by the range sensors that a resting car begins to move.
+
+    Their readings then differ from those of the last second at rest.
+    """
 
     def __init__(self) -> None:
         self._still: dict[str, deque[tuple[float, float]]] = {}
         self._newest: dict[str, deque[tuple[float, float]]] = {}
 
     def moved(self, ranges: Sequence[Range], now_s: float, driven: bool) -> bool:
-        """Takes what they say; `driven`: has the motor a duty? True once one of them
-        is sure."""
+        """Process the readings; `driven` is True while the motor has a duty. Returns True once a
+        sensor has detected motion."""
         return any([self._one(one, now_s, driven) for one in ranges if good(one)])
 
     def _one(self, one: Range, now_s: float, driven: bool) -> bool:
@@ -65,18 +67,18 @@ class Motion:
 
 
 class Run(NamedTuple):
-    """One run at a throttle: the speed that it would reach in the end."""
+    """Run at a throttle, with the speed that it tends to."""
 
     throttle: float
     speed_mps: float
 
 
 def end_speed_mps(samples: Sequence[tuple[float, float]]) -> float | None:
-    """The speed towards which a run tends, from (s, m) of one sensor since its start.
+    """Return the speed that a run tends to, from (s, m) of one sensor since its start.
 
-    A motor behind a gear follows x = x0 + v (t - tau (1 - e^(-t/tau))): the tau of
-    least squares among TAUS_S, v of a straight line for each. None for a run that was
-    too short to tell.
+    A motor behind a gear follows x = x0 + v (t - tau (1 - e^(-t/tau))). The fit picks the tau of
+    least squares among TAUS_S, with v of a straight line for each. Returns None for a run that was
+    too short.
     """
     if len(samples) < LEAST_SAMPLES:
         return None
@@ -86,7 +88,7 @@ def end_speed_mps(samples: Sequence[tuple[float, float]]) -> float | None:
         return None
     best: tuple[float, float] | None = None
     for tau_s in TAUS_S:
-        if tau_s > span_s:  # it would be a guess
+        if tau_s > span_s:  # a longer time constant would be a guess
             break
         points = [
             (t_s - tau_s * -math.expm1(-t_s / tau_s), range_m)
@@ -99,15 +101,15 @@ def end_speed_mps(samples: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Slope and mean squared error of a straight line through points."""
+    """Return slope and mean squared error of a straight line through points."""
     slope, start = statistics.linear_regression(*zip(*points, strict=True))
     error = statistics.fmean((y - start - slope * x) ** 2 for x, y in points)
     return slope, error
 
 
 def speed_line(runs: Sequence[Run]) -> tuple[float, float] | None:
-    """(speed just over the dead band, speed at full throttle), by a straight line
-    through all runs; None while these are at one throttle."""
+    """Return (speed just over the dead band, speed at full throttle), by a straight line through
+    all runs; None while all runs have the same throttle."""
     points = [(abs(one.throttle), one.speed_mps) for one in runs]
     if len({round(throttle, 2) for throttle, _ in points}) < 2:
         return None
@@ -116,14 +118,14 @@ def speed_line(runs: Sequence[Run]) -> tuple[float, float] | None:
 
 
 def share_of(speed_mps: float, least_mps: float, top_mps: float) -> float:
-    """The share of full throttle that gives a speed; 0..1."""
+    """Return the share of full throttle that gives a speed; 0..1."""
     if top_mps <= least_mps:
         return 1.0
     return min(max((speed_mps - least_mps) / (top_mps - least_mps), 0.0), 1.0)
 
 
 class Aside(NamedTuple):
-    """A straight run with a setting: where it ended, + aside is left."""
+    """Straight run with a setting, and its end position; + aside is left."""
 
     setting: float
     way_m: float
@@ -131,16 +133,16 @@ class Aside(NamedTuple):
 
     @property
     def bend(self) -> float:
-        """1/radius in 1/m, + to the left: aside = way^2 / 2 radius, for small ones."""
+        """1/radius in 1/m, + to the left: aside = way^2 / 2 radius, for small deviations."""
         return 2.0 * self.aside_m / (self.way_m**2 + self.aside_m**2)
 
 
 def straight_setting(runs: Sequence[Aside], first_gain: float) -> float:
-    """The setting with which the car would run straight on.
+    """Return the setting with which the car would drive straight.
 
-    After one run by `first_gain` (setting per bend), after more by the line through
-    the two that bent least, if that is like `first_gain`: a PWM of few steps does not
-    follow each setting.
+    After one run the estimate uses `first_gain` (setting per bend). After more runs it uses the
+    line through the two with the smallest bends, if its gain is similar to `first_gain`: a PWM with
+    few steps does not follow each setting.
     """
     best = sorted(runs, key=lambda one: abs(one.bend))
     one = best[0]

@@ -1,4 +1,4 @@
-"""A profile's text with other values in it; comments stay. Pure."""
+"""Text of a profile with some values replaced; comments stay. Pure."""
 
 import re
 
@@ -6,15 +6,15 @@ from fpvcar.calibration.values import Value, Values
 
 
 def written(toml: str, values: Values) -> str:
-    """The same profile in which these values stand."""
+    """Return the profile's text with these values."""
     for key, value in sorted(values.items()):
         toml = with_key(toml, key, _text(value))
     return toml
 
 
 def with_key(toml: str, key: str, value: str) -> str:
-    """The same profile with one value, as TOML writes it. A section that it has not got
-    is added at its end."""
+    """Return the profile's text with one value, in TOML syntax. A missing section is added at
+    the end."""
     section, _, name = key.rpartition(".")
     line = f"{name} = {value}"
     head = re.search(rf"(?m)^\[{re.escape(section)}\][ \t]*(#.*)?$", toml)

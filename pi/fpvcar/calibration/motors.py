@@ -1,4 +1,4 @@
-"""Steps for one motor: which way it turns, and from which duty on. Pure."""
+"""Steps for one motor: its direction, and the duty at which it starts to turn. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,19 +13,21 @@ LEAST_SHARE, RAMP_PER_S, MOST_SHARE = 0.15, 0.2, 0.6
 COARSE, COARSE_S = 0.01, 0.4
 FINE, FINE_S = 0.003, 1.0
 BACK = 0.03
-"""So far below the coarse find the fine steps begin."""
+"""Distance below the coarse result at which the fine steps begin."""
 SENSOR_LATE_S = 0.3
 LATE_S = {"turns": 0.35, "moves": 0.3}
-"""How late a person says that it turns, and how late the page's camera."""
+"""Delay of a person's report of motion, and of the page's camera."""
 FIRST_DUTY, MOST_DUTY = 0.02, 0.6
 REST_S = 1.0
 TRIES = ("coarse", "fine")
-"""The phases in which the motor is tried."""
+"""Phases in which the motor is driven."""
 
 
 class Direction:
-    """Turns a motor, gently and then harder, until the finger lifts; a person says
-    which way it went. If its direction is in doubt, the right one is kept, too."""
+    """Step that turns a motor, gently and then harder, until the finger lifts.
+
+    A person enters the direction seen. If the direction was in doubt, a correct one is kept, too.
+    """
 
     def __init__(self, motors: Motors, name: str, doubted: bool = False) -> None:
         self.found: dict[str, Value] = {}
@@ -38,11 +40,11 @@ class Direction:
         self._words = ("left", "right") if name == "steer" else ("forward", "backward")
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """More the longer it is held."""
+        """Return a wish that grows with the time held."""
         return wish_for(self._motors, self._name, self._share, limit)[0]
 
     def see(self, seen: Seen) -> None:
-        """Takes what the car does."""
+        """Process the state of the car."""
         self._held.see(seen)
         more = LEAST_SHARE + RAMP_PER_S * self._held.held_s
         self._share = min(more, 1.0 if self._name == "steer" else MOST_SHARE)
@@ -52,7 +54,8 @@ class Direction:
             self.phase = "asks"
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """forward, backward; of steering left, right; or nothing: it did not turn."""
+        """Process "forward" or "backward" (for steering "left" or "right"), or "nothing" for no
+        motion."""
         if word == "nothing":
             self.phase, self.found = "hold", {}
             return
@@ -69,13 +72,15 @@ class Direction:
         self.found = {f"motors.{self._name}.invert": inverted} if keeps else {}
 
     def figures(self) -> dict[str, Any]:
-        """What may be said."""
+        """Return the words accepted for this motor."""
         return {"words": (*self._words, "nothing")}
 
 
 class DeadBand:
-    """Raises the duty of a motor by small steps until it turns, twice: coarse, then
-    fine. A person says when, or the range sensors, or the page's camera."""
+    """Step that raises a motor's duty in small steps until it turns, twice: coarse, then fine.
+
+    Motion is reported by a person, the range sensors or the page's camera.
+    """
 
     def __init__(self, motors: Motors, name: str) -> None:
         self._motor, self.found = dc(motors, name), dict[str, Value]()
@@ -89,20 +94,20 @@ class DeadBand:
         self._index = motors.names.index(name)
         self._held, self._motion = Held(), Motion()
         self._levels: list[tuple[float, float]] = []
-        """Since when each duty of this phase was tried."""
+        """Start time of each duty tried in this phase."""
         self._since_s: float | None = None
         self._now_s = 0.0
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """What gives the duty of now; nothing while the car is to come to rest."""
+        """Return the wish for the current duty; neutral while the car is to come to rest."""
         if self.phase not in TRIES:
             return Wish()
         share = min(1.0, self.level / top_duty(self._motor, volts))
         return wish_for(self._motors, self._name, share, limit)[0]
 
     def see(self, seen: Seen) -> None:
-        """Takes what the car does: a level that turns nothing for long enough is
-        followed by the next."""
+        """Process the state of the car; a level that turns nothing for long enough is followed
+        by the next."""
         self._held.see(seen)
         self._now_s = seen.now_s
         if self.phase == "rest" and self._held.rest_s >= REST_S:
@@ -131,7 +136,7 @@ class DeadBand:
             self._levels.append((now_s, self.level))
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """turns: it does, as a person sees it; moves: as the page's camera does."""
+        """Process "turns" (seen by a person) or "moves" (seen by the page's camera)."""
         if word not in LATE_S:
             raise Refused(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
         if self.phase not in TRIES or not self._levels:
@@ -139,7 +144,7 @@ class DeadBand:
         self._turned(LATE_S[word], "person" if word == "turns" else "camera")
 
     def _turned(self, late_s: float, by: str) -> None:
-        """It turned so long ago."""
+        """Record that the motor turned `late_s` ago."""
         at_s, self._by = self._now_s - late_s, by
         before = [level for since_s, level in self._levels if since_s <= at_s]
         level = before[-1] if before else self._levels[0][1]
@@ -152,5 +157,5 @@ class DeadBand:
             self.found = {f"motors.{self._name}.dead_band": round(level, 3)}
 
     def figures(self) -> dict[str, Any]:
-        """Duty of now, and the observer of the last turn."""
+        """Return the current duty, and the observer of the last turn."""
         return {"duty": self.level, "by": self._by}

@@ -1,4 +1,4 @@
-"""Steps for which the car stands: distances by a tape measure, the battery. Pure."""
+"""Steps for a car at rest: distances by a tape measure, the battery. Pure."""
 
 import statistics
 from collections import deque
@@ -11,28 +11,28 @@ from fpvcar.calibration.values import MOST_OFFSET_M, Value
 from fpvcar.config import Battery, Profile
 
 LAST = 30
-"""Readings that a distance, or a voltage, is the median of."""
+"""Number of readings for the median of a distance or a voltage."""
 TAPE_M = (0.1, 1.9)
 SURE_OFFSET_M = 0.05
-"""A larger offset needs a second measurement: added to each range, a wrong one lets the
-car touch an obstacle before the guard stops it."""
+"""Largest offset accepted after one measurement. A wrong offset is added to each range, and lets
+the car touch an obstacle before the guard stops it, so a larger one needs a second
+measurement."""
 APART_M, AGREE_M = 0.2, 0.02
-"""The second measurement is at least so far from the first one; the two offsets differ
-by no more than AGREE_M."""
+"""Least distance between the two measurements, and largest difference of their offsets."""
 CURVES = {
     # open-circuit voltage of a lithium cell, 3.1 V to 4.2 V; of a NiMH, 1.0 V to 1.4 V
     "line": (0.0, 1.0),
     "lithium": (0.0, 0.02, 0.03, 0.05, 0.07, 0.09, 0.27, 0.6, 0.8, 0.92, 1.0),
     "nimh": (0.0, 0.02, 0.05, 0.1, 0.25, 0.6, 0.85, 0.95, 1.0),
 }
-"""How full a pack is at even steps of voltage from empty to full."""
+"""Charge of a pack at even steps of voltage from empty to full."""
 CELL_V = {"lithium": {"full": 4.2, "empty": 3.1}, "nimh": {"full": 1.4, "empty": 1.0}}
 OFF_SHARE = 0.03
-"""A full or empty pack whose voltage is further from its chemistry's is asked for."""
+"""Deviation of a full or empty pack's voltage from its chemistry's that needs confirmation."""
 
 
 class Distance:
-    """Compares a range sensor with a tape measure."""
+    """Step that compares a range sensor with a tape measure."""
 
     def __init__(self, profile: Profile, name: str) -> None:
         sensors = profile.sensors
@@ -51,18 +51,16 @@ class Distance:
         """Tape and offset, in m, of a first measurement that needs a second one."""
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """Neutral."""
         return Wish()
 
     def see(self, seen: Seen) -> None:
-        """Take the readings of the sensor."""
         for one in seen.ranges:
             if one.name == self._name and good(one) and one.range_m is not None:
                 self._seen.append(one.range_m)
                 self.phase = "asks" if self.phase == "looks" else self.phase
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """tape: distance from the sensor to the wall in m."""
+        """Process "tape" with the distance from the sensor to the wall in m."""
         if word != "tape" or len(figures) != 1:
             raise Refused(f'"{word[:20]}" refused: expected tape and metres')
         low, high = TAPE_M
@@ -85,7 +83,7 @@ class Distance:
         self.found, self.phase = {self._key: round(offset_m, 3)}, "done"
 
     def _agrees(self, tape_m: float, offset_m: float) -> bool:
-        """Does the first measurement, at another distance, give the same offset?"""
+        """Return whether the first measurement, at another distance, gives the same offset."""
         if self._first is None:
             return False
         first_tape_m, first_offset_m = self._first
@@ -97,7 +95,7 @@ class Distance:
         return abs(offset_m - first_offset_m) <= AGREE_M
 
     def figures(self) -> dict[str, Any]:
-        """Measured distance, and the offset that needs a second measurement."""
+        """Return the measured distance, and the offset that needs a second measurement."""
         seen, first = self._seen, self._first
         return {
             "range_m": round(statistics.median(seen), 3) if seen else None,
@@ -106,9 +104,10 @@ class Distance:
 
 
 class Pack:
-    """Takes the pack's voltage of now as full or empty, and how it falls between.
+    """Step that takes the pack's present voltage as full or empty, and selects the discharge
+    curve.
 
-    `own` is the battery of the profile, which tells how many cells the pack has.
+    `own` is the battery of the profile, which determines the number of cells.
     """
 
     def __init__(self, profile: Profile, own: Battery) -> None:
@@ -119,21 +118,20 @@ class Pack:
         self.phase = "looks"
         self._seen: deque[float] = deque(maxlen=LAST)
         self._asked: tuple[str, float] | None = None
-        """Word and voltage that a person is asked to confirm."""
+        """Word and voltage that need a person's confirmation."""
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """Neutral."""
         return Wish()
 
     def see(self, seen: Seen) -> None:
-        """Take the voltage while nothing is driven."""
+        """Collect the voltage while the motors are off."""
         if seen.volts is not None and not seen.moves:
             self._seen.append(seen.volts)
             self.phase = "asks" if self.phase == "looks" else self.phase
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """full, empty: so it is now; line, lithium, nimh: the pack's kind; sure,
-        unsure: answer to a voltage that is far from the chemistry's."""
+        """Process "full" or "empty" (present state), "line", "lithium" or "nimh" (chemistry), or
+        "sure" or "unsure" (answer about a voltage far from the chemistry's)."""
         asked, self._asked = self._asked, None
         if word in CURVES:
             self.found["battery.curve"] = CURVES[word]
@@ -161,8 +159,8 @@ class Pack:
         self._between()
 
     def _expected_v(self, word: str) -> float:
-        """Voltage of a full or an empty pack of this chemistry; of an unknown one, as
-        the profile has it."""
+        """Return the voltage of a full or empty pack of this chemistry; for an unknown
+        chemistry, the profile's voltage."""
         own_v = self._own.full_v if word == "full" else self._own.empty_v
         curve = self.found.get("battery.curve", self._battery.curve)
         kind = next((name for name, shares in CURVES.items() if shares == curve), "")
@@ -180,7 +178,7 @@ class Pack:
             self.found["battery.nominal_v"] = round((full + empty) / 2.0, 2)
 
     def figures(self) -> dict[str, Any]:
-        """Measured voltage; if it is asked for, that of the chemistry."""
+        """Return the measured voltage and, if confirmation is needed, the chemistry's."""
         seen, asked = self._seen, self._asked
         return {
             "volts": round(statistics.median(seen), 2) if seen else None,

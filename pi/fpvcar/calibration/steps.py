@@ -1,10 +1,10 @@
-"""The steps of a calibration: what the page is to wish while a finger is down, what
-follows from what is seen and said. Pure: time is in what they see.
+"""Steps of a calibration: the wish for the page, and the results from sensors and people.
 
-    page: finger down -> drive {wish of the step} -> gate, mixing, wheels, as ever
-    car:  Seen, 50 times a second -> the step -> found values -> kept, if somebody says
+    page: finger down -> drive {wish of the step} -> gate, mixing, wheels, as in driving
+    car:  Seen, 50 times a second -> the step -> found values -> kept, on a person's request
 
-While a step lasts the car drives by `trial`, values over those that are kept.
+During a step the car drives by `trial`: values on top of the kept ones. Pure: `Seen` contains the
+time.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from fpvcar.wire.telemetry import Range
 
 
 class Seen(NamedTuple):
-    """The car at a moment: what the gate lets through, what the pins are told."""
+    """State of the car at a moment: the gate's setpoint and the duties sent to the pins."""
 
     now_s: float
     throttle: float
@@ -27,43 +27,44 @@ class Seen(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Is a motor driven?"""
+        """Whether any motor has a duty now."""
         return any(self.duties)
 
 
 class Wish(NamedTuple):
-    """What the page sends while the finger is down; + steer is left."""
+    """Wish that the page sends while the finger is down; + steer is left."""
 
     throttle: float = 0.0
     steer: float = 0.0
 
 
 class Refused(ValueError):
-    """What was said does not fit this step: value, limit, next step."""
+    """Raised for an input that does not fit this step, with value, limit and next step."""
 
 
 class Step(Protocol):
-    """One step. `found` is what could be kept now; `phase` a word for the page."""
+    """Interface of a step. `found` has the values that could be kept now; `phase` is a word for
+    the page."""
 
     trial: dict[str, Value]
     found: dict[str, Value]
     phase: str
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """What to wish now; `limit` is the car's speed limit."""
+        """Return the current wish; `limit` is the car's speed limit."""
 
     def see(self, seen: Seen) -> None:
-        """Takes what the car does."""
+        """Process the state of the car."""
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """Takes what a person says. Raises Refused."""
+        """Process a person's input. Raises Refused."""
 
     def figures(self) -> dict[str, Any]:
-        """For the page, beside `phase` and `found`."""
+        """Return figures for the page, in addition to `phase` and `found`."""
 
 
 class Failed:
-    """Stands in for a step that raised an error: it moves nothing and finds nothing."""
+    """Replacement for a step that raised an error: moves nothing and finds nothing."""
 
     def __init__(self, fault: Exception) -> None:
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
@@ -71,23 +72,22 @@ class Failed:
         self._fault = f"{type(fault).__name__}: {fault}"
 
     def wish(self, limit: float, volts: float) -> Wish:
-        """Neutral."""
         return Wish()
 
     def see(self, seen: Seen) -> None:
-        """Ignore the car."""
+        pass
 
     def say(self, word: str, figures: Sequence[float]) -> None:
-        """Raises Refused."""
+        """Raise Refused with the step's error."""
         raise Refused(f"the step failed ({self._fault}): go back and begin it again")
 
     def figures(self) -> dict[str, Any]:
-        """Reason of the failure."""
+        """Return the reason of the failure for the page."""
         return {"fault": self._fault}
 
 
 class Held:
-    """For how long a motor has been driven, and for how long the car has stood."""
+    """Timer for continuous driving of a motor and for continuous rest of the car."""
 
     def __init__(self) -> None:
         self.held_s = self.rest_s = 0.0
@@ -95,7 +95,7 @@ class Held:
         self._moved = False
 
     def see(self, seen: Seen) -> None:
-        """Takes what the car does."""
+        """Process the state of the car."""
         if self._since_s is None or seen.moves != self._moved:
             self._since_s, self._moved = seen.now_s, seen.moves
         for_s = seen.now_s - self._since_s
@@ -105,11 +105,11 @@ class Held:
 def wish_for(
     motors: Motors, name: str, share: float, limit: float
 ) -> tuple[Wish, dict[str, Value]]:
-    """The wish that turns one motor alone at this share of its full (-1..1), and the
-    trial that it needs.
+    """Return the wish that turns one motor alone at this share of its full (-1..1), and the
+    trial values that it needs.
 
-    The speed limit, which takes its share of throttle only, is reckoned in: above it
-    the wish is what the limit lets through.
+    The speed limit scales throttle only and is compensated here; a wish beyond the limit is cut to
+    it.
     """
     limit = max(limit, 0.01)
     if motors.differential:
@@ -123,7 +123,7 @@ def wish_for(
 
 
 def dc(motors: Motors, name: str) -> DcMotor:
-    """The motor of this name. Raises Refused for a servo, or none."""
+    """Return the DC motor of this name. Raises Refused for a servo or an unknown name."""
     for one, motor in zip(motors.names, motors.pair, strict=True):
         if one == name and isinstance(motor, DcMotor):
             return motor

@@ -1,7 +1,7 @@
 """Calibrated values with their history: a file beside the car's codes.
 
-Each change has all values and the number of the change that it came from. Undone
-changes stay in the list, with their dates.
+Each change has all values and the number of the change that it came from. Undone changes stay in
+the list, with their dates.
 """
 
 import logging
@@ -17,17 +17,17 @@ from fpvcar.runtime import files
 FILE = "calibration.json"
 CHANGES_MOST = 100
 OWN = -1
-"""The profile's own values, before any change."""
+"""Number that stands for the profile's own values, before any change."""
 FORGOTTEN = -2
-"""The change before is no longer in the list: there is no undo beyond this one."""
+"""Number of a previous change that is no longer in the list; undo stops there."""
 DAMAGED = "damaged"
-"""Name of the change that stands for a file that could not be read."""
+"""Name of the change that stands for an unreadable file."""
 log = logging.getLogger("fpvcar.calibration")
 
 
 class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """All values since `utc_s`; `before` is the number of the change that it came from,
-    OWN, or FORGOTTEN. `doubts` names the motors whose direction is in doubt."""
+    """All values since `utc_s`; `before` is the number of the change that it came from, OWN, or
+    FORGOTTEN. `doubts` names the motors with a direction in doubt."""
 
     utc_s: float
     what: str
@@ -37,19 +37,19 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Kept(Struct, frozen=True, forbid_unknown_fields=True):
-    """All changes, the oldest first; `now` is the number of the one that holds."""
+    """History of all changes, the oldest first; `now` is the number of the current one."""
 
     changes: tuple[Change, ...] = ()
     now: int = OWN
 
     @property
     def values(self) -> dict[str, Value]:
-        """Values that lie over the profile."""
+        """Values that override the profile's."""
         return dict(self.changes[self.now].values) if self.now != OWN else {}
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Motors whose direction is in doubt since an earlier change."""
+        """Motors with a direction in doubt since an earlier change."""
         return self.changes[self.now].doubts if self.now != OWN else ()
 
     @property
@@ -72,7 +72,7 @@ class Kept(Struct, frozen=True, forbid_unknown_fields=True):
         return Kept(changes, len(changes) - 1)
 
     def undone(self) -> "Kept":
-        """As before the current change; unchanged if that is not known."""
+        """Return the history before the current change; unchanged if that is unknown."""
         if not self.undoable:
             return self
         return Kept(self.changes, self.changes[self.now].before)
@@ -87,8 +87,8 @@ def _one_earlier(change: Change) -> Change:
 
 
 def load(path: Path, motors: Sequence[str]) -> Kept:
-    """Read the history. A file that cannot be read leaves the profile's own values, and
-    the direction of each of these motors in doubt."""
+    """Read the history. A file that cannot be read leaves the profile's own values, and the
+    direction of each of these motors in doubt."""
     try:
         return _checked(msgspec.json.decode(path.read_bytes(), type=Kept))
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def load(path: Path, motors: Sequence[str]) -> Kept:
 
 
 def _checked(kept: Kept) -> Kept:
-    """Raises ValueError."""
+    """Return the history if its numbers are valid. Raises ValueError."""
     count = len(kept.changes)
     if not OWN <= kept.now < count or any(
         not FORGOTTEN <= change.before < number for number, change in enumerate(kept.changes)

@@ -1,4 +1,4 @@
-"""Which values of a profile calibration may set, and a profile with them in it. Pure.
+"""Values of a profile that calibration may set, and a profile with them in it. Pure.
 
 A value is named as in the profile: "motors.drive.dead_band".
 """
@@ -14,13 +14,13 @@ from fpvcar.config import ConfigError, DcMotor, Motors, Profile, Section, ServoM
 Value = bool | float | tuple[float, ...]
 Values = Mapping[str, Value]
 MOST_OFFSET_M = 0.15
-"""Largest offset of a range sensor that calibration keeps: the guard would let the car
-touch an obstacle with more, as its default `stop_m` is as far."""
+"""Largest offset of a range sensor that calibration keeps. With a larger one the guard would let
+the car touch an obstacle, because its default `stop_m` is the same distance."""
 GONE = "the profile has no such value any more"
 
 
 class Known(NamedTuple):
-    """A value that can be set: as it is now, and its bounds, where it has any."""
+    """Value that can be set: the current one, and its bounds, if any."""
 
     value: Value
     least: float | None = None
@@ -28,7 +28,7 @@ class Known(NamedTuple):
 
 
 def known(profile: Profile) -> dict[str, Known]:
-    """Everything of this car that calibration may set."""
+    """Return all values of this car that calibration may set."""
     return dict(_known(profile))
 
 
@@ -64,8 +64,8 @@ def _of(section: Section, where: str, keys: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def over(profile: Profile, values: Values) -> Profile:
-    """The profile with these values in it. Raises ConfigError: a key that no
-    calibration sets, a value beyond its bounds, values that clash."""
+    """Return the profile with these values. Raises ConfigError for a key that calibration cannot
+    set, a value beyond its bounds, or values that clash."""
     if not values:
         return profile
     allowed, raw = known(profile), msgspec.to_builtins(profile)
@@ -95,8 +95,8 @@ def _refuse_offset(key: str, offset_m: float, most_m: float) -> None:
 
 
 def _narrowed(own: Profile, tuned: Profile) -> Profile:
-    """With a servo's ends within those of its own profile, whatever its centre is:
-    `wheels`, which holds its pin, knows no others."""
+    """Limit a servo's ends to those of its own profile, whatever its centre is: `wheels` owns
+    its pin and uses only the profile's ends."""
     mine, servo = own.motors.pair[1], tuned.motors.pair[1]
     if not isinstance(mine, ServoMotor) or not isinstance(servo, ServoMotor):
         return tuned
@@ -114,7 +114,7 @@ def _narrowed(own: Profile, tuned: Profile) -> Profile:
 
 
 def with_new(profile: Profile, holding: Values, new: Values) -> Profile:
-    """The profile with what holds and, exactly, what is new. Raises ConfigError."""
+    """Return the profile with the held values and exactly the new ones. Raises ConfigError."""
     tuned = over(profile, {**holding, **new})
     now = known(tuned)
     for key, value in new.items():
@@ -127,7 +127,7 @@ def with_new(profile: Profile, holding: Values, new: Values) -> Profile:
 
 
 def differing(own: Profile, tuned: Profile) -> dict[str, Value]:
-    """The values that are not as in the own profile."""
+    """Return the values that differ from the own profile."""
     before = known(own)
     return {key: one.value for key, one in known(tuned).items() if one != before[key]}
 
@@ -142,8 +142,8 @@ class Fitted(NamedTuple):
 def fitting(profile: Profile, values: Values) -> Fitted:
     """Keep the values that fit this profile, which may have been edited since.
 
-    If they clash they are added one by one, again until no further one fits, because
-    voltages fit in one order only. A value that clashes is left out alone.
+    If they clash they are added one by one, again until no further one fits, because voltages fit
+    in one order only. A value that clashes is left out alone.
     """
     allowed = known(profile)
     dropped = {key: GONE for key in values if key not in allowed}
@@ -170,10 +170,10 @@ def fitting(profile: Profile, values: Values) -> Fitted:
 
 
 def in_doubt(motors: Motors, fitted: Fitted) -> tuple[str, ...]:
-    """Names of the motors whose calibrated direction was left out.
+    """Return the names of the motors that have lost their calibrated direction.
 
-    If the direction belonged to a motor that this car no longer has, every motor
-    without a calibrated direction is in doubt.
+    If the direction belonged to a motor that this car no longer has, every motor without a
+    calibrated direction is in doubt.
     """
     lost = {key.split(".")[1] for key in fitted.dropped if key.endswith(".invert")}
     return tuple(
