@@ -1,6 +1,6 @@
-"""Writes what a terminal shows into docs/build.md: `make docs`.
+"""Generator of the terminal sessions in docs/build.md: `make docs`.
 
-Setup and doctor run on a card that is played (tests/support/doctor.py).
+Setup and doctor run on a simulated card (tests/support/doctor.py).
 """
 
 import io
@@ -24,7 +24,7 @@ WIDTH = 88
 
 
 def printed(*words: str, typed: Sequence[str] = ()) -> str:
-    """What a terminal shows of fpvcar while somebody types these lines."""
+    """Return the terminal output of fpvcar, with these lines typed as input."""
     out, lines = io.StringIO(), iter(typed)
 
     def answered(question: str) -> str:
@@ -42,7 +42,7 @@ def printed(*words: str, typed: Sequence[str] = ()) -> str:
 
 
 def setup() -> str:
-    """On a fresh card, with both questions answered."""
+    """Return the output of setup on a fresh card, with both questions answered."""
     with tempfile.TemporaryDirectory() as root:
         put(Path(root), BOOT, "dtparam=audio=on\n")
         shown = printed("setup", "--root", root, typed=("mx1508", "Rusty"))
@@ -50,7 +50,7 @@ def setup() -> str:
 
 
 def fresh_car() -> Report:
-    """Report of a car on its first evening: a sensor's wire is loose, the cable thin.
+    """Return the report of a car on its first evening: a sensor's wire is loose, the cable thin.
 
     The board is one that reports under-voltage: a Zero does not (hardware/power.md).
     """
@@ -63,7 +63,7 @@ def fresh_car() -> Report:
 
 
 def page() -> str:
-    """The whole of docs/build.md."""
+    """Return the full text of docs/build.md."""
     shown = {
         "fpvcar wiring mx1508 --pins": printed("wiring", "mx1508", "--pins"),
         "sudo fpvcar setup": setup(),
@@ -74,7 +74,7 @@ def page() -> str:
 
 
 def main() -> int:
-    """Writes the page."""
+    """Write docs/build.md, up to date."""
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

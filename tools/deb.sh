@@ -2,7 +2,7 @@
 # Builds the packages into DIR (build/deb): fpvcar, fpvcar-bench, fpvstation; rdpipe for
 # this computer, and for the Raspberry Pi's arm64 and armhf with Trixie's cross compilers.
 #   tools/deb.sh [DIR]
-# BUILD=all: without rdpipe; BUILD=any: only rdpipe. ARCHES='arm64': of the Pi's these.
+# BUILD=all: without rdpipe; BUILD=any: only rdpipe. ARCHES='arm64': only this Pi architecture.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mkdir -p "${1:-build/deb}" && cd "${1:-build/deb}" && pwd)
@@ -16,7 +16,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# The words of dpkg-buildpackage are shown where it fails, or kept in LOG.
+# Show the output of dpkg-buildpackage if it fails; append it to LOG if that is set.
 logged() {
     "$@" >"$temporary/log" 2>&1 || {
         tail -n 40 "$temporary/log" >&2
@@ -25,8 +25,8 @@ logged() {
     [ -z "${LOG:-}" ] || cat "$temporary/log" >>"$LOG"
 }
 
-# A Debian Trixie with cross compilers, kept in the user's cache folder. Not this
-# computer's: an armhf of Bookworm has libraries of other names, and a 32-bit time.
+# Make a Debian Trixie with cross compilers in the user's cache folder. This computer's own
+# system may be unsuitable: Bookworm's armhf has other library names, and a 32-bit time.
 cross_root() {
     local cache=${XDG_CACHE_HOME:-$HOME/.cache}/fpvcar names list mirror
     names=(build-essential debhelper dh-python crossbuild-essential-{arm64,armhf}
@@ -54,7 +54,7 @@ cross_root() {
     as_root mv "$root.new" "$root"
 }
 
-# Built in a copy of the root's view: what is written there is in our folder.
+# Build in a chroot with our folder mounted in it: the results are written to our folder.
 cross() {
     local arch=$1 folder=$temporary/$1
     mkdir "$folder"
@@ -69,7 +69,7 @@ cross() {
     cp "$folder"/*.deb "$out"
 }
 
-# The tree stays clean, and what is in no commit yet is built, too.
+# Build in a copy: the tree stays clean, and uncommitted files are included.
 tree=$temporary/fpvcar
 mkdir "$tree"
 git ls-files -z --cached --others --exclude-standard |
@@ -77,7 +77,7 @@ git ls-files -z --cached --others --exclude-standard |
         [ ! -e "$file" ] && [ ! -L "$file" ] || printf '%s\0' "$file"
     done | tar -c --null -T - | tar -x -C "$tree"
 
-# What is for the Pi's architectures; this computer may be one of them.
+# Build rdpipe for the Pi's architectures; this computer may have one of them.
 if [ "$build" != all ]; then
     cross_root
     for arch in ${ARCHES-arm64 armhf}; do
@@ -85,7 +85,7 @@ if [ "$build" != all ]; then
     done
 fi
 cd "$tree"
-# Bookworm's python3 builds what Trixie's runs: it is pure Python.
+# Packages built by Bookworm's python3 run on Trixie's: they are pure Python.
 logged env -u VIRTUAL_ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     dpkg-buildpackage --build="$build" --no-sign
 mv "$temporary"/*.deb "$out"

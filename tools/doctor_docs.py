@@ -1,6 +1,6 @@
-"""Writes what `fpvcar doctor` may find into docs/troubleshooting.md: `make docs`.
+"""Generator of the tables of findings in docs/troubleshooting.md: `make docs`.
 
-doctor/checks/*.py: each Kind, below the symptom that somebody notices first
+doctor/checks/*.py: each Kind, below the symptom that a user notices first
 """
 
 import re
@@ -18,31 +18,31 @@ TABLE = "| doctor says | why it matters | what mends it |\n|---|---|---|"
 
 
 def cell(words: str) -> str:
-    """A text with "..." where a value will be."""
+    """Return a text with "..." in place of each value."""
     return re.sub(r"\{[^}]*\}\.?", "...", words).replace("|", "\\|")
 
 
 def row(kind: Kind) -> str:
-    """One line of a table."""
+    """Return a kind of finding as a table row."""
     cells = (f"**{kind.severity}**: {cell(kind.what)}", cell(kind.why), cell(kind.mend))
     return f"| {' | '.join(cells)} |"
 
 
 def table(symptom: str) -> str:
-    """Its findings, the worst first."""
+    """Return the table of a symptom's findings, the worst first."""
     found = [one for one in checks.kinds() if one.symptom == symptom]
     found.sort(key=lambda one: -WORSE.index(one.severity))
     return "\n".join([TABLE, *map(row, found)])
 
 
 def page() -> str:
-    """The whole of docs/troubleshooting.md."""
+    """Return the full text of docs/troubleshooting.md."""
     tables = {f"doctor, {one}": table(one) for one in get_args(Symptom)}
     return filled(PAGE.read_text(encoding="utf-8"), tables)
 
 
 def main() -> int:
-    """Writes the page."""
+    """Write docs/troubleshooting.md, up to date."""
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

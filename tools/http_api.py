@@ -1,6 +1,6 @@
-"""The car's HTTP API as OpenAPI 3.1: docs/openapi.json and a table of docs/wire.md.
+"""Generator of the HTTP API as OpenAPI 3.1: docs/openapi.json and a table of docs/wire.md.
 
-Summaries and parameters stand in http_calls.py; `routes()` reads the paths of a server.
+Summaries and parameters are in http_calls.py; `routes()` reads the paths of a server.
 """
 
 import json
@@ -27,7 +27,7 @@ from fpvcar.server.routes import Server
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "openapi.json"
 NO_API = ("/ws/", "/trust", "/{path}")
-"""Beginnings of paths that are sockets or pages."""
+"""Prefixes of paths that are sockets or pages."""
 ACCESS = {
     ANYBODY: (),
     DRIVER: (401, 403),
@@ -35,7 +35,7 @@ ACCESS = {
     GROWN_UP: (401, 403),
     STATION: (401, 403),
 }
-"""Who may call -> the statuses that refuse others."""
+"""Permitted callers -> the statuses that refuse all others."""
 REFUSALS = {
     400: "A parameter is out of bounds; the text names value and limit.",
     401: "The caller has to say a code first; X-Opened-By says which kind.",
@@ -51,7 +51,7 @@ REFUSALS = {
 
 
 def routes() -> set[tuple[str, str]]:
-    """(method, path) of each operation that the server of a car registers."""
+    """Return (method, path) of each operation that a car's server registers."""
     shelf = type("Shelf", (), {"editable": True})()
     drives, recordings = (
         bare(Drives, _shelf=shelf),
@@ -78,14 +78,14 @@ def _registered(app: web.Application) -> Iterator[tuple[str, str]]:
 
 
 def bare(kind: type, **fields: object) -> Any:
-    """An object that only registers routes: no constructor ran."""
+    """Return an object that only registers routes: its constructor is not run."""
     made: Any = object.__new__(kind)
     vars(made).update(fields)
     return made
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document."""
+    """Return the OpenAPI document as a dict."""
     structs = {one for call in CALLS for one in (call.answer, call.body) if isinstance(one, type)}
     ordered = sorted(structs, key=lambda one: one.__name__)
     _, schemas = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
@@ -119,7 +119,7 @@ def document() -> dict[str, Any]:
 
 
 def operation(call: Call) -> dict[str, Any]:
-    """One operation of a path."""
+    """Return one operation of a path."""
     params = [
         {"name": name, "in": "path", "required": True, "schema": TEXT}
         for name in ("name", "id")
@@ -158,7 +158,7 @@ def operation(call: Call) -> dict[str, Any]:
 
 
 def content(answer: Any) -> dict[str, Any]:
-    """A body: of a Struct, by a schema, or of a media type."""
+    """Return the content of a body: a Struct's schema, a JSON schema, or a media type."""
     if isinstance(answer, type):
         ref = {"$ref": f"#/components/schemas/{answer.__name__}"}
         return {"application/json": {"schema": ref}}
@@ -168,7 +168,7 @@ def content(answer: Any) -> dict[str, Any]:
 
 
 def table() -> str:
-    """All calls, for a page."""
+    """Return a table of all calls, for a page."""
     rows = [
         f"| `{one.method.upper()} {one.path}` | {one.who} | "
         f"{', '.join(f'`{param.name}`' for param in one.params)} | {one.summary} |"
@@ -179,5 +179,5 @@ def table() -> str:
 
 
 def text() -> str:
-    """The file."""
+    """Return the content of docs/openapi.json."""
     return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"

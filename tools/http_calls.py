@@ -1,4 +1,4 @@
-"""Every operation of the car's HTTP API: what http_api.py writes as OpenAPI."""
+"""Operations of the car's HTTP API; http_api.py writes them as OpenAPI."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ OBJECT = {"type": "object"}
 
 
 class Param(NamedTuple):
-    """One parameter of a request."""
+    """Parameter of a request: query, header or path."""
 
     name: str
     meaning: str
@@ -28,7 +28,7 @@ class Param(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One operation. `answer`: a Struct, a JSON schema or a media type."""
+    """Operation of the API. `answer`: a Struct, a JSON schema or a media type."""
 
     method: str
     path: str
@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
 
 def bounded(low: float, high: float, usual: float | None = None) -> dict[str, Any]:
-    """Schema of a number; `usual` holds if it is left out."""
+    """Return the schema of a number; `usual` is its default."""
     found: dict[str, Any] = {**NUMBER, "minimum": low, "maximum": high}
     return found if usual is None else {**found, "default": usual}
 

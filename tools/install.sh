@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the car on Raspberry Pi OS Bookworm, whose Python packages are too old for the
-# deb: a virtual environment in /opt/fpvcar from requirements-car.lock, and the units.
-#   sudo tools/install.sh             again: a newer version, the old one runs until then
-#   sudo tools/install.sh --remove    all but profile, codes and recordings
+# Installs the car on Raspberry Pi OS Bookworm. Its Python packages are too old for the deb:
+# this makes a virtual environment in /opt/fpvcar from requirements-car.lock, and the units.
+#   sudo tools/install.sh             again for an update; the old version runs until the end
+#   sudo tools/install.sh --remove    removes all but profile, codes and recordings
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=/opt/fpvcar
@@ -16,10 +16,10 @@ fail() {
     exit 1
 }
 
-# A guest of a test, a card that is not booted: nothing runs there.
+# In a test's guest, or on a card that is not booted, no systemd runs.
 if [ -d /run/systemd/system ]; then running=1; else running=; fi
 
-# The folder's and the file's name of each file that is ours, after where it comes from.
+# Print the source and the destination of each of our files.
 files() {
     local path
     for path in systemd/fpvcar*.service systemd/fpvcar*.socket systemd/*.service.d/*.conf; do
@@ -48,11 +48,11 @@ remove() {
 
 packages() {
     local wanted=(python3-venv openssl util-linux) one
-    # Wheels that PyPI has for no 32-bit Pi are built here.
+    # Build the wheels that PyPI lacks for a 32-bit Pi.
     case $(dpkg --print-architecture) in
     armhf) wanted+=(gcc libc6-dev python3-dev) ;;
     esac
-    # What only Raspberry Pi OS has; elsewhere the car says what it lacks.
+    # Packages of Raspberry Pi OS only; on other systems the car reports the missing ones.
     for one in pigpio python3-picamera2 avahi-daemon dnsmasq-base libnss-myhostname; do
         ! apt-cache show "$one" >/dev/null 2>&1 || wanted+=("$one")
     done
@@ -61,7 +61,7 @@ packages() {
         "${wanted[@]}" >/dev/null
 }
 
-# The distribution's packages are seen, as picamera2 is on no index.
+# The environment includes the distribution's packages, as picamera2 is on no index.
 environment() {
     new=$(mktemp -d "$here.XXXXXX")
     chmod 755 "$new"
@@ -72,7 +72,7 @@ environment() {
         --require-hashes -r requirements-car.lock ||
         fail "pip refuses requirements-car.lock, and says why above: nothing is" \
             "changed; with the network and files of one version, call $0 again"
-    # Its build writes into the folder it is in: not into that of whoever called us.
+    # The build writes into its own folder: use a copy, not the caller's folder.
     mkdir -p "$new/source/base-station"
     cp -R pyproject.toml README.md LICENSE pi web hardware "$new/source"
     cp -R base-station/fpvstation "$new/source/base-station"
@@ -82,7 +82,7 @@ environment() {
     "$new/bin/fpvcar" --version >/dev/null
 }
 
-# As the package has them, but for where the program lies.
+# Install the units of the package, with the paths of this installation.
 install_files() {
     files | while read -r from to; do
         mkdir -p "$(dirname "$to")"
@@ -108,7 +108,7 @@ switch() {
     if [ -n "$running" ]; then
         systemctl daemon-reload
         udevadm control --reload
-        # What setup has enabled goes on with the new version.
+        # Restart the units that setup has enabled, with the new version.
         systemctl try-restart 'pigpiod*.service' 'fpvcar*.service'
     fi
     [ -z "$old" ] || rm -rf "$old"

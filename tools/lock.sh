@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the lock files anew from pyproject.toml: exact versions and hashes, no addresses.
+# Regenerates the lock files from pyproject.toml: exact versions and hashes, no addresses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
@@ -12,7 +12,7 @@ lock() {
         --allow-unsafe --extra build "$@" pyproject.toml
 }
 lock --extra bench --extra dev --extra station --upgrade --output-file requirements-dev.lock
-# It loses their markers: the others of them have nothing to install there.
+# pip-compile drops the markers of these packages: other machines have no builds of them.
 sed -i -E "s/^(atheris|rerun-sdk)(==[^ ]+) /\1\2 ; platform_machine == 'x86_64' /" \
     requirements-dev.lock
 # requirements-picamera2.lock is written by hand: `pip hash` of two wheels.

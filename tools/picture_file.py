@@ -1,7 +1,7 @@
-"""A picture of a page as a file: few colours, and the words by which it is found stale.
+"""File of a page's screenshot: few colours, and the page's texts for detecting a stale picture.
 
-says    beside the pixels: each heading, button and label that was to be seen and that
-        the pages' sources have word for word
+says    beside the pixels: each visible heading, button and label whose text is literally in
+        the pages' sources
 """
 
 import io
@@ -21,7 +21,7 @@ SEEN = """
 
 @cache
 def sources() -> str:
-    """All that the pages can say in English, and more."""
+    """Return the sources of all pages in English: a superset of their texts."""
     languages = WEB / "lang"
     return "\n".join(
         path.read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def sources() -> str:
 
 
 def write(page: Page, path: Path, taken: bytes = b"") -> None:
-    """What the page shows, or showed, a fifth as large as it was."""
+    """Write the current screenshot, or the given one, at a fifth of its size in bytes."""
     picture = Image.open(io.BytesIO(taken or page.screenshot())).convert("RGB")
     few = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE)  # rare colours stay
     said = sorted({one for one in page.evaluate(SEEN) if one and one in sources()})
@@ -41,11 +41,11 @@ def write(page: Page, path: Path, taken: bytes = b"") -> None:
 
 
 def says(path: Path) -> list[str]:
-    """The words beside the pixels."""
+    """Return the texts that are stored with the picture."""
     with Image.open(path) as picture:
         return str(picture.info[KEY]).splitlines()
 
 
 def stale(path: Path) -> list[str]:
-    """What it shows that no page says any more."""
+    """Return the texts in the picture that no page contains any more."""
     return [one for one in says(path) if one not in sources()]

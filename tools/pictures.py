@@ -1,10 +1,10 @@
-"""Takes the pictures of README and docs anew: a real bench, a real browser.
+"""Screenshots of README and docs, from a real bench in a real browser.
 
     python -m tools.pictures                # all of them: make pictures
-    python -m tools.pictures doctor-phone   # this one, and what its bench shows beside
+    python -m tools.pictures doctor-phone   # this one, and others from the same bench
 
-Each line of ALBUM has a bench of its own. What a Raspberry Pi would say (doctor) is
-played, as the bench is none.
+Each line of ALBUM has its own bench. The answers of a Raspberry Pi (doctor) are simulated, as the
+bench has no board.
 """
 
 import argparse
@@ -43,14 +43,14 @@ QUIET = "document.getElementById('toasts').childElementCount === 0"
 
 
 def keep(page: Page, name: str, taken: bytes = b"") -> None:
-    """Writes what the page shows, or showed."""
+    """Write the current screenshot of the page, or the given one."""
     picture_file.write(page, TARGET / f"{name}.png", taken)
     print(f"docs/pictures/{name}.png")
 
 
 @contextmanager
 def started(home: Path, *options: str, make: bool = False) -> Iterator[RunningBench]:
-    """A bench that is ready, and keeps everything in `home`."""
+    """Start a bench that keeps all its files in `home`; yield it when it is ready."""
     own = {"HOME": str(home), "XDG_STATE_HOME": str(home)}
     bench = RunningBench(home, *options, env=own, make=make)
     try:
@@ -61,7 +61,7 @@ def started(home: Path, *options: str, make: bool = False) -> Iterator[RunningBe
 
 @contextmanager
 def screen(browser: Browser, size: tuple[int, int] = PHONE, fingers: bool = True) -> Iterator[Page]:
-    """A browser of somebody's own, that takes the car's certificate."""
+    """Open a separate browser context that accepts the car's certificate."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         has_touch=fingers,
@@ -74,7 +74,7 @@ def screen(browser: Browser, size: tuple[int, int] = PHONE, fingers: bool = True
 
 
 def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home: Path) -> None:
-    """A little way into the room."""
+    """Take the driver's seat after a short drive into the room."""
     with started(home, GUARD) as bench, screen(browser, size, fingers) as page:
         at_the_wheel(page, bench.url)
         read(page, "intro-ok")
@@ -89,7 +89,7 @@ def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home
             if fine:
                 keep(page, name, taken)
                 break
-            go_on(page)  # a machine that was busy has stopped the car
+            go_on(page)  # a stall of the busy machine has stopped the car
         else:
             raise OSError(f"{name}: this machine is too busy to drive")
         if size == PHONE:
@@ -99,14 +99,14 @@ def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home
 
 
 def read(page: Page, button: str) -> None:
-    """Closes what a new page says first."""
+    """Close the introduction that a new page shows."""
     until(page, f"document.getElementById('{button}') !== null")
     page.locator(f"#{button}").click()
 
 
 @contextmanager
 def driving(page: Page, thumbs: Thumbs | None) -> Iterator[None]:
-    """Forward, and to the left."""
+    """Drive forward and to the left."""
     keys = ("ArrowUp", "ArrowLeft")
     if thumbs is not None:
         thumbs.push()
@@ -122,7 +122,7 @@ def driving(page: Page, thumbs: Thumbs | None) -> Iterator[None]:
 
 
 def access(browser: Browser, home: Path) -> None:
-    """Somebody who has just come, on a phone, and the list that a grown-up sees."""
+    """Take the access request of a new phone, and the list that a grown-up sees."""
     if lan_address() == "127.0.0.1":
         raise OSError("a phone is played beside this computer, which has no network")
     with (
@@ -153,7 +153,7 @@ def access(browser: Browser, home: Path) -> None:
 
 
 def named(page: Page, name: str) -> None:
-    """Says who this is, in the menu."""
+    """Enter the user's name in the menu."""
     if not page.locator("#menu").is_visible():
         page.locator("#gear").click()
     page.locator("#name").fill(name)
@@ -161,13 +161,13 @@ def named(page: Page, name: str) -> None:
 
 
 def shown(page: Page, part: str) -> None:
-    """Scrolls so far that this is at the top of the screen."""
+    """Scroll this element to the top of the screen."""
     page.locator(part).evaluate("(one) => one.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(300)
 
 
 def menu(browser: Browser, home: Path) -> None:
-    """What a grown-up does on the first evening."""
+    """Take the menu as a grown-up uses it on the first evening."""
     with started(home, GUARD) as bench, screen(browser) as page:
         at_the_wheel(page, bench.url)
         read(page, "intro-ok")
@@ -197,7 +197,7 @@ def menu(browser: Browser, home: Path) -> None:
 
 
 def buttons(browser: Browser, home: Path) -> None:
-    """Two fingers on a phone."""
+    """Take the buttons page with two fingers on a phone."""
     with started(home, GUARD) as bench, screen(browser) as page:
         page.goto(f"{bench.url}buttons")
         until(page, "window.fpvcar?.link === 'up'")
@@ -207,7 +207,7 @@ def buttons(browser: Browser, home: Path) -> None:
 
 
 def driven(page: Page, url: str) -> None:
-    """A short drive."""
+    """Drive for a short time."""
     at_the_wheel(page, url)
     for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight") * 2:
         page.keyboard.down(key)
@@ -216,7 +216,7 @@ def driven(page: Page, url: str) -> None:
 
 
 def recordings(browser: Browser, home: Path) -> None:
-    """A drive that has just been driven."""
+    """Take the recordings page after a drive."""
     with (
         started(home, GUARD, "--set=recording.segment_s = 5") as bench,
         screen(browser, (1280, 800), fingers=False) as page,
@@ -235,7 +235,7 @@ def recordings(browser: Browser, home: Path) -> None:
 
 
 def station(browser: Browser, home: Path) -> None:
-    """What `make run` has beside the car, when the drive has come home."""
+    """Take the station's page of `make run`, when the drive has been fetched."""
     with started(home, make=True) as bench, screen(browser, fingers=False) as page:
         driven(page, bench.url)
         said = re.search(r"http://localhost:\d+/(?= .*station)", bench.log())
@@ -260,7 +260,7 @@ ALBUM: dict[tuple[str, ...], Take] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes docs/pictures/*.png."""
+    """Take the pictures, and write docs/pictures/*.png."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     known = sorted(name for names in ALBUM for name in names)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))

@@ -1,4 +1,4 @@
-"""Writes docs/profile.md from the schema of a profile: `make docs`.
+"""Generator of docs/profile.md from the schema of a profile: `make docs`.
 
 config/{schema,motors}.py -> types, bounds, defaults, and the docstring under each key
 """
@@ -71,12 +71,12 @@ UNITS = {
     "trim": "share",
     "balance": "share",
 }
-"""The end of a key -> its unit."""
+"""Suffix of a key -> its unit, in the table."""
 TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 
 
 def meanings() -> dict[str, dict[str, str]]:
-    """Class -> key -> the docstring under it; that of the class is under ""."""
+    """Return class -> key -> the docstring under it; the class's own docstring is under ""."""
     found: dict[str, dict[str, str]] = {}
     files = (schema.__file__, motors.__file__)
     trees = [ast.parse(Path(one).read_text(encoding="utf-8")) for one in files]
@@ -97,29 +97,30 @@ MEANINGS = meanings()
 
 
 def owner(section: type[Section], key: str) -> str:
-    """The class that declares a key: the section's own, or one it derives from."""
+    """Return the class that declares a key: the section's own, or a base class."""
     return next(one.__name__ for one in section.__mro__ if key in one.__annotations__)
 
 
 def meaning(section: type[Section], key: str) -> str:
-    """What a key means. Raises KeyError where nobody has said it."""
+    """Return the meaning of a key. Raises KeyError for a key that has no docstring."""
     return MEANINGS[owner(section, key)][key]
 
 
 def variants(hint: Any) -> list[type[Section]]:
-    """The sections that a key may hold: one, some that a tag tells apart, or none."""
+    """Return the sections that a key may hold: one, several distinguished by a tag, or an empty
+    list."""
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return [one for one in kinds if isinstance(one, type) and issubclass(one, Section)]
 
 
 def fields(section: type[Section]) -> list[tuple[FieldInfo, Any]]:
-    """The keys of a section, each with its annotation."""
+    """Return the keys of a section, each with its annotation."""
     hints = get_type_hints(section, include_extras=True)
     return [(one, hints[one.name]) for one in msgspec.structs.fields(section)]
 
 
 def bare(hint: Any) -> tuple[Any, Meta]:
-    """A type without its bounds and without None, and these bounds."""
+    """Return a type stripped of its bounds and None, and these bounds."""
     if get_origin(hint) in (Union, types.UnionType):
         (hint,) = (one for one in get_args(hint) if one is not type(None))
     if get_origin(hint) is Annotated:
@@ -129,12 +130,12 @@ def bare(hint: Any) -> tuple[Any, Meta]:
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The words that a text may be; () for any."""
+    """Return the permitted words of a text; () for any text."""
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def type_cell(kind: Any) -> str:
-    """The word for a type."""
+    """Return the English word for a type."""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         return {Gpio: "list of GPIO", Share: "list of numbers"}.get(item, "list of text")
@@ -142,14 +143,14 @@ def type_cell(kind: Any) -> str:
 
 
 def number(key: str, value: float) -> str:
-    """A number as one writes it in a profile."""
+    """Format a number as in a profile."""
     if key == "address":
         return f"{value:#04x}"
     return f"{value:_}" if value >= 10_000 else f"{value:g}"
 
 
 def bounds_cell(key: str, meta: Meta, words: tuple[str, ...]) -> str:
-    """From where to where."""
+    """Return the bounds of a value as text."""
     if words:
         return ", ".join(f'`"{word}"`' for word in words)
     if meta.pattern is not None:
@@ -163,7 +164,7 @@ def bounds_cell(key: str, meta: Meta, words: tuple[str, ...]) -> str:
 
 
 def unit_cell(key: str, hint: Any) -> str:
-    """The unit, by the end of the key or by its type."""
+    """Return the unit, by the suffix of the key or by its type."""
     ends = [end for end in UNITS if key.endswith(end)]
     if ends:
         return UNITS[max(ends, key=len)]
@@ -173,7 +174,7 @@ def unit_cell(key: str, hint: Any) -> str:
 
 
 def default_cell(field: FieldInfo) -> str:
-    """What holds if the key is left out."""
+    """Return the default of a key as text."""
     match field.default:
         case msgspec.NODEFAULT:
             return "required"
@@ -190,7 +191,7 @@ def default_cell(field: FieldInfo) -> str:
 
 
 def row(section: type[Section], field: FieldInfo, hint: Any) -> str:
-    """One line of a table."""
+    """Return a key as a table row."""
     kind, meta = bare(hint)
     words = choices(kind)
     cells = (
@@ -205,13 +206,13 @@ def row(section: type[Section], field: FieldInfo, hint: Any) -> str:
 
 
 def table(section: type[Section], keys: list[str]) -> str:
-    """A section's own keys, in their order."""
+    """Return the table of a section's own keys, in their order."""
     rows = [row(section, *one) for one in fields(section) if one[0].name in keys]
     return "\n".join([TABLE, *rows]) + "\n"
 
 
 def own_keys(section: type[Section]) -> list[str]:
-    """The keys of a section that hold a value, and no section of their own."""
+    """Return the keys of a section that hold a value, not a section."""
     return [
         field.name
         for field, hint in fields(section)
@@ -220,7 +221,7 @@ def own_keys(section: type[Section]) -> list[str]:
 
 
 def tag_row(kinds: list[type[Section]]) -> str:
-    """The key that tells kinds apart."""
+    """Return the row of the key that distinguishes the kinds."""
     words = tuple(str(kind.__struct_config__.tag) for kind in kinds)
     cells = (
         f"`{kinds[0].__struct_config__.tag_field}`",
@@ -234,7 +235,7 @@ def tag_row(kinds: list[type[Section]]) -> str:
 
 
 def union(kinds: list[type[Section]]) -> Iterator[str]:
-    """The common keys of some kinds, then a table for each kind's own keys."""
+    """Yield the common keys of some kinds, then a table for each kind's own keys."""
     base = next(one for one in kinds[0].__mro__ if all(issubclass(kind, one) for kind in kinds))
     yield MEANINGS[base.__name__][""] + "\n"
     common = own_keys(base)
@@ -247,7 +248,7 @@ def union(kinds: list[type[Section]]) -> Iterator[str]:
 
 
 def part(place: str, titles: str, kinds: list[type[Section]]) -> Iterator[str]:
-    """One section: what it is, its keys, then the sections in it."""
+    """Yield a section: its meaning, its keys, then its sub-sections."""
     yield f"## {titles}\n"
     if len(kinds) > 1:
         yield from union(kinds)
@@ -260,7 +261,7 @@ def part(place: str, titles: str, kinds: list[type[Section]]) -> Iterator[str]:
 
 
 def parts(section: type[Section], where: str = "") -> Iterator[str]:
-    """The sections in a section; two of one kind share a table."""
+    """Yield the sections in a section; two of one kind share a table."""
     places: dict[tuple[type[Section], ...], list[str]] = {}
     for field, hint in fields(section):
         named = get_origin(hint) is dict
@@ -274,12 +275,12 @@ def parts(section: type[Section], where: str = "") -> Iterator[str]:
 
 
 def page() -> str:
-    """The whole of docs/profile.md."""
+    """Return the full text of docs/profile.md."""
     return "\n".join([HEAD, *parts(Profile)])
 
 
 def main() -> int:
-    """Writes the page."""
+    """Write docs/profile.md, up to date."""
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

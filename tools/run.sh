@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts the bench as `make run` asks: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
-# RECORDINGS, WIRE, PIPE_DIR; beside it a base station: STATION, STATION_PORT, STORE,
+# Starts the bench with the variables of `make run`: HOST, PORT, PIGPIO_PORT, CAMERA, BROWSER, SEED,
+# RECORDINGS, WIRE, PIPE_DIR; and a base station with STATION, STATION_PORT, STORE,
 # STORE_GB, STORE_CHANGED.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 arguments=(--host "${HOST:-127.0.0.1}" --port "${PORT:-8080}" --seed "${SEED:-1}"
     --set "pins.port = ${PIGPIO_PORT:-8888}")
 if [ -n "${CAMERA:-}" ]; then
-    # Split as a shell would, written as a TOML array.
+    # Split the command like a shell, and write it as a TOML array.
     command=$(.venv/bin/python -c '
 import json, os, shlex
 print(json.dumps(shlex.split(os.environ["CAMERA"])))')
@@ -31,7 +31,7 @@ if [ "${BROWSER:-1}" != 0 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
 fi
 case "${STATION:-1} ${HOST:-127.0.0.1}" in
 "1 127.0.0.1" | "1 localhost" | "1 0.0.0.0" | "1 ::")
-    # It ends with the bench, whatever ends that: `exec` below keeps this process.
+    # The station ends with the bench in every case: `exec` below keeps this process id.
     setpriv --pdeathsig=TERM tools/run_station.sh \
         --store "${STORE:-$HOME/fpvstation}" --port "${STATION_PORT:-8100}" \
         --most-gb "${STORE_GB:-10}" ${STORE_CHANGED:+--store-changed} \

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Keeps a station beside the bench: tools/run_station.sh ARGUMENTS of `fpvstation run`.
-# One that a signal ended is started again; one that refused has said why.
+# Keeps a station running beside the bench: tools/run_station.sh ARGUMENTS of `fpvstation run`.
+# A station ended by a signal is started again; one that refused to start has logged the reason.
 set -uo pipefail
 
 while true; do
     setpriv --pdeathsig=TERM .venv/bin/python -m fpvstation run "$@"
     status=$?
     case $((status - 128)) in
-    -* | 0 | 2 | 15) exit "$status" ;; # by itself, by Ctrl-C, by kill
+    -* | 0 | 2 | 15) exit "$status" ;; # own exit, Ctrl-C, kill
     esac
     echo "fpvstation: ended by signal $((status - 128)); it is started again" >&2
     sleep 1

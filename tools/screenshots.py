@@ -1,8 +1,8 @@
-"""Pictures of each state of the driver's seat at each size, to look at.
+"""Screenshots of each state of the driver's seat at each size, for inspection.
 
     python -m tools.screenshots /tmp/seat [--light] [--only stopped,menu]
 
-A car that is only played says the states; the room is the bench's.
+The states come from a simulated car; the room is the bench's.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SETTLE_MS = 250
 
 
 def room() -> list[bytes]:
-    """A second of the bench's room, seen from where the car starts."""
+    """Return a second of video of the bench's room, from the car's start."""
     os.environ["MUJOCO_GL"] = "egl"
     import mujoco
 
@@ -51,7 +51,7 @@ def room() -> list[bytes]:
 
 @contextmanager
 def seat(browser: Browser, film: list[bytes], touch: bool, scheme: str) -> Iterator[Page]:
-    """A page with fingers or with keys."""
+    """Open the page for touch or for keys."""
     context = browser.new_context(
         viewport={"width": 800, "height": 600},
         has_touch=touch,
@@ -63,7 +63,7 @@ def seat(browser: Browser, film: list[bytes], touch: bool, scheme: str) -> Itera
 
 
 def main() -> int:
-    """Writes TARGET/STATE-SIZE.png, and says what overlaps."""
+    """Write TARGET/STATE-SIZE.png, and report overlapping elements."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("target", type=Path, help="the folder for the pictures")
     parser.add_argument("--only", help="states, with commas between", default="")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what a make target needs, says what it does, and is silent when all is there.
+# Installs the dependencies of a make target, logs each step, and is silent if all are present.
 #   tools/setup.sh run | test | benchmark | check | pipes | deb
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Debian packages; elsewhere we can only say what is missing.
+# Install Debian packages; on other distributions only list the missing ones.
 packages() {
     local missing=()
     if ! command -v dpkg-query >/dev/null; then
@@ -24,10 +24,10 @@ packages() {
     [ ${#missing[@]} -eq 0 ] && return
     say "installing Debian packages: ${missing[*]}"
     as_root apt-get update -qq >/dev/null
-    (   # No daemon that comes along is started: the tests bring up an sshd of their own.
+    (   # Start no daemon of the new packages: the tests start their own sshd.
         policy=/usr/sbin/policy-rc.d
         if [ ! -e "$policy" ]; then
-            # Whatever ends this: else no service would ever be started here again.
+            # Clean up in every case: otherwise no service could be started here again.
             trap 'as_root rm -f "$policy"' EXIT
             trap 'exit 1' INT TERM HUP
             printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
@@ -38,12 +38,12 @@ packages() {
     )
 }
 
-# A virtual environment with exactly what the lock file names.
+# Make a virtual environment with exactly the packages of the lock file.
 environment() {
     local lock=$1 python=${PYTHON:-python3} stamp=.venv/installed
     local wanted
     wanted=$(cat "$lock" pyproject.toml | sha256sum)
-    # The lock for development holds all that the one for the bench does.
+    # The development lock file includes the packages of the bench's.
     if [ "$lock" = requirements-bench.lock ] && [ -e "$stamp" ] &&
         [ "$(cat "$stamp")" = "$(cat requirements-dev.lock pyproject.toml | sha256sum)" ]; then
         return
@@ -66,7 +66,7 @@ environment() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# The real picamera2 for tests, without what it depends on: libcamera is a stand-in.
+# Install the real picamera2 for tests, without its dependencies: libcamera is a fake.
 picamera2() {
     local lock=requirements-picamera2.lock stamp=.venv/installed-picamera2
     cmp -s "$lock" "$stamp" && return
@@ -76,7 +76,7 @@ picamera2() {
     cp "$lock" "$stamp"
 }
 
-# Node packages are for checks and tests only; the page needs none.
+# Node packages are for checks and tests only; the page has no dependencies.
 node_packages() {
     { command -v node && command -v npm; } >/dev/null || packages nodejs npm
     local stamp=node_modules/.installed wanted
@@ -87,17 +87,17 @@ node_packages() {
     printf '%s\n' "$wanted" >"$stamp"
 }
 
-# The pipe tools in C are built, tested over an sshd of the tests' own, and fuzzed.
+# Packages to build the pipe tools in C, test them over a private sshd, and fuzz them.
 pipes=(gcc make libssl-dev libxxhash-dev librdmacm-dev libibverbs-dev openssh-server
     nftables clang libclang-rt-dev groff-base)
-# Debian packages of the car, and of the pipes.
+# Packages to build the Debian packages of the car and of the pipes.
 debs=(dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all
     python3-hatchling mmdebstrap debian-archive-keyring)
-# The guest with what this kernel has not: Soft-RoCE, i2c-stub, vivid.
+# Packages for a guest with modules that this kernel lacks: Soft-RoCE, i2c-stub, vivid.
 guest=(qemu-system-x86 mmdebstrap kmod e2fsprogs openssh-client)
-# Debians of other processors, in a folder: tests/roots.
+# Packages for Debian roots of other architectures: tests/roots.
 roots=(qemu-user-static)
-# A file system that clones: power cuts are copies of a card at one moment.
+# A file system with clones: a power cut is simulated by a copy of the card.
 cards=(btrfs-progs e2fsprogs mount)
 pictures=(libegl1 libgl1-mesa-dri libgles2 openssl)
 case "${1:-}" in
@@ -109,11 +109,12 @@ test | benchmark)
     packages "${pictures[@]}" "${pipes[@]}" "${guest[@]}" "${roots[@]}" \
         "${cards[@]}" \
         "${debs[@]}" chromium iproute2 ffmpeg systemd
-    # Firefox decodes H.264 with the system's libavcodec.  The others: beside the pipes.
+    # Firefox decodes H.264 with the system's libavcodec. iperf3, rsync and rclone are compared
+    # with the pipes.
     [ "$1" = test ] || packages firefox-esr libavcodec-extra iperf3 rsync rclone
     environment requirements-dev.lock
     picamera2
-    # A reader of recordings that is not ours.
+    # An independent reader of recordings.
     node_packages
     ;;
 check)
@@ -122,7 +123,7 @@ check)
     node_packages
     ;;
 pipes)
-    # What the pipe tools' own check wants beside: see base-station/rdma/Makefile.
+    # More dependencies of the pipe tools' own check: see base-station/rdma/Makefile.
     packages "${pipes[@]}" valgrind cppcheck
     environment requirements-dev.lock
     ;;

@@ -1,7 +1,6 @@
-"""Writes docs/status.md from docs/status.json, the last report that was kept: `make
-docs`.
+"""Generator of docs/status.md from docs/status.json, the last stored report: `make docs`.
 
-To keep a newer one: fpvcar hil --report DIR, then DIR/report.json as docs/status.json.
+To store a newer one: fpvcar hil --report DIR, then copy DIR/report.json to docs/status.json.
 """
 
 import sys
@@ -14,12 +13,12 @@ PAGE, REPORT = DOCS / "status.md", DOCS / "status.json"
 
 
 def page() -> str:
-    """The whole of docs/status.md."""
+    """Return the full text of docs/status.md."""
     return status.page(results.from_json(REPORT.read_bytes()))
 
 
 def main() -> int:
-    """Writes the page."""
+    """Write docs/status.md, up to date."""
     PAGE.write_text(page(), encoding="utf-8")
     return 0
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every test: the page's, the car's, then real processes and a real browser.
-# With arguments only pytest runs, with these.
+# Runs all tests: the page's, the car's, then those with real processes and a real browser.
+# With arguments: runs only pytest with these arguments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
-# Hundreds of processes start here: where no byte code is kept, each compiles it all anew.
+# Hundreds of processes start here: without cached byte code each would compile all modules.
 unset PYTHONDONTWRITEBYTECODE
 
 if [ $# -gt 0 ]; then
@@ -15,8 +15,8 @@ node --test tests/web/*/*.test.js
 said=$(mktemp -d)
 declare -A lanes
 trap 'kill "${lanes[@]}" 2>/dev/null && wait "${lanes[@]}"; rm -rf "$said"' EXIT
-# To Chromium a cable that is plugged in is a network that changed, and it drops what it
-# is loading: the pipes' tests, which plug many, have a network of their own.
+# Chromium treats a new network interface as a network change, and aborts its requests: the
+# pipes' tests create many interfaces, so they have their own network namespace.
 apart=()
 if [ "$(id -u)" = 0 ]; then
     apart=(unshare --net sh -c 'ip link set lo up && exec "$@"' sh)
@@ -28,12 +28,12 @@ covering=(
     tests/unit/server/auth/test_access.py tests/unit/server/http/test_limits.py tests/unit/wheels/test_lease.py
     tests/unit/video/test_{bitrate,h264,stream}.py
 )
-suite() { # NAME ARG..: pytest over a part of the tests, in place of this shell
+suite() { # NAME ARG..: exec pytest over a part of the tests
     local name=$1 run=("$python" -m)
     shift
     set -- pytest -q -o "cache_dir=$said/$name.cache" "$@"
     case $name in
-    covered) # traced code takes twice as long: these cover what has to be covered
+    covered) # traced code takes twice as long: only the tests needed for coverage
         run+=(coverage run --append --omit='pi/fpvbench/*' -m)
         set -- "$@" -m 'not e2e' "${covering[@]}" ;;
     units) set -- "$@" -m 'not e2e' "${covering[@]/#/--ignore=}" ;;
@@ -50,8 +50,8 @@ suite() { # NAME ARG..: pytest over a part of the tests, in place of this shell
     exec "${run[@]}" "$@"
 }
 
-# Five tests at most of a part that fail run once more, alone: only what fails
-# twice is red. What they said the first time stays above.
+# Rerun up to five failed tests of a part once, alone: only a second failure counts. The
+# output of the first run stays above.
 again() {
     local failed="$said/$1.cache/v/cache/lastfailed" count=0
     [ ! -f "$failed" ] || count=$(grep -c '": true' "$failed")
@@ -64,9 +64,9 @@ again() {
     (suite "$1" --last-failed)
 }
 
-# What no clock judges comes first, in three lanes: the units compute, the pipes' tests
-# wait and after them the guests compute, the other real processes do both. A lane's words
-# come when it is through.
+# Tests without timing limits run first, in three lanes: unit tests use the CPU, the pipes'
+# tests wait and then the guests use the CPU, other real processes do both. The output of a
+# lane is printed when it has ended.
 suite pipes >"$said/pipes" 2>&1 &
 lanes[pipes]=$!
 (tail --pid="${lanes[pipes]}" -f /dev/null && suite guests) >"$said/guests" 2>&1 &
@@ -90,14 +90,14 @@ for name in "${failed[@]}"; do
 done
 [ "$red" = 0 ]
 
-# What decides about motion, pictures and recordings is covered to the last branch.
+# Code that decides about motion, pictures and recordings has full branch coverage.
 "$python" -m coverage report --fail-under=100 --skip-covered --include="$(
     printf 'pi/fpvcar/%s.py,' drive/{gate,guard,mixing,seat} 'wire/*' server/{auth/access,http/limits} \
         video/{h264,keys,stream,bitrate} wheels/lease 'mcap/*' \
         recordings/{messages,reader,names,repair/{recover,salvage}} \
         recorder/{handover,writer,rotation,retention} runtime/files
 )"
-# Now the machine is theirs alone.
+# The timing tests now have the machine to themselves.
 (suite timed) || again timed
 if [ "$(id -u)" != 0 ]; then
     echo "not tested without root: power cuts, a full card, network namespaces:" \

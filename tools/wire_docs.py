@@ -1,7 +1,7 @@
-"""Writes the tables of docs/wire.md and docs/openapi.json: `make docs`.
+"""Generator of docs/openapi.json and the tables of docs/wire.md: `make docs`.
 
-pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults
-tools/http_api.py -> the HTTP API
+pi/fpvcar/wire/ -> each message: fields, types, bounds, units, defaults tools/http_api.py -> the
+HTTP API
 """
 
 import enum
@@ -28,7 +28,7 @@ VALUES = (
     telemetry.Health,
     telemetry.Recording,
 )
-"""What a message of the car holds."""
+"""Types of the values in the car's messages."""
 ENDS = {
     "_us": "µs",
     "_ms": "ms",
@@ -39,7 +39,7 @@ ENDS = {
     "_mbps": "Mbit/s",
     "_mb": "MB",
 }
-"""The end of a field's name -> its unit."""
+"""Suffix of a field's name -> its unit."""
 SHARES = ("limit", "throttle", "steer", "share", "lost", "ahead", "back", "brightness")
 NAMES = {
     **dict.fromkeys(SHARES, "share"),
@@ -52,7 +52,7 @@ NAMES = {
     "t": "ms",
     "seconds": "s",
 }
-"""A field's name -> its unit."""
+"""Full name of a field -> its unit."""
 NO_UNIT = set(
     "seq seen nonce v viewers https_port dropped kept held lit length done best "
     "throttled load".split()
@@ -67,13 +67,13 @@ WORDS: dict[type, str] = {
 
 
 def unit_of(name: str) -> str:
-    """The unit of a number, by the name of its field."""
+    """Return the unit of a number, by the name of its field."""
     ends = [end for end in ENDS if name.endswith(end)]
     return NAMES.get(name) or (ENDS[max(ends, key=len)] if ends else "")
 
 
 def numbers(kind: type) -> list[str]:
-    """The names of the fields that hold a number."""
+    """Return the names of the numeric fields."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     number = inspect.IntType | inspect.FloatType
@@ -81,7 +81,7 @@ def numbers(kind: type) -> list[str]:
 
 
 def type_cell(kind: inspect.Type) -> str:
-    """The word for a type."""
+    """Return the English word for a type."""
     match kind:
         case inspect.UnionType(types=types):
             return " or ".join(type_cell(one) for one in types)
@@ -97,14 +97,14 @@ def type_cell(kind: inspect.Type) -> str:
 
 
 def bare(kind: inspect.Type) -> inspect.Type:
-    """A type without null."""
+    """Return a type without null."""
     if isinstance(kind, inspect.UnionType):
         return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
     return kind
 
 
 def bounds_cell(kind: inspect.Type) -> str:
-    """From where to where."""
+    """Return the bounds of a value as text."""
     match bare(kind):
         case inspect.LiteralType(values=values):
             return ", ".join(f"`{value}`" for value in values)
@@ -121,19 +121,19 @@ def bounds_cell(kind: inspect.Type) -> str:
 
 
 def power(value: float | None) -> str:
-    """A bound as people write it."""
+    """Format a bound for people."""
     return "2^53 - 1" if value == 2**53 - 1 else f"{value:g}"
 
 
 def default_cell(field: inspect.Field) -> str:
-    """What holds if the field is left out."""
+    """Return the default of a field as text."""
     if field.required:
         return "required"
     return f"`{msgspec.json.encode(field.default).decode()}`"
 
 
 def table(kind: type) -> str:
-    """The fields of a message; "" if it has none."""
+    """Return the table of a message's fields; "" for a message that has no fields."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     rows = [
@@ -145,34 +145,34 @@ def table(kind: type) -> str:
 
 
 def meaning(kind: type) -> str:
-    """The docstring, a line a paragraph."""
+    """Return the docstring with one line per paragraph."""
     paragraphs = (kind.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 
 
 def section(kind: type, title: str) -> str:
-    """A message: its name, what it means, its fields."""
+    """Return a message's title, its meaning and its fields."""
     parts = (f"### {title}", meaning(kind), table(kind))
     return "\n\n".join(filter(None, parts))
 
 
 def messages(union: Any) -> str:
-    """All messages of a direction of a socket."""
+    """Return all messages of one direction of a socket."""
     return "\n\n".join(section(one, f"`{tag_of(one)}`") for one in get_args(union))
 
 
 def tag_of(kind: Any) -> str:
-    """The `kind` of a message."""
+    """Return the `kind` of a message."""
     return str(kind.__struct_config__.tag)
 
 
 def listed(values: type[enum.StrEnum] | tuple[str, ...]) -> str:
-    """The values of an enumeration."""
+    """Return the values of an enumeration as text."""
     return ", ".join(f"`{one}`" for one in values)
 
 
 def parts() -> dict[str, str]:
-    """Each part of the page."""
+    """Return the generated parts of the page by key."""
     values = [section(one, f"{one.__name__} value") for one in (*VALUES, Picture)]
     look = section(buttons.Button, "Button value")
     return {
@@ -188,7 +188,7 @@ def parts() -> dict[str, str]:
 
 
 def page() -> str:
-    """The whole page, as it should be."""
+    """Return the full page, up to date."""
     return filled(PAGE.read_text(encoding="utf-8"), parts())
 
 

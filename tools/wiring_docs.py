@@ -1,4 +1,4 @@
-"""Draws hardware/pictures/NAME.svg for each profile that ships: `make docs`."""
+"""Generator of hardware/pictures/NAME.svg for each shipped profile: `make docs`."""
 
 import sys
 
@@ -11,7 +11,7 @@ PICTURES = paths.HARDWARE / "pictures"
 
 
 def drawings() -> dict[str, str]:
-    """Name of a profile -> its drawing."""
+    """Return name -> drawing for all shipped profiles."""
     return {
         name: drawing.svg(parts.plan_of(profiles.load(path), name))
         for name, path in shipped().items()
@@ -19,7 +19,7 @@ def drawings() -> dict[str, str]:
 
 
 def main() -> int:
-    """Writes them all."""
+    """Write the drawings of all profiles."""
     PICTURES.mkdir(exist_ok=True)
     for name, text in drawings().items():
         (PICTURES / f"{name}.svg").write_text(text, encoding="utf-8")

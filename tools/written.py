@@ -1,7 +1,6 @@
-"""Parts of a page that a program writes: `make docs`. What stands between
+"""Generated parts of hand-written pages: `make docs`. The text between
 
-<!-- make docs: KEY -->
-<!-- end -->
+<!-- make docs: KEY --> <!-- end -->
 
 is replaced; the rest is written by hand.
 """
@@ -13,8 +12,8 @@ PART = re.compile(r"(<!-- make docs: (.+?) -->\n).*?(<!-- end -->\n)", re.S)
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:
-    """The page with each part as it is now. Raises ValueError unless the page has
-    each of them once, and no other."""
+    """Return the page with each part replaced. Raises ValueError unless the page has each part
+    exactly once, and no other."""
     there = sorted(key for _, key, _ in PART.findall(text))
     if there != sorted(parts):
         raise ValueError(f"the page has the parts {there}, not {sorted(parts)}")
