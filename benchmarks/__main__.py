@@ -1,4 +1,4 @@
-"""`make benchmark`: what the car does on this machine, in figures; it is no test.
+"""Entry point of `make benchmark`: measures the car on this machine; not a pass/fail test.
 
 Runs every part in turn, prints a table, writes all samples as JSON, and draws them.
 """
@@ -41,7 +41,7 @@ from benchmarks import (
 from benchmarks.rig import Given, say
 from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 
-# In the order of the table: what --only names, and what measures it.
+# Parts in the order of the table: name for --only -> function that measures it.
 PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
     "video": video.rows,
     "firefox": firefox.rows,
@@ -64,7 +64,7 @@ BROKEN = "broke off"
 
 
 def machine() -> str:
-    """The machine, in one line: figures without it say nothing."""
+    """Describe the machine in one line, as context of the figures."""
     cpu = next(
         (
             one.partition(":")[2].strip()
@@ -77,8 +77,8 @@ def machine() -> str:
 
 
 def measure(wanted: list[str], given: Given, interrupted: Sequence[int] = ()) -> list[Result]:
-    """Each part in turn; a row is printed as soon as there is one. A part that breaks
-    is a note, with its trace: the others' figures are not lost with it."""
+    """Run each part in turn; print a row as soon as it is measured. A part that fails becomes a
+    note, with its trace: the figures of the others are kept."""
     results: list[Result] = []
     print(f"{machine()}\n{HEAD}", flush=True)
     for name in wanted:
@@ -90,7 +90,7 @@ def measure(wanted: list[str], given: Given, interrupted: Sequence[int] = ()) ->
                     say("")
                     print(line(one), flush=True)
         except Exception as fault:
-            if interrupted:  # a signal ended what the part had started
+            if interrupted:  # the fault is a consequence of the signal
                 raise
             traceback.print_exc()
             broken = Note(name, f"{BROKEN}: {fault}")
@@ -101,7 +101,7 @@ def measure(wanted: list[str], given: Given, interrupted: Sequence[int] = ()) ->
 
 
 def written(results: list[Result]) -> dict[str, Any]:
-    """The contents of the JSON file: every sample of every row."""
+    """Return the contents of the JSON file: every sample of every row."""
     return {
         "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
@@ -123,12 +123,13 @@ def written(results: list[Result]) -> dict[str, Any]:
 
 
 def _interruptible() -> list[int]:
-    """SIGTERM unwinds as Ctrl-C does, so that nothing is left behind. What has come."""
+    """Make SIGTERM unwind like Ctrl-C, so that no process is left behind. Returns the list of
+    received signals."""
     seen: list[int] = []
 
     def unwind(number: int, _: object) -> None:
         seen.append(number)
-        if len(seen) == 1:  # a second one must not cut the tidying short
+        if len(seen) == 1:  # a second signal must not interrupt the clean-up
             raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -137,8 +138,8 @@ def _interruptible() -> list[int]:
 
 
 def main() -> int:
-    """Measures; 0 even where an aim is missed: a busy machine is no defect. 1 where a
-    part could not be measured to its end."""
+    """Run the benchmark. Returns 0 even if an aim is missed, as a busy machine is no defect; 1
+    if a part could not be measured to its end."""
     parser = argparse.ArgumentParser(prog="make benchmark", description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), help=f"some of: {', '.join(PARTS)}")
     parser.add_argument("--seconds", type=float, default=31.0, help="per video row")
@@ -156,7 +157,7 @@ def main() -> int:
         given = Given(chromium, options.seconds, options.runs)
         results = measure(wanted, given, interrupted)
     except BaseException:
-        # Whatever the parts say when a signal ends what they started.
+        # After a signal, ignore the faults of the parts: their processes were ended by it.
         if not interrupted:
             raise
         print("\ninterrupted: nothing was written", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Starts a baseline's server, and ends it."""
+"""Start and stop of a baseline's server."""
 
 import contextlib
 import subprocess
@@ -18,7 +18,7 @@ def _answers(url: str) -> bool:
 
 @contextmanager
 def serving(module: str, page: str, fps: float, host: str = "localhost") -> Iterator[str]:
-    """The URL of a page of benchmarks.MODULE, while it is served."""
+    """Serve benchmarks.MODULE within the context; yield the URL of a page."""
     port = free_port()
     words = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]
     words += [] if host == "localhost" else [f"--host={host}"]

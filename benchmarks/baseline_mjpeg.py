@@ -1,11 +1,11 @@
-"""The first baseline: multipart MJPEG, as most Pi cars do it. A process of its own.
+"""First baseline: multipart MJPEG, the common method of Pi cars. Runs in its own process.
 
-    /recipe   "Web streaming" of picamera's documentation (advanced recipes), which most
-              Pi cars have copied: a picture is handed on when the next one begins
-    /example  picamera2's examples/mjpeg_server.py: handed on when it is whole
+    /recipe   "Web streaming" of picamera's documentation (advanced recipes), the source of
+              most Pi cars: a picture is sent when the next one begins
+    /example  picamera2's examples/mjpeg_server.py: sent when it is complete
 
-Both write each part as boundary, headers, picture; browsers show a part when the next
-one's headers arrive. The camera is the bench's strip; its JPEG encoder holds nothing.
+Both write each part as boundary, headers, picture; browsers show a part when the headers of the
+next one arrive. The camera is the bench's strip; its JPEG encoder adds no delay.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from av.video.codeccontext import VideoCodecContext
 from fpvbench.camera.picture import Strip
 
 QUALITY = 2
-"""ffmpeg's quantiser: 60 to 75 kB a picture, picamera's 17 Mbit/s."""
+"""Quantiser of ffmpeg: 60 to 75 kB a picture, picamera's 17 Mbit/s."""
 PAGE = b'<!doctype html><title>MJPEG</title><img id="picture" src="%s">'
 SOI = b"\xff\xd8"
 
 
 class Recipe:
-    """What a camera writes to. A start of image hands the picture before it on."""
+    """Output of a camera. A start-of-image marker sends the previous picture."""
 
     def __init__(self) -> None:
         self.condition = threading.Condition()
@@ -35,7 +35,7 @@ class Recipe:
         self._open = b""
 
     def write(self, data: bytes) -> None:
-        """One write of the camera."""
+        """Take one write of the camera."""
         if data.startswith(SOI):
             self._hand_on(self._open)
             self._open = b""
@@ -48,21 +48,21 @@ class Recipe:
 
 
 class Example(Recipe):
-    """picamera2's example for a camera that writes whole pictures."""
+    """Output of picamera2's example, for a camera that writes whole pictures."""
 
     def write(self, data: bytes) -> None:
-        """One picture."""
+        """Take one whole picture of the camera."""
         self._hand_on(data)
 
 
 def encoder(width: int, height: int) -> Callable[[av.VideoFrame], bytes]:
-    """JPEG with one thread."""
+    """Return a JPEG encoder with one thread."""
     codec = VideoCodecContext.create("mjpeg", "w")
     assert isinstance(codec, VideoCodecContext)
     codec.width, codec.height, codec.pix_fmt = width, height, "yuv420p"
     codec.time_base, codec.thread_count = Fraction(1, 30), 1
     codec.qmin = codec.qmax = QUALITY
-    codec.options = {"strict": "unofficial"}  # luma from 16 to 235, as the strip's
+    codec.options = {"strict": "unofficial"}  # luma from 16 to 235, as in the strip
 
     def encode(picture: av.VideoFrame) -> bytes:
         picture.pts = None
@@ -72,7 +72,7 @@ def encoder(width: int, height: int) -> Callable[[av.VideoFrame], bytes]:
 
 
 def film(outputs: list[Recipe], fps: float) -> None:
-    """The camera: pictures by the clock, for ever."""
+    """Write pictures to all outputs by the clock, for ever."""
     source, encode, due_s = Strip(640, 480), encoder(640, 480), time.monotonic()
     while True:
         time.sleep(max(0.0, due_s - time.monotonic()))
@@ -83,12 +83,12 @@ def film(outputs: list[Recipe], fps: float) -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A page for each way, and its stream."""
+    """Request handler with a page and a stream for each method."""
 
     outputs = {"recipe": Recipe(), "example": Example()}
 
     def do_GET(self) -> None:
-        """/NAME is a page, /NAME.mjpg its picture."""
+        """Serve a page at /NAME, and its picture at /NAME.mjpg."""
         name, _, kind = self.path[1:].partition(".")
         if name not in self.outputs:
             self.send_error(404)
@@ -123,11 +123,11 @@ class Handler(BaseHTTPRequestHandler):
             return  # the viewer has gone
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        pass
 
 
 def main() -> None:
-    """Serves until it is killed."""
+    """Serve until the process is killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--fps", type=float, required=True)

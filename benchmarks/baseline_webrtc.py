@@ -1,8 +1,7 @@
-"""The second baseline: WebRTC by aiortc, as its examples do it. A process of its own.
+"""Second baseline: WebRTC by aiortc, as in its examples. Runs in its own process.
 
-The page offers to receive, the server answers with a track that shows the bench's
-strip: on /vp8 with what both sides prefer by themselves (at aiortc's 0.5 Mbit/s), on
-/h264 with the codec that we use, too.
+The page offers to receive, the server answers with a track of the bench's strip: on /vp8 with both
+sides' preferred codec (at aiortc's 0.5 Mbit/s), on /h264 with the codec of fpvcar.
 """
 
 import argparse
@@ -47,7 +46,7 @@ window.peer = peer;
 
 
 class StripTrack(VideoStreamTrack):
-    """The strip, at a rate that is ours: aiortc's own clock has 30 frames a second."""
+    """Track of the strip at a configurable rate; aiortc's own clock has 30 frames a second."""
 
     def __init__(self, fps: float) -> None:
         super().__init__()
@@ -55,7 +54,7 @@ class StripTrack(VideoStreamTrack):
         self._start_s = self._due_s = time.monotonic()
 
     async def recv(self) -> VideoFrame:
-        """The next picture, painted when its time has come."""
+        """Return the next picture, painted at its due time."""
         now_s = time.monotonic()
         await asyncio.sleep(max(0.0, self._due_s - now_s))
         self._due_s = max(self._due_s + self._period_s, now_s)
@@ -66,18 +65,18 @@ class StripTrack(VideoStreamTrack):
 
 
 class Server:
-    """Pages, and a connection for each offer."""
+    """Web server with the pages, and a connection for each offer."""
 
     def __init__(self, fps: float) -> None:
         self._fps = fps
         self._peers: set[RTCPeerConnection] = set()
 
     async def page(self, request: web.Request) -> web.Response:
-        """The receiver."""
+        """Serve the page of the receiver."""
         return web.Response(text=PAGE, content_type="text/html")
 
     async def offer(self, request: web.Request) -> web.Response:
-        """Answers with the track."""
+        """Answer an offer with the track."""
         peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self._peers.add(peer)
         given = await request.json()
@@ -92,12 +91,12 @@ class Server:
         return web.json_response({"sdp": local.sdp, "type": local.type})
 
     async def close(self, app: web.Application) -> None:
-        """Ends the connections."""
+        """End all connections of the server."""
         await asyncio.gather(*(peer.close() for peer in self._peers))
 
 
 def main() -> None:
-    """Serves until it is killed."""
+    """Serve until the process is killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--fps", type=float, required=True)

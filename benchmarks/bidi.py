@@ -1,11 +1,11 @@
-"""Drives a Firefox as it comes, by WebDriver BiDi: no driver program in between.
+"""Control of an unmodified Firefox by WebDriver BiDi, without a driver program.
 
     us -> {"id": 7, "method": "script.evaluate", "params": {...}}
     us <- {"id": 7, "type": "success" | "error", "result": {...}}
-    us <- {"type": "event", ...}                               (none is subscribed to)
+    us <- {"type": "event", ...}                               (no subscriptions)
 
-Playwright drives only a Firefox of its own making. `Tab` has those few of Playwright's
-words that the benchmark needs.
+Playwright can control only its own build of Firefox. `Tab` has the few methods of Playwright's
+interface that the benchmark needs.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from tests.e2e.harness import free_port, wait_for
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-# Times to the microsecond instead of the millisecond, and nothing but our page.
+# Timer resolution of a microsecond instead of a millisecond, and no pages besides ours.
 PREFERENCES = {
     "privacy.reduceTimerPrecision": False,
     "app.update.enabled": False,
@@ -35,21 +35,21 @@ PREFERENCES = {
     "network.connectivity-service.enabled": False,
 }
 KEYS = {"ArrowUp": "\ue013", "ArrowDown": "\ue015"}
-"""WebDriver's code points for keys without a character."""
+"""WebDriver's code points for keys that have no character."""
 
 
 class Keys:
-    """A keyboard."""
+    """Keyboard of a tab, with Playwright's interface."""
 
     def __init__(self, tab: "Tab") -> None:
         self._tab = tab
 
     def down(self, key: str) -> None:
-        """Presses."""
+        """Press a key and hold it."""
         self._act("keyDown", key)
 
     def up(self, key: str) -> None:
-        """Lets go."""
+        """Release a key that is held."""
         self._act("keyUp", key)
 
     def _act(self, kind: str, key: str) -> None:
@@ -59,18 +59,18 @@ class Keys:
 
 
 class Locator:
-    """The first element of a selector."""
+    """First element that matches a selector."""
 
     def __init__(self, tab: "Tab", selector: str) -> None:
         self._tab, self._selector = tab, selector
 
     def click(self) -> None:
-        """Clicks as a script does: no pointer goes there."""
+        """Click by script, without moving a pointer."""
         self._tab.evaluate("(selector) => document.querySelector(selector).click()", self._selector)
 
 
 class Tab:
-    """One browsing context of a Firefox."""
+    """Browsing context of a Firefox."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket, self._count, self.context = socket, 0, ""
@@ -80,7 +80,7 @@ class Tab:
         self.context = self.command("browsingContext.getTree")["contexts"][0]["context"]
 
     def command(self, method: str, **params: Any) -> Any:
-        """The result of a command. Raises RuntimeError with Firefox's words."""
+        """Send a command; return its result. Raises RuntimeError with Firefox's message."""
         self._count += 1
         asked = {"id": self._count, "method": method, "params": params}
         self._socket.send(json.dumps(asked))
@@ -93,19 +93,19 @@ class Tab:
         return answer["result"]
 
     def goto(self, url: str) -> None:
-        """Opens a page; it is loaded and has the focus afterwards."""
+        """Open a page, wait until it is loaded, and give it the focus."""
         self.command("browsingContext.navigate", context=self.context, url=url, wait="complete")
         self.command("browsingContext.activate", context=self.context)
 
     def add_init_script(self, script: str) -> None:
-        """Runs in every page before its own scripts."""
+        """Register a script to run in every page before its own scripts."""
         wrapped = f"() => {{{script}}}"
         self.command(
             "script.addPreloadScript", functionDeclaration=wrapped, contexts=[self.context]
         )
 
     def evaluate(self, expression: str, *arguments: Any) -> Any:
-        """The value of an expression, or of a function with arguments, by JSON."""
+        """Return the value of an expression, or of a function with arguments, by JSON."""
         if arguments:
             words = ", ".join(json.dumps(one) for one in arguments)
             expression = f"({expression})({words})"
@@ -120,16 +120,15 @@ class Tab:
         return json.loads(result["result"].get("value", "null"))
 
     def locator(self, selector: str) -> Locator:
-        """An element that can be clicked."""
+        """Return an element that can be clicked."""
         return Locator(self, selector)
 
     def wait_for_timeout(self, milliseconds: float) -> None:
-        """Waits."""
         time.sleep(milliseconds / 1000.0)
 
 
 def _connected(port: int, process: subprocess.Popen[bytes]) -> ClientConnection:
-    """The socket, as soon as it is served."""
+    """Connect to Firefox as soon as it accepts connections."""
     found: list[ClientConnection] = []
 
     def serves() -> bool:
@@ -146,7 +145,7 @@ def _connected(port: int, process: subprocess.Popen[bytes]) -> ClientConnection:
 
 @contextmanager
 def firefox(program: str) -> Iterator[Tab]:
-    """A headless Firefox with a profile of its own; gone afterwards."""
+    """Run a headless Firefox with a temporary profile; yield its tab."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         profile = Path(home, "profile")
         profile.mkdir()

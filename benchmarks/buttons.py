@@ -1,8 +1,8 @@
-"""A push on the car or on a page: to the LED at the pin, and to every page.
+"""Latency of a button, on the car or on a page: to the LED at the pin, and to every page.
 
-The contact is the emulated chip's, closed from outside; a page's push is the browser's
-own pointer event, counted from its time stamp. Pages say when they lit by their clock.
-All four buttons are pushed in turn: while one glows or fades the next is pushed.
+The contact is the emulated chip's, closed from outside; on a page the time stamp of the browser's
+own pointer event counts. Pages report their lighting by their clock. All four buttons are pushed in
+turn: while one glows or fades, the next is pushed.
 """
 
 import random
@@ -22,7 +22,7 @@ from fpvcar.config import profiles
 from fpvcar.runtime import paths
 
 PUSHES = 200
-"""At least: of fewer the p99 is the worst."""
+"""Smallest number of pushes: with fewer the p99 is the worst."""
 BETWEEN_S = (0.05, 0.12)
 NOTE_PUSH = """
 addEventListener('pointerdown', (event) => {
@@ -33,7 +33,7 @@ TO_LED, TO_PAGES = Aim(p99=20.0), Aim(p99=50.0)
 
 
 class Rig:
-    """A bench, its pages, and what of it is watched."""
+    """Bench with its pages and the watched LEDs."""
 
     def __init__(self, bench: RunningBench, pages: list[Page]) -> None:
         looks = profiles.load(paths.HARDWARE / "bench.toml").buttons.values()
@@ -45,17 +45,17 @@ class Rig:
         self.dice = random.Random(1)
 
     def press(self, number: int) -> float:
-        """Closes a contact; CLOCK_MONOTONIC in ms just before."""
+        """Close a contact; return CLOCK_MONOTONIC in ms just before."""
         now_ms = time.monotonic() * 1000.0
         self.soc.pin[self.contacts[number]].external = 0
         return now_ms
 
     def let_go(self, number: int) -> None:
-        """Opens it."""
+        """Open the contact of a button."""
         self.soc.pin[self.contacts[number]].external = chips.FLOATING
 
     def numbers(self, pushes: int) -> Iterator[int]:
-        """Which button is next, once it is dark everywhere."""
+        """Yield the next button's number, once it is dark on the car and on all pages."""
         for count in range(pushes):
             number = count % len(self.leds)
             time.sleep(self.dice.uniform(*BETWEEN_S))
@@ -65,14 +65,14 @@ class Rig:
             yield number
 
     def led_ms(self, number: int, before: int) -> float:
-        """When its LED was lit, after so many times."""
+        """Return the time of the LED's next lighting, after `before` earlier ones."""
         lit_ms = self.watch.lit_ms[self.leds[number]]
         wait_for(lambda: len(lit_ms) > before, "no LED", 5.0, 0.001)
         return lit_ms[before]
 
 
 def lit_at_ms(page: Page, number: int, since_ms: float) -> float:
-    """When the page first showed the button lit after that; CLOCK_MONOTONIC, ms."""
+    """Return when the page first showed the button lit after `since_ms`; CLOCK_MONOTONIC, ms."""
     bit, ahead_ms = 1 << number, wall_ahead_ms()
     found: list[float] = []
 
@@ -90,7 +90,7 @@ def lit_at_ms(page: Page, number: int, since_ms: float) -> float:
 
 
 def on_the_car(rig: Rig, pushes: int) -> tuple[list[float], list[float]]:
-    """ms from the contact to the LED, and to each page."""
+    """Return ms from the contact to the LED, and to each page."""
     to_led, to_pages = [], []
     for number in rig.numbers(pushes):
         before = len(rig.watch.lit_ms[rig.leds[number]])
@@ -102,7 +102,7 @@ def on_the_car(rig: Rig, pushes: int) -> tuple[list[float], list[float]]:
 
 
 def on_a_page(rig: Rig, pushes: int) -> tuple[list[float], list[float], list[float]]:
-    """ms from the pointer to the own glow, to the LED, and to the other pages."""
+    """Return ms from the pointer to the same page's glow, to the LED, and to the other pages."""
     one, others = rig.pages[0], rig.pages[1:]
     own, to_led, to_others = [], [], []
     cells = [one.locator(".cell").nth(n).bounding_box() for n in range(len(rig.leds))]
@@ -121,7 +121,7 @@ def on_a_page(rig: Rig, pushes: int) -> tuple[list[float], list[float], list[flo
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Two pages in two contexts of one browser, and the car."""
+    """Measure with two pages in two contexts of one browser, and the car."""
     pushes = max(PUSHES, given.runs)
     with ExitStack() as stack:
         browser = stack.enter_context(given.chromium())

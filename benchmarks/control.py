@@ -1,4 +1,4 @@
-"""From a key press in the browser to PWM at the pin."""
+"""Latency from a key press in the browser to PWM at the pin."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +11,8 @@ from benchmarks.rows import Aim, Result, row
 
 
 def press_ms(page: Any, watch: PinWatch) -> float:
-    """One key press to PWM at the pin. What held the car is waited for, not counted.
-    `page`: Playwright's, or another's like it."""
+    """Return ms from one key press to PWM at the pin. Waits for the end of a stop beforehand,
+    uncounted. `page`: Playwright's, or a compatible one."""
     before = len(watch.samples)
 
     def press() -> None:
@@ -30,14 +30,14 @@ def press_ms(page: Any, watch: PinWatch) -> float:
 
 
 def press_to_pin(page: Any, bench: RunningBench, runs: int) -> list[float]:
-    """Presses forward so often; ms each."""
+    """Press forward `runs` times; return ms for each."""
     until(page, "window.fpvcar.state.role === 'driver'")
     with bench.watch() as watch:
         return [press_ms(page, watch) for _ in range(runs)]
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Key press to pin with nothing else going on."""
+    """Measure key press to pin without other load."""
     with given.chromium() as browser, running() as bench, opened(browser, bench.url) as page:
         say(f"control: {given.runs} presses")
         values = press_to_pin(page, bench, given.runs)

@@ -1,6 +1,6 @@
-"""rdcp beside rsync (over SSH, and its daemon) and rclone, on the same trees.
+"""Comparison of rdcp with rsync (over SSH, and its daemon) and rclone, on the same trees.
 
-Over loopback from disk to disk; a run that was not sync'ed is, before the next one.
+Over loopback from disk to disk; sync runs between two measurements.
 """
 
 import getpass
@@ -28,10 +28,10 @@ CUT_BYTES, COLD_BYTES = 1 << 30, 2 << 30
 REPEATS = 3
 LIMIT_S = 3600.0
 SFTP = "/usr/lib/openssh/sftp-server"
-"""Of openssh-server: the sshd has no subsystem of it.
+"""Path of openssh-server's SFTP server: the test's sshd has no SFTP subsystem.
 
-rclone would compare each file by a session of its own with md5sum there, which takes
-longer than all else: it does not.
+rclone would compare each file in its own session with md5sum on the server, which takes longer than
+all the rest: the check is disabled.
 """
 OURS, SSH, DAEMON, RCLONE = "rdcp", "rsync -a, SSH", "rsync -a, daemon", "rclone copy"
 ENCRYPTED = "rdcp --encrypt"
@@ -39,7 +39,7 @@ ENCRYPTED = "rdcp --encrypt"
 
 @dataclass
 class Host:
-    """This machine, as another one is reached: an sshd, and an rsync daemon."""
+    """Local machine as a remote host: an sshd, and an rsync daemon."""
 
     home: Path
     sshd: Sshd
@@ -47,7 +47,7 @@ class Host:
     tools: Path
 
     def words(self, way: str, source: Path, target: Path) -> list[str]:
-        """The command that makes `target` a copy of `source`."""
+        """Return the command that makes `target` a copy of `source`."""
         far = ["--ssh", self.sshd.command, "--remote-path", str(self.tools)]
         rdcp = [str(self.tools / "rdcp"), "-r", *far]
         paths = [f"{source}/.", f"host:{target}"]
@@ -66,7 +66,7 @@ class Host:
         }[way]
 
     def took_s(self, way: str, source: Path, target: Path) -> float:
-        """One copy; what the one before left to write is written first."""
+        """Return the time of one copy; pending writes are flushed first."""
         os.sync()
         since_s = time.monotonic()
         ended = subprocess.run(
@@ -79,14 +79,14 @@ class Host:
 
 
 def free_port() -> int:
-    """A port that nobody has at this moment."""
+    """Return a TCP port that is free at this moment."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 def hosted(home: Path, closing: ExitStack) -> Host:
-    """Starts both servers."""
+    """Start both servers on this machine."""
     (home / "sshd").mkdir()
     sshd = Sshd(home / "sshd")
     closing.callback(sshd.close)
@@ -119,7 +119,7 @@ def hosted(home: Path, closing: ExitStack) -> Host:
 
 
 def grown(folder: Path, files: int) -> Path:
-    """A tree of small files, of which no two are alike."""
+    """Make a tree of small files, all different."""
     for number in range(files):
         if number % IN_A_FOLDER == 0:
             below = folder / f"{number // IN_A_FOLDER:04}"
@@ -129,9 +129,9 @@ def grown(folder: Path, files: int) -> Path:
 
 
 def trees(host: Host, files: int, repeats: int) -> Iterator[Result]:
-    """A tree's first copy and its second, by each of them in turn."""
-    # Nothing is deleted on the way: ext4 searches long for an inode that was not freed
-    # in the last minute, for whoever puts his files where the one before had his.
+    """Measure a tree's first copy and its second, by each tool in turn."""
+    # Delete nothing on the way: ext4 searches long for an inode that was not freed in the last
+    # minute, to the disadvantage of a tool that writes into its predecessor's place.
     source = grown(host.home / "tree", files)
     ways = [OURS, ENCRYPTED, SSH, DAEMON, RCLONE]
     took: dict[tuple[str, str], list[float]] = {}
@@ -158,12 +158,12 @@ def trees(host: Host, files: int, repeats: int) -> Iterator[Result]:
 
 
 def faster(name: str, theirs: Row, ours: Row, least: float | None) -> Row:
-    """How many times as long theirs takes."""
+    """Return the ratio of their time to ours."""
     return ratio(PART, name, theirs, ours, Aim(least=least))
 
 
 def written(path: Path, size: int) -> None:
-    """A file of so many bytes, on the disk."""
+    """Write a file of `size` bytes, synced to the disk."""
     block = os.urandom(1 << 20)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
@@ -173,7 +173,7 @@ def written(path: Path, size: int) -> None:
 
 
 def cut(host: Host, size: int, repeats: int) -> Iterator[Result]:
-    """A copy that is killed at half of its one file, and started again."""
+    """Measure the restart of a copy that was killed halfway through its one file."""
     source, target = host.home / "cut", host.home / "copied"
     written(source / "file", size)
     words = host.words(OURS, source, target)
@@ -201,7 +201,7 @@ def cut(host: Host, size: int, repeats: int) -> Iterator[Result]:
 
 
 def moved_bytes(text: str) -> int | None:
-    """What the sink says at its end, in --json's lines."""
+    """Return the bytes moved by the sink's last line of --json, or None."""
     for one in text.splitlines():
         if '"there_already"' in one:
             return int(one.partition('"bytes": ')[2].partition(",")[0])
@@ -209,13 +209,13 @@ def moved_bytes(text: str) -> int | None:
 
 
 def forgotten(path: Path) -> None:
-    """Nothing of it is in the page cache any more."""
+    """Drop a file from the page cache."""
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def cold(host: Host, size: int, pairs: int) -> Iterator[Result]:
-    """From the disk to /dev/null, beside cat of another such file."""
+    """Measure from the disk to /dev/null, compared with cat of a similar file."""
     one, other = host.home / "one", host.home / "other"
     written(one, size)
     written(other, size)
@@ -239,14 +239,14 @@ def cold(host: Host, size: int, pairs: int) -> Iterator[Result]:
 
 
 def missing(programs: Sequence[str]) -> list[str]:
-    """Those that are not installed here."""
+    """Return the programs that are not installed."""
     return [one for one in programs if not shutil.which(one)]
 
 
 def rows(
     given: Given, files: int = FILES, cut_bytes: int = CUT_BYTES, cold_bytes: int = COLD_BYTES
 ) -> Iterator[Result]:
-    """Trees, a cut, and a file that is not in memory."""
+    """Measure trees, a cut, and a file that is not in memory."""
     if without := missing(["rsync", "rclone", "ssh"]):
         yield Note(PART, f"not installed: {', '.join(without)}")
         return

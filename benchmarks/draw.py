@@ -1,10 +1,9 @@
-"""Draws what the benchmark wrote: `python -m benchmarks.draw benchmark.json DIR`.
+"""Plots of a benchmark's results: `python -m benchmarks.draw benchmark.json DIR`.
 
-    bench-latency.png    age of the picture on the screen, beside the baselines
+    bench-latency.png    age of the picture on the screen, compared with the baselines
     bench-stops.png      from each failure to motors off, and the design's limit
 
-The background is white, so that they are readable on a dark page. The same figures give the same
-bytes.
+The background is white, for legibility on a dark page. The same figures give the same bytes.
 """
 
 import itertools
@@ -24,7 +23,7 @@ from matplotlib.figure import Figure
 
 Figures = dict[str, Any]
 WIDE_IN = 8.0
-"""At 100 dots an inch the 800 pixels that a README gives a picture."""
+"""Width in inches: at 100 dots per inch 800 pixels, a README's width for a picture."""
 OURS = ("#0072b2", "#009e73", "#56b4e9", "#cc79a7", "#6a3d9a", "#1b1b1b")
 THEIRS = ("#d55e00", "#e69f00", "#8c510a", "#7f7f7f")
 LIMIT = "#c00000"
@@ -42,18 +41,18 @@ STEPS = 200
 BESIDE = "beside: "
 LATENCY_MOST_MS = 100.0
 TICKS_MOST = 60
-"""Of more runs than this the picture shows quantiles, from the best to the worst."""
+"""Number of runs above which the plot shows quantiles, from the best to the worst."""
 
 
 def quantiles(values: Sequence[float], steps: int = STEPS) -> list[float]:
-    """The samples that 0, 1, ... `steps` parts of all do not exceed."""
+    """Return the samples that 0, 1, ... `steps` parts of all do not exceed."""
     ordered = sorted(values)
     last = len(ordered) - 1
     return [ordered[round(part * last / steps)] for part in range(steps + 1)]
 
 
 def spread(count: int, half: float = 0.28) -> list[float]:
-    """Places beside each other for so many ticks in a strip; no two runs differ."""
+    """Return offsets that spread `count` ticks across a strip; the same for each run."""
     if count == 1:
         return [0.0]
     golden = 0.618033988749895
@@ -61,7 +60,7 @@ def spread(count: int, half: float = 0.28) -> list[float]:
 
 
 def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]:
-    """A short tick for each value, as one path: markers are ten times the bytes."""
+    """Return a short tick for each value, as one path: markers need ten times the bytes."""
     xs, ys = [], []
     for value, aside in zip(values, spread(len(values)), strict=True):
         xs += [value, value, math.nan]
@@ -70,7 +69,7 @@ def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]
 
 
 def is_age(one: Figures) -> bool:
-    """Is this row a distribution of pictures' ages?"""
+    """Return whether this row is a distribution of picture ages."""
     named = one["name"].startswith(("path ", "whole ", BESIDE))
     return (
         one["part"] == "video"
@@ -81,7 +80,7 @@ def is_age(one: Figures) -> bool:
 
 
 def latency(figure: Figure, figures: Figures) -> bool:
-    """Shares of pictures over their age. False if there is nothing to draw."""
+    """Plot shares of pictures over their age. Returns False if there are no ages."""
     rows = [one for one in figures["rows"] if is_age(one)]
     if not rows:
         return False
@@ -113,7 +112,7 @@ def latency(figure: Figure, figures: Figures) -> bool:
 
 
 def stops(figure: Figure, figures: Figures) -> bool:
-    """A tick for each stop, and the limit. False if there is nothing to draw."""
+    """Plot a tick for each stop, and the limit. Returns False if there are no stops."""
     rows = [
         one
         for one in figures["rows"]
@@ -146,7 +145,7 @@ PICTURES: dict[str, tuple[str, Callable[[Figure, Figures], bool]]] = {
 
 
 def everything(figures: Figures, directory: Path) -> list[Path]:
-    """Draws each picture for which there are figures; the files."""
+    """Draw each plot that has figures; return the files."""
     directory.mkdir(parents=True, exist_ok=True)
     drawn = []
     for name, (title, draw) in PICTURES.items():
@@ -164,7 +163,7 @@ def everything(figures: Figures, directory: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Draws a benchmark.json into a directory."""
+    """Draw a benchmark.json into a directory."""
     if len(sys.argv) != 3:
         print("usage: python -m benchmarks.draw benchmark.json DIR", file=sys.stderr)
         return os.EX_USAGE

@@ -1,4 +1,4 @@
-"""The whole page in Debian's Firefox: what it shows, how fresh, and that it drives."""
+"""Full page in Debian's Firefox: video path, age of pictures, and driving."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TAKES_S = 20.0
 
 
 def shown(tab: Tab, url: str) -> str:
-    """Opens the page; the path on which it shows pictures, or why it shows none."""
+    """Open the page; return its video path, or the reason of a missing picture."""
     tab.goto(url)
     try:
         wait_for(
@@ -33,7 +33,7 @@ def shown(tab: Tab, url: str) -> str:
 
 
 def path(tab: Tab, bench: RunningBench, query: str, seconds: float) -> Iterator[Row]:
-    """The rows of one way to the glass."""
+    """Yield the rows of one video path."""
     way = shown(tab, bench.url + query)
     name = f"path 640x480@{FPS}, {way}"
     say(f"firefox: {name}, {seconds:.0f} s")
@@ -46,7 +46,7 @@ def path(tab: Tab, bench: RunningBench, query: str, seconds: float) -> Iterator[
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Both ways to the glass, and a key held down; or why not."""
+    """Measure both video paths, and a held key; or yield the reason why not."""
     program = shutil.which(PROGRAM)
     if program is None:
         yield Note("firefox", f"{PROGRAM} is not installed")
@@ -55,7 +55,7 @@ def rows(given: Given) -> Iterator[Result]:
         tab.add_init_script(NOTE_PRESS)
         try:
             yield from path(tab, bench, "", given.seconds)
-        except RuntimeError as fault:  # without libavcodec it has no H.264
+        except RuntimeError as fault:  # no H.264 without libavcodec
             yield Note("firefox", f"{PROGRAM} {tab.version} {fault}")
             return
         values = press_to_pin(tab, bench, given.runs)

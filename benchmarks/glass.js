@@ -1,8 +1,8 @@
 // Reads the clock strip (fpvbench.camera.strip) off a picture, before every paint.
-// Runs in the page that is measured: ours, and the baselines' alike.
+// Runs in the measured page: ours or a baseline's.
 //
 // window.glass.painted: [clock, wall ms] of each new picture at the paint that shows it
-// window.glass.presented: [clock, wall ms, media s] of each that a <video> says it shows
+// window.glass.presented: [clock, wall ms, media s] of each that a <video> reports as shown
 (selector) => {
   const CELLS = 40, ROW = 8;
   const canvas = document.createElement('canvas');

@@ -1,7 +1,7 @@
-"""Capture to glass: the age of each picture, read off the page by glass.js.
+"""Capture-to-screen latency: the age of each picture, read from the page by glass.js.
 
-The source paints the car's clock into each picture just before its encoder
-(fpvbench.camera.strip); a script in the page reads it back before every paint.
+The source paints the car's clock into each picture just before its encoder (fpvbench.camera.strip);
+a script in the page reads it back before every paint.
 """
 
 import statistics
@@ -15,34 +15,34 @@ from benchmarks.rig import wall_ahead_ms
 SCRIPT = Path(__file__).with_name("glass.js").read_text(encoding="utf-8")
 NEAR = 4
 SETTLED = 5
-"""The first pictures, which are still under way when the script starts."""
+"""Number of first pictures to ignore: they were in transit at the start of the script."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Pictures in the order in which they were shown: ages, and times between, ms."""
+    """Pictures in the order of display: their ages, and the times between, ms."""
 
     ages_ms: tuple[float, ...]
     gaps_ms: tuple[float, ...]
 
 
 def age_ms(clock: float, shown_ms: float, ahead_ms: float) -> float:
-    """How old a picture was, of which the clock counts modulo 2**32."""
+    """Return the age of a picture from its clock, which counts modulo 2**32."""
     return (shown_ms - ahead_ms - clock + 2**31) % 2**32 - 2**31
 
 
 def painted(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
-    """Ages by the paints: the clock was on the canvas when the paint began."""
+    """Return ages at the paints: the clock was on the canvas when the paint began."""
     pairs = [(clock, shown) for clock, shown in samples[SETTLED:]]
     return _seen(pairs, ahead_ms)
 
 
 def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
-    """By a media element's word when each picture is shown.
+    """Return ages by a media element's report of each picture's display time.
 
-    The element names the picture by its media time, and may already hold the next one
-    when the strip is read: the strips around only tell where media time 0 lies. It
-    moves when the page gives the element a new source.
+    The element names the picture by its media time, and may already hold the next one when the
+    strip is read: the strips around it only serve to locate media time 0. That point moves when the
+    page gives the element a new source.
     """
     zeros_ms = [clock - media_s * 1000.0 for clock, _, media_s in samples]
     pairs = [
@@ -65,12 +65,12 @@ def _seen(pairs: Sequence[tuple[float, float]], ahead_ms: float) -> Seen:
 
 
 def begin(page: Any, selector: str) -> None:
-    """Starts the reader on the element that shows the picture."""
+    """Start the reader on the element that shows the picture."""
     page.evaluate(SCRIPT, selector)
 
 
 def collect(page: Any) -> tuple[Seen, Seen | None]:
-    """What was (painted, presented) since; nothing is presented but by a <video>."""
+    """Return the (painted, presented) pictures since `begin`; only a <video> gives `presented`."""
     ahead_ms = wall_ahead_ms()
     samples = page.evaluate("window.glass")
     if len(samples["painted"]) <= SETTLED + 1:
@@ -82,7 +82,7 @@ def collect(page: Any) -> tuple[Seen, Seen | None]:
 
 
 def watch(page: Any, selector: str, seconds: float) -> tuple[Seen, Seen | None]:
-    """Watches for so long; see `collect`."""
+    """Read pictures for so long; return them like `collect`."""
     begin(page, selector)
     page.wait_for_timeout(seconds * 1000)
     return collect(page)

@@ -1,7 +1,7 @@
-"""Watches LEDs: `python -m benchmarks.leds SOC GPIO...` says which was lit when.
+"""Watcher of LEDs: `python -m benchmarks.leds SOC GPIO...` prints when each is lit.
 
-A process of its own, and in front of others where it may be: what it is late would be
-taken for the car's. A line a change: GPIO, 1 or 0, CLOCK_MONOTONIC in ms.
+It runs in its own process, with raised priority if permitted: its delays would be attributed to the
+car. One line per change: GPIO, 1 or 0, CLOCK_MONOTONIC in ms.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ IN_FRONT = -15
 
 
 class LedWatch:
-    """When each LED was lit, ms, and whether it is now."""
+    """Times at which each LED was lit, ms, and its current state."""
 
     def __init__(self, soc: Path, gpios: Sequence[int]) -> None:
         self.lit_ms: dict[int, list[float]] = {gpio: [] for gpio in gpios}
@@ -38,7 +38,7 @@ class LedWatch:
 
     def __enter__(self) -> "LedWatch":
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # it has begun
+        self._process.stdout.readline()  # the watcher has started
         self._thread.start()
         return self
 
@@ -58,7 +58,7 @@ class LedWatch:
 
 
 def main(path: str, *numbers: str) -> None:
-    """Until stdin ends."""
+    """Print changes until stdin ends."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, IN_FRONT)
         Path("/proc/self/autogroup").write_text(str(IN_FRONT))

@@ -1,8 +1,8 @@
-"""Bad links: stalls, outages, a narrow link, and what they do to control.
+"""Effect of bad links: stalls, outages, a narrow link, and their effect on control.
 
-A stall is a proxy that holds every byte; an outage loses every packet between two
-network namespaces, at the receivers; a narrow link is a token bucket between them.
-The picture's age is read off the page (benchmarks/glass.py).
+A stall is a proxy that holds every byte; an outage loses every packet between two network
+namespaces, at the receivers; a narrow link is a token bucket between them. The picture's age is
+read from the page (benchmarks/glass.py).
 """
 
 import json
@@ -30,9 +30,9 @@ from benchmarks.video import CANVAS, FPS, VIDEO, source
 
 FRAMED = tuple(source("strip", FPS))
 CURRENT_MS = 100.0
-"""A picture this young is the present; without trouble it is 13 to 30 ms old."""
+"""Age up to which a picture is current; without a fault it is 13 to 30 ms old."""
 STEADY = 3
-"""So many young pictures in a row end a recovery."""
+"""Number of consecutive current pictures that end a recovery."""
 STALL_S, STALLS, STALL_BITS_PER_S = 1.5, 12, 4e6
 STALLS_BLOATED = 6
 SMALL_BYTES, BLOATED_BYTES = 16_384, 250_000
@@ -45,14 +45,14 @@ FULL_WITHIN_S = 5.0
 
 
 class Shown(NamedTuple):
-    """A picture on the glass: wall clock when it was painted, and its age then."""
+    """Picture on the screen: wall clock of its paint, and its age then."""
 
     at_ms: float
     age_ms: float
 
 
 def shown(page: Page) -> list[Shown]:
-    """Takes what the reader in the page has seen since the last time."""
+    """Return the pictures that the reader in the page has recorded since the last call."""
     ahead_ms = wall_ahead_ms()
     return [
         Shown(at_ms, glass.age_ms(clock, at_ms, ahead_ms))
@@ -61,7 +61,7 @@ def shown(page: Page) -> list[Shown]:
 
 
 def recovery_ms(pictures: list[Shown], end_ms: float) -> float:
-    """Time from the end of the trouble to the first of STEADY young pictures."""
+    """Return the time from the end of the fault to the first of STEADY current pictures."""
     after = [one for one in pictures if one.at_ms >= end_ms]
     for index in range(len(after) - STEADY + 1):
         if all(one.age_ms < CURRENT_MS for one in after[index : index + STEADY]):
@@ -70,7 +70,7 @@ def recovery_ms(pictures: list[Shown], end_ms: float) -> float:
 
 
 def recovered(page: Page, end_ms: float, wait_ms: float) -> tuple[list[Shown], float]:
-    """What was shown until the picture was current again, and how long that took."""
+    """Return the pictures until one was current again, and the duration of the recovery."""
     pictures: list[Shown] = []
     for last in (False, False, False, False, True):
         page.wait_for_timeout(wait_ms)
@@ -84,7 +84,7 @@ def recovered(page: Page, end_ms: float, wait_ms: float) -> tuple[list[Shown], f
 
 
 def course(name: str, pictures: list[Shown], begin_ms: float) -> Curve:
-    """The age of what is on the glass: a picture grows older until the next comes."""
+    """Return the age of the displayed picture over time: it rises until the next one arrives."""
     points: list[tuple[float, float]] = []
     for before, after in zip(pictures, pictures[1:], strict=False):
         points.append((before.at_ms, before.age_ms))
@@ -100,14 +100,14 @@ def course(name: str, pictures: list[Shown], begin_ms: float) -> Curve:
 
 
 def now_ms() -> float:
-    """The wall clock, which is the page's."""
+    """Return the wall clock, the clock of the page."""
     return time.time() * 1000.0
 
 
 def stalls(
     given: Given, name: str, path: str, queue_bytes: int, count: int, aim: Aim | None
 ) -> Iterator[Result]:
-    """Every byte is held for 1.5 s, nothing is lost, and then 4 Mbit/s pass."""
+    """Measure a stall: every byte is held for 1.5 s, without loss, and then 4 Mbit/s pass."""
     say(f"links: {name}")
     values: list[float] = []
     with (
@@ -141,9 +141,8 @@ def far_away(
     options: Sequence[str] = (),
     camera: Sequence[str] = FRAMED,
 ) -> Iterator[tuple[Lan, RunningBench, Page]]:
-    """A page at the wheel on another host, with the reader in it; `over` is the
-    caller's own Lan, `options` are more of the bench's, `camera` those of its
-    camera."""
+    """Yield a driver's page on another host, with the reader in it. `over` is the caller's own
+    Lan, `options` are additional options of the bench, `camera` those of its camera."""
     with ExitStack() as stack:
         lan = over or stack.enter_context(Lan())
         bench = stack.enter_context(running("--host=0.0.0.0", *camera, *options))
@@ -157,7 +156,7 @@ def far_away(
 
 
 def outages(given: Given, name: str, count: int, path: str = "") -> Iterator[Result]:
-    """Every packet is lost, both ways, at the receivers."""
+    """Measure an outage: every packet is lost, both ways, at the receivers."""
     chance = random.Random(SEED)
     lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(given.runs, count))]
     values = []
@@ -179,7 +178,7 @@ def outages(given: Given, name: str, count: int, path: str = "") -> Iterator[Res
 
 
 class Status(threading.Thread):
-    """Asks the car's status every 50 ms, on its own host: (wall ms, what it says)."""
+    """Poller of the car's status, every 50 ms, on its own host: (wall ms, status)."""
 
     def __init__(self, bench: RunningBench) -> None:
         super().__init__(daemon=True)
@@ -201,12 +200,12 @@ class Status(threading.Thread):
         self.join()
 
     def wanted(self) -> list[tuple[float, float]]:
-        """(wall ms, bit/s asked of the camera)."""
+        """Return (wall ms, bit/s requested from the camera)."""
         return [(at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.statuses]
 
 
 def narrow(given: Given, name: str, queue_bytes: int, path: str = "") -> Iterator[Result]:
-    """A third of the video's bitrate for 10 s, and then all of it again."""
+    """Measure a third of the video's bitrate for 10 s, and then the full rate again."""
     say(f"links: {name}")
     with far_away(given, path) as (lan, bench, page), Status(bench) as status:
         page.wait_for_timeout(2000)
@@ -238,7 +237,7 @@ def narrow(given: Given, name: str, queue_bytes: int, path: str = "") -> Iterato
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Stalls, outages, a narrow link, control: each with a bench of its own."""
+    """Measure stalls, outages, a narrow link, control: each with its own bench."""
     aim = Aim(worst=200)
     name = "current after a 1.5 s stall"
     yield from stalls(given, name, "", SMALL_BYTES, STALLS, aim)

@@ -1,4 +1,4 @@
-"""Key press to pin: alone, beside a viewer that reads nothing, on a narrow link."""
+"""Key press to pin: alone, beside a viewer that reads no data, on a narrow link."""
 
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ PRESSES = 30
 def presses(
     page: Page, bench: RunningBench, name: str, aim: Aim | None, note: str = ""
 ) -> tuple[Row, Row]:
-    """(press to pin, the page's round trip meanwhile)."""
+    """Return (press to pin, the page's round trip during the presses)."""
     say(f"links: {name}")
     values, trips = [], []
     with bench.watch() as watch:
@@ -38,7 +38,7 @@ def presses(
 
 
 def under_load(given: Given) -> Iterator[Result]:
-    """The three in turn on one bench, the driver on another host."""
+    """Measure the three cases in turn on one bench, with the driver on another host."""
     aim = Aim(median=8, p99=20)
     with ExitStack() as stack:
         lan = stack.enter_context(Lan())
@@ -53,7 +53,7 @@ def under_load(given: Given) -> Iterator[Result]:
         link = lan.connect(bench.port)
         with open_socket(
             bench.port, "/ws/video", max_queue=1, host=lan.near, link=link
-        ):  # it reads until its queue is full, and never again
+        ):  # the viewer reads until its queue is full, and never again
             stalled, _ = presses(page, bench, "a viewer stalled", aim, note)
             yield stalled
         lan.narrow(VIDEO_BITRATE // 3, QUEUE_BYTES)

@@ -1,7 +1,7 @@
-"""The bench's car drives to the edge of the Wi-Fi and back, and is replayed.
+"""Drive of the bench's car to the edge of the Wi-Fi and back, and its replay.
 
-Its room stands for a field: how far the car is from where it started sets rate and loss
-of the link, by tests/support/wifi.py.
+The room represents a field: the car's distance from its start sets rate and loss of the link, by
+tests/support/wifi.py.
 """
 
 import subprocess
@@ -23,24 +23,24 @@ from fpvbench.world.scene import START_X_M
 from fpvcar.recordings import messages, reader
 
 FROM_M, EDGE_M = 100.0, 128.0
-"""By wifi.py nothing is lost at 115 m, 1 % at 125 m, and all at 135 m."""
+"""Distances by wifi.py: no loss at 115 m, 1 % at 125 m, full loss at 135 m."""
 WAY_M = 1.8
-"""So far the way in front of it is free."""
+"""Length of the free way in front of the car."""
 OPTIONS = ("--set=gate.limit = 0.2",)
 STEP_MS, WAY_MOST_S = 100, 90.0
 
 
 class Field:
-    """Where the car is, and what that does to its link."""
+    """Position of the car, and its effect on the link."""
 
     def __init__(self, air: Air, bench: RunningBench, page: Page) -> None:
         self._air, self._bench, self._page = air, bench, page
         self.begin_ms = now_ms()
         self.course: list[tuple[float, float, float]] = []
-        """Seconds, metres, % of the packets lost each way."""
+        """Course of the drive: seconds, metres, % of the packets lost each way."""
 
     def share(self) -> float:
-        """Of the way to the edge, at this moment; the link is as it is there."""
+        """Return the share of the way to the edge; set the link for the current position."""
         share: float = (self._bench.world().x_m - START_X_M) / WAY_M
         metres = FROM_M + (EDGE_M - FROM_M) * min(max(share, 0.0), 1.0)
         rate, lost = wifi.link(metres)
@@ -49,8 +49,8 @@ class Field:
         return share
 
     def drive(self, watch: PinWatch, key: str, until: float) -> None:
-        """Holds a key, again if the car has stopped, until so much of the way is
-        done."""
+        """Hold a key until the car reaches `until` (share of the way); press it again after a
+        stop."""
         ahead, began_ms = key == "ArrowUp", now_ms()
         while (self.share() < until) if ahead else (self.share() > until):
             if now_ms() - began_ms > WAY_MOST_S * 1000:
@@ -64,7 +64,7 @@ class Field:
 
 
 def lost_shares(bench: RunningBench, begin_ms: float) -> list[tuple[float, float]]:
-    """Seconds, and % of the packets sent again, as the car recorded it."""
+    """Return seconds, and % of the packets sent again, from the car's recording."""
     (path,) = (bench.state / "recordings").glob("*.mcap*")
     found = []
     with reader.read(path) as made:
@@ -77,7 +77,7 @@ def lost_shares(bench: RunningBench, begin_ms: float) -> list[tuple[float, float
 
 
 def replayed(bench: RunningBench) -> None:
-    """The gate decides again as it did. Raises RuntimeError if it does not."""
+    """Replay the gate's decisions. Raises RuntimeError if they differ."""
     (path,) = (bench.state / "recordings").glob("*.mcap*")
     argv = [sys.executable, "-m", "fpvcar", "replay", "--partial", str(path)]
     done = subprocess.run(argv, capture_output=True, text=True)
@@ -86,7 +86,7 @@ def replayed(bench: RunningBench) -> None:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """There and back once."""
+    """Measure one drive there and back."""
     name = f"a drive to {EDGE_M:g} m and back"
     say(f"links: {name}")
     with Air() as air, far_away(given, over=air, options=OPTIONS) as (_, bench, page):

@@ -1,4 +1,4 @@
-"""The edge of the Wi-Fi: some packets are lost at random, in both directions."""
+"""Edge of the Wi-Fi: random loss of packets, in both directions."""
 
 import json
 import sys
@@ -35,22 +35,22 @@ ROUNDS, ROUND_MS, ROUND_SHARE = 5, 15_000, 0.10
 PROGRAM = [sys.executable, str(Path(__file__).with_name("plain_camera.py"))]
 PLAIN = (f"--set=camera.command = {json.dumps(PROGRAM)}",)
 CAMERAS = {"framed camera": FRAMED, "plain camera": PLAIN}
-"""A plain camera takes no requests: for a key frame, for another bitrate."""
+"""Cameras of the bench. A plain camera accepts no requests for a key frame or another bitrate."""
 KERNELS = {"": None, ", cubic, Linux before 6.15": ("cubic", 200)}
-"""Arguments of Lan.congestion for a kernel without TCP_RTO_MIN_US; None: ours."""
+"""Arguments of Lan.congestion for a kernel without TCP_RTO_MIN_US; None: this kernel."""
 CPU_MORE = 0.3
-"""Percent of a core that `run` may take more where packets are lost than where not."""
+"""Additional CPU of `run` permitted with packet loss, in percent of a core."""
 AIMS = {
     0.0: (Aim(p99=28, worst=120), 0),
     0.01: (Aim(p99=28, worst=120), 0),
     0.03: (Aim(p99=32, worst=120), 0),
     0.10: (Aim(p99=80), 3),
 }
-"""Share lost: age of each picture at its paint, and how many freezes may be."""
+"""Aims by share lost: age of each picture at its paint, and the number of freezes."""
 
 
 def ages_ms(pictures: Sequence[Shown]) -> list[float]:
-    """How old what is on the glass was, each 10 ms: it ages until the next picture."""
+    """Return the age of the displayed picture every 10 ms: it rises until the next picture."""
     found: list[float] = []
     for before, after in zip(pictures, pictures[1:], strict=False):
         steps = int((after.at_ms - before.at_ms) / SAMPLE_MS) + 1
@@ -59,15 +59,15 @@ def ages_ms(pictures: Sequence[Shown]) -> list[float]:
 
 
 def gaps_ms(pictures: Sequence[Shown]) -> list[float]:
-    """Times between pictures."""
+    """Return the times between pictures."""
     return [b.at_ms - a.at_ms for a, b in zip(pictures, pictures[1:], strict=False)]
 
 
 def watched(
     page: Page, lan: Lan, share: float, look_ms: float = LOSSY_MS
 ) -> tuple[list[Shown], float]:
-    """Pictures that a page showed while so much was lost, and the wall clock when that
-    began."""
+    """Return the pictures that a page showed during this loss, and the wall clock at the start
+    of it."""
     page.wait_for_timeout(SETTLES_MS)
     lan.drop(share)
     page.wait_for_timeout(SETTLES_MS)
@@ -81,8 +81,8 @@ def watched(
 
 
 def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
-    """One bench, one page on another host. `cpus` gets what `run` took, in %; the
-    first is what the others may take with CPU_MORE beyond."""
+    """Measure one bench and one page on another host. `cpus` collects the CPU of `run`, in %;
+    the first value plus CPU_MORE is the limit for the others."""
     name = f"{share:.0%} lost each way"
     say(f"links: {name}")
     with far_away(given) as (lan, bench, page):
@@ -98,8 +98,8 @@ def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
 
 
 def standstills(given: Given) -> Iterator[Result]:
-    """Rounds at the wheel, each with a bench, page and connections of its own: one
-    round may be lucky."""
+    """Measure rounds at the wheel, each with its own bench, page and connections, as one round
+    may be lucky."""
     for (kernel, tcp), (camera, options) in product(KERNELS.items(), CAMERAS.items()):
         name = f"{ROUND_SHARE:.0%} lost each way, {camera}{kernel}"
         longest, ages = [], []
@@ -118,7 +118,7 @@ def standstills(given: Given) -> Iterator[Result]:
 
 
 def beside(share: float) -> Iterator[Result]:
-    """aiortc's H.264, with the same camera, browser and reader."""
+    """Measure aiortc's H.264 with the same camera, browser and reader."""
     name = f"beside: aiortc, {share:.0%} lost each way"
     say(f"links: {name}")
     with ExitStack() as stack:
@@ -137,7 +137,7 @@ def judged(
     pictures: Sequence[Shown],
     aims: tuple[Aim | None, Aim | None, Aim | None, int | None],
 ) -> Iterator[Row]:
-    """Ages at the paint and on the glass, rate, freezes."""
+    """Yield rows for ages at the paint and on the screen, rate, freezes."""
     glass_aim, age_aim, rate_aim, freezes_most = aims
     gaps = gaps_ms(pictures)
     fps = len(gaps) / sum(gaps) * 1000.0
@@ -152,7 +152,7 @@ def judged(
 
 
 def bursts(given: Given) -> Iterator[Result]:
-    """Half of all packets are lost for 300 ms, every 5 s."""
+    """Measure bursts: half of all packets are lost for 300 ms, every 5 s."""
     name, times = "300 ms of 50 % lost every 5 s", min(given.runs, BURSTS)
     say(f"links: {name}")
     weather = Weather(burst_loss=0.5, burst_s=0.3, every_s=5.0)
@@ -172,7 +172,7 @@ def bursts(given: Given) -> Iterator[Result]:
 
 
 def far_and_near(given: Given) -> Iterator[Result]:
-    """A long way, with jitter and some loss."""
+    """Measure a long link, with jitter and some loss."""
     name = "20 ms and up to 10 ms of jitter, 2 % lost, each way"
     say(f"links: {name}")
     with Air() as air, far_away(given, over=air) as (_, _, page):
@@ -186,7 +186,7 @@ def far_and_near(given: Given) -> Iterator[Result]:
 
 
 def at_the_wheel(given: Given) -> Iterator[Result]:
-    """Key to pin, and a minute of driving, with 10 % lost each way."""
+    """Measure key press to pin, and a minute of driving, with 10 % lost each way."""
     name = "10% lost each way"
     with far_away(given) as (lan, bench, page):
         lan.drop(0.10)
@@ -202,7 +202,7 @@ def at_the_wheel(given: Given) -> Iterator[Result]:
 
 
 def roaming(given: Given) -> Iterator[Result]:
-    """The page's host has another address at once."""
+    """Measure a sudden change of the address of the page's host."""
     values = []
     for _ in range(min(given.runs, ROAMS)):
         say("links: another Wi-Fi")
@@ -216,7 +216,7 @@ def roaming(given: Given) -> Iterator[Result]:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """As the link gets worse."""
+    """Measure with increasing loss of packets."""
     cpus: list[float] = []
     for share in AIMS:
         yield from lossy(given, share, cpus)

@@ -1,6 +1,6 @@
-"""What viewers cost `run`: CPU, and the age of a unit when its last byte arrives.
+"""Cost of viewers for `run`: CPU, and the age of a unit when its last byte arrives.
 
-The camera is a process of its own and does not count; nor do the viewers.
+The camera is a separate process and does not count; neither do the viewers.
 """
 
 import json
@@ -27,9 +27,9 @@ WINDOWS = 5
 SECONDS_MOST = 10.0
 SETTLE_S = 1.0
 CROWDS = (100, 200, 400, 800, 1000)
-"""The last is as many as a profile may allow."""
+"""Numbers of viewers; the last is the largest that a profile may allow."""
 ALL, IN_TIME, IN_TIME_MS = 0.99, 0.95, 33.0
-"""A crowd is served while nearly every unit comes, and 95 of 100 within a picture."""
+"""Criteria for a served crowd: nearly every unit arrives, and 95 of 100 within a picture's time."""
 MOST = "most viewers, 99 % of units, 95 % in 33 ms"
 SHIPPED = "all sensors, recorder, guard on"
 NO_SENSORS = "no range sensors, guard off"
@@ -48,7 +48,7 @@ FRAME = "one viewer, and nobody without a camera, by the frames"
 
 @dataclass
 class Load:
-    """One measurement: shares of one core in percent, window by window."""
+    """Result of one measurement: shares of one core in percent, window by window."""
 
     viewers: int
     cpu: dict[str, list[float]] = field(default_factory=dict)
@@ -58,21 +58,21 @@ class Load:
 
     @property
     def in_time(self) -> float:
-        """The share within a picture of what came."""
+        """Return the share of the units that arrived within a picture's time."""
         came = len(self.ages_ms)
         return sum(age_ms <= IN_TIME_MS for age_ms in self.ages_ms) / max(1, came)
 
     @property
     def served(self) -> bool:
-        """Did nearly everything come, and in time?"""
+        """Return whether nearly everything arrived, and in time."""
         return self.share >= ALL and self.in_time >= IN_TIME
 
 
 class Crowd:
-    """Viewers in a process of their own."""
+    """Viewers in their own process."""
 
     def __init__(self, port: int, count: int, driver: Driver | None = None) -> None:
-        """The first one is the driver's own, if there is a driver."""
+        """Start the viewers. If there is a driver, the first one is the driver's own."""
         self.count = count
         self._process = subprocess.Popen(
             [
@@ -96,13 +96,13 @@ class Crowd:
         return self._process.stdout.readline().strip()
 
     def say(self, word: str) -> None:
-        """Tells the viewers."""
+        """Send a command to the viewers."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
 
     def end(self, load: Load, seconds: float, fps: float) -> None:
-        """Ends the viewers; returns what came."""
+        """End the viewers; store their results in `load`."""
         self.say("end")
         report = json.loads(self._hear())
         self._process.communicate()
@@ -120,7 +120,7 @@ class Crowd:
 def measure(
     bench: RunningBench, count: int, seconds: float, fps: float, driver: Driver | None = None
 ) -> Load:
-    """One number of viewers, for so long."""
+    """Measure with `count` viewers for so long."""
     load = Load(count)
     pids = {name: bench.pid(name) for name in ("run", "wheels")}
     crowd = Crowd(bench.port, count, driver)
@@ -132,7 +132,7 @@ def measure(
 
 
 def slope(loads: Sequence[Load]) -> float:
-    """CPU of `run` per further viewer, by least squares, in percent of a core."""
+    """Return CPU of `run` per additional viewer, by least squares, in percent of a core."""
     points = [
         (load.viewers, sum(load.cpu["run"]) / len(load.cpu["run"]))
         for load in loads
@@ -147,15 +147,15 @@ def slope(loads: Sequence[Load]) -> float:
 def cpu_rows(
     load: Load, what: str, where: str, aim: Aim | None = None, unit: str = "run"
 ) -> Iterator[Row]:
-    """CPU of `run` or `wheels`, and its ratio to the reference."""
+    """Yield CPU of `run` or `wheels`, and its ratio to the reference."""
     note = f"{where}; {load.note}" if load.note else where
     name = f"CPU of {unit}{what}"
     return reference.rows("load", name, load.cpu[unit], load.cpu[reference.NAME], aim, note)
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """As shipped, but a camera that draws no room; as a Zero W; then the server alone:
-    one who drives, and 1 to 50 viewers."""
+    """Measure the shipped car, with a camera that renders no room; then as a Zero W; then the
+    server alone: one driver, and 1 to 50 viewers."""
     seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
     with running(STRIP, GUARD) as bench:
         time.sleep(REST_AFTER_S)
@@ -203,7 +203,7 @@ def rows(given: Given) -> Iterator[Result]:
 
 
 def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result]:
-    """More and more viewers, far beyond the profile's limit, until not all is there."""
+    """Measure growing crowds, far beyond the profile's default limit, until units are missing."""
     limits = (
         f"--set=server.max_viewers = {CROWDS[-1]}",
         "--set=server.max_connections = 4096",
@@ -214,7 +214,7 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
         for count in CROWDS:
             try:
                 load = measure(bench, count, seconds, fps)
-            except RuntimeError as fault:  # of descriptors there may be too few
+            except RuntimeError as fault:  # possibly too few file descriptors
                 why = f"{count}: {fault}"
                 break
             yield from cpu_rows(load, f", {count} viewers", NO_SENSORS)
@@ -228,7 +228,7 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
 
 @contextmanager
 def driving(bench: RunningBench) -> Iterator[Driver]:
-    """A driver who holds the stick all the time."""
+    """Yield a driver that holds the stick all the time."""
     with Driver(bench.port) as driver:
         sit_down(driver)
         free(driver)

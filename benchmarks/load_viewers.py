@@ -1,10 +1,10 @@
-"""Many viewers of /ws/video in one process: raw sockets, so that they cost little.
+"""Viewers of /ws/video in large numbers in one process: raw sockets, for a low cost.
 
     python -m benchmarks.load_viewers PORT COUNT [ID CLIENT]
 
-Says "ready" when each has had a picture. "go" on stdin begins anew, "end" prints what
-came since, as JSON: the units' ages at their last byte in ms, bytes, own CPU seconds.
-ID and CLIENT are the first viewer's: a driver's video id and client.
+Prints "ready" when each has received a picture. "go" on stdin restarts the count, "end" prints the
+results since then, as JSON: the units' ages at their last byte in ms, bytes, own CPU seconds. ID
+and CLIENT are the first viewer's: a driver's video id and client.
 """
 
 import json
@@ -26,12 +26,12 @@ HANDSHAKE = (
 BINARY, PING = 0x82, 0x89
 PONG = b"\x8a\x80\0\0\0\0"
 CAPTURE_AT = 8
-"""Of wire.VIDEO_HEADER."""
+"""Offset of the capture time in wire.VIDEO_HEADER."""
 CONNECT_S = 10.0
 
 
 class Viewer:
-    """One socket; `units` is (age in ms, bytes) of each that came."""
+    """Viewer with one socket; `units` is (age in ms, bytes) of each received unit."""
 
     def __init__(self, port: int, video: str, client: str = "") -> None:
         self.units: list[tuple[float, int]] = []
@@ -49,7 +49,7 @@ class Viewer:
         self.socket.setblocking(False)
 
     def read(self) -> None:
-        """Takes what has come. Raises ConnectionError at the end."""
+        """Process received data. Raises ConnectionError at the end."""
         data = self.socket.recv(1 << 18)
         if not data:
             raise ConnectionResetError("closed by the car")
@@ -77,7 +77,7 @@ class Viewer:
 
 
 def main(port: int, count: int, video: str = "", client: str = "") -> None:
-    """Until "end"."""
+    """Run the viewers until "end"."""
     selector = selectors.DefaultSelector()
     selector.register(sys.stdin, selectors.EVENT_READ)
     viewers = [Viewer(port, video, client)]

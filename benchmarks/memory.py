@@ -1,4 +1,4 @@
-"""Resident memory while somebody drives and watches; no heavy library in it."""
+"""Resident memory with a driver and a viewer; checks for heavy libraries."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from benchmarks.rows import Aim, Result, Row, row
 
 
 def resident_mb(pid: int) -> float:
-    """VmRSS of a process."""
+    """Return VmRSS of a process in MB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
@@ -22,7 +22,7 @@ def resident_mb(pid: int) -> float:
 
 
 def share_mb(pid: int) -> float:
-    """Pss of a process: what it shares with others is divided among them."""
+    """Return Pss of a process in MB: shared pages are divided among their users."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
@@ -33,7 +33,7 @@ HEAVY = ("numpy", "mujoco", "libav", "OpenGL")
 
 
 def heavy(pid: int) -> list[str]:
-    """Which heavy libraries a process has mapped."""
+    """Return the heavy libraries that a process has mapped."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     return [name for name in HEAVY if name in maps]
 
@@ -50,13 +50,14 @@ print(guardian.pid, flush=True)
 sys.stdin.read()
 guardian.remove()
 """
-"""What `wheels` has imported where it needs a guardian."""
+"""Imports of `wheels` on systems that need a guardian."""
 UNITS = 90
-"""Of a camera: three seconds of pictures."""
+"""Number of units from a camera: three seconds of pictures."""
 
 
 def guardian() -> Row:
-    """Forked from a process as large as `wheels`, and the two alone."""
+    """Measure a guardian forked from a process as large as `wheels`, with only these two
+    running."""
     with subprocess.Popen(
         [sys.executable, "-c", GUARDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as wheels:
@@ -67,7 +68,7 @@ def guardian() -> Row:
 
 
 def camera(board: str, name: str) -> Row:
-    """The real picamera2 over a stand-in of libcamera."""
+    """Measure the real picamera2 with a fake libcamera."""
     source = Camera(
         "--width=640", "--height=480", program="tests.support.fake_picamera", PICAMERA_BOARD=board
     )
@@ -81,7 +82,7 @@ def camera(board: str, name: str) -> Row:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """`run` and `wheels` with one driver who watches; then their helpers alone."""
+    """Measure `run` and `wheels` with one driver who watches; then their helpers alone."""
     yield guardian()
     yield camera("pi5", "libx264")
     with given.chromium() as browser, running(GUARD) as bench, opened(browser, bench.url):

@@ -1,4 +1,4 @@
-"""Two ways to move the same bytes, in interleaved pairs: rows of both, and the ratio.
+"""Comparison of two ways to move the same bytes, in interleaved pairs: rows of both, and ratios.
 
 A ratio is that of the two runs of a pair; a row has one for each pair.
 """
@@ -15,7 +15,7 @@ PAIRS = 7
 
 @dataclass(frozen=True)
 class Run:
-    """One transfer: the rate, and CPU seconds of both ends."""
+    """Result of one transfer: the rate, and CPU seconds of both ends."""
 
     mb_per_s: float
     sender_s: float = 0.0
@@ -23,7 +23,7 @@ class Run:
 
 
 def no_note(_: Sequence[Run]) -> str:
-    """The rates say it all."""
+    """Return "": the rates need no note."""
     return ""
 
 
@@ -36,9 +36,9 @@ def compare(
     pairs: int = PAIRS,
     note: Callable[[Sequence[Run]], str] = no_note,
 ) -> Iterator[Row]:
-    """Both in turn, ABBA: a row for each of them, and one of the pairs' ratios."""
+    """Measure both in turn, ABBA; yield a row for each, and one of the pairs' ratios."""
     say(f"{PART}: {name}")
-    ours(), theirs()  # caches, and the CPU's clock
+    ours(), theirs()  # warm up caches and the CPU's clock
     runs: list[tuple[Run, Run]] = []
     for number in range(pairs):
         if number % 2:

@@ -1,4 +1,5 @@
-"""rdsend, rdrecv and rdpipe over TCP: against iperf3 and ssh, in interleaved pairs.
+"""Throughput of rdsend, rdrecv and rdpipe over TCP: against iperf3 and ssh, in interleaved
+pairs.
 
 The data comes from the page cache and goes to /dev/null. Over RDMA: pipes_verbs.py.
 """
@@ -29,7 +30,7 @@ from benchmarks.rows import Aim, Note, Result, Row, row
 SOURCE = Path(__file__).parents[1] / "base-station" / "rdma"
 SHAPED_BITS_PER_S = 10_000_000_000
 CHAIN_BITS_PER_S = 2_000_000_000
-"""Below half of what the CPUs can: a chain has two hops on them."""
+"""Rate below half of the CPUs' limit, as they carry both hops of a chain."""
 BURST_BYTES, QUEUE_BYTES = 1 << 20, 8 << 20
 CUBIC = "cubic"
 ECHOES = 20
@@ -37,7 +38,7 @@ NONE = ("--checksum", "none")
 PLAIN, SIGN, ENCRYPT = ("--plain",), ("--sign",), ("--encrypt",)
 LIMIT_S = 120.0
 ENVIRONMENT = {**os.environ, "RDPIPE_KEY": "a key for the benchmark"}
-# A producer and a consumer that cost next to nothing: the pipe is what is measured.
+# Producer and consumer of negligible cost, so that the pipe is measured.
 PYTHON = (sys.executable, "-I", "-S", "-c")  # starts within some 10 ms
 PRODUCE = "import os, sys\nwhile os.splice(int(sys.argv[1]), 1, 1 << 20): pass"
 CONSUME = (
@@ -48,19 +49,19 @@ CONSUME = (
 
 @dataclass
 class Bench:
-    """The tools, and the file that they send."""
+    """Tools under test, and the file that they send."""
 
     tools: Path
     data: Path
     size: int
     pairs: int = PAIRS
     enter: Sequence[str] = ()
-    """Before a command: it runs on the receiver's host."""
+    """Prefix of a command to run it on the receiver's host."""
     host: str = "127.0.0.1"
     options: Sequence[str] = ()
 
     def receive(self, *target: str) -> tuple["subprocess.Popen[bytes]", str]:
-        """An rdrecv and its port."""
+        """Start an rdrecv; return it and its port."""
         shown, announce_fd = os.pipe()
         receiver = subprocess.Popen(
             [
@@ -83,7 +84,7 @@ class Bench:
         return receiver, line.split()[0].removeprefix("port=")
 
     def send(self, *target: str, piped: bool = False) -> Run:
-        """One transfer, from the file or from a pipe."""
+        """Measure one transfer, from the file or from a pipe."""
         receiver, port = self.receive(*(target or ("/dev/null",)))
         words = [str(self.tools / "rdsend"), "--json", *self.options]
         words += [self.host, port]
@@ -96,7 +97,7 @@ class Bench:
                     pass_fds=[file.fileno()],
                 )
             assert producer.stdout
-            select.select([producer.stdout], [], [], LIMIT_S)  # it has begun
+            select.select([producer.stdout], [], [], LIMIT_S)  # the producer has started
         else:
             words.append(str(self.data))
         sender = subprocess.Popen(
@@ -120,7 +121,7 @@ class Bench:
         return Run(result["bytes_per_s"] / 1e6, sender_s, receiver_s)
 
     def iperf3(self) -> Run:
-        """The same number of bytes in one stream of iperf3."""
+        """Measure the same number of bytes in one stream of iperf3."""
         with socket.create_server(("", 0)) as free:
             port = str(free.getsockname()[1])
         server = subprocess.Popen(
@@ -153,21 +154,21 @@ class Bench:
         least: float | None,
         beside: str,
     ) -> Iterator[Row]:
-        """See pairs.py; with what both ends of ours cost."""
+        """Compare like pairs.py, with the CPU cost of both our ends as a note."""
         return compare(
             name, ours, theirs, least, beside, self.pairs, lambda runs: cost(runs, self.size)
         )
 
 
 def reaped(process: "subprocess.Popen[bytes]") -> float:
-    """Waits for its end; the CPU seconds that it and its children took."""
+    """Wait for the end of a process; return the CPU seconds of it and its children."""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return used.ru_utime + used.ru_stime
 
 
 def cost(runs: Sequence[Run], size: int) -> str:
-    """CPU seconds for each GB at both ends."""
+    """Return CPU seconds per GB at both ends as text."""
     sender_s = statistics.median(one.sender_s for one in runs) * 1e9 / size
     receiver_s = statistics.median(one.receiver_s for one in runs) * 1e9 / size
     return f"CPU s/GB: {sender_s:.2f} to send, {receiver_s:.2f} to receive"
@@ -175,7 +176,7 @@ def cost(runs: Sequence[Run], size: int) -> str:
 
 @contextmanager
 def prepared(size: int, pairs: int) -> Iterator[Bench]:
-    """Builds the tools, and a file in memory."""
+    """Build the tools, and make a file in memory."""
     subprocess.run(["make", "-s", "-C", str(SOURCE)], check=True)
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as home:
@@ -187,7 +188,7 @@ def prepared(size: int, pairs: int) -> Iterator[Bench]:
 
 
 def loopback(bench: Bench) -> Iterator[Result]:
-    """Against iperf3; pipes against the file."""
+    """Measure against iperf3, and pipes against the file."""
     for options, name, least in (
         ((), "loopback, XXH3", 0.7),
         (NONE, "loopback, no checksum", 0.75),
@@ -203,7 +204,7 @@ def loopback(bench: Bench) -> Iterator[Result]:
 
 
 def cipher() -> Result:
-    """What one core encrypts: nothing of ours can be faster."""
+    """Measure the encryption rate of one core, the upper limit of an encrypted transfer."""
     words = "openssl speed -seconds 1 -bytes 262144 -mr -evp aes-256-gcm"
     try:
         ended = subprocess.run(
@@ -216,7 +217,7 @@ def cipher() -> Result:
 
 
 def at_pipes(bench: Bench, where: str) -> Iterator[Result]:
-    """A pipe at either end, against the file and /dev/null."""
+    """Measure a pipe at either end, against the file and /dev/null."""
     consumer = ("--", *PYTHON, CONSUME)
     for ours, what in (
         (lambda: bench.send(piped=True), "from a pipe"),
@@ -226,7 +227,7 @@ def at_pipes(bench: Bench, where: str) -> Iterator[Result]:
 
 
 def cable(bench: Bench) -> Iterator[Result]:
-    """A veth pair shaped to 10 Gbit/s; by Linux' usual TCP, and by this host's."""
+    """Measure a veth pair shaped to 10 Gbit/s, with Linux' default TCP and this host's."""
     host = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     with Lan(offload=True) as lan:
         lan.narrow(SHAPED_BITS_PER_S, QUEUE_BYTES, BURST_BYTES)
@@ -237,12 +238,12 @@ def cable(bench: Bench) -> Iterator[Result]:
                 bench.options = options
                 name = f"10 Gbit/s, {what}, {algorithm}"
                 yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
-        # Over loopback a producer takes its time from the ends; here it need not.
+        # Over loopback a producer takes CPU time from the two ends; here it does not.
         yield from at_pipes(bench, "10 Gbit/s")
 
 
 def chain(bench: Bench) -> Iterator[Result]:
-    """From here to the far host and back here, each way shaped; against one hop."""
+    """Measure from here to the far host and back, each way shaped, against one hop."""
     with Lan(offload=True) as lan:
         for back in (False, True):
             lan.narrow(CHAIN_BITS_PER_S, QUEUE_BYTES, BURST_BYTES, back)
@@ -262,7 +263,7 @@ def chain(bench: Bench) -> Iterator[Result]:
 
 
 def echo(bench: Bench, count: int) -> Iterator[Result]:
-    """`echo` through rdpipe to a host that is this one, against `ssh host true`."""
+    """Measure `echo` through rdpipe to this host, against `ssh host true`."""
     with tempfile.TemporaryDirectory() as home:
         server = Sshd(Path(home))
         try:
@@ -284,7 +285,7 @@ def echo(bench: Bench, count: int) -> Iterator[Result]:
                         raise RuntimeError(f"{name}: {ended.stderr!r}")
         finally:
             server.close()
-    ours, theirs = took["rdpipe"][1:], took["ssh"][1:]  # the first warms the caches
+    ours, theirs = took["rdpipe"][1:], took["ssh"][1:]  # the first run warms the caches
     yield row(PART, "echo through rdpipe", "ms", ours)
     yield row(PART, "ssh host true", "ms", theirs)
     above = [one - two for one, two in zip(ours, theirs, strict=True)]
@@ -292,7 +293,7 @@ def echo(bench: Bench, count: int) -> Iterator[Result]:
 
 
 def rows(given: Given, size: int = 1 << 30) -> Iterator[Result]:
-    """Loopback, a shaped cable, a chain, an echo, and RDMA in guests."""
+    """Measure loopback, a shaped cable, a chain, an echo, and RDMA in guests."""
     iperf3 = shutil.which("iperf3") is not None
     with prepared(size, min(PAIRS, given.runs)) as bench:
         if iperf3:

@@ -1,6 +1,6 @@
-"""rdsend and rdrecv over RDMA verbs, against ib_send_bw: guests with Soft-RoCE.
+"""Throughput of rdsend and rdrecv over RDMA verbs, against ib_send_bw: guests with Soft-RoCE.
 
-Both run by emulation, so that a rate means nothing but beside another of the same boot.
+Both run by emulation, so a rate is comparable only to others of the same boot.
 """
 
 import shutil
@@ -26,13 +26,13 @@ PERFTEST = "ib_send_bw"
 
 
 def run(rate: Callable[[], float]) -> Callable[[], Run]:
-    """A measurement for compare()."""
+    """Return a measurement for compare()."""
     return lambda: Run(rate() / 1e6)
 
 
 @contextmanager
 def apart(sender: Guest, receiver: Guest, size: int) -> Iterator[Ends]:
-    """The two ends, and the file that is sent."""
+    """Yield the two ends, and make the file to send."""
     ends = Ends(sender, receiver)
     try:
         speed.make_data(ends, size)
@@ -42,7 +42,7 @@ def apart(sender: Guest, receiver: Guest, size: int) -> Iterator[Ends]:
 
 
 def one_guest(share: Path, pairs: int) -> Iterator[Result]:
-    """Page cache to /dev/null, and pipes against that."""
+    """Measure page cache to /dev/null, and pipes against that."""
     say(f"{PART}: a guest starts")
     with Guest(share) as guest, apart(guest, guest, ONE_GUEST) as ends:
         perftest = run(partial(speed.ib_send_bw, ends, 8 << 20, 2, ONE_GUEST))
@@ -62,7 +62,8 @@ def one_guest(share: Path, pairs: int) -> Iterator[Result]:
 
 
 def two_guests(share: Path, pairs: int) -> Iterator[Result]:
-    """A long way: who waits for an answer to each message moves one a round trip."""
+    """Measure a long link: a sender that waits for an answer to each message moves one per round
+    trip."""
     say(f"{PART}: two guests start")
     way = f"verbs, {ONE_WAY_MS} ms each way"
     with pair(share) as both, apart(both.first, both.second, TWO_GUESTS) as ends:
@@ -87,7 +88,7 @@ def two_guests(share: Path, pairs: int) -> Iterator[Result]:
 
 
 def rows(tools: Path, pairs: int) -> Iterator[Result]:
-    """One guest, then two."""
+    """Measure with one guest, then with two."""
     if not shutil.which("qemu-system-x86_64"):
         yield Note(PART, "qemu-system-x86_64 is not installed: nothing over RDMA")
         return

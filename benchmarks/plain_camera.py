@@ -1,9 +1,9 @@
-"""A camera program as any other: H.264 (Annex B) on stdout, and no requests.
+"""Camera program without control requests: H.264 (Annex B) on stdout.
 
     python benchmarks/plain_camera.py --fps=29.9 --gop-s=1
 
-The picture is the strip with the clock (fpvbench.camera.picture.Strip), encoded as
-the bench's camera encodes it. The program waits for a slow reader, as most do.
+The picture is the strip with the clock (fpvbench.camera.picture.Strip), with the encoder of the
+bench's camera. The program blocks on a slow reader, like most camera programs.
 """
 
 import argparse
@@ -18,7 +18,7 @@ BITRATE = 2_000_000
 
 
 def main() -> None:
-    """Writes pictures by the clock until stdout is closed."""
+    """Write pictures by the clock until stdout is closed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fps", type=float, default=29.9)
     parser.add_argument("--gop-s", type=float, default=1.0)

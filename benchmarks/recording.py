@@ -1,6 +1,5 @@
-"""What the recorder costs: CPU a recorded second, `run` with and without it, the age of
-the picture and a key's way to the pin with and without it; and how long a replay takes.
-"""
+"""Cost of recording: CPU per recorded second, `run` with and without it, the age of the picture
+and a key's latency to the pin with and without it; and the duration of a replay."""
 
 import json
 import subprocess
@@ -26,13 +25,13 @@ WINDOWS, WINDOW_S = 6, 2.0
 ON = ()
 OFF = ("--set=recording.on = false", "--set=recording.minute = false")
 SIGHT_S, PRESSES = 15.0, 20
-"""Of each of four benches: on, off, off, on."""
+"""Per bench, for each of four: on, off, off, on."""
 SAME = 1.2
-"""Two p99 of some 900 pictures or 40 presses differ by so much without any reason."""
+"""Seconds and presses on each of four benches: on, off, off, on."""
 
 
 def costs_ms(seconds: int) -> list[float]:
-    """CPU of each recorded second, ms, on the disk of this machine."""
+    """Return CPU of each recorded second, ms, on the disk of this machine."""
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as folder:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.recording_load", folder, str(seconds)],
@@ -46,7 +45,7 @@ def costs_ms(seconds: int) -> list[float]:
 
 
 def windows(bench: RunningBench) -> dict[str, list[float]]:
-    """CPU of `run` while somebody drives, and of the reference, in % of one core."""
+    """Return CPU of `run` with a driver, and of the reference, in % of one core."""
     with Driver(bench.port) as driver:
         sit_down(driver)
 
@@ -64,14 +63,14 @@ def windows(bench: RunningBench) -> dict[str, list[float]]:
 
 @dataclass
 class Felt:
-    """What a driver feels: ages of pictures, and from key press to pin, ms."""
+    """Latencies for a driver: ages of pictures, and from key press to pin, ms."""
 
     ages: list[float] = field(default_factory=list)
     presses: list[float] = field(default_factory=list)
 
 
 def feel(browser: Browser, options: tuple[str, ...], into: Felt) -> None:
-    """One bench of its own."""
+    """Measure on a separate bench; append to `into`."""
     with running(*source("strip", FPS), *options) as bench, opened(browser, bench.url) as page:
         seen, _ = glass.watch(page, CANVAS, SIGHT_S)
         into.ages += seen.ages_ms
@@ -79,14 +78,14 @@ def feel(browser: Browser, options: tuple[str, ...], into: Felt) -> None:
 
 
 def same(name: str, on: Row, off: Row) -> Row:
-    """Is one p99 the other?"""
+    """Return the ratio of two p99 as a row."""
     return row(
         "recording", f"{name}: p99, recording / off", RATIO, [on.p99 / off.p99], Aim(worst=SAME)
     )
 
 
 def felt(given: Given) -> Iterator[Row]:
-    """Nobody at the wheel may notice that it records."""
+    """Compare a driver's latencies with and without recording: they must not differ noticeably."""
     on, off = Felt(), Felt()
     with given.chromium() as browser:
         for options, into in ((ON, on), (OFF, off), (OFF, off), (ON, on)):
@@ -102,7 +101,7 @@ def felt(given: Given) -> Iterator[Row]:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """The recorder alone, a replay, then all of `run` with a driver."""
+    """Measure the recorder alone, a replay, then all of `run` with a driver."""
     say("recording: CPU a recorded second")
     yield row(
         "recording", "CPU a recorded second, 2 Mbit/s", "ms", costs_ms(SECONDS), Aim(median=2.0)

@@ -1,9 +1,9 @@
-"""A drive of so many seconds through the recorder, faster than real time: prints the
-CPU of each second in ms, as JSON. `python -m benchmarks.recording_load FOLDER SECONDS`
+"""Recorder under a drive of so many seconds, faster than real time: prints the CPU of each
+second in ms, as JSON. `python -m benchmarks.recording_load FOLDER SECONDS`
 
-What a car's drive makes: 30 pictures at 2 Mbit/s, 50 runs of the gate (25 of them by a
-wish) with a guard that limits by two ranges, 45 ranges, 12 battery readings, health,
-latency and an indicator that blinks; one fdatasync every 0.8 s.
+The load is that of a real drive: 30 pictures at 2 Mbit/s, 50 runs of the gate (25 of them by a
+wish) with a guard that limits by two ranges, 45 ranges, 12 battery readings, health, latency and a
+blinking indicator; one fdatasync every 0.8 s.
 """
 
 import json
@@ -32,7 +32,7 @@ SYNC_TICKS = 40
 
 
 class Drive:
-    """A car that drives, on a clock that its ticks move."""
+    """Simulated car on a drive, on a clock that its ticks advance."""
 
     def __init__(self, folder: Path) -> None:
         self.now_ns, self.ticks = 1000 * SECOND_NS, 0
@@ -53,7 +53,7 @@ class Drive:
         )
 
     def _measured(self) -> list[telemetry.Measured]:
-        """A VL53L0X at 30 Hz and an HC-SR04 at 15, by steps of 50."""
+        """Return readings of a VL53L0X at 30 Hz and an HC-SR04 at 15, by steps of 50."""
         names = [name for name, every in (("front", 2), ("rear", 3)) if self.ticks % every == 0]
         return [telemetry.Measured(one, 0.0, 1.234, self.now_ns / 1e9) for one in names]
 
@@ -61,7 +61,7 @@ class Drive:
         return telemetry.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)
 
     def second(self) -> None:
-        """One second of it."""
+        """Simulate one second of the drive."""
         for tick in range(TICKS):
             self.now_ns += SECOND_NS // TICKS
             self.ticks += 1
@@ -104,7 +104,7 @@ class Drive:
 def main() -> int:
     folder, seconds = Path(sys.argv[1]), int(sys.argv[2])
     drive, costs = Drive(folder), []
-    drive.second()  # what is made once
+    drive.second()  # one-time initialisation
     for _ in range(seconds):
         begin_s = time.process_time()
         drive.second()

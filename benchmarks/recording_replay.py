@@ -1,4 +1,4 @@
-"""Ten minutes of a drive in ten files, and how long `fpvcar replay` takes over them."""
+"""Duration of `fpvcar replay` over ten minutes of a drive in ten files."""
 
 import itertools
 import logging
@@ -22,7 +22,7 @@ FILE_NS = 60 * SECOND_NS
 
 
 def units() -> Iterator[tuple[bool, bytes]]:
-    """Units of 2 Mbit/s that no program decodes; a key frame a second."""
+    """Yield undecodable units of 2 Mbit/s; a key frame each second."""
     noise = random.Random(2).randbytes(UNIT)
     for number in itertools.count():
         key = number % FPS == 0
@@ -30,8 +30,8 @@ def units() -> Iterator[tuple[bool, bytes]]:
 
 
 def drive(folder: Path) -> int:
-    """Writes it, by the real gate with a guard that limits; bytes."""
-    logging.getLogger("fpvcar.gate").setLevel(logging.ERROR)  # much happens in it
+    """Write the drive by the real gate with a guard that limits; return its bytes."""
+    logging.getLogger("fpvcar.gate").setLevel(logging.ERROR)  # many events in it
     made = Drive(1)
     steps, size, at = made.go(MINUTES * 60.0), 0, 0
     film = list(mcaps.filmed(made.captures, units()))
@@ -47,7 +47,8 @@ def drive(folder: Path) -> int:
 
 
 def seconds() -> tuple[list[float], str]:
-    """How long each run took, the program's start included; what the last one said."""
+    """Return the duration of each run, including the program's start, and the output of the
+    last."""
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as place:
         size, found, said = drive(Path(place)), [], ""
         for _ in range(RUNS):

@@ -1,9 +1,9 @@
-"""A fixed loop of pure Python beside what is measured, and CPU as a ratio to it.
+"""Reference load: a fixed loop of pure Python; CPU is reported as a ratio to it.
 
     python -m benchmarks.reference
 
-Machines differ by a third from day to day, and by who else is on them. The loop wakes
-as often as `run` does and works as little each time, so that its caches are as cold.
+Machines differ by a third from day to day, and by their other users. The loop wakes as often as
+`run` does and works as little each time, so that its caches are as cold.
 """
 
 import subprocess
@@ -17,18 +17,18 @@ from benchmarks.rows import RATIO, Aim, Row, row
 
 EVERY_S, ROUNDS = 0.01, 600
 AIMED = 0.80
-"""What the loop takes on the machine that the aims are for, in % of a core: there all
-of `run` with a driver took 5.5 % once."""
+"""CPU of the loop on the machine that the aims are for, in % of a core: there all of `run` with
+a driver took 5.5 % once."""
 NAME = "reference"
 
 
 def cpu_s(pid: int) -> float:
-    """CPU time of a process so far, all threads: clock_getcpuclockid(3)."""
+    """Return CPU time of a process so far, all threads: clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 def main() -> None:
-    """The loop, until it is killed. Never change it: all ratios would."""
+    """Run the loop until killed. Never change it: all ratios would change."""
     while True:
         time.sleep(EVERY_S)
         table: dict[int, int] = {}
@@ -41,12 +41,12 @@ def main() -> None:
 
 @contextmanager
 def beside() -> Iterator[int]:
-    """The loop as long as this lasts; its process id."""
+    """Run the loop within the context; yield its process id."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.reference"], cwd=Path(__file__).resolve().parents[1]
     )
     try:
-        time.sleep(0.3)  # its start is no work
+        time.sleep(0.3)  # exclude its start-up
         yield process.pid
     finally:
         process.kill()
@@ -54,7 +54,7 @@ def beside() -> Iterator[int]:
 
 
 def shares(pids: Mapping[str, int], windows: int, seconds: float) -> dict[str, list[float]]:
-    """CPU of each process and of the reference, in % of a core, window by window."""
+    """Return CPU of each process and of the reference, in % of a core, window by window."""
     found: dict[str, list[float]] = {}
     with beside() as loop:
         all_pids = {**pids, NAME: loop}
@@ -70,7 +70,7 @@ def shares(pids: Mapping[str, int], windows: int, seconds: float) -> dict[str, l
 
 
 def aimed(percent: float) -> Aim:
-    """So much of a core of the machine that aims are for, as a ratio."""
+    """Return the aim for so much of a core of the target machine, as a ratio."""
     return Aim(median=percent / AIMED)
 
 
@@ -82,15 +82,15 @@ def rows(
     aim: Aim | None = None,
     note: str = "",
 ) -> Iterator[Row]:
-    """CPU in % of a core, and as a ratio to the reference; the aim is the ratio's."""
+    """Yield CPU in % of a core, and as a ratio to the reference; the aim is the ratio's."""
     ratios = [one / other for one, other in zip(cpu, loop, strict=True)]
     yield row(part, name, "%", cpu, note=note)
     yield row(part, f"{name} / loop", RATIO, ratios, aim)
 
 
 def micros(more: Row, less: Row, per_s: float) -> float:
-    """What one of `per_s` costs, us on the machine that aims are for: by the ratios of
-    two rows, with them and without."""
+    """Return the cost of one of `per_s` events, in us on the machine that aims are for, from the
+    ratios of two rows, with them and without."""
     return (more.median - less.median) * AIMED * 1e4 / per_s
 
 

@@ -1,4 +1,4 @@
-"""What every part of the benchmark starts: a bench, a page, and its clocks."""
+"""Common start-up of all parts of the benchmark: a bench, a page, and its clocks."""
 
 import sys
 import tempfile
@@ -21,8 +21,8 @@ addEventListener('keydown', (event) => {
 
 @dataclass(frozen=True)
 class Given:
-    """What the command line asks for. `chromium` starts a browser: each part has its
-    own, so that none inherits what another left behind."""
+    """Parameters of the command line. `chromium` starts a browser: each part has its own, so
+    that no part inherits state from another."""
 
     chromium: Callable[[], AbstractContextManager[Browser]]
     seconds: float
@@ -30,7 +30,7 @@ class Given:
 
 
 def say(text: str) -> None:
-    """What is being measured now: on a terminal one line that the next overwrites."""
+    """Show the current measurement; on a terminal the next one overwrites the line."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)
     elif text:
@@ -39,7 +39,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def running(*options: str) -> Iterator[RunningBench]:
-    """A bench that is gone afterwards."""
+    """Run a bench within the context."""
     with tempfile.TemporaryDirectory() as home:
         bench = RunningBench(Path(home), *options)
         try:
@@ -50,7 +50,7 @@ def running(*options: str) -> Iterator[RunningBench]:
 
 @contextmanager
 def opened(browser: Browser, url: str) -> Iterator[Page]:
-    """A page that shows pictures."""
+    """Open a page, and yield it when it shows pictures."""
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     context.add_init_script(NOTE_PRESS)
     page = context.new_page()
@@ -61,5 +61,5 @@ def opened(browser: Browser, url: str) -> Iterator[Page]:
 
 
 def wall_ahead_ms() -> float:
-    """Wall clock (the browser's) minus CLOCK_MONOTONIC (the car's), ms."""
+    """Return wall clock (the browser's) minus CLOCK_MONOTONIC (the car's), ms."""
     return (time.time() - time.monotonic()) * 1000.0

@@ -1,17 +1,17 @@
-"""What a measurement yields: rows of the table, and curves for the pictures. Pure."""
+"""Results of a measurement: rows of the table, and curves for the plots. Pure."""
 
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# The statistics that an aim can limit, in the order of the table's columns.
+# Statistics that an aim can limit, in the order of the table's columns.
 STATISTICS = ("median", "p95", "p99", "worst")
 
 
 @dataclass(frozen=True)
 class Aim:
-    """Upper limits in the row's unit; None is no limit. `least`: a lower limit of the
-    median, for rates."""
+    """Upper limits in the row's unit; None is no limit. `least`: a lower limit of the median,
+    for rates."""
 
     median: float | None = None
     p95: float | None = None
@@ -29,7 +29,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `values` are the samples it sums up, in `unit`."""
+    """Row of the table; `values` are the samples it summarises, in `unit`."""
 
     part: str
     name: str
@@ -40,32 +40,31 @@ class Row:
 
     @property
     def median(self) -> float:
-        """Half of the samples are at most this."""
+        """Median: half of the samples are at most this."""
         return statistics.median(self.values)
 
     def at(self, share: float) -> float:
-        """The sample that `share` of all do not exceed (nearest rank)."""
+        """Return the sample that `share` of all do not exceed (nearest rank)."""
         ordered = sorted(self.values)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     @property
     def p95(self) -> float:
-        """95 % of the samples are at most this."""
+        """Percentile 95: 95 % of the samples are at most this."""
         return self.at(0.95)
 
     @property
     def p99(self) -> float:
-        """99 % of the samples are at most this."""
+        """Percentile 99: 99 % of the samples are at most this."""
         return self.at(0.99)
 
     @property
     def worst(self) -> float:
-        """The largest sample."""
         return max(self.values)
 
     @property
     def met(self) -> bool | None:
-        """Are all limits kept? None if there is none."""
+        """Return whether all limits are kept; None for a row that has no aim."""
         judged = [
             getattr(self, name) <= limit
             for name in STATISTICS
@@ -79,7 +78,7 @@ class Row:
 def row(
     part: str, name: str, unit: str, values: Sequence[float], aim: Aim | None = None, note: str = ""
 ) -> Row:
-    """A row of at least one sample; an empty series is an error, not a zero."""
+    """Return a row of at least one sample; an empty series is an error, not a zero."""
     if not values:
         raise ValueError(f"{part}, {name}: nothing was measured")
     return Row(part, name, unit, tuple(values), aim or Aim(), note)
@@ -87,7 +86,7 @@ def row(
 
 @dataclass(frozen=True)
 class Curve:
-    """A course over time for the pictures: `y` in `unit` at `x_s` seconds."""
+    """Course over time for the plots: `y` in `unit` at `x_s` seconds."""
 
     part: str
     name: str
@@ -98,7 +97,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Note:
-    """What could not be measured here, and why: a line of the table, not silence."""
+    """Skipped measurement with its reason, as a line of the table."""
 
     part: str
     text: str
@@ -107,11 +106,11 @@ class Note:
 Result = Row | Curve | Note
 
 RATIO = "x"
-"""The unit of one row's median divided by another's."""
+"""Unit of one row's median divided by another's."""
 
 
 def ratio(part: str, name: str, ours: Row, theirs: Row, aim: Aim | None = None) -> Row:
-    """How much of another's median ours is."""
+    """Return the ratio of our median to another's as a row."""
     return row(part, name, RATIO, [ours.median / theirs.median], aim)
 
 
@@ -119,7 +118,7 @@ NAME_WIDE = 43
 
 
 def line(one: Row | Note) -> str:
-    """A row as it is printed."""
+    """Return a row as a line of text."""
     if isinstance(one, Note):
         return f"{one.part:8} left out: {one.text}"
     judged = {True: "met", False: "MISSED", None: ""}[one.met]

@@ -1,4 +1,4 @@
-"""The sensors: how often each measures, how old its word gets, and what they cost."""
+"""Sensors: their measuring rates, the age of their readings on a page, and their cost."""
 
 import time
 import urllib.request
@@ -15,7 +15,7 @@ from benchmarks.rows import Aim, Result, row
 
 SETTLE_S = 3.0
 SECONDS_MOST, COST_S = 21.0, 10.0
-"""Pages are told 10 times a second: more than 200 ages of each."""
+"""Pages get 10 states a second: more than 200 ages of each sensor."""
 WINDOWS = 5
 NO_CAMERA = ('--set=camera.source = "none"', '--set=gate.blind = "ignore"')
 BARE = ("--set=sensors.tof = {}", "--set=sensors.ultrasound = {}", "--set=battery = {}", *NO_CAMERA)
@@ -24,7 +24,7 @@ RATES = {"front": 30.0, "rear": 15.0, "left": 15.0, "battery": 10.0}
 
 
 def readings(bench: RunningBench) -> dict[str, float]:
-    """How often each sensor has measured."""
+    """Return the number of readings of each sensor."""
     with urllib.request.urlopen(f"{bench.url}metrics", timeout=5.0) as answer:
         text = answer.read().decode()
     return {
@@ -36,12 +36,12 @@ def readings(bench: RunningBench) -> dict[str, float]:
 
 
 def cost(bench: RunningBench) -> dict[str, list[float]]:
-    """CPU of `run` and of the reference, in percent of a core, in some windows."""
+    """Return CPU of `run` and of the reference, in percent of a core, in some windows."""
     return reference.shares({"run": bench.pid("run")}, WINDOWS, COST_S)
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """The bench's own sensors and one HC-SR04 more; then `run` with and without."""
+    """Measure the bench's own sensors and one additional HC-SR04; then `run` with and without."""
     seconds = min(given.seconds, SECONDS_MOST)
     with running(*NO_CAMERA, TWO_BEHIND, GUARD) as bench:
         with Driver(bench.port) as watcher:
@@ -73,7 +73,7 @@ def rows(given: Given) -> Iterator[Result]:
 
 
 def age_s(state: dict[str, object], name: str) -> float | None:
-    """Age of one sensor's reading when the page hears it."""
+    """Return the age of one sensor's reading when the page receives it."""
     if name == "battery":
         battery = state.get("battery")
         assert isinstance(battery, dict)

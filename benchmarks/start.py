@@ -1,5 +1,5 @@
-"""How long `run` takes to be there: its imports, its first picture, and from a kill in
-the middle of a drive until the car drives again, with wheels that stand meanwhile."""
+"""Start-up time of `run`: its imports, its first picture, and from a kill in the middle of a
+drive until the car drives again, with the wheels stopped in between."""
 
 import os
 import resource
@@ -31,7 +31,7 @@ RUN = (
 
 
 def import_cpu_s(code: str) -> float:
-    """CPU of an interpreter that runs this."""
+    """Return CPU seconds of an interpreter that runs this code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", code], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -39,14 +39,14 @@ def import_cpu_s(code: str) -> float:
 
 
 def age_s(pid: int) -> float:
-    """How long ago a process was started: proc(5), field 22."""
+    """Return the time since a process was started: proc(5), field 22."""
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     started_s = int(words[19]) / os.sysconf("SC_CLK_TCK")
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
 
 
 def first_picture_s(bench: RunningBench, dead: int, into: list[float]) -> None:
-    """Age of the `run` after `dead` when a viewer has its first picture."""
+    """Append the age of the `run` after `dead` when a viewer gets its first picture."""
     wait_for(lambda: bench.pid("run") != dead, "run is not started again", SOON_S)
     end_s = time.monotonic() + SOON_S
     while time.monotonic() < end_s:
@@ -62,7 +62,7 @@ def first_picture_s(bench: RunningBench, dead: int, into: list[float]) -> None:
 
 
 def drives_again(bench: RunningBench, watch: PinWatch, client: str) -> None:
-    """Sits down as soon as there is a `run`, and drives."""
+    """Take the wheel as soon as `run` is back, and drive."""
     while True:
         with suppress(OSError, WebSocketException), Driver(bench.port, client=client) as driver:
             sit_down(driver)
@@ -74,7 +74,7 @@ def drives_again(bench: RunningBench, watch: PinWatch, client: str) -> None:
 
 
 def killed(bench: RunningBench) -> tuple[float, float, float]:
-    """Kills `run` in the middle of a drive: seconds until the wheels stand, until it
+    """Kill `run` in the middle of a drive; return seconds until the wheels stop, until the car
     drives again, and from its new start to its first picture."""
     client, pictures = uuid.uuid4().hex, list[float]()
     with PinWatch(bench.soc, bench.pins) as watch:
@@ -96,7 +96,7 @@ def killed(bench: RunningBench) -> tuple[float, float, float]:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Imports, then kills."""
+    """Measure the imports, then kills."""
     nothing_s = min(import_cpu_s(NOTHING) for _ in range(IMPORTS))
     imports = [import_cpu_s(RUN) - nothing_s for _ in range(IMPORTS)]
     yield row("start", "import of run, CPU", "s", imports, Aim(median=0.35))

@@ -1,6 +1,6 @@
-"""The base station: how fast it fetches, and what the car and its driver feel of that.
+"""Base station: its fetch rate, and the effect of a fetch on the car and its driver.
 
-Over plain http: what TLS costs is not the station's.
+Over plain http, to exclude the cost of TLS.
 """
 
 import json
@@ -46,7 +46,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def fill(folder: Path, car: str, count: int) -> int:
-    """Minutes of a drive, as large as real ones; their bytes."""
+    """Write segments of a drive, as large as real ones; return their bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     dice = random.Random(1)
     for number in range(1, count + 1):
@@ -57,7 +57,7 @@ def fill(folder: Path, car: str, count: int) -> int:
 
 @contextmanager
 def cars(home: Path, host: str, count: int, each: int) -> Iterator[list[dict[str, str]]]:
-    """So many cars with so many segments each; the station's list of them is saved in
+    """Serve so many cars with so many segments each; save the station's list of them in
     `home`/state."""
     for number in range(count):
         fill(home / "cars" / f"Car{number}", f"Car{number}", each)
@@ -83,7 +83,7 @@ def cars(home: Path, host: str, count: int, each: int) -> Iterator[list[dict[str
 
 
 def pulled_s(home: Path, count: int, enter: Sequence[str] = ()) -> float:
-    """How long a new store takes to have so many."""
+    """Return the time that a new store takes to fetch so many segments."""
     shutil.rmtree(home / "store", ignore_errors=True)
     os.sync()
     argv = [
@@ -103,7 +103,7 @@ def pulled_s(home: Path, count: int, enter: Sequence[str] = ()) -> float:
 
 
 def curled_s(home: Path, url: str, names: Sequence[str]) -> float:
-    """How long curl takes, one after the other on one connection, without any sync."""
+    """Return the time of curl for the files in sequence on one connection, without any sync."""
     out = home / "curl"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
@@ -117,14 +117,14 @@ def curled_s(home: Path, url: str, names: Sequence[str]) -> float:
 
 
 def beside_curl() -> Iterator[Row]:
-    """The same bytes, in turn."""
+    """Compare with curl for the same bytes, in turn."""
     ours, theirs = [], []
     size = SEGMENTS * SEGMENT_BYTES / MB
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         with cars(home, "127.0.0.1", 1, SEGMENTS) as (car,):
             names = sorted(os.listdir(home / "cars" / "Car0"))
-            pulled_s(home, SEGMENTS)  # the car reckons its sums, once
+            pulled_s(home, SEGMENTS)  # makes the car compute its checksums, once
             names = [one for one in names if one.endswith(".mcap")]
             for number in range(REPEATS):
                 say(f"station: pull beside curl, {number + 1} of {REPEATS}")
@@ -138,13 +138,13 @@ def beside_curl() -> Iterator[Row]:
 
 
 def forget_receipts(home: Path) -> None:
-    """The cars have told nobody yet."""
+    """Reset the cars to a state before any receipt."""
     for one in (home / "cars").glob("*/*.ack"):
         one.unlink()
 
 
 def over_a_bad_link() -> Iterator[Result]:
-    """50 Mbit/s, and nothing at all for a second in twenty."""
+    """Measure at 50 Mbit/s with an outage of a second in twenty."""
     if os.geteuid() != 0:
         yield Note(PART, "a link with outages needs root")
         return
@@ -182,7 +182,7 @@ def over_a_bad_link() -> Iterator[Result]:
 
 
 def paired(bench: RunningBench, home: Path) -> None:
-    """A station in `home` knows the bench's car."""
+    """Pair a station in `home` with the bench's car."""
     code = credentials.load_codes(bench.state).grown_up
     env = {**os.environ, "FPVSTATION_CODE": code, "STATE_DIRECTORY": str(home / "state")}
     argv = [sys.executable, "-m", "fpvstation", "pair", f"127.0.0.1:{bench.port}"]
@@ -190,19 +190,19 @@ def paired(bench: RunningBench, home: Path) -> None:
 
 
 def recorded(home: Path) -> list[str]:
-    """Options of a bench that has recorded a lot."""
+    """Return options of a bench with many recordings."""
     fill(home / "recordings", "Plague", SEGMENTS)
     return [f"--set=recording.directory = '{home}/recordings'", "--set=recording.station = true"]
 
 
 def cpu_s(pid: int) -> float:
-    """proc(5): fields 14 and 15."""
+    """Return CPU time of a process: proc(5), fields 14 and 15."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def what_the_car_pays() -> Iterator[Row]:
-    """CPU for each byte, as if they went at 20 Mbit/s; and its memory."""
+    """Measure CPU per byte, as at 20 Mbit/s, and the car's memory."""
     say("station: what the car pays")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -229,7 +229,7 @@ def what_the_car_pays() -> Iterator[Row]:
 
 
 def what_the_driver_feels(given: Given) -> Iterator[Row]:
-    """One bench; alone, pulled, pulled, alone."""
+    """Measure on one bench: alone, pulled, pulled, alone."""
     alone, pulled = Felt(), Felt()
     with tempfile.TemporaryDirectory() as folder, given.chromium() as browser:
         home = Path(folder)
@@ -259,8 +259,8 @@ def what_the_driver_feels(given: Given) -> Iterator[Row]:
 
 @contextmanager
 def pulling(home: Path) -> Iterator[None]:
-    """A station fetches meanwhile, as long as there is something: the car gives a
-    station 1 MB/s beside a driver."""
+    """Run a station within the context that fetches until all is stored: the car gives a station
+    1 MB/s during a drive."""
     for one in (home / "recordings").glob("*.ack"):
         one.unlink()
     shutil.rmtree(home / "store", ignore_errors=True)
@@ -285,12 +285,12 @@ def pulling(home: Path) -> Iterator[None]:
 
 @contextmanager
 def nobody() -> Iterator[None]:
-    """Nobody fetches."""
+    """Run no station within the context."""
     yield
 
 
 def memory_of_many() -> Iterator[Row]:
-    """`fpvstation run`, its page and catalogue included."""
+    """Measure `fpvstation run`, including its page and catalogue."""
     say(f"station: memory with {CARS} cars")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -336,7 +336,7 @@ def memory_of_many() -> Iterator[Row]:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """All of it."""
+    """Measure all parts of the station."""
     yield from beside_curl()
     yield from over_a_bad_link()
     yield from what_the_car_pays()

@@ -1,4 +1,4 @@
-"""The two ends that `benchmarks/station.py` puts into processes of their own.
+"""Processes of both ends for `benchmarks/station.py`.
 
 python -m benchmarks.station_ends cars FOLDER HOST COUNT   serves so many cars, each
                                                 its folder; prints their list, JSON
@@ -26,7 +26,7 @@ LOOK_S = 0.02
 
 
 async def cars(folder: Path, host: str, count: int) -> None:
-    """Until it is killed."""
+    """Serve the cars until killed."""
     made = []
     for number in range(count):
         home = folder / f"Car{number}"
@@ -46,7 +46,7 @@ async def cars(folder: Path, host: str, count: int) -> None:
 
 
 async def pull(state: Path, root: Path, count: int) -> None:
-    """As `fpvstation run` does, without a page."""
+    """Fetch like `fpvstation run`, but without a page."""
     store = Store(Folder(root))
     store.open("")
     keeper = Keeper(Cars(state), store)
@@ -62,7 +62,7 @@ async def pull(state: Path, root: Path, count: int) -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Runs one of them."""
+    """Run one of the two ends."""
     if argv[0] == "cars":
         asyncio.run(cars(Path(argv[1]), argv[2], int(argv[3])))
     else:

@@ -1,7 +1,7 @@
 """Stop times, from the failure to the last moment at which a bridge was driven.
 
-The rows are those of tests/e2e/causes.py. A run that stops for another reason than the
-row's, or moves again afterwards, ends the benchmark: that is a defect, not a figure.
+The rows are those of tests/e2e/causes.py. A run that stops for another reason than the row's, or
+moves again afterwards, is a defect and ends the benchmark.
 """
 
 import random
@@ -19,12 +19,13 @@ from benchmarks.rows import Aim, Result, Row, row
 
 
 def proves(clean: int) -> str:
-    """What so many runs without a miss say: the rule of three, with 95 % confidence."""
+    """Return the upper limit of the miss rate after `clean` runs that had no miss, as text: the
+    rule of three, with 95 % confidence."""
     return f"{clean} clean runs: fewer than {300.0 / clean:.2g} % miss (95 % sure)"
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """Every cause, as often as asked for."""
+    """Measure every cause, as often as requested."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ground = stack.enter_context(causes.ground(home))
@@ -41,7 +42,7 @@ def rows(given: Given) -> Iterator[Result]:
 
 
 def _doctors(home: Path, count: int) -> Iterator[Row]:
-    """The motors that `fpvcar doctor --move` turns."""
+    """Measure the motors that `fpvcar doctor --move` turns."""
     runtime = home / "doctor"
     runtime.mkdir()
     with Chip(runtime) as chip:
@@ -52,7 +53,7 @@ def _doctors(home: Path, count: int) -> Iterator[Row]:
 
 
 def _pairs(ground: causes.Ground, count: int) -> Iterator[Row]:
-    """Two faults at once, those that leave the least."""
+    """Measure two simultaneous faults, in the most critical pairs."""
     dice = random.Random(1)
     for one, other in double_faults.GRAVEST:
         runs = []

@@ -1,8 +1,8 @@
-"""Capture to glass: ours both ways, with the rendering, and two baselines in turn.
+"""Capture-to-screen latency of both video paths, with rendering, and of two baselines in turn.
 
-Rates are a third of a percent below 30 and 60, so that the phase between the camera and
-the display's 60 Hz goes round every five seconds: at exactly 30 it stays what it was by
-luck at the start, and two runs differ by 16 ms.
+Rates are a third of a percent below 30 and 60, so that the phase between the camera and the
+display's 60 Hz cycles every five seconds. At exactly 30 the phase would stay at its random initial
+value, and two runs would differ by 16 ms.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ CANVAS, VIDEO = "#picture", "#picture-mse"
 
 
 def source(kind: str, fps: float, width: int = 640, height: int = 480) -> list[str]:
-    """Options of a bench with that camera."""
+    """Return options of a bench with that camera."""
     return [
         f'--set=camera.source = "{kind}"',
         f"--set=camera.fps = {fps}",
@@ -32,7 +32,7 @@ def source(kind: str, fps: float, width: int = 640, height: int = 480) -> list[s
 
 
 def through(given: Given, browser: Browser, name: str, aim: Aim, camera: list[str]) -> Row:
-    """One row by WebCodecs."""
+    """Measure one row by WebCodecs."""
     say(f"video: {name}, {given.seconds:.0f} s")
     with running(*camera) as bench, opened(browser, bench.url) as page:
         seen, _ = glass.watch(page, CANVAS, given.seconds)
@@ -40,7 +40,7 @@ def through(given: Given, browser: Browser, name: str, aim: Aim, camera: list[st
 
 
 def fallback(given: Given, browser: Browser) -> Iterator[Row]:
-    """Media Source Extensions: by their own word, and by the paints."""
+    """Measure Media Source Extensions: by the element's report, and by the paints."""
     name = f"path 640x480@{FPS}, MSE"
     say(f"video: {name}, {given.seconds:.0f} s")
     with running(*source("strip", FPS)) as bench, opened(browser, f"{bench.url}?path=mse") as page:
@@ -55,7 +55,7 @@ def fallback(given: Given, browser: Browser) -> Iterator[Row]:
 
 @contextmanager
 def visited(browser: Browser, url: str) -> Iterator[Page]:
-    """A baseline's page."""
+    """Yield the page of a baseline when it shows a picture."""
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     try:
         page = context.new_page()
@@ -70,7 +70,7 @@ def visited(browser: Browser, url: str) -> Iterator[Page]:
 def beside(
     given: Given, browser: Browser, name: str, module: str, path: str, share: float = 1.0
 ) -> Row:
-    """One row of a baseline, with the same camera, browser and reader."""
+    """Measure a baseline with the same camera, browser and reader."""
     seconds = given.seconds * share
     say(f"video: {name}, {seconds:.0f} s")
     with serving(module, path, FPS) as url, visited(browser, url) as page:
@@ -80,7 +80,7 @@ def beside(
 
 
 def compared(given: Given, browser: Browser) -> Iterator[Row]:
-    """Ours and the baselines, in turn; what has no aim is there to be fair."""
+    """Measure our paths and the baselines, in turn; rows that have no aim are for comparison."""
     ours = through(
         given, browser, f"path 640x480@{FPS}, WebCodecs", Aim(13, p99=24), source("strip", FPS)
     )
@@ -102,7 +102,7 @@ def compared(given: Given, browser: Browser) -> Iterator[Row]:
 
 
 def rows(given: Given) -> Iterator[Result]:
-    """One browser for all of it."""
+    """Measure all rows in one browser."""
     with given.chromium() as browser:
         yield from compared(given, browser)
         yield through(

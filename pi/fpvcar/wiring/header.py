@@ -66,7 +66,7 @@ USED_BY_THE_IMAGE = {
 
 
 class Pin(NamedTuple):
-    """Pin of the header."""
+    """Pin of the 40-pin header."""
 
     number: int
     name: str
