@@ -131,7 +131,7 @@ class ServoMotor(Motor, frozen=True):
     centre_us: Annotated[float, Meta(ge=900, le=2100)] = 1500.0
     """Pulse for driving straight on."""
     left_deg: Annotated[float, Meta(ge=0, le=60)] = 30.0
-    """Largest angle to the left, before the linkage jams."""
+    """Largest angle to the left, limited so that the linkage does not jam."""
     right_deg: Annotated[float, Meta(ge=0, le=60)] = 30.0
     """Largest angle to the right."""
     us_per_deg: Annotated[float, Meta(ge=2, le=20)] = 10.0
