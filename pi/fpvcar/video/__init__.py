@@ -1,1 +1,1 @@
-"""Access units from a camera's process to every viewer."""
+"""Path of access units from a camera's process to every viewer."""

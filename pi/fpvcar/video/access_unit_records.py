@@ -1,9 +1,8 @@
-"""What a camera program writes, cut into access units.
+"""Splits the output of a camera program into access units.
 
-Framed programs write wire records, stamped at the capture. Plain ones write Annex B;
-their units are cut after 2 ms of silence of the pipe and stamped when their first byte
-arrives, so their pictures are older than their stamps by what the camera and its
-encoder took.
+Framed programs write wire records, stamped at the capture. Plain ones write Annex B; their units
+are cut after 2 ms of silence of the pipe and stamped when their first byte arrives. Their pictures
+are therefore older than their stamps by the delay of the camera and its encoder.
 """
 
 import logging
@@ -14,24 +13,24 @@ from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import RECORD_HEADER, parse_record_header
 
 IDLE_S, IDLE_MOST_S = 0.002, 0.016
-"""Silence that ends a plain unit; doubled each time it tore one."""
+"""Silence that ends a plain unit; doubled each time it has torn one."""
 log = logging.getLogger("fpvcar.camera")
 
 
 class Splitter(Protocol):
-    """Bytes of a camera program -> access units. Raises WireError: not its format."""
+    """Splits bytes of a camera program into access units. Raises WireError for another format."""
 
     idle_s: float | None
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """What is whole after these bytes, which came at `now_us`."""
+        """Return the units completed by these bytes, received at `now_us`."""
 
     def idle(self) -> list[AccessUnit]:
-        """What is whole because nothing came for `idle_s`."""
+        """Return the units completed by a silence of `idle_s`."""
 
 
 class Records:
-    """Length-prefixed records, as wire/camera.py draws them."""
+    """Splitter for length-prefixed records, as drawn in wire/camera.py."""
 
     def __init__(self) -> None:
         self.idle_s: float | None = None
@@ -39,7 +38,8 @@ class Records:
         self._sets = h264.ParameterSets()
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Cuts whole records. No stamp lies in the future: the page's clock is ours."""
+        """Return whole records. Stamps in the future become the present: the page uses our
+        clock."""
         data, at, head = self._rest + data, 0, RECORD_HEADER.size
         units = []
         while len(data) - at >= head:
@@ -54,12 +54,12 @@ class Records:
         return units
 
     def idle(self) -> list[AccessUnit]:
-        """Nothing: records need no silence."""
+        """Return no unit: records need no silence."""
         return []
 
 
 class Plain:
-    """A plain Annex B stream."""
+    """Splitter for a plain Annex B stream."""
 
     def __init__(self) -> None:
         self.idle_s: float | None = IDLE_S
@@ -68,7 +68,7 @@ class Plain:
         self._first_us = 0
 
     def feed(self, data: bytes, now_us: int) -> list[AccessUnit]:
-        """Cuts units; each has the time at which its first byte came."""
+        """Return whole units; each has the arrival time of its first byte."""
         if not self._splitter.begun:
             self._first_us = now_us
         units = []
@@ -82,6 +82,6 @@ class Plain:
         return units
 
     def idle(self) -> list[AccessUnit]:
-        """The open unit, if there is one."""
+        """Return the open unit, if there is one."""
         unit = self._splitter.flush()
         return [AccessUnit(h264.is_key(unit), self._first_us, unit)] if unit else []

@@ -1,4 +1,4 @@
-"""What a link carries, and which bitrate that allows. Pure; times in seconds.
+"""Capacity of a link, and the bitrate that it allows. Pure; times in seconds.
 
 kernel's counters -> LinkMeter -> room for another unit?   (every viewer)
                      LinkReport -> Bitrate -> camera       (the driver's link)
@@ -11,40 +11,40 @@ from msgspec import Struct
 
 LEAST_BITRATE = 150_000
 QUEUE_S = 0.05
-"""How much a unit may find in front of it on the link, beyond the round trip."""
+"""Queueing time allowed in front of a unit on the link, in addition to the round trip."""
 QUEUE_LEAST_BYTES = 8000
 WINDOW_S = 0.1
 MEMORY = 10
-"""Windows that are remembered: 1 s."""
+"""Number of windows kept: 1 s."""
 SEGMENT_BYTES = 1448
 READ_EVERY_S = 0.005
-"""The meter is read no more often; times are rounded up by as much."""
+"""Minimum interval between readings of the meter; times are rounded up by as much."""
 
 SETTLED_TRIPS = 5
-"""Round trips until a new link is judged: its rate is still being found out."""
+"""Round trips before a new link is evaluated: its rate is still growing."""
 
 SHARE_DOWN, SHARE_UP = 0.8, 0.7
-"""Bitrate / what the link carries: key frames and commands need the rest. Going up
-leaves more: at 0.8 a key frame after a drop would make the next drop."""
+"""Bitrate as a share of the link's capacity: key frames and commands need the rest. An increase
+leaves a larger margin: at 0.8 a key frame after a drop would cause the next drop."""
 BLOCKED_S = 0.15
-"""A link that takes nothing for so long, while a unit waits, is too slow."""
+"""Time without room for a queued unit after which the link is too slow."""
 SETTLE_S = 0.4
-"""Between two changes: a new encoder, a key frame, and the queue's drain."""
+"""Time between two changes, for a new encoder, a key frame, and the queue's drain."""
 HOLD_S, HOLD_MOST_S = 0.5, 1.5
 """Pause after a decrease; it doubles while increases fail at once."""
 FAILED_S = 1.5
 STEP_MOST, STEP_LEAST, STEP_BLIND = 3.0, 1.2, 1.25
 BLIND_S = 8.0
-"""After so long without a change one small step is tried without evidence."""
+"""Time without a change after which one small step up is tried without evidence."""
 
 
 class LinkReport(NamedTuple):
-    """What a link did lately. Rates in bit/s.
+    """Recent figures of a link. Rates in bit/s.
 
-    `delivered` was acknowledged over the last window; `burst` is the rate at
-    which the largest unit of the last second was acknowledged: what the link can
-    carry, even while it is mostly idle. `blocked_s`: since when units have waited for
-    room. `dropped`: units since the last report. `copies`: how often each unit goes.
+    `delivered` is the acknowledged rate of the last window. `burst` is the rate of acknowledgement
+    of the largest unit of the last second: the capacity of the link, even while it is mostly idle.
+    `blocked_s` is the time for which units have waited for room. `dropped` counts units since the
+    last report. `copies` is the number of times each unit is sent.
     """
 
     delivered: float
@@ -55,9 +55,9 @@ class LinkReport(NamedTuple):
 
 
 class _Train(Struct):
-    """A unit on its way: bytes `begin` to `end` of the connection.
+    """Unit in transit: bytes `begin` to `end` of the connection.
 
-    `start_s`: before this its first byte was not acknowledged.
+    `start_s`: before this time its first byte was not acknowledged.
     """
 
     start_s: float
@@ -66,19 +66,19 @@ class _Train(Struct):
 
 
 _Burst = tuple[int, float]
-"""Bytes of a unit, and how fast it went, in bytes/s. The largest tells most, and sorts
+"""Bytes of a unit, and its speed in bytes/s. The largest unit is the best measurement, and sorts
 last."""
 _NO_BURST: _Burst = (0, 0.0)
 
 
 class LinkMeter:
-    """Measures a TCP connection by the kernel's counters."""
+    """Meter of a TCP connection, based on the kernel's counters."""
 
     def __init__(self, now_s: float, acked: int) -> None:
         self.progress_s = self._since_s = now_s
         self.rtt_s = 0.0
         self.recent = self.rate = 0.0
-        """Delivered bytes/s: in the last window, in the best one of the last second."""
+        """Delivered bytes/s: in the last window, and in the best one of the last second."""
         self._acked = acked
         self._mark = (now_s, acked)
         self._train: _Train | None = None
@@ -86,7 +86,7 @@ class LinkMeter:
         self._windows: deque[tuple[float, _Burst]] = deque(maxlen=MEMORY)
 
     def sample(self, now_s: float, acked: int, unacked: int, rtt_s: float) -> None:
-        """Takes bytes acknowledged so far and outstanding, and the least round trip."""
+        """Process the counts of acknowledged and outstanding bytes, and the least round trip."""
         self.rtt_s = rtt_s
         if acked > self._acked or not unacked:
             self.progress_s = now_s
@@ -101,10 +101,10 @@ class LinkMeter:
             self._mark, self._best = (now_s, acked), _NO_BURST
 
     def _has_passed(self, now_s: float, train: _Train) -> bool:
-        """Measures how fast a unit's bytes are acknowledged, one after the other.
+        """Measure the rate at which a unit's bytes are acknowledged.
 
-        Without its last segment, whose acknowledgement the peer may delay by 40 ms,
-        and without the first, which an idle link may pass on at any speed.
+        The last segment is left out, because the peer may delay its acknowledgement by 40 ms. So is
+        the first, because an idle link may pass it on at any speed.
         """
         if self._acked <= train.begin:
             train.start_s = max(train.start_s, now_s)
@@ -117,32 +117,32 @@ class LinkMeter:
         return True
 
     def sent(self, now_s: float, unacked: int, size: int) -> None:
-        """Notes a unit that goes off behind `unacked` bytes. Large ones tell more."""
+        """Record a unit sent behind `unacked` bytes. Larger units give better measurements."""
         begin, old = self._acked + unacked, self._train
         if old is None or size > 2 * (old.end - old.begin):
             self._train = _Train(now_s + self.rtt_s, begin, begin + size)
 
     def settled(self, now_s: float) -> bool:
-        """Is the link known well enough to judge it by?"""
+        """Return whether the link has been measured for long enough to evaluate it."""
         return bool(self._windows) and now_s - self._since_s >= SETTLED_TRIPS * self.rtt_s
 
     @property
     def limit_bytes(self) -> float:
-        """How many unacknowledged bytes leave room for another unit."""
+        """Number of unacknowledged bytes that leaves room for another unit."""
         return max(QUEUE_LEAST_BYTES, self.rate * (self.rtt_s + QUEUE_S))
 
     def report(self, blocked_s: float, dropped: int) -> LinkReport:
-        """The link's report of now."""
+        """Return the current report of the link."""
         burst = max((best for _, best in self._windows), default=_NO_BURST)
         return LinkReport(8 * self.recent, 8 * burst[1], blocked_s, dropped)
 
 
 class Bitrate:
-    """Which bitrate to ask the camera for, LEAST_BITRATE .. `most`, in bit/s.
+    """Controller of the camera's bitrate, LEAST_BITRATE .. `most`, in bit/s.
 
-    Down at once to what the link delivers; up in steps as far as its bursts show
-    room: from the least to the most in under 3 s after a link recovers. Units that go
-    twice are half as large: a link that loses packets is not loaded with more of them.
+    It drops at once to the delivered rate, and rises in steps as far as the link's bursts show
+    room: from the least to the most in under 3 s after a link recovers. Units sent twice are half
+    as large, so that a link that loses packets is not loaded with more of them.
     """
 
     def __init__(self, most: int, least: int = LEAST_BITRATE) -> None:
@@ -153,16 +153,16 @@ class Bitrate:
 
     @property
     def at_most(self) -> bool:
-        """It cannot go up: what a link's bursts show does not matter."""
+        """Whether the bitrate cannot rise; the link's bursts are then irrelevant."""
         return self.wanted == self._top
 
     def full(self) -> int | None:
-        """Nobody's link counts: the most; None if that is asked for already."""
+        """Return the maximum, used without a driver's link; None if it is set already."""
         self._top = self.most
         return self._set(self._top)
 
     def update(self, now_s: float, link: LinkReport) -> int | None:
-        """The bitrate to ask for now; None where it stays."""
+        """Return the new bitrate; None for no change."""
         self._top = max(self.least, self.most // link.copies)
         if self.wanted > self._top:
             return self._set(self._top, now_s)

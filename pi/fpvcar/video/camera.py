@@ -1,4 +1,4 @@
-"""Runs the camera program, yields its access units, restarts it, says what is wrong.
+"""Supervisor of the camera program: yields its access units, restarts it, reports its faults.
 
     child's stdout -> ChildProcess -> Records | Plain -> AccessUnit -> takers
 
@@ -21,17 +21,17 @@ from fpvcar.wire.errors import WireError
 
 SILENCE_S = 2.0
 REST_S = 0.1
-"""Pictures that nobody sees are read together, so often."""
+"""Interval at which pictures without a viewer are read in batches."""
 START_S = 30.0
 """Time to the first byte; picamera2 needs 20 s to start on a Pi Zero."""
 BACK_OFF_S, BACK_OFF_MOST_S = 0.2, 2.0
 IN_VAIN_S = {MISSING: 30.0, NO_CAMERA: 5.0}
-"""Pauses after exit statuses of our own programs that made no picture: nothing helps
-before somebody installs or plugs in what is missing, and each start costs a Pi Zero
-seconds of its processor."""
+"""Pauses after exit statuses of our own programs that made no picture. Retries fail until
+someone installs or plugs in the missing part, and each start costs a Pi Zero seconds of its
+processor."""
 CLOSED_S = 0.2
 WELL_S = 5.0
-"""A life of this length with pictures resets the back-off."""
+"""Life of a program, with pictures, that resets the back-off."""
 PROCESSES = {
     "picamera2": "fpvcar.video.pi_camera",
     "rpicam": "fpvcar.video.rpicam",
@@ -42,10 +42,10 @@ log = logging.getLogger("fpvcar.camera")
 
 
 def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
-    """The camera program of a profile, and whether it is framed.
+    """Return the camera program of a profile, and whether it is framed.
 
-    `soc`: the emulated chip, for the bench's camera. No program: no camera.
-    Raises ConfigError if the bench's camera is wanted without a bench.
+    `soc` is the emulated chip, for the bench's camera. An empty program means no camera. Raises
+    ConfigError if the bench's camera is requested without a bench.
     """
     camera = profile.camera
     module = PROCESSES.get(camera.source)
@@ -67,7 +67,7 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
 
 
 class Camera(Supervisor):
-    """The camera, whatever becomes of its program. An empty argv: there is none."""
+    """Camera of the car across restarts of its program. An empty argv means no camera."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Camera(Supervisor):
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
         self._seen: Callable[[], bool] = lambda: True
         self.state = "starting" if argv else "none"
-        """For the page: "ok", "starting", "none", or "lost: ..." and why."""
+        """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
         self._start_s = start_s
         self._splitter = self._new_splitter()
         self._bitrate: int | None = None
@@ -92,61 +92,64 @@ class Camera(Supervisor):
     async def film(
         self, *takers: Callable[[AccessUnit], None], seen: Callable[[], bool] = lambda: True
     ) -> None:
-        """Keeps the program running; each unit goes to all takers, in their order.
+        """Keep the program running; pass each unit to all takers, in their order.
 
-        What they get of each life of the program begins with a key frame. While
-        nobody has `seen` them units may be REST_S late, but for their stamps.
+        The units of each life of the program begin with a key frame. While `seen` returns False,
+        units may arrive REST_S late, with correct stamps.
         """
         self._takers, self._seen = takers, seen
         await self.run()
 
     def rest_s(self) -> float:
-        """A plain program's units are stamped and cut as they come."""
+        """Return the read interval; 0 for a plain program, whose units are stamped and cut on
+        arrival."""
         return 0.0 if not self.framed or self._seen() else REST_S
 
     def age_s(self, now_s: float) -> float | None:
-        """Age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
+        """Return the age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
         if self._newest_us is None:
             return None
         return max(0.0, now_s - self._newest_us / 1e6)
 
     def request_key(self) -> bool:
-        """Asks for a key frame. False: the program cannot, or is not there."""
-        if self.process is not None:  # somebody new may be here
+        """Request a key frame. Returns False if the program cannot receive requests or is not
+        running."""
+        if self.process is not None:  # a new viewer may have arrived
             self.process.hurry()
         return self.write_line("key")
 
     def set_bitrate(self, bitrate: int) -> bool:
-        """Asks for a bitrate in bit/s, now and after a restart. False: not now."""
+        """Request a bitrate in bit/s, now and after a restart. Returns False if it cannot be
+        sent now."""
         self._bitrate = bitrate
         return self.write_line(f"bitrate {bitrate}")
 
     def tell(self, argv: Sequence[str], line: str) -> None:
-        """Another command line from the next start on; the running program gets a
-        line that means the same."""
+        """Change the command line from the next start on; send the running program an equivalent
+        line."""
         self.argv = list(argv)
         self.write_line(line)
 
     def renew(self, argv: Sequence[str]) -> None:
-        """Another command line, at once: the picture is away for a moment."""
+        """Change the command line at once; the picture is interrupted for a moment."""
         self.argv = list(argv)
         self.fail("its settings were changed; it starts anew")
 
-    # --- one life of the program ---
+    # Life of the program
 
     def begin(self, now_s: float) -> None:
-        """Starts anew: the next unit that counts is a key frame."""
+        """Reset for a new start: the first accepted unit is a key frame."""
         self._splitter = self._new_splitter()
         self._synced = False
         self._began_s, self._bytes_s, self._unit_s = now_s, 0.0, 0.0
 
     def started(self) -> None:
-        """Tells the program the bitrate, which it has forgotten."""
+        """Send the bitrate, which the new process lacks."""
         if self._bitrate is not None:
             self.write_line(f"bitrate {self._bitrate}")
 
     def late(self, now_s: float) -> float | str:
-        """How long to wait for the next byte or unit, or which was missed."""
+        """Return the time left for the next byte or unit, or the fault if it has expired."""
         if not self._bytes_s:
             since_s, most_s = self._began_s, self._start_s
         else:
@@ -159,33 +162,33 @@ class Camera(Supervisor):
         return faults.silent(most_s, line, bool(self._bytes_s))
 
     def not_started(self, program: str, fault: OSError | None) -> str | None:
-        """What to install or to correct."""
+        """Return the missing program or the error in the command, with the next step."""
         if fault is not None:
             return faults.refused(program, fault)
         return faults.not_started(program)
 
     def exited(self, status: int) -> str:
-        """How it ended, with its last words if they are new."""
+        """Return the cause of the exit, with the last line on stderr if it is recent."""
         if self.framed and not self._unit_s:
             self.back_off.lengthen(IN_VAIN_S.get(status, 0.0))
         line = self.line_since(time.monotonic() - faults.LINE_S)
         return faults.exited(status, line)
 
     def ended(self, reason: str) -> bool:
-        """Says why, and whether it had made pictures for a while.
+        """Log the reason; return whether the program had made pictures for a while.
 
-        From now on there is no picture: whoever drives need not wait until it is old.
+        There is no picture from now on, so the driver need not wait until the last one is old.
         """
         self._newest_us = None
-        if self.state != (state := f"lost: {reason}"):  # each try may say the same
+        if self.state != (state := f"lost: {reason}"):  # retries may give the same reason
             self.state = state
             log.warning("camera lost: %s", reason)
         return self._unit_s - self._began_s >= WELL_S
 
     def receive(self, data: bytes) -> None:
-        """Bytes of the program; after the last ones it has CLOSED_S to exit."""
+        """Process the program's bytes; after the last ones it has CLOSED_S to exit."""
         now_ns = time.monotonic_ns()
-        if not data:  # its exit, which follows as a rule, says more
+        if not data:  # the exit, which usually follows, is more informative
             self._deliver(self._splitter.idle(), now_ns)
             self.if_quiet(CLOSED_S, self.fail, faults.closed())
             return

@@ -1,9 +1,9 @@
 """Access units of rpicam-vid by UDP on loopback, and the stamps of its metadata.
 
-rpicam-vid sends each buffer of its encoder as one datagram, or, where that is too long,
-as several of 65,507 bytes and a shorter one. On a Pi 5 libav sends, which is told the
-same size. Its metadata, one block a frame, comes by a pipe just after the datagrams;
-SensorTimestamp is CLOCK_BOOTTIME in ns.
+rpicam-vid sends each buffer of its encoder as one datagram; a longer buffer as several of 65,507
+bytes and a shorter one. On a Pi 5 libav does the sending, set to the same size. Its metadata, one
+block a frame, arrives through a pipe just after the datagrams; SensorTimestamp is CLOCK_BOOTTIME in
+ns.
 """
 
 import os
@@ -24,18 +24,18 @@ SO_RXQ_OVFL = 40  # asm-generic/socket.h; Python has no name for it
 STAMP = re.compile(rb"^SensorTimestamp=(\d+)$", re.MULTILINE)
 META_MAX_BYTES = 1 << 16
 LOOSE_S = 0.05
-"""After so long a stamp without a unit is that of a lost one."""
+"""Age after which a stamp without a unit belongs to a lost one."""
 
 
 class Arrived(NamedTuple):
-    """One buffer of the encoder, and when its last datagram came."""
+    """Buffer of the encoder, and the arrival time of its last datagram."""
 
     data: bytes
     time_us: int
 
 
 class Reassembly:
-    """Datagrams in, buffers out. `lost` counts what did not come whole."""
+    """Reassembles buffers from datagrams. `lost` counts incomplete buffers."""
 
     def __init__(self) -> None:
         self.lost = 0
@@ -43,13 +43,13 @@ class Reassembly:
         self._skipping = False
 
     def gap(self) -> None:
-        """Datagrams before the next one are lost: so is the buffer they are part of."""
+        """Discard the current buffer after a loss of datagrams."""
         self.lost += 1
         self._parts.clear()
         self._skipping = True
 
     def feed(self, datagram: bytes) -> bytes | None:
-        """The buffer that this datagram ends."""
+        """Return the buffer that this datagram completes."""
         last = len(datagram) < DATAGRAM_BYTES
         if self._skipping and not datagram.startswith(STARTS):
             self._skipping = not last
@@ -65,7 +65,7 @@ class Reassembly:
 
 
 class Receiver:
-    """A socket on loopback that takes datagrams of one process only."""
+    """Socket on loopback that accepts datagrams of one process only."""
 
     def __init__(self) -> None:
         self.refused = 0
@@ -80,16 +80,16 @@ class Receiver:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port on which the socket listens."""
         port: int = self._socket.getsockname()[1]
         return port
 
     def fileno(self) -> int:
-        """Readable when a datagram is there."""
+        """Return the descriptor; it is readable when a datagram has arrived."""
         return self._socket.fileno()
 
     def buffers(self, pid: int) -> list[Arrived]:
-        """The buffers that have come whole of this process."""
+        """Return the complete buffers received from this process."""
         found = []
         while (datagram := self._receive(pid)) is not None:
             buffer = self.reassembly.feed(datagram)
@@ -108,24 +108,25 @@ class Receiver:
                     self._note_dropped(int.from_bytes(value[:4], "little"))
             if self._from is None and owns(pid, sender[1]):
                 self._from = sender
-                self._socket.connect(sender)  # the kernel refuses others from now on
+                self._socket.connect(sender)  # the kernel refuses other senders from now on
             if sender == self._from:
                 return data
             self.refused += 1
 
     def _note_dropped(self, dropped: int) -> None:
-        """What the kernel has thrown away, of anybody's, since the socket was made."""
+        """Process the kernel's count of dropped datagrams, from any sender, since the socket was
+        made."""
         if dropped != self._dropped:
             self._dropped = dropped
             self.reassembly.gap()
 
     def close(self) -> None:
-        """Closes it."""
         self._socket.close()
 
 
 def owns(pid: int, port: int) -> bool:
-    """Does a process hold the UDP socket with this port? By /proc: of its own user."""
+    """Return whether a process has the UDP socket with this port. Reads /proc, so only for the
+    same user."""
     wanted = set()
     for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
         words = line.split()
@@ -146,7 +147,7 @@ def _link(file: Path) -> str:
 
 
 class Stamps:
-    """The stamps of a metadata pipe, for buffers in their order."""
+    """Stamps from a metadata pipe, for buffers in their order."""
 
     def __init__(self, fd: int) -> None:
         self._fd, self._rest = fd, b""
@@ -156,8 +157,8 @@ class Stamps:
         self.known = 0
 
     def stamp_us(self, arrived: Arrived, wait_s: float) -> int:
-        """CLOCK_MONOTONIC us of a buffer's picture; by its arrival and the usual age
-        where its metadata does not come in time."""
+        """Return the CLOCK_MONOTONIC time in us of a buffer's picture; without metadata in time,
+        its arrival less the usual age."""
         due_s = time.monotonic() + wait_s
         self._forget()
         while not self._stamps:
@@ -172,7 +173,7 @@ class Stamps:
         return stamp_us
 
     def read(self) -> bool:
-        """Takes what the pipe has; False at its end."""
+        """Read the pipe; return False at its end."""
         try:
             data = os.read(self._fd, META_MAX_BYTES)
         except BlockingIOError:
@@ -191,6 +192,6 @@ class Stamps:
         return bool(data)
 
     def _forget(self) -> None:
-        """Those whose buffer is lost."""
+        """Drop stamps whose buffer is lost."""
         while self._stamps and time.monotonic() - self._stamps[0][0] > LOOSE_S:
             self._stamps.popleft()

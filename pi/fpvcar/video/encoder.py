@@ -1,8 +1,8 @@
-"""x264 for cameras without an encoder: one access unit for each picture, at once.
+"""x264 for cameras without an encoder: each picture gives one access unit at once.
 
-Constrained baseline, no B-frames, no look-ahead, one thread: nothing is held. SPS and
-PPS stand before each IDR, and say that no picture is reordered. The buffer that rate
-control may fill (VBV) holds 0.2 s, so that a key frame stays small.
+Constrained baseline, no B-frames, no look-ahead, one thread: no picture is delayed. SPS and PPS
+precede each IDR, and declare that no picture is reordered. The rate control's buffer (VBV) holds
+0.2 s, so that a key frame stays small.
 """
 
 from fractions import Fraction
@@ -11,13 +11,13 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.frame import PictureType, VideoFrame
 
 VBV_S = 0.2
-BT601 = 6  # SMPTE 170M; what swscale makes of RGB, and a browser must be told
+BT601 = 6  # SMPTE 170M, used by swscale for RGB; browsers need it in the stream
 
 
 class Encoder:
-    """Pictures in, access units out: a key frame first, then when one is asked for.
+    """Encodes pictures to access units: a key frame first, then further ones on request.
 
-    Raises av.FFmpegError for what x264 refuses.
+    Raises av.FFmpegError for settings that x264 refuses.
     """
 
     def __init__(self, width: int, height: int, fps: float, bitrate: int) -> None:
@@ -33,7 +33,7 @@ class Encoder:
         codec.pix_fmt = "yuv420p"
         codec.framerate, codec.time_base = self._fps, 1 / self._fps
         codec.bit_rate = bitrate
-        codec.qmin = 20  # a picture that stands still need not fill the bitrate
+        codec.qmin = 20  # a still picture need not fill the bitrate
         codec.max_b_frames = 0
         codec.thread_count = 1
         codec.color_primaries = codec.color_trc = codec.colorspace = BT601
@@ -50,11 +50,11 @@ class Encoder:
         return codec
 
     def reopen(self, bitrate: int) -> None:
-        """Goes on with another bitrate; the next access unit is a key frame."""
+        """Continue with another bitrate; the next access unit is a key frame."""
         self._codec = self._open(bitrate)
 
     def encode(self, picture: VideoFrame, key: bool) -> tuple[bytes, bool]:
-        """(access unit as Annex B, whether it is a key frame) of a yuv420p picture."""
+        """Encode a yuv420p picture; return (access unit as Annex B, whether it is a key frame)."""
         picture.pts = self._count
         picture.time_base = 1 / self._fps
         picture.pict_type = PictureType.I if key else PictureType.NONE

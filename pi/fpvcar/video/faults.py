@@ -1,7 +1,6 @@
-"""Why there is no picture, and what to do about it: `cause; next step`. Pure.
+"""Reasons for a missing picture, and the remedy: `cause; next step`. Pure.
 
-The camera's program is started again after each of them; whether that helps, the next
-step says.
+The camera's program is restarted after each fault; the next step tells whether that helps.
 """
 
 import errno
@@ -15,9 +14,9 @@ BY_HAND = "start it by hand to see why"
 WHOLE = "see that it is whole, and its interpreter installed"
 LEASH = "setpriv: failed to execute "
 LINE_S = 2.0
-"""A line on stderr so soon before an exit says why."""
+"""Time before an exit within which a line on stderr counts as its reason."""
 BEFORE_S = 0.5
-"""A line so soon before the last picture says why it was the last."""
+"""Time before the last picture within which a line counts as the reason for its end."""
 REMEDIES: tuple[tuple[str, str], ...] = (
     ("resource busy", "end the other program that has the camera"),
     ("unplugged", "plug the camera in again"),
@@ -28,11 +27,11 @@ REMEDIES: tuple[tuple[str, str], ...] = (
     ("offers none", "choose a size and rate that the camera has"),
     ("expected", "correct [camera] of the profile"),
 )
-"""What a program's last words mean, and what to do."""
+"""Last words of a program, their meaning, and the next step."""
 
 
 def not_started(program: str) -> str | None:
-    """Why this program cannot be started; None if it can be tried."""
+    """Return the reason why this program cannot be started; None if it can be tried."""
     if shutil.which(program) is not None:
         return None
     if (found := shutil.which(program, os.F_OK)) is not None:
@@ -41,7 +40,7 @@ def not_started(program: str) -> str | None:
 
 
 def refused(program: str, fault: OSError) -> str:
-    """The kernel did not start it."""
+    """Describe a start refused by the kernel."""
     why = f"{program} cannot be started: {fault.strerror}"
     if fault.errno == errno.ENOEXEC:
         return f"{why}; it is for another processor, or lacks its #! line"
@@ -49,7 +48,7 @@ def refused(program: str, fault: OSError) -> str:
 
 
 def exited(status: int, line: str) -> str:
-    """It ended. `line`: what it wrote on stderr just before, or nothing."""
+    """Describe an exit. `line`: the last recent line on stderr, or empty."""
     if status < 0:
         return _killed(-status)
     if status == 0:
@@ -75,7 +74,7 @@ def _killed(number: int) -> str:
 
 
 def silent(seconds: float, line: str, ever: bool) -> str:
-    """No bytes or no picture for so long; `ever`: there were some before."""
+    """Describe a silence of bytes or pictures; `ever`: there were some before."""
     what = f"it has sent nothing for {seconds:g} s"
     if not ever:
         what = f"it has sent nothing since its start, {seconds:g} s ago"
@@ -86,22 +85,22 @@ def silent(seconds: float, line: str, ever: bool) -> str:
 
 
 def no_key_frame() -> str:
-    """Bytes, and no picture to begin with among them."""
+    """Describe a stream without an initial key frame."""
     return f"its program sends no H.264 key frame; it needs {ANNEX_B}"
 
 
 def garbage(what: str) -> str:
-    """Bytes that are no records."""
+    """Describe bytes that are not records."""
     return f"its program sends what is no video ({what}); {AGAIN}"
 
 
 def closed() -> str:
-    """Its stdout is at an end, and it runs on."""
+    """Describe a program that runs on after closing its stdout."""
     return f"its program closed its output; {AGAIN}"
 
 
 def with_next(what: str, usual: str) -> str:
-    """A program's words with the next step, unless they say it themselves."""
+    """Return a program's words with the next step, unless they contain one."""
     if ";" in what:
         return what
     told = (step for sign, step in REMEDIES if sign.lower() in what.lower())

@@ -3,9 +3,9 @@
     bytes in any chunks -> AnnexB.feed() -> access units that a later one has closed
                            AnnexB.flush() -> the open one, when the pipe falls silent
 
-Numbers are those of ITU-T H.264: NAL unit types in table 7-1, where an access unit
-begins in 7.4.1.2.3, start codes in annex B. No library: PyAV would cost `run` 60 MB,
-and its parser holds a frame until the next one begins.
+Numbers are those of ITU-T H.264: NAL unit types in table 7-1, the start of an access unit in
+7.4.1.2.3, start codes in annex B. No library is used: PyAV would cost `run` 60 MB, and its parser
+holds a frame until the next one begins.
 """
 
 from typing import NamedTuple
@@ -19,11 +19,11 @@ OPENERS = frozenset({SEI, SPS, PPS, AUD, *range(14, 19)})
 """NAL units that, after a slice, begin the next access unit."""
 START_CODE = b"\0\0\1"
 SETS_MAX = 64
-"""Parameter sets that are remembered; a camera has two."""
+"""Limit of stored parameter sets; a camera has two."""
 
 
 class AccessUnit(NamedTuple):
-    """One picture. `capture_us` is CLOCK_MONOTONIC; `data` is Annex B.
+    """Encoded picture. `capture_us` is CLOCK_MONOTONIC; `data` is Annex B.
 
     A key unit has its SPS and PPS in front: a decoder can start there.
     """
@@ -34,21 +34,20 @@ class AccessUnit(NamedTuple):
 
 
 def nal_units(unit: bytes) -> list[bytes]:
-    """The NAL units of Annex B bytes, without start codes and trailing zeros."""
+    """Return the NAL units of Annex B bytes, without start codes and trailing zeros."""
     parts = unit.split(START_CODE)[1:]
     return [nal for part in parts if (nal := part.rstrip(b"\0"))]
 
 
 def nal_types(unit: bytes) -> list[int]:
-    """The types of the NAL units of an access unit, in order."""
+    """Return the types of the NAL units of an access unit, in order."""
     return [nal[0] & 31 for nal in nal_units(unit)]
 
 
 def is_key(unit: bytes) -> bool:
-    """Can a decoder start here: an IDR picture with SPS and PPS before it?
+    """Return whether a decoder can start here: an IDR picture with SPS and PPS before it.
 
-    Looks no further than the first slice. Pictures of an intra refresh without
-    IDR do not count.
+    Stops at the first slice. Pictures of an intra refresh without IDR do not count.
     """
     before: set[int] = set()
     at = unit.find(START_CODE)
@@ -62,16 +61,16 @@ def is_key(unit: bytes) -> bool:
 
 
 class ParameterSets:
-    """Remembers the last SPS and PPS of each id; puts them before key frames."""
+    """Store of the last SPS and PPS of each id; inserts them before key frames."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[int, int], bytes] = {}
 
     def ahead_of(self, unit: bytes) -> bytes:
-        """The access unit; if it has an IDR slice, with SPS and PPS in front.
+        """Return the access unit; if it has an IDR slice, with SPS and PPS in front.
 
-        What the unit brings itself is remembered and wins. Unknown sets are not
-        invented: then `is_key` stays false.
+        The unit's own sets are stored and take precedence. Unknown sets cannot be added: then
+        `is_key` stays false.
         """
         nals = nal_units(unit)
         own = {_set_id(nal): nal for nal in nals if nal[0] & 31 in (SPS, PPS)}
@@ -92,7 +91,7 @@ class ParameterSets:
 
 
 def _set_id(nal: bytes) -> tuple[int, int]:
-    """(type, id) of an SPS or PPS: ue(v) after 3 bytes of profile, or at once."""
+    """Return (type, id) of an SPS or PPS: ue(v) after 3 bytes of profile, or at once."""
     kind = nal[0] & 31
     start = 4 if kind == SPS else 1
     bits = int.from_bytes(nal[start : start + 4].ljust(4, b"\0"), "big")
@@ -101,12 +100,11 @@ def _set_id(nal: bytes) -> tuple[int, int]:
 
 
 class AnnexB:
-    """Cuts a byte stream into access units.
+    """Splits a byte stream into access units.
 
-    A unit ends where the next begins, or when the caller, who has the clock, calls
-    `flush` because nothing came for a while. Its memory is bounded by `most` bytes
-    and one chunk. Counters: `dropped` units were longer than `most`; `torn` units
-    were flushed too early, and their tail was thrown away.
+    A unit ends at the start of the next one, or when the caller, who has the clock, calls `flush`
+    after a silence. Memory is bounded by `most` bytes and one chunk. Counters: `dropped` units were
+    longer than `most`; `torn` units were flushed too early, and their tail was discarded.
     """
 
     def __init__(self, most: int = UNIT_MAX_BYTES) -> None:
@@ -123,16 +121,16 @@ class AnnexB:
 
     @property
     def pending(self) -> bool:
-        """Is there a picture to flush: has a unit begun that has a slice?"""
+        """Whether an open unit with a slice can be flushed."""
         return self._has_slice
 
     @property
     def begun(self) -> bool:
-        """Has a unit begun, if only by its parameter sets?"""
+        """Whether a unit has begun, at least with its parameter sets."""
         return self._open
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Takes any bytes; returns the access units that are now known to be whole."""
+        """Process any bytes; return the access units now known to be whole."""
         self._buffer += data
         units: list[bytes] = []
         while True:
@@ -140,7 +138,7 @@ class AnnexB:
             if at < 0:
                 self._scanned = max(self._scanned, len(self._buffer) - 2)
                 break
-            if at + 5 > len(self._buffer):  # its type and first byte are to come
+            if at + 5 > len(self._buffer):  # its type and first byte are still missing
                 self._scanned = at
                 break
             self._begin_nal(at, units)
@@ -152,7 +150,7 @@ class AnnexB:
         return units
 
     def flush(self) -> bytes | None:
-        """The open unit, if it has a slice; SPS and PPS alone wait for their IDR."""
+        """Return the open unit, if it has a slice; SPS and PPS alone wait for their IDR."""
         if not self._has_slice:
             return None
         tail = self._buffer.find(START_CODE, self._scanned)
@@ -162,7 +160,7 @@ class AnnexB:
         return unit
 
     def _begin_nal(self, at: int, units: list[bytes]) -> None:
-        """One start code at `at`; the two bytes behind it are known."""
+        """Process a start code at `at`; the two bytes behind it are known."""
         kind = self._buffer[at + 3] & 31
         is_slice = kind in SLICES
         # first_mb_in_slice is ue(v): 0 is the single bit 1.
@@ -189,7 +187,7 @@ class AnnexB:
         self._open = self._has_slice = self._has_sets = self._flushed = False
 
     def _discard(self, count: int) -> None:
-        """Throws away bytes outside of any unit. After a flush they are its tail."""
+        """Discard bytes outside of any unit. After a flush they are its tail."""
         count = max(0, count)
         if self._flushed and self._buffer[:count].strip(b"\0"):
             self.torn += 1
@@ -198,7 +196,7 @@ class AnnexB:
         self._scanned = max(0, self._scanned - count)
 
     def _cut(self, end: int) -> bytes:
-        """The unit before `end`; zeros there belong to the next start code."""
+        """Return the unit before `end`; zeros there belong to the next start code."""
         unit = bytes(self._buffer[:end]).rstrip(b"\0")
         del self._buffer[: len(unit)]
         self._scanned = max(0, self._scanned - len(unit))

@@ -1,8 +1,8 @@
-"""What a camera changes while it runs: `run` writes it as a line, the camera reads it.
+"""Camera settings that change at run time: `run` writes them as a line, the camera reads it.
 
     "look EXPOSURE BRIGHTNESS NIGHT"        look sport 0.25 0
 
-Size, rate and flip are not among it: for these the camera's process starts anew.
+A change of size, rate or flip restarts the camera's process instead.
 """
 
 from typing import NamedTuple, get_args
@@ -13,24 +13,24 @@ EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
 
 
 class Look(NamedTuple):
-    """Exposure, brightness from -1 to 1 (0: as it comes), and whether it is night."""
+    """Exposure, brightness from -1 to 1 (0: unchanged), and night mode."""
 
     exposure: Exposure = "normal"
     brightness: float = 0.0
     night: bool = False
 
     def line(self) -> str:
-        """For the stdin of a camera's process."""
+        """Return the line for the stdin of a camera's process."""
         return f"look {self.exposure} {self.brightness:g} {self.night:d}"
 
 
 def look_of(camera: Camera) -> Look:
-    """How a camera is to look at the world."""
+    """Return the image settings of a camera in the profile."""
     return Look(camera.exposure, camera.brightness, camera.night)
 
 
 def parse_look(words: list[bytes]) -> Look | None:
-    """The look of a line's words; None if that is not what they are."""
+    """Parse the words of a line; return None if they are not valid settings."""
     if len(words) != 4 or words[0] != b"look":
         return None
     known = {name.encode(): name for name in EXPOSURES}

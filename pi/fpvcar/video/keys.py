@@ -1,9 +1,9 @@
-"""Requests for key frames: does the camera answer them? Pure."""
+"""Detects whether the camera answers requests for key frames. Pure."""
 
 ANSWER_UNITS, ANSWERS = 6, 3
-"""A key frame among so many units answers a request. So many answers in a row prove
-that a camera which left one unanswered before answers after all: a single key frame may
-be that of the GOP."""
+"""Units within which a key frame counts as the answer to a request, and the number of
+consecutive answers that prove a camera after an unanswered request: a single key frame may be
+that of the GOP."""
 
 
 class KeyRequests:
@@ -18,14 +18,14 @@ class KeyRequests:
         self._answers = 0
 
     def asked(self, accepted: bool) -> None:
-        """Notes a request. `accepted`: the camera program could be told."""
+        """Record a request. `accepted`: it could be sent to the camera program."""
         if not accepted:
             self._unanswered()
         elif self._units is None:
             self._units = 0
 
     def seen(self, key: bool) -> None:
-        """Notes a unit of the camera."""
+        """Record a unit of the camera."""
         if self._units is None:
             return
         self._units += 1

@@ -1,6 +1,6 @@
-"""The options of `fpvcar camera ...`: the profile's `[camera]` as words, and back.
+"""Options of `fpvcar camera ...`: the profile's `[camera]` as words, and back.
 
-`run` writes them, the camera's process reads them; a person may write them, too.
+`run` writes them and the camera's process reads them; a person may type them, too.
 """
 
 import argparse
@@ -28,12 +28,12 @@ KEYS = (
 BENCH_KEYS = tuple(key for key in KEYS if key not in ("device", "format", "exposure"))
 USUAL = Camera()
 UNASKED_GOP_S = 0.5
-"""Longest GOP of an encoder that may not answer requests for key frames: a viewer that
-lost a unit sees a still picture until the next one."""
+"""Longest GOP of an encoder that may not answer requests for key frames: a viewer that lost a
+unit sees a still picture until the next one."""
 
 
 def words_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
-    """What differs from the usual, as words of a command line."""
+    """Return the settings that differ from the defaults, as words of a command line."""
     words = []
     for key in keys:
         value = getattr(camera, key)
@@ -44,12 +44,12 @@ def words_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
 
 
 def unasked_gop(gop_s: float, fps: float) -> int:
-    """GOP in frames of an encoder that may not answer requests for key frames."""
+    """Return the GOP in frames of an encoder that may not answer requests for key frames."""
     return max(round(min(gop_s, UNASKED_GOP_S) * fps), 1)
 
 
 def parser(prog: str, about: str) -> argparse.ArgumentParser:
-    """The options that every real camera has."""
+    """Return a parser with the options of all real cameras."""
     made = argparse.ArgumentParser(
         f"fpvcar camera {prog}",
         description=f"{about} Access units go to stdout, each with its time; stdin "
@@ -81,7 +81,7 @@ def parser(prog: str, about: str) -> argparse.ArgumentParser:
 
 
 def parse(made: argparse.ArgumentParser, argv: list[str] | None) -> Camera:
-    """The camera that the options ask for; exits with 2 for what cannot be."""
+    """Parse the options of a camera; exits with 2 for invalid values."""
     given: dict[str, Any] = vars(made.parse_args(argv))
     try:
         return msgspec.convert({key: given[key] for key in KEYS}, Camera)

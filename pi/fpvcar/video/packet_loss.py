@@ -1,22 +1,21 @@
-"""Which share of a connection's packets has to be sent again. Pure; times in seconds.
+"""Share of a connection's packets that is retransmitted. Pure; times in seconds.
 
-The kernel sends a packet again when it takes it for lost. A few of these only came
-late, and lost acknowledgements hardly count: so this is near the share that is lost on
-the way to the page.
+The kernel retransmits packets that it considers lost. Few of these were only late, and lost
+acknowledgements hardly count, so the share is close to the loss on the way to the page.
 """
 
 from collections import deque
 
 EVERY_S = 1.0
 SAMPLES = 6
-"""One a second: the share is of the last five."""
+"""Number of samples, one a second: the share covers the last five."""
 RECENT_S = 3
 PACKETS_LEAST = 50
-"""Of fewer packets no share is told: one lost of ten says nothing."""
+"""Least number of packets for a share: one lost of ten would mean little."""
 
 
 class LossMeter:
-    """Takes the kernel's counts once a second. `share` is 0 to 1; None: too few."""
+    """Meter of the kernel's counts, once a second. `share` is 0 to 1; None for too few packets."""
 
     def __init__(self) -> None:
         self.share: float | None = None
@@ -24,7 +23,7 @@ class LossMeter:
         self._samples: deque[tuple[int, int]] = deque(maxlen=SAMPLES)
 
     def sample(self, now_s: float, sent: int, again: int) -> None:
-        """Packets sent so far, and how many of these were sent again."""
+        """Process the counts of packets sent and retransmitted so far."""
         self.due_s = now_s + EVERY_S
         self._samples.append((sent, again))
         first_sent, first_again = self._samples[0]
@@ -34,7 +33,7 @@ class LossMeter:
 
     @property
     def recent(self) -> float:
-        """The share of the last RECENT_S seconds, of however few packets."""
+        """Share of the last RECENT_S seconds, even of few packets."""
         newest = list(self._samples)[-RECENT_S - 1 :]
         if len(newest) < 2:
             return 0.0

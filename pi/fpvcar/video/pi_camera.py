@@ -1,8 +1,7 @@
-"""`fpvcar camera picamera2`: a Pi's own camera, encoded as it comes.
+"""`fpvcar camera picamera2`: a Pi's own camera, with its encoder's units passed on.
 
-Its units are its encoder's: those that the reader misses are lost, and a key frame
-follows. Key frames are asked for every `gop_s` seconds, too: at night the frames by
-which an encoder counts are rarer.
+A slow reader loses units, and a key frame follows. Key frames are also requested every `gop_s`
+seconds, because an encoder counts frames, and these are rarer at night.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ from fpvcar.wire.camera import Record
 
 
 class PiCamera:
-    """process.Camera over what devices/linux/picamera.py opens."""
+    """Implementation of process.Camera for devices/linux/picamera.py."""
 
     def __init__(self, source: EncodedSource, gop_s: float) -> None:
         self.fd = source.fd
@@ -28,7 +27,7 @@ class PiCamera:
         self._key_s = time.monotonic()
 
     def take(self) -> Iterable[Record]:
-        """What has come."""
+        """Return the units received so far."""
         now_s = time.monotonic()
         frames = self._source.frames()
         if any(frame.key for frame in frames):
@@ -40,31 +39,31 @@ class PiCamera:
         return [Record(key, min(us, now_us), data) for key, us, data in frames]
 
     def skip(self) -> bool:
-        """Those that follow need what was left out."""
+        """Discard the pending units; return False, because later units depend on them."""
         self._source.frames()
         return False
 
     def request_key(self) -> None:
-        """The next frame is an IDR."""
+        """Make the next frame an IDR."""
         self._source.request_key()
 
     def set_bitrate(self, bitrate: int) -> None:
-        """From the next frame on."""
+        """Set the bitrate from the next frame on."""
         self._source.set_bitrate(bitrate)
 
     def set_look(self, look: Look) -> None:
-        """From one of the next frames on."""
+        """Set exposure, brightness and night from one of the next frames on."""
         self._source.set_look(*look)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process. 0 when a pipe ended; else as process.py says."""
+    """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
     made = options.parser("picamera2", "A Pi's own camera, by picamera2.")
     wanted = options.parse(made, argv)
     if wanted.device and not wanted.device.isdigit():
         made.error(f"--device {wanted.device}: expected 0 or 1, which camera of the Pi")
     control = Control()
-    # What a library prints is no picture.
+    # Output printed by a library must not mix with the pictures.
     pictures = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     pipes = Pipes(sys.stdin.fileno(), pictures, control)

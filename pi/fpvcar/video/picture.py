@@ -1,7 +1,7 @@
-"""What a grown-up sets of the picture while the car runs: live where the camera can.
+"""Picture settings by a grown-up while the car runs: applied live if the camera can.
 
 SetPicture -> PictureSettings.change -> Camera.tell   "look ..." to the process
-                                     -> Camera.renew  size, rate, flip: starts anew
+                                     -> Camera.renew  size, rate, flip: a restart
                                      -> save          for the next run
 """
 
@@ -27,25 +27,25 @@ ABLE = {
     "strip": NO_EXPOSURE,
     "none": (),
 }
-"""What each source can be told; a webcam chooses its exposure itself."""
+"""Settings of each source; a webcam chooses its exposure itself."""
 LOOK = ("exposure", "brightness", "night")
-"""What changes without a new start."""
+"""Settings that change without a restart."""
 
 
 def able(camera: Wanted) -> tuple[str, ...]:
-    """The settings that this camera has; a program of somebody else's has none."""
+    """Return the settings that this camera has; a foreign program has no settings."""
     return () if camera.command else ABLE[camera.source]
 
 
 def given(picture: Picture) -> dict[str, Any]:
-    """What is set."""
+    """Return the fields that are set."""
     values = msgspec.structs.asdict(picture)
     return {name: value for name, value in values.items() if value is not None}
 
 
 def with_picture(profile: Profile, picture: Picture | None) -> Profile:
-    """The profile, as a grown-up has left its picture; what the camera has not got,
-    because the profile was changed since, is left out."""
+    """Return the profile with the grown-up's picture settings. Settings that the camera lacks,
+    because the profile was changed since, are left out."""
     if picture is None:
         return profile
     known = able(profile.camera)
@@ -55,7 +55,7 @@ def with_picture(profile: Profile, picture: Picture | None) -> Profile:
 
 
 class PictureSettings:
-    """The picture as it is set. `save` gets what is not as in the profile."""
+    """Current picture settings. `save` receives the values that differ from the profile."""
 
     def __init__(
         self,
@@ -65,12 +65,13 @@ class PictureSettings:
         camera: Camera,
         save: Callable[[Picture], None],
     ) -> None:
-        """`before`: what was saved; `camera` runs with it already."""
+        """Create the settings; `before` was saved, and `camera` already uses it."""
         self._own, self._soc, self._camera, self._save = profile, soc, camera, save
         self._profile = with_picture(profile, before)
 
     def change(self, wanted: Picture) -> str | None:
-        """Sets it from now on; what the camera has not got, if anything, instead."""
+        """Apply the settings; return instead the name of a setting that the camera lacks, if
+        any."""
         known, new = able(self._own.camera), given(wanted)
         for name in new:
             if name not in known:
@@ -97,6 +98,6 @@ class PictureSettings:
         )
 
     def as_json(self) -> dict[str, object]:
-        """For /api/picture: the settings, and which of them can be set."""
+        """Return the settings for /api/picture, and the names of the adjustable ones."""
         camera = self._profile.camera
         return {"can": able(camera), **{name: getattr(camera, name) for name in ALL}}

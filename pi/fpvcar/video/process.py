@@ -1,12 +1,12 @@
-"""What every `fpvcar camera ...` process has: its pipes, its requests, its end.
+"""Common part of every `fpvcar camera ...` process: its pipes, its requests, its end.
 
     stdout: pack_record, one access unit each, written whole
     stdin:  "key" -> the next frame is an IDR; "bitrate N" -> bits per second
             "look EXPOSURE BRIGHTNESS NIGHT" -> from the next frame on
 
-Nothing queues: a reader that falls behind misses pictures, then gets a key frame. It
-ends when stdin ends or nobody reads; where it cannot work the last line on stderr says
-why and what to do, and the exit status which kind of trouble it is.
+There is no queue: a reader that falls behind misses pictures, then gets a key frame. The process
+ends when stdin ends or stdout has no reader. On a failure the last line on stderr gives the reason
+and the next step, and the exit status the kind of failure.
 """
 
 import array
@@ -26,21 +26,21 @@ from fpvcar.video.image_settings import Look, parse_look
 from fpvcar.wire.camera import Record, pack_record
 
 FAILED, BAD_OPTIONS, MISSING, NO_CAMERA = 1, 2, 3, 4
-"""Exit statuses: the camera failed; options that it cannot read; a part of the system
-that is to be installed; no camera, or one that was unplugged."""
+"""Exit statuses: the camera failed; invalid options; a missing part of the system to be
+installed; no camera, or an unplugged one."""
 BITRATES = (50_000, 25_000_000)
 BEHIND_S = 0.15
-"""An encoder's units wait so long for a reader until some are left out."""
+"""Time for which an encoder's units wait for a reader before some are skipped."""
 ASK_AGAIN_S = 0.5
 
 
 def report(text: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     print(f"camera: {text}", file=sys.stderr, flush=True)
 
 
 class Control:
-    """What stdin has asked for. Bytes in, wishes out."""
+    """Parser of the requests on stdin."""
 
     def __init__(self) -> None:
         self.key = False
@@ -49,7 +49,7 @@ class Control:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[str]:
-        """Takes bytes; returns the lines that it does not understand."""
+        """Process bytes; return a message for each invalid line."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[-200:]
         return [
@@ -73,7 +73,7 @@ class Control:
 
 
 class Pipes:
-    """stdin and stdout. `ended` once stdin is at its end or stdout has no reader."""
+    """stdin and stdout of the process. `ended` once stdin is at its end or stdout has no reader."""
 
     def __init__(self, stdin: int, stdout: int, control: Control) -> None:
         self._in, self._out, self._control = stdin, stdout, control
@@ -89,9 +89,9 @@ class Pipes:
             os.set_blocking(stdout, False)
 
     def listen(self, seconds: float, until_room: bool = False, until: int = -1) -> bool:
-        """Takes what stdin says, for so long or until there is room on stdout.
+        """Read stdin, for so long or until there is room on stdout.
 
-        True: the descriptor `until` has become readable.
+        Returns True if the descriptor `until` has become readable.
         """
         due = time.monotonic() + seconds
         outs = [self._out] if until_room else []
@@ -111,7 +111,7 @@ class Pipes:
         return False
 
     def taken(self) -> bool:
-        """Whether the reader has taken all that was written."""
+        """Return whether the reader has read everything written."""
         if not self._count:
             return True
         waiting = array.array("i", [0])
@@ -119,14 +119,14 @@ class Pipes:
         return waiting[0] == 0
 
     def behind(self) -> bool:
-        """Whether the reader has not taken all that was written for BEHIND_S."""
+        """Return whether data have waited for the reader for BEHIND_S."""
         now_s = time.monotonic()
         if self.taken():
             self._read_s = now_s
         return now_s - self._read_s > BEHIND_S
 
     def write(self, record: bytes) -> None:
-        """Writes all of it, however slowly it is read, or until `ended`."""
+        """Write all of it, even to a slow reader, or until `ended`."""
         left = memoryview(record)
         while left and not self.ended:
             try:
@@ -138,32 +138,32 @@ class Pipes:
 
 
 class Camera(Protocol):
-    """What the process asks of a camera. Each may raise CaptureError."""
+    """Interface of a camera for the process. Each call may raise CaptureError."""
 
     fd: int
-    """Readable when there is something to take."""
+    """Descriptor that is readable when a unit can be taken."""
 
     def take(self) -> Iterable[Record]:
-        """The access units that are there, the oldest first; never waits long."""
+        """Return the available access units, the oldest first; never waits long."""
 
     def skip(self) -> bool:
-        """Throws away what is there; True if the next unit is whole all the same."""
+        """Discard the available units; return True if the next unit is whole all the same."""
 
     def request_key(self) -> None:
-        """The next frame is to be a key frame, if that can be asked for."""
+        """Make the next frame a key frame, if the camera can."""
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Bits per second from now on, if that can be asked for."""
+        """Set the bits per second from now on, if the camera can."""
 
     def set_look(self, look: Look) -> None:
-        """Exposure, brightness and night from now on, as far as it has them."""
+        """Set exposure, brightness and night from now on, as far as the camera has them."""
 
 
 def serve(camera: Camera, pipes: Pipes, control: Control) -> None:
-    """Passes units on until a pipe ends. Raises CaptureError.
+    """Pass units on until a pipe ends. Raises CaptureError.
 
-    After units that the reader missed comes a key frame, which is asked for when it
-    reads again: a key frame that waited would be a stale one.
+    After units missed by the reader a key frame follows. It is requested when the reader reads
+    again: a queued key frame would be stale.
     """
     whole, asked_s = False, -math.inf
     while not pipes.ended:
@@ -194,7 +194,7 @@ def _obey(camera: Camera, control: Control) -> None:
 
 
 def status_of(fault: Exception) -> int:
-    """Says a fault as the last line on stderr; the exit status for it."""
+    """Print a fault as the last line on stderr; return its exit status."""
     report(" ".join(str(fault).split()))
     if isinstance(fault, Missing):
         return MISSING

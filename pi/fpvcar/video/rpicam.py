@@ -1,11 +1,11 @@
-"""`fpvcar camera rpicam`: a Pi's own camera by rpicam-vid, where picamera2 is missing.
+"""`fpvcar camera rpicam`: a Pi's own camera by rpicam-vid, for systems without picamera2.
 
     rpicam-vid -> UDP on loopback -> Receiver -> units -> Record
                -> metadata pipe   -> Stamps   -> times
 
-rpicam-vid takes no requests for a key frame or another bitrate: there is a key frame
-every `gop_s`, and at least every UNASKED_GOP_S. For another look it starts anew, and
-the picture is away for a second.
+rpicam-vid takes no requests for a key frame or another bitrate: there is a key frame every `gop_s`,
+and at least every UNASKED_GOP_S. Other image settings restart it, and the picture is missing for a
+second.
 """
 
 import contextlib
@@ -30,21 +30,22 @@ PROGRAMS = ("rpicam-vid", "libcamera-vid")
 PACKAGE = "rpicam-vid is not installed; sudo apt install rpicam-apps-lite"
 NO_CAMERA = "no cameras available"
 LEAST_BITRATE = 300_000
-"""Below it the firmware's encoder may hang (rpicam-apps #664)."""
+"""Limit below which the firmware's encoder may hang (rpicam-apps #664)."""
 BUFFERS = 3
 HELP_S = 20.0
 END_S = 1.0
 STAMP_S = 0.01
-"""How long a unit waits for its metadata, which is written right after it."""
+"""Time for which a unit waits for its metadata, written right after it."""
 
 
 def command(
     program: str, known: str, wanted: Wanted, look: Look, port: int, metadata: str
 ) -> list[str]:
-    """The command line. `known`: the program's help; `metadata`: a path that takes it.
+    """Return the command line. `known`: the program's help; `metadata`: the path of the metadata
+    pipe.
 
-    Exposure is as long as the frame rate lets it, so at night the rate is lower. libav,
-    which sends on a Pi 5, needs to be told the size of a datagram.
+    The exposure fills the frame time, so at night the rate is lower. libav, which sends on a Pi 5,
+    needs the size of a datagram as an option.
     """
     fps = min(wanted.fps, 1.0 / NIGHT_S) if look.night else wanted.fps
     values = {
@@ -80,7 +81,7 @@ def command(
 
 
 class Rpicam:
-    """rpicam-vid and what it sends. Raises CaptureError, NoCamera, Missing."""
+    """Process rpicam-vid and its output. Raises CaptureError, NoCamera, Missing."""
 
     def __init__(self, wanted: Wanted) -> None:
         found = [path for name in PROGRAMS if (path := shutil.which(name))]
@@ -120,7 +121,7 @@ class Rpicam:
             self._events.register(fd, select.EPOLLIN)
 
     def take(self) -> Iterable[Record]:
-        """The units that have come; those after a lost one wait for a key frame."""
+        """Return the units received; after a loss they wait for a key frame."""
         self._listen()
         arrived = self._receiver.buffers(self._child.pid)
         lost = self._receiver.reassembly.lost
@@ -138,24 +139,25 @@ class Rpicam:
         return records
 
     def skip(self) -> bool:
-        """Those that follow need what was left out."""
+        """Discard the pending units; return False, because later units depend on them."""
         self.take()
         return False
 
     def request_key(self) -> None:
-        """Does nothing: key frames come by `--intra` alone."""
+        """Ignore the request: key frames come by `--intra` alone."""
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Stays as it is: to start anew would stop the car each time."""
+        """Ignore the request: a restart at each change would stop the car."""
 
     def set_look(self, look: Look) -> None:
-        """Starts rpicam-vid anew, if it is another one."""
+        """Restart rpicam-vid for new image settings."""
         if look != self._look:
             self._end()
             self._start(look)
 
     def _listen(self) -> None:
-        """Takes what it says; its end is an error, in its own words."""
+        """Read the program's stderr and metadata; raise its last line as an error if it has
+        ended."""
         self._stamps.read()
         try:
             said = os.read(self._errors, 1 << 16)
@@ -186,13 +188,13 @@ class Rpicam:
         self._receiver.close()
 
     def close(self) -> None:
-        """Ends rpicam-vid: the camera is free for others."""
+        """End rpicam-vid, so that the camera is free for other programs."""
         self._end()
         self._events.close()
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process. 0 when a pipe ended; else as process.py says."""
+    """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
     made = options.parser("rpicam", "A Pi's own camera, by rpicam-vid.")
     wanted = options.parse(made, argv)
     if wanted.device and not wanted.device.isdigit():

@@ -1,4 +1,4 @@
-"""Flip, brightness and night in software, for cameras that cannot: by libavfilter."""
+"""Flip, brightness and night in software, by libavfilter, for cameras without them."""
 
 from fractions import Fraction
 
@@ -16,12 +16,12 @@ FLIPS: dict[Flip, tuple[str, ...]] = {
     "both": ("hflip", "vflip"),
 }
 BRIGHTEST = 96
-"""What brightness 1 adds to luma (16 to 235)."""
+"""Amount that brightness 1 adds to luma (16 to 235)."""
 NIGHT_GAMMA = 0.6
 
 
 class Lens:
-    """yuv420p pictures in, what is to be seen of them out."""
+    """Filter for yuv420p pictures."""
 
     def __init__(self, flip: Flip = "none", look: Look | None = None) -> None:
         self._flip: Flip = flip
@@ -30,7 +30,7 @@ class Lens:
         self.set_look(look or Look())
 
     def set_look(self, look: Look) -> None:
-        """Brightness and night from the next picture on."""
+        """Set brightness and night from the next picture on."""
         luma = []
         if look.night:
             luma.append(("lutyuv", f"y=gammaval({NIGHT_GAMMA})"))
@@ -41,7 +41,7 @@ class Lens:
         self._graph = None
 
     def see(self, picture: VideoFrame) -> VideoFrame:
-        """The picture as it is to be encoded."""
+        """Return the filtered picture for the encoder."""
         if not self._filters:
             return picture
         shape = (picture.width, picture.height)

@@ -1,14 +1,14 @@
-"""Reads a sequence parameter set (SPS): size and samples of the picture. Pure.
+"""Parser of a sequence parameter set (SPS): size and samples of the picture. Pure.
 
-ITU-T H.264, section 7.3.2.1.1; the page has the same in web/video/h264.js.
+ITU-T H.264, section 7.3.2.1.1; web/video/h264.js is the page's counterpart.
 """
 
 from typing import NamedTuple
 
 SIDE_MAX = 16888
-"""Level 6.2 ends there, table A-1."""
+"""Largest side at level 6.2, table A-1."""
 LENGTH_MAX = 1024
-"""Bytes of an SPS with every scaling list; what comes behind is not looked at."""
+"""Bytes of an SPS with every scaling list; further bytes are ignored."""
 _HIGH = frozenset({100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135})
 """Profiles whose SPS has chroma and scaling lists."""
 
@@ -18,8 +18,8 @@ class SpsError(ValueError):
 
 
 class Shape(NamedTuple):
-    """The picture's size, cropped; `chroma` is chroma_format_idc, then bits more than
-    eight of a sample."""
+    """Cropped size of the picture; `chroma` is chroma_format_idc, `..._more` the bits of a
+    sample above eight."""
 
     width: int
     height: int
@@ -29,7 +29,7 @@ class Shape(NamedTuple):
 
 
 class _Bits:
-    """Bits and Exp-Golomb codes, section 9.1. Raises SpsError past the end."""
+    """Reader of bits and Exp-Golomb codes, section 9.1. Raises SpsError past the end."""
 
     def __init__(self, data: bytes) -> None:
         self._bits = int.from_bytes(data, "big")
@@ -53,12 +53,12 @@ class _Bits:
 
 
 def is_high(sps: bytes) -> bool:
-    """Has this SPS fields for chroma and bit depth?"""
+    """Return whether this SPS has fields for chroma and bit depth."""
     return sps[1:2] != b"" and sps[1] in _HIGH
 
 
 def shape_of(sps: bytes) -> Shape:
-    """Reads a whole NAL unit. Raises SpsError."""
+    """Parse a whole NAL unit. Raises SpsError."""
     # Behind the header: profile, constraints, level; 00 00 03 escapes 00 00.
     bits = _Bits(sps[4:LENGTH_MAX].replace(b"\0\0\3", b"\0\0"))
     bits.ue()  # seq_parameter_set_id
@@ -81,7 +81,7 @@ def shape_of(sps: bytes) -> Shape:
 
 
 def _take_high(bits: _Bits) -> tuple[int, int, int]:
-    """Takes chroma_format_idc, and both bit depths less eight."""
+    """Read chroma_format_idc, and both bit depths less eight."""
     chroma = bits.ue()
     if chroma == 3:
         bits.u(1)  # separate_colour_plane_flag

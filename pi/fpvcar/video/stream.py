@@ -3,18 +3,17 @@
     camera -> Stream.publish -> Viewer.offer   a short queue per viewer
     video_socket: Viewer.next(room)            when the viewer's link has room
 
-If the camera answers requests for key frames, at most two units wait. A third drops
-them all, and a key frame is requested when the link has room again: requested at the
-drop, it would be stale on arrival.
+If the camera answers requests for key frames, at most two units wait. A third drops them all, and a
+key frame is requested when the link has room again: requested at the drop, it would be stale on
+arrival.
 
-If the camera does not (any plain program, rpicam-vid, many webcams), a drop freezes the
-picture until the next GOP. Up to BACKLOG_S of units wait instead. The page decodes them
-faster than they were filmed and shows the newest one; a key frame clears the queue.
-No viewer waits for another.
+If the camera does not (any plain program, rpicam-vid, many webcams), a drop freezes the picture
+until the next GOP. Up to BACKLOG_S of units wait instead. The page decodes them faster than they
+were filmed and shows the newest one; a key frame clears the queue. No viewer waits for another.
 
-Key frames cost everybody's bandwidth. The driver's wish is passed on at once. Other
-viewers' are pooled: at most one in POOL_S, none if a key frame came meanwhile, and
-one viewer's count once in WATCHER_AGAIN_S; the next GOP's key is never far away.
+Key frames cost every viewer's bandwidth. The driver's request is passed on at once. Other viewers'
+requests are pooled: at most one in POOL_S, and only if no key frame came in between. Requests of
+one viewer count once in WATCHER_AGAIN_S; the next GOP's key is never far away.
 """
 
 import struct
@@ -33,33 +32,33 @@ from fpvcar.wire.video import pack_video
 WAITING_MAX = 2
 """Queued units of one viewer, if the camera answers requests for key frames."""
 BACKLOG_S, BACKLOG_MAX = 1.0, 60
-"""Age and number of queued units of one viewer, if the camera does not. No drop within
-1 s shows an older picture than this queue: the alternative is a frozen picture."""
+"""Age and number of queued units of one viewer, if the camera does not. No drop within 1 s shows
+an older picture than this queue: the alternative is a frozen picture."""
 POOL_S = 0.5
 FRESH_S = 0.1
-"""A new viewer may start at the newest unit if that is a key frame of this age."""
+"""Age up to which a newest key frame serves as the start for a new viewer."""
 DRIVER_AGAIN_S = 0.3
 WATCHER_AGAIN_S = 2.0
-"""How long a viewer waits for a key frame before it asks again."""
+"""Interval between a watcher's requests for key frames."""
 NO_DRIVER_S = 3.0
-"""Without a report of a driver's link for this long the full bitrate is due."""
+"""Time without a report of a driver's link after which the full bitrate is set."""
 TEXT, BINARY = 0x81, 0x82
 """First byte of a WebSocket frame: FIN, and the opcode of such a message."""
 
 
 class Source(Protocol):
-    """A camera that the stream may ask. False: it cannot do that."""
+    """Interface of a camera for requests. Returns False for requests that it cannot send."""
 
     def request_key(self) -> bool:
-        """Asks for a key frame as soon as possible."""
+        """Request a key frame as soon as possible."""
 
     def set_bitrate(self, bitrate: int) -> bool:
-        """Asks for another bitrate, in bit/s."""
+        """Request another bitrate, in bit/s."""
 
 
 class Frame(Struct, frozen=True):
-    """An access unit as it goes to every viewer, packed once: a /ws/video message, and
-    the same in its WebSocket frame."""
+    """Access unit for every viewer, packed once: a /ws/video message, and the same in its
+    WebSocket frame."""
 
     key: bool
     capture_us: int
@@ -68,7 +67,7 @@ class Frame(Struct, frozen=True):
 
 
 def framed(packet: bytes, kind: int = BINARY) -> bytes:
-    """A message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
+    """Return a message in one unmasked frame, as a server sends it (RFC 6455, 5.2)."""
     size = len(packet)
     if size < 126:
         return struct.pack(">BB", kind, size) + packet
@@ -78,7 +77,8 @@ def framed(packet: bytes, kind: int = BINARY) -> bytes:
 
 
 class ViewerStats(NamedTuple):
-    """`fps` over the last second; `age_s` of the newest picture when it was sent."""
+    """Figures of a viewer: `fps` over the last second; `age_s` of the newest picture when it was
+    sent."""
 
     driver: bool
     fps: int
@@ -107,16 +107,16 @@ class Viewer:
 
     @property
     def waiting(self) -> int:
-        """Number of queued units."""
+        """Number of units in this viewer's queue."""
         return len(self._waiting)
 
     @property
     def wants(self) -> bool:
-        """Is there a reason to look at the link: something waits, or a key is due?"""
+        """Whether the link must be checked: a unit is queued, or a key frame is due."""
         return self.needs_key or bool(self._waiting)
 
     def offer(self, frame: Frame) -> None:
-        """Queues a unit. A key frame supersedes the units queued before it."""
+        """Queue a unit. A key frame supersedes the units queued before it."""
         if frame.key:
             self.dropped += len(self._waiting)
             self._waiting.clear()
@@ -141,7 +141,8 @@ class Viewer:
         return backlog_s > BACKLOG_S or len(self._waiting) >= BACKLOG_MAX
 
     def next(self, room: bool, now_s: float) -> Frame | None:
-        """The unit to send now, if the link has room; else asks for a key if due."""
+        """Return the unit to send now, if the link has room; otherwise request a key frame if
+        due."""
         if not room:
             return None
         if self._waiting:
@@ -159,7 +160,7 @@ class Viewer:
         return None
 
     def lost_place(self) -> None:
-        """The viewer's decoder cannot go on: it needs a key frame."""
+        """Drop the queue and request a key frame, because the viewer's decoder cannot continue."""
         self.dropped += len(self._waiting)
         self._lose()
 
@@ -170,12 +171,12 @@ class Viewer:
         self.wake()
 
     def _may_ask_again(self) -> None:
-        """A driver asks anew after each key frame, a watcher only after its pause."""
+        """Allow a driver a new request after each key frame, a watcher only after its pause."""
         if self.is_driver():
             self.asked_s = None
 
     def stats(self, now_s: float) -> ViewerStats:
-        """Figures for the status page."""
+        """Return the figures for the status page."""
         while self._sent_s and now_s - self._sent_s[0] >= 1.0:
             self._sent_s.popleft()
         return ViewerStats(
@@ -184,7 +185,7 @@ class Viewer:
 
 
 class Stream:
-    """Hands units of the source to all viewers. Not thread-safe."""
+    """Distributor of the source's units to all viewers. Not thread-safe."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class Stream:
         self._reported_s = float("-inf")
 
     def publish(self, unit: AccessUnit) -> None:
-        """Hands a unit to every viewer, the driver first; never waits."""
+        """Pass a unit to every viewer, the driver first; never waits."""
         now_s = self._clock_s()
         self._newest = unit
         self.sequence += 1
@@ -225,13 +226,14 @@ class Stream:
             self._set_bitrate(self.bitrate.full())
 
     def _frame(self, unit: AccessUnit) -> Frame:
-        """The newest unit, packed."""
+        """Pack the newest unit."""
         sequence = self.sequence - 1
         packet = pack_video(unit.key, sequence, unit.capture_us, unit.data)
         return Frame(unit.key, unit.capture_us, packet, framed(packet))
 
     def add_viewer(self, is_driver: Callable[[], bool]) -> Viewer:
-        """A viewer that starts at the newest unit, if it is a key, or asks for one."""
+        """Add a viewer that starts at the newest unit if that is a fresh key frame, or requests
+        one."""
         viewer = Viewer(is_driver, self._wants_key, self._keys)
         now_s, newest = self._clock_s(), self._newest
         self.viewers.append(viewer)
@@ -242,13 +244,13 @@ class Stream:
         return viewer
 
     def remove(self, viewer: Viewer) -> None:
-        """Forgets a viewer that is gone; its figures count on."""
+        """Remove a viewer; its figures stay in the totals."""
         self.viewers.remove(viewer)
         frames, sent, dropped = self.gone
         self.gone = (frames + viewer.frames, sent + viewer.bytes, dropped + viewer.dropped)
 
     def report(self, viewer: Viewer, link: LinkReport) -> None:
-        """Takes what a viewer's link does; the driver's sets the bitrate."""
+        """Process the report of a viewer's link; the driver's link sets the bitrate."""
         if viewer.is_driver():
             self._reported_s = self._clock_s()
             self._set_bitrate(self.bitrate.update(self._reported_s, link))

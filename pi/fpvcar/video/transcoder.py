@@ -16,7 +16,7 @@ MJPEG = "MJPG"
 
 
 class Transcoder:
-    """Decodes, looks through the lens, encodes. A torn JPEG has no unit."""
+    """Decodes, filters and encodes each picture. A torn JPEG gives no unit."""
 
     every = False
 
@@ -28,7 +28,7 @@ class Transcoder:
         self._encoder = Encoder(*self._size, wanted.fps, wanted.bitrate)
 
     def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
-        """The access unit of one frame."""
+        """Return the access unit of one frame, None for an invalid frame."""
         picture = self._decode(data) if self._jpeg else self._yuyv(data)
         if picture is None or (picture.width, picture.height) != self._size:
             return None
@@ -37,14 +37,14 @@ class Transcoder:
         return Record(is_key, time_us, unit) if unit else None
 
     def skipped(self) -> None:
-        """Nothing to do: each frame is whole."""
+        """Do nothing: each frame is whole."""
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Goes on with another one; the next unit is a key frame."""
+        """Continue with another bitrate; the next unit is a key frame."""
         self._encoder.reopen(bitrate)
 
     def set_look(self, look: Look) -> None:
-        """From the next picture on."""
+        """Set brightness and night from the next picture on."""
         self._lens.set_look(look)
 
     def _decode(self, data: memoryview) -> VideoFrame | None:
@@ -56,7 +56,7 @@ class Transcoder:
         return pictures[-1] if pictures else None
 
     def _yuyv(self, data: memoryview) -> VideoFrame | None:
-        """The picture of a frame; its lines are as long as the driver makes them."""
+        """Return the picture of a frame; its line length is set by the driver."""
         width, height = self._size
         if len(data) < self._line_b * (height - 1) + 2 * width:
             return None
@@ -74,7 +74,7 @@ class Transcoder:
 
 
 def decoder() -> VideoCodecContext:
-    """Of one thread: more would hold frames."""
+    """Return a decoder with one thread: more threads would hold frames."""
     made = VideoCodecContext.create("mjpeg", "r")
     assert isinstance(made, VideoCodecContext)
     made.thread_count = 1

@@ -1,11 +1,11 @@
-"""`fpvcar camera v4l2`: a webcam on USB, whatever of H.264, YUYV and MJPEG it gives.
+"""`fpvcar camera v4l2`: a USB webcam with H.264, YUYV or MJPEG.
 
     Capture -> YUYV | MJPEG -> yuv420p -> Lens -> Encoder -> Record
             -> H.264 ------------------------------------> Record
 
-Of three buffers the newest frame is taken; its stamp is the kernel's. H.264 is passed
-on as it comes; a webcam whose key frames are rarer than GOP_MOST_S, and cannot be asked
-for, is encoded here instead: a viewer would wait for its first picture.
+The newest frame of three buffers is used; its stamp is the kernel's. H.264 is passed on unchanged.
+A webcam with key frames rarer than GOP_MOST_S that takes no requests for them is encoded here
+instead, because a viewer would wait for its first picture.
 """
 
 import contextlib
@@ -28,30 +28,30 @@ FORMATS = {"auto": (H264, YUYV, MJPEG), "h264": (H264,), "yuyv": (YUYV,), "mjpeg
 
 
 class RareKeys(CaptureError):
-    """H.264 without key frames where they are needed."""
+    """Raised for H.264 with key frames too rare for the viewers."""
 
 
 class Coder(Protocol):
-    """What makes access units of a webcam's frames."""
+    """Interface for making access units of a webcam's frames."""
 
     every: bool
-    """Whether each frame is needed, or the newest will do."""
+    """Whether each frame is needed, or the newest is enough."""
 
     def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
-        """The frame's access unit; None if it has none. Raises CaptureError."""
+        """Return the frame's access unit, None if there is none. Raises CaptureError."""
 
     def skipped(self) -> None:
-        """Frames were left out."""
+        """Handle a gap in the frames."""
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Bits per second from now on."""
+        """Set the bits per second from now on."""
 
     def set_look(self, look: Look) -> None:
-        """What the webcam cannot by itself."""
+        """Apply the settings that the webcam cannot apply by itself."""
 
 
 class Webcam:
-    """A webcam that streams, and what makes access units of its frames."""
+    """Streaming webcam with the coder for its frames."""
 
     def __init__(self, source: WebcamSource, coder: Coder, gop_s: float) -> None:
         self.fd = source.fd
@@ -60,7 +60,7 @@ class Webcam:
         self._key_s = 0.0
 
     def take(self) -> Iterable[Record]:
-        """The newest frame's unit; of H.264 the next frame's."""
+        """Return the newest frame's unit; for H.264 the next frame's."""
         frame = self._source.frame(0.0) if self._coder.every else self._source.newest()
         if frame is None or not frame.data:
             return []
@@ -73,35 +73,36 @@ class Webcam:
         return [record] if record else []
 
     def skip(self) -> bool:
-        """What is encoded here is whole whatever was left out."""
+        """Discard the pending frames; return True if units are encoded here and so stay whole."""
         self._source.newest()
         self._coder.skipped()
         return not self._coder.every
 
     def request_key(self) -> None:
-        """Asks the encoder, and the webcam in case that it is the encoder."""
+        """Request a key frame from the coder and from the webcam, either of which may encode."""
         self._key = True
         self._source.request_key()
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Asks both, too."""
+        """Set the bitrate of the coder and of the webcam."""
         self._coder.set_bitrate(bitrate)
         self._source.set_bitrate(bitrate)
 
     def set_look(self, look: Look) -> None:
-        """By the webcam's own controls; what it has not got is done here."""
+        """Set exposure, brightness and night by the webcam's own controls, or else in the coder."""
         self._coder.set_look(rest_of(self._source, look))
 
 
 def rest_of(source: WebcamSource, look: Look) -> Look:
-    """What of a look the webcam's controls leave to be done."""
+    """Return the settings that the webcam's controls cannot apply."""
     bright = source.set_brightness(look.brightness)
     dark = source.set_night(look.night)
     return Look(look.exposure, 0.0 if bright else look.brightness, look.night and not dark)
 
 
 class Passed:
-    """H.264 as it comes. Raises RareKeys if a viewer would wait too long for a key."""
+    """Coder that passes H.264 on. Raises RareKeys if a viewer would wait too long for a key
+    frame."""
 
     every = True
 
@@ -110,7 +111,8 @@ class Passed:
         self._sets = h264.ParameterSets()
 
     def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
-        """The frame itself; before an IDR its SPS and PPS, which some send once."""
+        """Return the frame itself, with SPS and PPS before an IDR: some webcams send them once
+        only."""
         unit = self._sets.ahead_of(bytes(data))
         is_key = h264.is_key(unit)
         if is_key or self._key_us is None:
@@ -120,18 +122,18 @@ class Passed:
         return Record(is_key, time_us, unit)
 
     def skipped(self) -> None:
-        """Its key frames may have been among them."""
+        """Restart the search for a key frame, since one may have been skipped."""
         self._key_us = None
 
     def set_bitrate(self, bitrate: int) -> None:
-        """Is the webcam's business."""
+        """Do nothing: the webcam sets its bitrate."""
 
     def set_look(self, look: Look) -> None:
-        """Is the webcam's business: nothing is decoded here."""
+        """Do nothing: frames are not decoded here."""
 
 
 def coder_of(source: WebcamSource, wanted: Wanted, look: Look) -> Coder:
-    """What makes access units of this webcam's frames."""
+    """Return the coder for this webcam's frames."""
     if source.format == H264:
         return Passed()
     try:  # 60 MB that H.264 does not need
@@ -144,7 +146,7 @@ def coder_of(source: WebcamSource, wanted: Wanted, look: Look) -> Coder:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The process. 0 when a pipe ended; else as process.py says."""
+    """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
     wanted = options.parse(options.parser("v4l2", "A webcam on USB."), argv)
     control = Control()
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
@@ -163,8 +165,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def film(wanted: Wanted, formats: Sequence[str], pipes: Pipes, control: Control) -> None:
-    """Opens the webcam and passes its pictures on until a pipe ends. Raises
-    CaptureError, Missing."""
+    """Open the webcam and pass its pictures on until a pipe ends. Raises CaptureError, Missing."""
     source = backends.open_webcam(wanted.device, formats, wanted.width, wanted.height, wanted.fps)
     with contextlib.closing(source):
         report(f"{source.format} {source.width}x{source.height}")
