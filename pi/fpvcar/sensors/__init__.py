@@ -1,1 +1,1 @@
-"""A part of `run` for each kind of sensor, and the suite of them all."""
+"""Part of `run` for each kind of sensor, and the suite of all sensors."""

@@ -1,4 +1,4 @@
-"""The battery: how full it is, how old that is, and what is wrong with its sensor."""
+"""Battery reading: charge, age, and faults of the sensor."""
 
 import contextlib
 import math
@@ -17,25 +17,28 @@ from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
 
 BATTERY_EVERY_S = 0.078
-"""12 a second, so that none is 0.1 s old, and longer than an average takes."""
+"""Interval of readings: 12 a second, so that no reading is 0.1 s old, and longer than an average
+takes."""
 SILENT_S = 0.5
-"""A chip that answers and has no new average for so long is set up anew."""
+"""Time without a new average after which an answering chip is set up again."""
 AGAIN_S = 2.0
 YOUNG_S = 1.0
-"""How old a voltage may be for motors to be reckoned by it."""
+"""Largest age of a voltage that is used to compute motor duties."""
 JUMP_V = 1.5
-"""From one average to the next, to and fro: no driver's thumb, but a loose contact."""
+"""Jump between two averages, to and fro, that indicates a loose contact rather than a driver's
+action."""
 LOW_SHARE = 0.1
 WEAK_SHARE, WEAK_S = 0.9, 2.0
-"""Below this share of `empty_v` the pack sags: more current kills the computer, and a
-Pi Zero has no detector of under-voltage. It stays weak for so long: a motor that is
-held back lets it recover, and would be let go at once."""
+"""Share of `empty_v` below which the pack sags, and the time for which it then counts as weak.
+More current would crash the computer, and a Pi Zero has no detector of under-voltage. The
+hold time is needed because a limited motor lets the pack recover, and the limit would end at
+once."""
 STEADY_S = 3.0
-"""Time constant of the charge: a spurt does not make a battery empty."""
+"""Time constant of the charge, so that a short spurt does not make a battery appear empty."""
 
 
 class Charge(Struct, frozen=True):
-    """A reading and what follows; `share` is what is left, 0 to 1."""
+    """Reading with the charge computed from it; `share` is the remaining charge, 0 to 1."""
 
     volts: float
     amps: float
@@ -44,7 +47,7 @@ class Charge(Struct, frozen=True):
 
 
 class Gauge:
-    """Readings -> what is left in the battery, by its voltage. Pure."""
+    """Computes the remaining charge of the battery from its voltage. Pure."""
 
     def __init__(self, battery: config.Battery) -> None:
         self._battery = battery
@@ -52,7 +55,8 @@ class Gauge:
         self._at_s = 0.0
 
     def add(self, reading: Reading, now_s: float) -> Charge:
-        """`share` and `low` follow the voltage of the last seconds, `volts` is now."""
+        """Add a reading. `share` and `low` follow the voltage of the last seconds, `volts` is
+        the present one."""
         if self._steady_v is None:
             self._steady_v = reading.volts
         weight = -math.expm1((self._at_s - now_s) / STEADY_S)
@@ -65,17 +69,17 @@ class Gauge:
 
 
 def on_curve(curve: Sequence[float], at: float) -> float:
-    """The value at 0..1 of the way along a curve of even steps."""
+    """Return the value at 0..1 of the way along a curve of even steps."""
     step, part = divmod(at * (len(curve) - 1), 1.0)
     low, high = curve[int(step)], curve[min(int(step) + 1, len(curve) - 1)]
     return low + (high - low) * part
 
 
 class BatterySensor(Worker):
-    """The battery's sensor, read 12 times a second in a thread of its own.
+    """Battery sensor, read 12 times a second in a thread of its own.
 
-    One wake a reading. Of a chip that is absent, refuses or is stuck it says so, with
-    the age of the last reading, and tries again.
+    Each reading costs one wake. If the chip is absent, refuses or is stuck, the thread reports the
+    fault with the age of the last reading, and retries.
     """
 
     def __init__(
@@ -89,11 +93,11 @@ class BatterySensor(Worker):
         self._weak_s = -math.inf
 
     def tune(self, profile: config.Profile) -> None:
-        """Judges the charge by this profile, of the same car, from now on."""
+        """Compute the charge by this version of the car's profile from now on."""
         self._profile, self._gauge = profile, Gauge(profile.battery)
 
     def status(self, now_s: float) -> telemetry.Battery | None:
-        """The last reading and its age; None for a car without such a sensor."""
+        """Return the last reading and its age; None for a car without this sensor."""
         if self._profile.battery.address is None:
             return None
         if self._last is None:
@@ -103,19 +107,19 @@ class BatterySensor(Worker):
         return telemetry.Battery(last.volts, last.amps, last.share, last.low, age_s, self.state)
 
     def volts(self, now_s: float) -> float | None:
-        """The voltage, while it is young; None else."""
+        """Return the voltage; None if it is older than YOUNG_S."""
         if self._last is None or now_s - self._last[1] > YOUNG_S:
             return None
         return self._last[0].volts
 
     def weak(self, now_s: float) -> bool:
-        """Has it sagged lately?"""
+        """Return whether the pack has sagged within the last WEAK_S."""
         return now_s - self._weak_s <= WEAK_S
 
-    # --- the thread ---
+    # Thread
 
     def live(self) -> None:
-        """Reads it, on whichever back end. Raises PinsFault."""
+        """Read the sensor by the profile's back end. Raises PinsFault."""
         if self._profile.battery.address is None:
             self.set_state("none")
             while not self.ending:
@@ -133,7 +137,7 @@ class BatterySensor(Worker):
                 self.pause(AGAIN_S)
 
     def _measure(self, device: OpenDevice) -> None:
-        """Reads the chip until `ending`. Raises I2cError, PinsFault."""
+        """Read the chip until `ending`. Raises I2cError, PinsFault."""
         try:
             chip = Ina219(device, self._profile.battery.shunt_ohm)
             news_s = now_s = self._clock_s()
@@ -155,7 +159,7 @@ class BatterySensor(Worker):
                 device.close()
 
     def _take(self, reading: Reading, now_s: float) -> None:
-        """Takes a reading; a noisy one sets neither the charge nor its age."""
+        """Process a reading; a noisy one updates neither the charge nor its age."""
         if self._noise.add(reading.volts):
             self.set_state(NOISY)
             return

@@ -1,7 +1,7 @@
-"""The computer in the car: what Linux and its firmware say -> figures and faults.
+"""Health of the computer in the car: figures from Linux and its firmware -> figures and faults.
 
-Every source may be absent, on another machine or in a container: that is "unknown"
-(None), and no fault.
+Every source may be absent, on another machine or in a container: the figure is then "unknown"
+(None), which is no fault.
 """
 
 import math
@@ -18,15 +18,15 @@ from fpvcar.sensors import sd_card
 from fpvcar.wire import telemetry
 
 EVERY_S = 2.0
-"""The kernel itself looks for under-voltage so often (raspberrypi-hwmon)."""
+"""Interval of the kernel's own under-voltage check (raspberrypi-hwmon)."""
 LOG_AGAIN_S = 60.0
-"""A fault that was gone for so long is a new one."""
+"""Absence after which a recurring fault is logged again."""
 
 UNDER_VOLTAGE, CAPPED, THROTTLED, WARM = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-"""Bits of the firmware's get_throttled: now. The same 16 bits up: since the start."""
+"""Bits of the firmware's get_throttled for the present. The same 16 bits up: since the start."""
 SINCE = 16
 HOT_C = 80.0
-"""Where every Pi slows its processor down."""
+"""Temperature at which every Pi slows its processor down."""
 WEAK_DBM = -80.0
 FULL_MB = 200.0
 SHORT_MB = 24.0
@@ -40,7 +40,7 @@ EARLIER = "there was under-voltage since the start: look at battery and cable"
 
 
 def judge(found: Found) -> telemetry.Health:
-    """Figures and faults. What cannot be understood is unknown."""
+    """Return figures and faults. Unreadable values are unknown."""
     health = telemetry.Health(
         celsius=_tidy(celsius(found.milli_c)),
         throttled=throttled(found.throttled, found.alarm),
@@ -56,7 +56,7 @@ def judge(found: Found) -> telemetry.Health:
 
 
 def faults(health: telemetry.Health) -> list[str]:
-    """What is the matter, the worst first."""
+    """Return the faults as sentences, the worst first."""
     bits = health.throttled or 0
     words = [text for bit, text in NOW if bits & bit]
     if bits & UNDER_VOLTAGE << SINCE and not bits & UNDER_VOLTAGE:
@@ -73,12 +73,12 @@ def faults(health: telemetry.Health) -> list[str]:
 
 
 def clock(utc_s: float | None) -> list[str]:
-    """What is the matter with the clock, and what to do."""
+    """Return the fault of the clock, with the next step."""
     return [] if utc_s is None or wall.sane(utc_s) else [wall.wrong(utc_s)]
 
 
 def throttled(text: str | None, alarm: str | None) -> int | None:
-    """The firmware's bits: "50005", "0x50005" or "throttled=0x50005".
+    """Parse the firmware's bits: "50005", "0x50005" or "throttled=0x50005".
 
     `alarm` is the kernel's own under-voltage alarm (rpi_volt, in0_lcrit_alarm).
     """
@@ -93,13 +93,14 @@ def throttled(text: str | None, alarm: str | None) -> int | None:
 
 
 def celsius(milli: str | None) -> float | None:
-    """A thermal zone's "48312" in degrees."""
+    """Convert a thermal zone's "48312" to degrees."""
     value = _number(milli)
     return None if value is None else value / 1000.0
 
 
 def signal_dbm(wireless: str | None) -> float | None:
-    """The first interface's level in /proc/net/wireless; -256 and above 0 are none."""
+    """Return the first interface's level in /proc/net/wireless; -256 and levels >= 0 are
+    invalid."""
     for line in (wireless or "").splitlines()[2:]:
         words = line.split()
         level = _number(words[3].rstrip(".")) if len(words) > 3 else None
@@ -109,7 +110,7 @@ def signal_dbm(wireless: str | None) -> float | None:
 
 
 def available_mb(meminfo: str | None) -> float | None:
-    """MemAvailable: what a program could still get."""
+    """Return MemAvailable: the memory that a program could still get."""
     for line in (meminfo or "").splitlines():
         name, _, rest = line.partition(":")
         if name == "MemAvailable":
@@ -132,12 +133,13 @@ def _number(text: str | None) -> float | None:
 
 
 def _tidy(value: float | None) -> float | None:
-    """Rounded: it goes to every page ten times a second, and one digit is enough."""
+    """Round to one digit, which is enough: the value is sent to every page ten times a second."""
     return None if value is None else round(value, 1)
 
 
 class HealthThread(Worker):
-    """Looks every 2 s. A card that hangs holds up this thread only; its age says so."""
+    """Thread that reads the health every 2 s. A hanging card blocks this thread only, and the
+    age shows it."""
 
     def __init__(
         self,
@@ -152,7 +154,7 @@ class HealthThread(Worker):
         self._logged_s: dict[str, float] = {}
 
     def status(self, now_s: float) -> telemetry.Health:
-        """The last look, and how old it is."""
+        """Return the last reading with its age."""
         if self._last is None:
             return telemetry.Health()
         last, at_s = self._last
@@ -160,17 +162,17 @@ class HealthThread(Worker):
         return msgspec.structs.replace(last, age_s=age_s)
 
     def weak(self) -> bool:
-        """Was there under-voltage at the last look?"""
+        """Return whether the last reading shows under-voltage."""
         bits = self._last[0].throttled if self._last is not None else None
         return bool((bits or 0) & UNDER_VOLTAGE)
 
     def lost(self) -> None:
-        """Drops the figures: they are unknown now."""
+        """Drop the figures, which are unknown now."""
         if not self.ending:
             self._last = None
 
     def live(self) -> None:
-        """Looks, logs new faults and waits, until `ending`."""
+        """Read, log new faults and wait, until `ending`."""
         while not self.ending:
             try:
                 raw = self._machine.read()
@@ -181,7 +183,7 @@ class HealthThread(Worker):
             self._last = found, now_s
             self.set_state("ok")
             for words in found.faults:
-                kind = words.partition(":")[0]  # figures behind it change
+                kind = words.partition(":")[0]  # figures behind the colon change
                 if now_s - self._logged_s.get(kind, -math.inf) > LOG_AGAIN_S:
                     self._log.warning("%s", words)
                 self._logged_s[kind] = now_s

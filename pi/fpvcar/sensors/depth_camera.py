@@ -1,4 +1,4 @@
-"""`run`'s end of the depth camera: one more range sensor, and a small picture.
+"""Depth camera in `run`: one more range sensor, and a small picture.
 
 child's stdout -> ChildProcess -> Records -> LastReading, png    restarted after faults
 """
@@ -20,16 +20,17 @@ from fpvcar.wire.camera import DEPTH_HEADER, parse_depth_header
 from fpvcar.wire.errors import WireError
 
 START_S, SILENT_S = 30.0, 2.5
-"""To the first record (the bench's takes seconds to start); between two."""
+"""Time limits for the first record (the bench's takes seconds to start) and between two records."""
 AGAIN_S, AGAIN_MOST_S = 2.0, 30.0
-"""Before it is started again; each time in a row that nothing came twice as long: the
-bench's and the device's are a whole Python each, on a core that has no time for it."""
+"""Pause before a restart; doubled after each start in a row without a record. The programs of
+the bench and of the device are a whole Python each, on a core that has no time for it."""
 BLIND = "sees nothing: covered, too near, or too bright"
 log = logging.getLogger("fpvcar.depth")
 
 
 class Record(NamedTuple):
-    """One frame: the nearest thing, when, and maybe a small picture (pack_depth)."""
+    """Frame of the depth camera: nearest obstacle, capture time, and possibly a small picture
+    (pack_depth)."""
 
     nearest_m: float
     capture_us: int
@@ -37,13 +38,13 @@ class Record(NamedTuple):
 
 
 class Records:
-    """Bytes of the process -> records. Raises WireError for what is none."""
+    """Splits bytes of the process into records. Raises WireError for invalid ones."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Record]:
-        """What is whole now."""
+        """Yield the records that are now whole."""
         self._buffer += data
         head = DEPTH_HEADER.size
         while len(self._buffer) >= head:
@@ -56,7 +57,8 @@ class Records:
 
 
 def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
-    """The program of a profile; empty: there is no depth camera. Raises ConfigError."""
+    """Return the program of a profile; empty for a car without a depth camera. Raises
+    ConfigError."""
     if depth.source == "none":
         return []
     if depth.source == "bench":
@@ -76,8 +78,8 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
 
 
 class DepthCamera(Supervisor):
-    """Runs the process, whatever becomes of it. `reading` is the nearest thing, `png`
-    the last small picture, b"" before the first."""
+    """Supervisor of the depth camera's process. `reading` is the nearest obstacle, `png` the
+    last small picture, b"" before the first."""
 
     def __init__(
         self,
@@ -94,15 +96,15 @@ class DepthCamera(Supervisor):
         self._began_s = self._heard_s = 0.0
         self._noise = NoiseFilter(JUMP_M, JUMP_SHARE)
 
-    # --- one life of the program ---
+    # Life of the program
 
     def begin(self, now_s: float) -> None:
-        """A life begins: forgets the record that was cut off."""
+        """Discard the record that was cut off by the end of the last process."""
         self._records = Records()
         self._began_s, self._heard_s = now_s, 0.0
 
     def late(self, now_s: float) -> float | str:
-        """How long to wait for the next record, or that none came."""
+        """Return the time left for the next record, or the fault if it has expired."""
         limit_s = self._silence_s if self._heard_s else self._start_s
         left_s = (self._heard_s or self._began_s) + limit_s - now_s
         if left_s > 0.0:
@@ -111,13 +113,14 @@ class DepthCamera(Supervisor):
         return f"says nothing for {limit_s:g} s{f': {line}' if line else ''}"
 
     def ended(self, reason: str) -> bool:
-        """The sensor says why; no old picture is shown. True if a record ever came."""
+        """Set the reason as the sensor's state, and drop the old picture. Returns True if a
+        record ever came."""
         self.reading.state, self.png = reason, b""
         log.warning("%s", reason)
         return self._heard_s > 0.0
 
     def receive(self, data: bytes) -> None:
-        """Takes bytes of the program; each whole record is a reading."""
+        """Process bytes of the program; each whole record is a reading."""
         try:
             for record in self._records.feed(data):
                 self._take_record(record)

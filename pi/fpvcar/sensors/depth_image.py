@@ -1,8 +1,8 @@
-"""Depth pictures (Z16): how near the nearest thing is, and a small picture of it. Pure.
+"""Depth pictures (Z16): distance of the nearest obstacle, and a small picture. Pure.
 
-Each pixel is the distance straight ahead in mm, 0 where nothing was measured. Of a
-frame every n-th pixel is looked at; no means, which invent distances between near and
-far. No numpy: this runs on a Pi Zero.
+Each pixel is the distance straight ahead in mm, 0 for an unmeasured one. Only every n-th pixel of a
+frame is used. Pixels are not averaged, because means invent distances between near and far. No
+numpy: this runs on a Pi Zero.
 """
 
 import array
@@ -15,25 +15,26 @@ from itertools import cycle
 from typing import NamedTuple
 
 WIDE = 80
-"""Columns of the small picture, about."""
+"""Approximate number of columns of the small picture."""
 FAR_MM = 4000
 BAND = (0.2, 0.5)
-"""Rows that are looked at for the nearest thing, of a camera that looks straight ahead:
-below the middle there is floor, nearer than any wall."""
+"""Rows searched for the nearest obstacle, for a camera that looks straight ahead: below the
+middle the floor is nearer than any wall."""
 NOISE_SHARE = 0.005
-"""So many of the pixels may be nearer than what is told: they are noise."""
+"""Share of the pixels that may be nearer than the result, as noise."""
 WAY_MM = 150.0
-"""Half the width of the car's way: what stands further aside is passed by."""
+"""Half the width of the car's path: the car passes obstacles further aside."""
 D435 = math.tan(math.radians(87.0 / 2))
 SEEING_SHARE, WAY_SHARE = 0.1, 0.3
-"""With fewer measured pixels in the band, or in the car's way of it, the camera is
-blind, and nothing is free: what is too near, black or shiny measures nothing."""
+"""Least shares of measured pixels in the band, and in the car's path within it. Below these the
+camera counts as blind and no direction as free, because objects that are too near, black or
+shiny give no measurement."""
 WAY_FROM_MM = 1000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class Small(NamedTuple):
-    """A decimated frame, rows from the top."""
+    """Decimated frame, with rows from the top."""
 
     pixels: Sequence[int]
     width: int
@@ -41,7 +42,7 @@ class Small(NamedTuple):
 
 
 def decimated(frame: memoryview, width: int, height: int, line_b: int) -> Small:
-    """Raises ValueError for a frame that is cut."""
+    """Decimate a frame. Raises ValueError for a frame that is cut."""
     if len(frame) < line_b * height or line_b < 2 * width or line_b % 2:
         wanted = f"{height} rows of {line_b} bytes for {width} pixels"
         raise ValueError(f"depth frame of {len(frame)} bytes: expected {wanted}")
@@ -56,15 +57,16 @@ def decimated(frame: memoryview, width: int, height: int, line_b: int) -> Small:
 
 
 def nearest_m(small: Small, across: float = D435) -> float:
-    """The nearest thing in the car's way; infinity: nothing within 4 m, NaN: blind.
+    """Return the distance of the nearest obstacle in the car's path; infinity: clear for 4 m,
+    NaN: blind.
 
-    `across` is the tangent of half the angle that the picture is wide.
+    `across` is the tangent of half the picture's horizontal angle.
     """
     top, bottom = (int(share * small.height) for share in BAND)
     band = small.pixels[top * small.width : max(bottom, top + 1) * small.width]
     if sum(pixel > 0 for pixel in band) < max(1, SEEING_SHARE * len(band)):
         return math.nan
-    # Of column c what is nearer than reach[c] stands less than WAY_MM aside.
+    # A pixel of column c that is nearer than reach[c] stands less than WAY_MM aside.
     middle = (small.width - 1) / 2.0 or 1.0
     reach = [
         WAY_MM / max(across * abs(column - middle) / middle, WAY_MM / FAR_MM)
@@ -80,7 +82,7 @@ def nearest_m(small: Small, across: float = D435) -> float:
 
 
 def _palette() -> bytes:
-    """Near is red, far is blue; 0 is black: nothing was measured."""
+    """Return a palette from red (near) to blue (far); 0 is black, for unmeasured pixels."""
     colours = [b"\0\0\0"]
     for index in range(255):
         hue = 0.66 * index / 254
@@ -90,7 +92,7 @@ def _palette() -> bytes:
 
 
 def png(small: Small) -> bytes:
-    """The small picture, one byte a pixel with a palette (PNG, 11.2)."""
+    """Encode the small picture, one byte a pixel with a palette (PNG, 11.2)."""
     rows = bytearray()
     for row in range(small.height):
         line = small.pixels[row * small.width : (row + 1) * small.width]

@@ -1,8 +1,8 @@
-"""The depth camera's process: Z16 over V4L2, looked at here, so that `run` need not.
+"""Process of the depth camera: reads Z16 over V4L2 and analyses it outside of `run`.
 
-stdout: pack_depth, one record a frame: the nearest thing, and a small picture
-ends when stdin ends, nobody reads, or the camera is silent or stuck (exit status 1,
-with the reason as the last line on stderr)
+stdout: pack_depth, one record a frame: the nearest obstacle, and a small picture ends when stdin
+ends, stdout has no reader, or the camera is silent or stuck (exit status 1, with the reason as the
+last line on stderr)
 """
 
 import argparse
@@ -23,17 +23,17 @@ from fpvcar.wire.camera import pack_depth
 SILENT_S = 2.0
 PREVIEW_EVERY_S = 0.2
 SAME_MOST = 30
-"""In a row and all alike: a real Z16 is never so still."""
+"""Number of identical frames in a row that no working Z16 camera sends."""
 
 
 class Still:
-    """Frames in a row that are the same to the bit, with stamps of their own."""
+    """Detector of consecutive frames that are identical to the bit, with different stamps."""
 
     def __init__(self) -> None:
         self._before, self._same = 0, 0
 
     def note(self, data: memoryview, nearest_m: float) -> None:
-        """One in which nothing is measured does not count: it is all zeros. Raises
+        """Check a frame; one without any measurement is ignored, as it is all zeros. Raises
         CaptureError."""
         now = zlib.crc32(data)
         alike = now == self._before and not math.isnan(nearest_m)
@@ -49,8 +49,7 @@ def records(
     write: Callable[[bytes], None],
     clock_s: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Writes a record a frame, until `ended`. Raises CaptureError for a camera that
-    is silent, or stuck."""
+    """Write a record a frame, until `ended`. Raises CaptureError for a silent or stuck camera."""
     shown_s, still = -1.0, Still()
     while not ended():
         frame = camera.frame(SILENT_S)
@@ -72,19 +71,19 @@ def records(
 
 
 def stdin_ended() -> bool:
-    """True once nobody holds the other end of stdin."""
+    """Return True once the other end of stdin is closed."""
     fd = sys.stdin.fileno()
     return bool(select.select([fd], [], [], 0.0)[0]) and not os.read(fd, 1024)
 
 
 def to_stdout(data: bytes) -> None:
-    """Writes a whole record at once."""
+    """Write a whole record at once."""
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the process; exit status 1, with a reason on stderr, if it cannot."""
+    """Run the process; exit status 1, with a reason on stderr, if it cannot."""
     parser = argparse.ArgumentParser(prog="python -m fpvcar.sensors.depth_process")
     parser.add_argument("--device", default="", help="/dev/videoN; else the first with Z16")
     parser.add_argument("--width", type=int, default=480)

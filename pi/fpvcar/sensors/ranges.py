@@ -1,9 +1,9 @@
-"""Range sensors: what stands around the car, how old that is, and who does not answer.
+"""Range sensors: obstacles around the car, the age of each reading, and failed sensors.
 
     VL53L0X (I2C), HC-SR04 (edges) -> one thread a kind -> Ranges -> gate, page
 
-Each sensor is set up, read and given up by itself: one that is absent, silent, stuck or
-noisy says so, is tried again, and holds up no other.
+Each sensor is set up, read and given up by itself. An absent, silent, stuck or noisy sensor reports
+its fault, is retried, and delays no other.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from fpvcar.wire.telemetry import Measured
 
 
 class Ranges:
-    """All range sensors of a car."""
+    """All range sensors of one car."""
 
     def __init__(
         self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
@@ -30,7 +30,7 @@ class Ranges:
             LastReading(name, one.bearing_deg) for name, one in sensors.ultrasound.items()
         ]
         self.depth = LastReading("depth", profile.depth.bearing_deg)
-        """The depth camera's range; DepthCamera updates it."""
+        """Range of the depth camera, updated by DepthCamera."""
         cameras = [self.depth] if profile.depth.source != "none" else []
         self._readings = tofs + ultrasonics + cameras
         self._threads: list[RangeThread] = []
@@ -41,7 +41,7 @@ class Ranges:
         self.tune(profile)
 
     def tune(self, profile: config.Profile) -> None:
-        """Measures with the offsets of this profile, of the same car, from now on."""
+        """Measure with the offsets of this version of the car's profile from now on."""
         tofs, sonars = profile.sensors.tof, profile.sensors.ultrasound
         offsets = {name: one.offset_m for name, one in tofs.items()}
         offsets |= {name: one.offset_m for name, one in sonars.items()}
@@ -49,34 +49,33 @@ class Ranges:
             reading.offset_m = offsets.get(reading.name, 0.0)
 
     def start(self) -> None:
-        """Starts the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Ends them; a second each at most."""
+        """Stop the threads; each takes a second at most."""
         for thread in self._threads:
             thread.stop()
 
     def attend(self, here: bool) -> None:
-        """Somebody is here, or nobody: then it is enough to look now and then."""
+        """Read at full rate while pages are open, otherwise occasionally."""
         for thread in self._threads:
             thread.attend(here)
 
     async def watch(self) -> None:
-        """Raises RuntimeError when a thread has died."""
+        """Run until a thread dies; raises RuntimeError then."""
         await asyncio.gather(*(thread.watch() for thread in self._threads))
-        await asyncio.Event().wait()  # a car without range sensors
+        await asyncio.Event().wait()  # keeps a car without range sensors running
 
     def status(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        """One entry a sensor, in the profile's order."""
+        """Return one entry a sensor, in the profile's order."""
         return tuple(one.status(now_s) for one in self._readings)
 
     def measured(self) -> list[Measured]:
-        """Takes out what was measured since the last call, each sensor's in order."""
+        """Remove and return the measurements since the last call, each sensor's in order."""
         unread = [one.unread for one in self._readings]
         return [one.popleft() for one in unread for _ in range(len(one))]
 
     def readings(self) -> dict[str, int]:
-        """How often each sensor measured since the start."""
+        """Return the number of measurements of each sensor since the start."""
         return {one.name: one.readings for one in self._readings}

@@ -1,4 +1,4 @@
-"""The last reading of a range sensor: how far, when, and what is wrong with it."""
+"""Last reading of a range sensor: range, time, and fault."""
 
 import math
 from collections import deque
@@ -11,15 +11,16 @@ from fpvcar.runtime.workers import Worker
 from fpvcar.wire import telemetry
 
 JUMP_M, JUMP_SHARE = 0.1, 0.2
-"""A range that jumps by more, in metres and as a share, is noise: see noise.py."""
+"""Jump of a range, in metres and as a share, beyond which it counts as noise: see
+devices/outlier_filter.py."""
 NEVER_S = -math.inf
 UNREAD_MOST = 32
-"""Measurements that wait for the recorder: a second of the fastest sensor."""
+"""Limit of measurements queued for the recorder: a second of the fastest sensor."""
 
 
 @dataclass
 class LastReading:
-    """The last reading of one range sensor, and how many there were."""
+    """Last reading of one range sensor, and the number of readings."""
 
     name: str
     bearing_deg: float
@@ -28,12 +29,12 @@ class LastReading:
     state: str = "starting"
     readings: int = 0
     offset_m: float = 0.0
-    """Added to each range."""
+    """Correction in m, added to each range."""
     unread: deque[telemetry.Measured] = field(default_factory=lambda: deque(maxlen=UNREAD_MOST))
-    """Measurements that nobody has taken out yet; the oldest go first."""
+    """Measurements queued for the recorder; the oldest are dropped first."""
 
     def update(self, range_m: float | None, state: str, now_s: float) -> None:
-        """Takes a measurement; only an "ok" one sets the range and its age."""
+        """Store a measurement; only an "ok" one sets the range and its age."""
         self.state = state
         if state == "ok":
             self.range_m = None if range_m is None else max(0.0, range_m + self.offset_m)
@@ -42,18 +43,18 @@ class LastReading:
             self.unread.append(telemetry.Measured(self.name, self.bearing_deg, self.range_m, now_s))
 
     def noisy(self, nearest: float | None) -> None:
-        """Keeps the nearest of readings that jump; its age goes on."""
+        """Keep the nearest of readings that jump; the age continues to grow."""
         self.state = NOISY
         self.range_m = None if nearest is None else max(0.0, nearest + self.offset_m)
 
     def status(self, now_s: float) -> telemetry.Range:
-        """Range and age; `age_s` is None before the first measurement."""
+        """Return range and age; `age_s` is None before the first measurement."""
         age_s = None if self.at_s == NEVER_S else now_s - self.at_s
         return telemetry.Range(self.name, self.bearing_deg, self.range_m, age_s, self.state)
 
 
 class RangeThread(Worker):
-    """The thread of all sensors of one kind."""
+    """Thread that reads all sensors of one kind."""
 
     def __init__(
         self,
@@ -66,6 +67,6 @@ class RangeThread(Worker):
         self._profile, self._readings, self._clock_s = profile, readings, clock_s
 
     def lost(self) -> None:
-        """Every sensor says why nothing is measured; the ages go on."""
+        """Set the thread's fault as the state of every sensor; the ages continue to grow."""
         for reading in self._readings:
             reading.state = self.state

@@ -1,7 +1,7 @@
-"""The card in the car: worn, read-only, or well. Pure.
+"""State of the card in the car: worn, read-only, or well. Pure.
 
-eMMC counts its own wear; most SD cards do not: then it is unknown. A file system that
-met errors is mounted read-only by the kernel, whoever is driving.
+eMMC counts its own wear; most SD cards do not, so their wear is unknown. The kernel mounts a file
+system read-only after errors, even during a drive.
 """
 
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from fpvcar.devices.computer import Found
 from fpvcar.wire.telemetry import Card
 
 WORN = 0.9
-"""From here on it is to be replaced: JESD84-B51 calls it 90 % of the life time."""
+"""Wear from which the card should be replaced: 90 % of the life time in JESD84-B51."""
 STEP = 0.1
 OVER = 11
 """life_time 0x0b: past its end. 0x00: not defined."""
 SPARE_80 = 2
 """pre_eol_info: 80 % of its spare blocks are used; 3 is "urgent"."""
 ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\134", "\\"))
-"""Of proc(5), in paths."""
+"""Escapes of proc(5), in paths."""
 
 
 def card_of(found: Found) -> Card:
-    """The worst of what the cards say, and whether the disk can be written."""
+    """Return the worst wear that the cards report, and whether the disk is read-only."""
     lives = [used for text in found.life_times for used in _lives(text)]
     ends = [end for text in found.ends for end in _hex(text)]
     used = max(lives, default=None)
@@ -31,7 +31,7 @@ def card_of(found: Found) -> Card:
 
 
 def _lives(text: str) -> Iterator[float]:
-    """Type A and B, in steps of a tenth of the life, each taken as used up."""
+    """Yield wear of type A and B, in steps of a tenth of the life, each counted as used up."""
     for value in _hex(text):
         if 1 <= value <= OVER:
             yield round(value * STEP, 1)
@@ -46,8 +46,8 @@ def _hex(text: str) -> Iterator[int]:
 
 
 def read_only(mounts: str | None, path: str) -> bool | None:
-    """Of the file system on which `path` lies, by /proc/self/mounts; of two mounts at
-    one place the later one counts."""
+    """Return whether the file system of `path` is mounted read-only, by /proc/self/mounts; of
+    two mounts at one place the later one counts."""
     best, verdict = -1, None
     for line in (mounts or "").splitlines():
         words = line.split()
@@ -63,7 +63,7 @@ def read_only(mounts: str | None, path: str) -> bool | None:
 
 
 def faults(card: Card) -> list[str]:
-    """What is the matter with it, and what to do."""
+    """Return the faults of the card, with the next step."""
     said = []
     if card.read_only:
         said.append(

@@ -11,7 +11,7 @@ from fpvcar.wire import telemetry
 
 
 class SensorSuite:
-    """Ranges, battery and the computer's health; each says how old it is.
+    """Ranges, battery and the computer's health, each with its age.
 
     `calibration()` returns the faults of the calibration, which count as health, too.
     """
@@ -27,15 +27,15 @@ class SensorSuite:
         self.calibration = calibration
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        """One entry a range sensor, in the profile's order."""
+        """Return one entry a range sensor, in the profile's order."""
         return self._ranges.status(now_s)
 
     def battery(self, now_s: float) -> telemetry.Battery | None:
-        """None for a car that cannot measure it."""
+        """Return the battery's reading; None for a car that cannot measure it."""
         return self._battery.status(now_s)
 
     def health(self, now_s: float) -> telemetry.Health:
-        """Health of the computer in the car, with the calibration's faults."""
+        """Return the health of the computer in the car, with the calibration's faults."""
         health = self._health.status(now_s)
         faults = self.calibration()
         if not faults:
@@ -43,18 +43,18 @@ class SensorSuite:
         return msgspec.structs.replace(health, faults=(*health.faults, *faults))
 
     def attend(self, here: bool) -> None:
-        """Somebody is here, or nobody: then sensors are read twice a second only."""
+        """Read at full rate while pages are open, otherwise twice a second only."""
         self._ranges.attend(here)
         self._battery.attend(here)
 
     def card(self) -> telemetry.Card:
-        """What the car writes on."""
+        """Return the state of the storage card."""
         return self._health.card
 
     def weak(self, now_s: float) -> bool:
-        """Is there under-voltage, by the computer or by the battery's sensor?"""
+        """Return whether the computer or the battery's sensor reports under-voltage."""
         return self._health.weak() or self._battery.weak(now_s)
 
     def readings(self) -> dict[str, int]:
-        """How often each sensor measured since the start."""
+        """Return the number of measurements of each sensor since the start."""
         return {**self._ranges.readings(), "battery": self._battery.readings}

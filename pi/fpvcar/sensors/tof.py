@@ -1,4 +1,4 @@
-"""The VL53L0X of a car, in one thread: each is read when there is something new."""
+"""VL53L0X sensors of a car, in one thread: each is read when it has a new sample."""
 
 import contextlib
 import time
@@ -14,23 +14,23 @@ from fpvcar.devices.pins import Pins, PinsFault
 from fpvcar.sensors.reading import JUMP_M, JUMP_SHARE, NEVER_S, LastReading, RangeThread
 
 AGAIN_S, AGAIN_MOST_S = 1.0, 8.0
-"""How long a sensor that failed is left alone; each time in a row twice as long: while
-one is set up the others wait."""
+"""Pause after a failure, doubled for each failure in a row, because the set-up of one sensor
+delays the others."""
 SILENT_S = 0.2
-"""A sensor that ranges and has nothing new for so long is set up anew."""
+"""Time without a new sample after which a ranging sensor is set up again."""
 DOWN_S, UP_S = 0.002, 0.003
-"""XSHUT: held low, and from high to the first answer (1.2 ms)."""
+"""Times of XSHUT: held low, and from high to the first answer (1.2 ms)."""
 POLL_S = 0.001
 SOONER_S, LATER_S = 0.00005, 0.001
-"""After a look that found something the next one is so much sooner, after one in vain
-so much later: most find something, and soon after it is there."""
+"""Shift of the next poll: earlier after a poll that found a sample, later after one that did
+not. Most polls then find a sample, soon after it is ready."""
 WAIT_S = (0.02, 0.05)
 SAME_MOST = 90
-"""In a row and all alike, with the rates of light: a VL53L0X is never so still."""
+"""Number of identical samples in a row, light rates included, that no working VL53L0X sends."""
 
 
 class Tof:
-    """One VL53L0X as the thread handles it: `turn` does what is due."""
+    """VL53L0X as the thread handles it: `turn` does the due work."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class Tof:
         open_device: Open,
         clock_s: Callable[[], float],
     ) -> None:
-        """`pins` is for its XSHUT; None where none is named."""
+        """Create the sensor; `pins` is for its XSHUT, None if no pin is configured."""
         self.reading, self.due_s = reading, NEVER_S
         self.patience_s = 0.0
-        """How long before it is due its turn may begin: then its bus waits."""
+        """Time before `due_s` at which its turn may begin; its bus then waits."""
         self._where, self._pins, self._clock_s = where, pins, clock_s
         self._open_device = open_device
         self._device: OpenDevice | None = None
@@ -56,13 +56,12 @@ class Tof:
         self.power(False)
 
     def power(self, on: bool) -> None:
-        """XSHUT, where it is wired."""
+        """Switch XSHUT, if it is wired."""
         if self._where.power is not None and self._pins is not None:
             self._pins.write(self._where.power, on)
 
     def turn(self) -> None:
-        """Sets it up, or takes its newest sample as soon as it is due. Raises
-        PinsFault."""
+        """Set the chip up, or read its newest sample as soon as it is due. Raises PinsFault."""
         try:
             if self._chip is None:
                 self._set_up()
@@ -129,17 +128,17 @@ class Tof:
             self._device = None
 
     def close(self) -> None:
-        """Frees the daemon's handle and lets the chip sleep. Raises PinsFault."""
+        """Release the daemon's handle and let the chip sleep. Raises PinsFault."""
         self._chip, self.patience_s = None, 0.0
         self._close_device()
         self.power(False)
 
 
 class TofThread(RangeThread):
-    """All VL53L0X of a car."""
+    """Thread for all VL53L0X of a car."""
 
     def live(self) -> None:
-        """Reads whatever sensor is due, in turn. Raises PinsFault."""
+        """Read the sensors in turn, each when due. Raises PinsFault."""
         tofs = self._profile.sensors.tof.values()
         with contextlib.ExitStack() as stack:
             pins: Pins | None = None
@@ -151,7 +150,7 @@ class TofThread(RangeThread):
 
     def _turns(self, pins: Pins | None, opens: Open) -> None:
         places = self._profile.sensors.tof.values()
-        # All are held down before the first is woken: they share an address.
+        # All are held down before the first is woken, because they share an address.
         tofs = [
             Tof(where, reading, pins, opens, self._clock_s)
             for where, reading in zip(places, self._readings, strict=True)
@@ -167,7 +166,7 @@ class TofThread(RangeThread):
                     first.turn()
                     self.rest()
         finally:
-            # The daemon keeps what we have open, whatever becomes of the connection.
+            # The daemon keeps our handles open even if the connection is lost.
             with contextlib.suppress(PinsFault):
                 for tof in tofs:
                     tof.close()

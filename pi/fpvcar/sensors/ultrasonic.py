@@ -1,4 +1,4 @@
-"""The thread of the HC-SR04: it triggers them in turn, as one hears the other."""
+"""Thread of the HC-SR04: triggers them in turn, since each receives the others' echoes."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ LATE_S = 0.003
 
 
 def update(reading: LastReading, sample: hcsr04.Sample, now_s: float) -> None:
-    """Takes a sample; while the sensor is WAITING none, so that its range gets old."""
+    """Store a sample, but not while the sensor is WAITING, so that its range ages."""
     if sample.status is hcsr04.Status.WAITING:
         return
     if sample.status is hcsr04.Status.NOISY:
@@ -28,10 +28,10 @@ def update(reading: LastReading, sample: hcsr04.Sample, now_s: float) -> None:
 
 
 class UltrasonicThread(RangeThread):
-    """All HC-SR04 of a car."""
+    """Thread for all HC-SR04 of a car."""
 
     def live(self) -> None:
-        """Measures once every TURN_S. Raises PinsFault."""
+        """Measure once every TURN_S. Raises PinsFault."""
         with contextlib.closing(backends.open_pins(self._profile)) as pins:
             self._work(pins)
 
@@ -59,14 +59,13 @@ class UltrasonicThread(RangeThread):
     def _turns(
         self, sensors: list[hcsr04.HcSr04], edges: Edges, echoes: list[int]
     ) -> Iterator[tuple[hcsr04.HcSr04, LastReading, float]]:
-        """Each in turn, and how long its trigger has to wait."""
+        """Yield each sensor in turn, with the delay of its trigger."""
         next_s = -math.inf
         turn_s = max(TURN_S, CYCLE_S / len(sensors))
         while not self.ending:
             for sensor, reading in zip(sensors, self._readings, strict=True):
                 after_s = max(0.0, next_s - self._clock_s())
-                # An echo that goes on, or an answer that does not come, is looked for
-                # when it is time.
+                # A continuing echo, or a missing answer, is checked for at the due time.
                 ill = reading.state != "ok" or any(map(edges.level, echoes))
                 if ill or self.resting:
                     self.pause(after_s)
@@ -74,7 +73,7 @@ class UltrasonicThread(RangeThread):
                     after_s = 0.0
                 if self.ending:
                     return
-                # What one is late is made up for, as far as echoes may fade sooner.
+                # Delays of one sensor are made up for, as far as echoes may fade sooner.
                 soonest_s = self._clock_s() + after_s + TURN_S - LATE_S
                 next_s = max(next_s + turn_s, soonest_s)
                 yield sensor, reading, after_s
