@@ -59,7 +59,7 @@ def pins_backend(profile: Profile) -> BackEnd:
     motor runs."""
     if profile.pins.backend != "auto":
         return profile.pins.backend
-    # # a daemon elsewhere: this machine's own pins do not matter
+    # a daemon elsewhere: this machine's own pins do not matter
     if profile.pins.host not in LOOPBACK:
         return "pigpio"
     from fpvcar.devices.linux import gpio
@@ -255,7 +255,7 @@ def freeing(profile: Profile) -> Callable[[], str]:
     this computer. It returns an error text or "". It does nothing for a HAT,
     another computer, or the kernel's pins, which are released when their file is
     closed."""
-    # # imported now: after a failure there is no time for it
+    # imported now: after a failure there is no time for it
     from fpvcar.devices.linux import pins_off
 
     def free() -> str:

@@ -78,13 +78,13 @@ class WebcamSource(FrameSource, Protocol):
     fd: int
     """Descriptor that is readable when a frame is ready."""
     format: str
-    """"H264", "YUYV" or "MJPG"."""
+    """Pixel format: "H264", "YUYV" or "MJPG"."""
 
     def newest(self) -> Frame | None:
         """Return the newest ready frame. Raises CaptureError."""
 
     def set_flip(self, flip: Flip) -> bool:
-        """Flip the picture."""
+        """Flip the picture in the webcam."""
 
     def set_brightness(self, share: float) -> bool:
         """Set the brightness from -1 to 1; 0 is the default."""

@@ -39,7 +39,7 @@ class FakePins:
         self.fault = PinsLost("write: connection lost")
 
     def hang(self) -> None:
-        """Simulate a hanging daemon."""
+        """Simulate a daemon that hangs."""
         self.fault = PinsSilent("write")
 
     def duty(self, gpio: int) -> float:
@@ -52,7 +52,7 @@ class FakePins:
         self._set({gpio: Level(float(level), pwm=False)})
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """Switches steady outputs at once; refuses what the chip would ignore."""
+        """Switch steady outputs at once; refuse pins that the chip would ignore."""
         for gpio in gpios:
             self._permit(gpio)
             if gpio not in self.levels or self.levels[gpio].pwm:
@@ -60,19 +60,19 @@ class FakePins:
         self._set({gpio: Level(float(level), pwm=False) for gpio in gpios})
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """Chooses the frequency of the pin's PWM."""
+        """Set the frequency of the pin's PWM."""
         self._permit(gpio)
         self.frequency_hz[gpio] = hz
 
     def pwm(self, gpio: int, duty: float) -> None:
-        """Runs a PWM; its frequency must have been chosen."""
+        """Start a PWM; its frequency must have been set."""
         self._permit(gpio)
         if gpio not in self.frequency_hz or not 0.0 <= duty <= 1.0:
             raise AssertionError(f"PWM {duty} on GPIO {gpio} without a frequency")
         self._set({gpio: Level(duty, pwm=True)})
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Sends pulses, 50 a second."""
+        """Send servo pulses, 50 a second."""
         self._permit(gpio)
         if not 500 <= pulse_us <= 2500:
             raise AssertionError(f"a pulse of {pulse_us} us on GPIO {gpio}")
@@ -94,7 +94,7 @@ class FakePins:
 
 
 class FakeDeadMan:
-    """Trips 220 ms after the last feeding, as the stored script does.
+    """Simulation of the stored script, which trips 220 ms after the last feed.
 
     Time stands still until `pass_to`.
     """
@@ -110,13 +110,13 @@ class FakeDeadMan:
         self._next_s = now_s + self.TICK_S
 
     def feed(self) -> None:
-        """Puts the stop off, from the next tick on."""
+        """Postpone the stop from the next tick on."""
         self._answer()
         self.feedings += 1
         self._fed = True
 
     def awake(self) -> bool:
-        """True once a tick has noticed the feeding."""
+        """Return True once a tick has noticed the feed."""
         self._answer()
         if not self.running:
             raise PinsLost("the dead man's script does not run")
@@ -128,12 +128,12 @@ class FakeDeadMan:
         self.rests += 1
 
     def remove(self) -> None:
-        """Takes it away; no tick comes any more."""
+        """Remove the script; its ticks end."""
         self._answer()
         self.removed = True
 
     def pass_to(self, now_s: float) -> None:
-        """Lets the script run until then."""
+        """Run the script until this time."""
         while self.running and not self.removed and self._next_s <= now_s:
             self._next_s += self.TICK_S
             self._tick()
@@ -149,7 +149,7 @@ class FakeDeadMan:
             fault, self._pins.fault = self._pins.fault, None
             pins = self._pins
             steady = [gpio for gpio in self._gpios if not pins.levels[gpio].pwm]
-            pins.write_together(steady, 0)  # a brake: all at once
+            pins.write_together(steady, 0)  # a brake: all pins at once
             for gpio in self._gpios:
                 pins.write(gpio, 0)
             pins.fault = fault
@@ -160,7 +160,7 @@ class FakeDeadMan:
 
 
 class FakeBoard:
-    """The motors of one car on fake pins."""
+    """Motors of one car on fake pins."""
 
     def __init__(self, profile: Profile, pins: FakePins, now_s: float) -> None:
         self._pins, self._gpios = pins, profile.motor_pins()
@@ -171,10 +171,10 @@ class FakeBoard:
         self.closed = False
 
     def close(self) -> None:
-        """Switches all off and removes the dead man, unless the pins do not answer."""
+        """Switch everything off and remove the dead man, unless the pins do not answer."""
         self.closed = True
         with suppress(PinsFault):
-            levels = self._pins.levels  # empty after the daemon was lost
+            levels = self._pins.levels  # empty after the loss of the daemon
             steady = [one for one in self._gpios if one in levels]
             steady = [one for one in steady if not levels[one].pwm]
             self._pins.write_together(steady, 0)

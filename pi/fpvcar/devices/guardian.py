@@ -75,7 +75,7 @@ class Guardian:
         turn: int | None = None,
     ) -> None:
         """`prepare()` runs in the guardian, which inherits no file of this process
-        except `turn`, and opens the chip anew. Raises PinsLost if that fails.
+        except `turn`, and reopens the chip. Raises PinsLost if that fails.
         Call it before motors move."""
         _left[:] = [pid for pid in _left if not _reaped(pid, os.WNOHANG)]
         self._clock_s, self._ours = clock_s, True
@@ -218,11 +218,11 @@ def _become(
     """Run the forked process to its end; no code of the parent runs after it."""
     status = 1
     try:
-        # # finalizers of the parent's objects would close descriptors of this process
+        # finalizers of the parent's objects would close descriptors of this process
         gc.disable()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            # # the guardian ends when wheels does
+            # the guardian ends when wheels does
             signal.signal(number, signal.SIG_IGN)
         wheels = os.pidfd_open(parent)
         if os.getppid() == parent:
@@ -230,7 +230,7 @@ def _become(
             mlock.lock()
             _guard(line, wheels, prepare)
         status = 0
-    except BaseException as fault:  # # reported to the parent, which waits for READY
+    except BaseException as fault:  # reported to the parent, which waits for READY
         with suppress(OSError):
             line.send(f"{type(fault).__name__}: {fault}".encode()[:1000])
     finally:
@@ -251,7 +251,7 @@ def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None
     off = prepare()
     try:
         why = _watch(line)
-    except OSError as fault:  # # a peer that dies with unread data resets the socket
+    except OSError as fault:  # a peer that dies with unread data resets the socket
         why = f"wheels is gone ({fault.strerror})"
     if why == SILENT:
         with suppress(ProcessLookupError):
@@ -295,7 +295,7 @@ def _switch_off(off: Off, prepare: Callable[[], Off], why: str, wheels: int) -> 
 
 
 def _tried(off: Off | None, prepare: Callable[[], Off]) -> Off:
-    """Try until it works, opening the chip anew each time. Returns the working
+    """Try until it works, reopening the chip each time. Returns the working
     function; raises the last fault after GIVES_UP_S."""
     start_s = time.monotonic()
     while True:

@@ -1,31 +1,31 @@
-"""Is a sensor noisy: do its readings jump to and fro as nothing in the world? Pure.
+"""Filter for noisy sensors: readings that jump to and fro unlike any real object. Pure.
 
     r0 --- r1 --- r2     r1 jumps when it is far off the middle of its neighbours
 
-Whatever moves steadily stays on the line. An edge that is passed makes two jumps, one
-wrong reading three; a loose wire, a wet lens or a neighbour's echoes make most of them.
+Steady motion stays on the line. A passed edge gives two jumps, one wrong reading three. A loose
+wire, a wet lens or a neighbour's echoes turn most readings into jumps.
 """
 
 from collections import deque
 
 NOISY = "noisy: its readings jump to and fro"
-"""State of a sensor whose readings this filter rejects."""
+"""State of a sensor with readings that this filter rejects."""
 LAST, MOST, CALM = 10, 7, 2
-"""With MOST jumps among the LAST readings it is noisy, until there are at most CALM."""
+"""Thresholds: noisy from MOST jumps among the LAST readings, until there are at most CALM."""
 
 
 class NoiseFilter:
-    """Tells readings that jump to and fro from one sensor's good ones."""
+    """Detector of a sensor with readings that jump to and fro."""
 
     def __init__(self, least: float, share: float = 0.0) -> None:
-        """A jump is more than `least`, and than `share` of the reading."""
+        """Create a filter; a jump exceeds both `least` and `share` of the reading."""
         self._least, self._share = least, share
         self._values: deque[float] = deque(maxlen=LAST)
         self._jumped: deque[bool] = deque(maxlen=LAST)
         self._noisy = False
 
     def add(self, value: float | None) -> bool:
-        """Is it noisy, with this reading? None (no target) is no jump."""
+        """Add a reading; return whether the sensor is noisy. None (no target) is no jump."""
         self._jumped.append(value is not None and self._jumps(value))
         count = sum(self._jumped)
         self._noisy = count > CALM if self._noisy else count >= MOST
@@ -33,7 +33,7 @@ class NoiseFilter:
 
     @property
     def nearest(self) -> float | None:
-        """The least of the last readings, None without any."""
+        """Least of the last readings, None without any."""
         return min(self._values, default=None)
 
     def _jumps(self, value: float) -> bool:

@@ -142,7 +142,7 @@ class MotorBoard(Protocol):
 
     @property
     def dead_man(self) -> DeadMan:
-        """The armed dead man."""
+        """Dead man of these motors, armed."""
 
     def close(self) -> None:
         """Switch all motors off, then remove the dead man and end the connection.

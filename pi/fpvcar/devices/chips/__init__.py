@@ -1,1 +1,1 @@
-"""Drivers of sensor chips."""
+"""Drivers of sensor and PWM chips."""

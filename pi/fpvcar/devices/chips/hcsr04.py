@@ -24,7 +24,7 @@ TICKS = 1 << 32
 
 
 class Status(enum.StrEnum):
-    """Result of a measurement."""
+    """Result of one range measurement."""
 
     OK = "ok"
     FAR = "out of range"
@@ -105,7 +105,7 @@ class HcSr04:
         must have ended.
         """
         if not after_s:
-            # # drop edges of other sensors and of the previous echo
+            # drop edges of other sensors and of the previous echo
             self._edges.read(0.0)
         sample = self._once(celsius, after_s)
         if sample.status is Status.WAITING:
@@ -127,7 +127,7 @@ class HcSr04:
         rose_us: int | None = None
         silence = Status.STUCK if stuck else Status.ABSENT
         while (left_s := end_s - self._clock_s()) > 0:
-            # # Start and end in one wake-up; only the end once the start is known.
+            # Start and end in one wake-up; only the end once the start is known.
             for edge in self._edges.read(left_s, 2 if rose_us is None else 1):
                 if edge.gpio != self._echo:
                     continue
@@ -140,12 +140,12 @@ class HcSr04:
                     if sample.status is not Status.NOISE:
                         self._heard = sample.status is Status.OK
                         return sample
-                    # # A motor's spark, a few us long: the echo may still come.
+                    # A motor's spark, a few us long: the echo may still come.
                     rose_us, silence = None, Status.NOISE
-        # # a stuck sensor recovers only with an echo that ends
+        # a stuck sensor recovers only with an echo that ends
         if rose_us is None or stuck:
             return Sample(None, silence)
-        # # No target, or the start of being stuck, possible right after an echo.
+        # No target, or the start of being stuck, possible right after an echo.
         heard, self._heard = self._heard, False
         return Sample(None, Status.WAITING if heard else Status.FAR)
 

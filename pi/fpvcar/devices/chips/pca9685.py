@@ -47,7 +47,7 @@ class Pca9685:
         self._act(lambda: all_off(device))
         scale = prescale(hz)
         self._period_us = 1e6 / frequency_hz(scale)
-        # # PRE_SCALE can only be written while asleep
+        # PRE_SCALE can only be written while asleep
         self._write(MODE1, AUTO_INCREMENT | SLEEP)
         self._write(PRE_SCALE, scale)
         self._write(MODE2, TOTEM_POLE)

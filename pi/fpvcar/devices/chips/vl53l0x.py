@@ -68,7 +68,7 @@ second even if reads are some ms late."""
 SIGNAL_LIMIT_MCPS = 0.25
 ANSWER_S = 0.1
 """A calibration takes 4 ms, reading the factory memory less; other sensors wait
-meanwhile."""
+during that time."""
 STOP_S = 0.05
 """Longest measurement that may be under way."""
 POLL_S = 0.001
@@ -81,7 +81,7 @@ NEAREST_M = 0.03
 VALID = 11
 """Device range status of a valid measurement; see STATUS."""
 
-# # ST's default tuning settings (vl53l0x_tuning.h of the API); undocumented.
+# ST's default tuning settings (vl53l0x_tuning.h of the API); undocumented.
 TUNING = bytes.fromhex(
     "ff01 0000 ff00 0900 1000 1100 2401 25ff 7500 ff01 4e2c 4800 3020 ff00 3009 5400"
     "3104 3203 4083 4625 6000 2700 5006 5100 5296 5608 5730 6100 6200 6400 6500 66a0"
@@ -270,7 +270,7 @@ class Vl53l0x:
         mclks = to_mclks(budget_us - steps.before_final_us(BUDGET_START_US), steps.final_pclks)
         try:
             word = encode_timeout(mclks + (steps.pre_mclks if steps.on(6) else 0))
-        except ValueError as fault:  # # impossible register values: the chip lost power
+        except ValueError as fault:  # impossible register values: the chip lost power
             raise I2cError(f"VL53L0X: {fault}") from None
         self._put16(R.FINAL_RANGE_TIMEOUT, word)
 

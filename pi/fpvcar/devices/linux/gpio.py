@@ -32,7 +32,7 @@ def suits(daemons: Sequence[str] = DAEMONS, model: Path = MODEL) -> bool:
     installed = any(map(os.path.exists, daemons))
     try:
         chip = gpiochip.find()
-    except PinsLost:  # # not permitted, for example; opening it later reports that
+    except PinsLost:  # not permitted, for example; opening it later reports that
         return not installed and model.exists()
     chip.close()
     return chip.label == "pinctrl-rp1" or not installed
@@ -78,7 +78,7 @@ class LinuxEdges:
         return self._levels[gpio]
 
     def close(self) -> None:
-        """Release all lines."""
+        """Release all lines and the poll object."""
         self._poll.close()
         for one in self._lines:
             one.close()
@@ -182,7 +182,7 @@ class LinuxPins:
         self._chip.check()
 
     def close(self) -> None:
-        """Release all pins."""
+        """Release all pins and stop their pulses."""
         self._pulses.close()
         for lines in set(self._outputs.values()):
             lines.close()

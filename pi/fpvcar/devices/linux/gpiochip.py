@@ -132,14 +132,13 @@ class Lines:
         ]
 
     def close(self) -> None:
-        """Release the lines."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 class Chip:
-    """Open /dev/gpiochipN. Raises PinsLost."""
+    """Open GPIO chip at /dev/gpiochipN. Raises PinsLost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -33,7 +33,7 @@ CAUSES = {
 
 
 class SmbusI2c(OpenDevice):
-    """Device on /dev/i2c-N."""
+    """I2C device on a kernel bus, /dev/i2c-N."""
 
     def __init__(self, bus: int, address: int) -> None:
         self._address = address
@@ -43,7 +43,7 @@ class SmbusI2c(OpenDevice):
         except OSError as fault:
             words = NO_BUS.get(fault.errno or 0, fault.strerror)
             raise I2cError(f"/dev/i2c-{bus}: {words}") from None
-        with contextlib.suppress(OSError):  # # not every adapter supports it
+        with contextlib.suppress(OSError):  # not every adapter supports it
             fcntl.ioctl(self._bus.fd or 0, I2C_TIMEOUT, TIMEOUT_10_MS)
 
     def read(self, register: int, size: int) -> bytes:
@@ -77,7 +77,6 @@ class SmbusI2c(OpenDevice):
             raise self._error("write", fault) from None
 
     def close(self) -> None:
-        """Close the bus file."""
         self._bus.close()
 
     def _error(self, what: str, fault: OSError) -> I2cError:

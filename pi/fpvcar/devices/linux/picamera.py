@@ -52,7 +52,7 @@ class PiCamera:
             raise CaptureError(BUSY.format(fault=fault.__cause__ or fault)) from None
         try:
             self._start(picamera2, wanted)
-        except Exception as fault:  # # libcamera, picamera2 and PyAV raise many types
+        except Exception as fault:  # libcamera, picamera2 and PyAV raise many types
             self._camera.close()
             raise CaptureError(f"the camera does not start: {fault}") from None
 
@@ -81,21 +81,21 @@ class PiCamera:
         output = _output(picamera2, self._receive)
         self._camera.start_recording(self._encoder, output)
 
-    # --- in picamera2's thread ---
+    # In picamera2's thread
 
     def _receive(self, data: bytes, key: bool, since_first_us: int) -> None:
         first_us: int = self._encoder.firsttimestamp
         self._waiting.append(EncodedFrame(key, first_us + since_first_us, data))
         os.eventfd_write(self.fd, 1)
 
-    # # --- in our thread ---
+    # In our thread
 
     def frames(self) -> list[EncodedFrame]:
         """Return the frames since the last call, stamped by CLOCK_MONOTONIC."""
         os.eventfd_read(self.fd)
         boot_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
         asleep_us = boot_us - time.monotonic_ns() // 1000
-        # # less than 1 ms is the time between the two calls
+        # less than 1 ms is the time between the two calls
         asleep_us = asleep_us if asleep_us > 1000 else 0
         found = []
         while self._waiting:
@@ -107,7 +107,7 @@ class PiCamera:
         """Make the next frame an IDR."""
         if hasattr(self._encoder, "force_key_frame"):
             self._encoder.force_key_frame()
-        else:  # # picamera2 before September 2025
+        else:  # picamera2 before September 2025
             _put(self._encoder, v4l2_controls.KEY_FRAME, 1)
 
     def set_bitrate(self, bitrate: int) -> None:
@@ -162,7 +162,7 @@ def _buffers() -> int:
 def _encoder(picamera2: ModuleType, wanted: Camera) -> Any:
     """Return the board's own H.264 encoder, configured for low latency."""
     encoders = picamera2.encoders
-    rate = Fraction(wanted.fps).limit_denominator(1001)  # # PyAV accepts no float
+    rate = Fraction(wanted.fps).limit_denominator(1001)  # PyAV accepts no float
     options = {
         "bitrate": wanted.bitrate,
         "repeat": True,
@@ -216,7 +216,7 @@ def _live_x264(base: Any) -> Any:
 
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            self.threads = 1  # # each further thread would hold back a frame
+            self.threads = 1  # each further thread would hold back a frame
             self.drop_final_frames = True
             self._wanted_bitrate: int | None = None
             self._forced = 0
@@ -268,7 +268,7 @@ class _Stream:
         self._stream, self._mark = stream, mark
 
     def encode(self, frame: Any = None) -> Any:
-        """Encode like PyAV's stream."""
+        """Mark the frame, then encode it by PyAV."""
         if frame is not None:
             self._mark(frame)
         return self._stream.encode(frame)

@@ -18,7 +18,7 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # # typing takes a third of a second on a Pi Zero W
+TYPE_CHECKING = False  # typing takes a third of a second on a Pi Zero W
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Protocol
@@ -141,7 +141,7 @@ def let_go(pins: Sequence[int]) -> None:
     except PermissionError:
         raise NotLetGo(f"{DEVICE}: not allowed; join the group gpio") from None
     with memory, memoryview(memory) as view, view[:REGISTERS_B] as block:
-        with block.cast("I") as registers:  # # one 32-bit access each
+        with block.cast("I") as registers:  # one 32-bit access each
             write(registers, pins, new_pulls)
 
 

@@ -65,7 +65,7 @@ class Schedule:
             wave.period_s, wave.on_s = period_s, on_s
 
     def stop(self, gpio: int) -> None:
-        """Remove the pin's waveform."""
+        """Stop and remove the waveform of a pin."""
         self._waves.pop(gpio, None)
 
     def due(self, now_s: float) -> dict[int, int]:
@@ -135,7 +135,7 @@ class Pulses:
         return 0.0 if next_s is None else time.monotonic() - next_s
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread and wait for its end."""
         self._ending = True
         self._wake.set()
         if self._thread is not None:

@@ -118,7 +118,7 @@ def _names(folder: Path) -> str:
 
 def _capability(fd: int) -> Capability:
     capability = Capability()
-    with contextlib.suppress(OSError):  # # a device without capabilities
+    with contextlib.suppress(OSError):  # a device without capabilities
         fcntl.ioctl(fd, QUERYCAP, capability)
     return capability
 
@@ -144,7 +144,7 @@ class Device:
         if picture.fourcc != fourcc(wanted):
             raise V4l2Error(f"{self.path}: does not offer {wanted.strip()}")
         self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
-        with contextlib.suppress(V4l2Error):  # # a camera with one rate rejects it
+        with contextlib.suppress(V4l2Error):  # a camera with one rate rejects it
             self.do("rate", S_PARM, self.rate)
         return Picture.from_buffer_copy(picture)
 
@@ -155,7 +155,6 @@ class Device:
         return (got.width, got.height) == (width, height), rate > 0.9 * fps
 
     def close(self) -> None:
-        """Close the descriptor."""
         os.close(self.fd)
 
     def do(self, what: str, code: int, argument: "Structure | c_int") -> None:
@@ -181,7 +180,7 @@ def choose(path: Path, wanted: Sequence[str], width: int, height: int, fps: floa
 
 
 class Capture(Device):
-    """Streaming device. Raises V4l2Error."""
+    """Device that streams frames through mapped buffers. Raises V4l2Error."""
 
     def __init__(self, path: Path, wanted: str, width: int, height: int, fps: float) -> None:
         """The size may change to the nearest supported one."""

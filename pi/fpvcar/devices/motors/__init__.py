@@ -1,1 +1,1 @@
-"""Drivers of motor bridges."""
+"""Drivers of motor bridges and servos."""

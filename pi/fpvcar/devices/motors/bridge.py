@@ -53,7 +53,7 @@ class Bridge(ABC):
         self._wanted = duty
         self._settle(now_s)
         if self.state in (Drive.FORWARD, Drive.REVERSE):
-            # # also if unchanged: the dead man may have cut it
+            # also if unchanged: the dead man may have cut it
             self._run(self._share(now_s))
 
     def tick(self, now_s: float) -> None:
@@ -72,7 +72,7 @@ class Bridge(ABC):
             return self._since_s + self._rest_s
         return None
 
-    # # --- implemented by a chip; `state` is still the previous state ---
+    # Implemented by a chip; `state` is still the previous state
 
     @abstractmethod
     def _off(self) -> None:

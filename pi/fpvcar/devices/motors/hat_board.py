@@ -52,7 +52,7 @@ class Switch:
             fault.pop_all()
 
     def enable(self, level: int) -> None:
-        """Set OE. Raises PinsFault."""
+        """Set OE to this level, if it is wired. Raises PinsFault."""
         if self._oe is None:
             return
         if self._pins is None:

@@ -21,7 +21,7 @@ class L298nBridge(Bridge):
     """Motor behind one half of an L298N."""
 
     def __init__(self, motor: L298n, pins: Pins) -> None:
-        """Switch the bridge off, whatever its previous state."""
+        """Switch the bridge off from any previous state."""
         super().__init__(motor)
         self._pins, self._enable = pins, motor.enable
         self._inputs = (motor.forward, motor.reverse)

@@ -20,7 +20,7 @@ class MotorHatBridge(Bridge):
     """Motor on one port of the HAT; `pins` are the chip's outputs."""
 
     def __init__(self, motor: MotorHat, pins: Pins) -> None:
-        """Switch the bridge off, whatever its previous state."""
+        """Switch the bridge off from any previous state."""
         super().__init__(motor)
         self._pins = pins
         self._pwm, *inputs = HAT_CHANNELS[motor.port]

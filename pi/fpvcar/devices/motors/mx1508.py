@@ -23,7 +23,7 @@ class Mx1508Bridge(Bridge):
     """Motor behind one half of an MX1508."""
 
     def __init__(self, motor: Mx1508, pins: Pins) -> None:
-        """Switch both inputs off, whatever their previous state."""
+        """Switch both inputs off from any previous state."""
         super().__init__(motor)
         self._pins, self._inputs = pins, (motor.forward, motor.reverse)
         for gpio in self._inputs:

@@ -1,11 +1,11 @@
-"""The dead man: a script that pigpiod runs, whoever lives or dies.
+"""Dead man's switch: a script in pigpiod, independent of the life of other processes.
 
-p0 heartbeat number (ours)  p1 ticks of patience  p7 MAGIC  p8 1 = tripped
-p9 ticks spent tripped      v0 number last seen   v1 ticks left
-It starts tripped, and while tripped stops the pins anew every tick. `bc1` first: it
-releases a brake in one instant; pin by pin it would drive the motor for a moment.
-Then both `p` and `w`: a `w` that meets the start of a PWM can leave its on-bits set;
-the next `p 0` clears them. Every register has one writer, so a race loses nothing.
+p0 heartbeat number (ours)  p1 time-out in ticks    p7 MAGIC  p8 1 = tripped p9 ticks spent tripped
+v0 number last seen     v1 ticks left The script starts tripped; while tripped it stops the pins
+again at every tick. `bc1` comes first, because it releases a brake in one instant; pin by pin the
+motor would be driven for a moment. Then both `p` and `w` follow: a `w` that meets the start of a
+PWM can leave its on-bits set; the next `p 0` clears them. Every register has one writer, so a race
+loses nothing.
 """
 
 import logging
@@ -18,8 +18,8 @@ from fpvcar.devices.pigpio.pins import PigpioPins, Result
 from fpvcar.devices.pins import MotorDriver, Pins, PinsFault, PinsLost
 
 TICK_MS, PATIENCE_TICKS = 20, 9  # trips 200-220 ms after the last heartbeat
-MAGIC = 0x57484C53  # "WHLS": ours, among the 32 scripts that a daemon can hold
-PROOF = 0x50524F46  # "PROF": over no pins, to prove that the daemon runs such a script
+MAGIC = 0x57484C53  # "WHLS": marks our script among the 32 that a daemon can hold
+PROOF = 0x50524F46  # "PROF": a script over no pins, as a proof that the daemon runs it
 RUNNING = 2
 START_S = 0.5
 _SLOTS = 32
@@ -28,7 +28,7 @@ log = logging.getLogger("fpvcar.wheels")
 
 
 def script(gpios: Sequence[int]) -> str:
-    """The text of the dead man that stops these pins."""
+    """Return the text of the script that stops these pins."""
     bits = sum(1 << gpio for gpio in gpios)
     stops = " ".join([f"bc1 {bits}", *(f"p {gpio} 0 w {gpio} 0" for gpio in gpios)])
     return (
@@ -39,10 +39,10 @@ def script(gpios: Sequence[int]) -> str:
 
 
 class ScriptDeadMan:
-    """The script in its slot. Only one process may hold it: `wheels` has a lock."""
+    """Script in its slot of the daemon. Only one process may hold it: `wheels` has a lock."""
 
     def __init__(self, pins: PigpioPins, gpios: Sequence[int], magic: int = MAGIC) -> None:
-        """Stores and starts it, in place of any that a former process left."""
+        """Store and start the script, replacing any from a former process."""
         self._pins, self._client, self._magic = pins, pins.client, magic
         self._beat = 0
         self._remove_old()
@@ -54,22 +54,23 @@ class ScriptDeadMan:
         self._started(lambda status: status == RUNNING)
 
     def feed(self) -> None:
-        """Puts the stop off by another 200 ms."""
+        """Postpone the stop by another 200 ms."""
         self._beat = self._beat % 0x7FFFFFFF + 1
         self._call("feed", self._client.update_script, self._id, [self._beat])
 
     def awake(self) -> bool:
-        """True when it runs and is not tripped. Raises PinsLost if it does not run."""
+        """Return True while the script runs and is not tripped. Raises PinsLost if it does not
+        run."""
         status, values = self._status(self._id)
         if status != RUNNING or len(values) < 10:
             raise PinsLost(f"the dead man's script does not run (status {status})")
         return values[8] == 0
 
     def rest(self) -> None:
-        """Nothing to do: the motors stand, and it stops what stands."""
+        """Do nothing: the motors stand, and the script only stops motors."""
 
     def remove(self) -> None:
-        """Frees its slot; only while the motors stand."""
+        """Free the script's slot; call it only while the motors stand."""
         self._call("remove", self._client.delete_script, self._id)
 
     def _call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
@@ -95,10 +96,10 @@ class ScriptDeadMan:
 
 
 class PigpioBoard:
-    """The motors of one car on pigpiod, and their dead man."""
+    """Motors of one car on pigpiod, with their dead man."""
 
     def __init__(self, profile: Profile, drivers: Callable[[Pins], Sequence[MotorDriver]]) -> None:
-        """Connects, switches the motors off, arms the dead man. Raises PinsFault."""
+        """Connect, switch the motors off, arm the dead man. Raises PinsFault."""
         self._gpios = gpios = profile.motor_pins()
         self._pins = PigpioPins(profile.pins.host, profile.pins.port)
         try:
@@ -111,7 +112,8 @@ class PigpioBoard:
             raise
 
     def close(self) -> None:
-        """Switches all off and removes the dead man; one that cannot be asked stays."""
+        """Switch everything off and remove the dead man, which stays if the daemon does not
+        answer."""
         try:
             self._pins.write_together(self._gpios, 0)  # releases a brake at once
             for gpio in self._gpios:

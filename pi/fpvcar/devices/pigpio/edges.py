@@ -1,7 +1,7 @@
-"""Edges of input pins as pigpiod samples them, every 5 us, with its own time stamps.
+"""Edges of input pins, sampled by pigpiod every 5 us, with its own time stamps.
 
-pigpiod sends reports of 12 bytes over a connection of their own: u16 sequence, u16
-flags, u32 tick in us (wraps), u32 levels of GPIO 0-31 (pigpio.h, gpioReport_t).
+pigpiod sends reports of 12 bytes over a connection of their own: u16 sequence, u16 flags, u32 tick
+in us (wraps), u32 levels of GPIO 0-31 (pigpio.h, gpioReport_t).
 """
 
 import socket
@@ -16,16 +16,16 @@ from fpvcar.devices.pins import Edge, PinsLost
 REPORT = struct.Struct("<HHII")
 RECEIVE_BYTES = 4096
 NEAR_S = 0.001
-"""A time-out that is so near the one before stays as it is."""
+"""Difference up to which a new time-out keeps the previous one."""
 
 
 class PigpioEdges:
-    """Changes of some pins. Raises PinsFault."""
+    """Reader for changes of some pins. Raises PinsFault."""
 
     def __init__(
         self, host: str, port: int, gpios: Sequence[int], timeout_s: float = TIMEOUT_S
     ) -> None:
-        """Connects twice: one connection asks, the other one hears."""
+        """Open two connections: one for requests, one for reports."""
         self._gpios = tuple(gpios)
         self._rest, self._timeout_s = b"", timeout_s
         self._asks = PigpioPins(host, port, timeout_s)
@@ -49,11 +49,11 @@ class PigpioEdges:
         self._levels = self._asks.call("levels", self._asks.client.read_bank_1) & bits
 
     def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
-        """What has changed; waits so long, give or take NEAR_S, for so many changes,
-        and [] is nothing.
+        """Return the changes; wait up to the time-out (give or take NEAR_S) for so many. Returns
+        [] for no change.
 
-        The kernel waits for all of them: it acknowledges the first report meanwhile, so
-        that pigpiod sends the second one (its Nagle is on), and the thread wakes once.
+        The kernel waits for all of them. It acknowledges the first report during the wait, so that
+        pigpiod sends the second one (its Nagle is on), and the thread wakes once.
         """
         size, flags = RECEIVE_BYTES, socket.MSG_DONTWAIT
         if timeout_s > 0.0:
@@ -74,7 +74,7 @@ class PigpioEdges:
         self._rest = data[whole:]
         edges = []
         for _, flags, tick_us, levels in REPORT.iter_unpack(data[:whole]):
-            if flags:  # a watchdog, an event, or a sign of life
+            if flags:  # a watchdog, an event, or a keep-alive
                 continue
             changed, self._levels = self._levels ^ levels, levels
             for gpio in self._gpios:
@@ -83,15 +83,15 @@ class PigpioEdges:
         return edges
 
     def fileno(self) -> int:
-        """For select: readable where `read` has something."""
+        """Return a descriptor for select, readable when `read` has data."""
         return self._stream.fileno()
 
     def level(self, gpio: int) -> int:
-        """The pin's level after the last edge."""
+        """Return the pin's level after the last edge."""
         return 1 if self._levels & 1 << gpio else 0
 
     def close(self) -> None:
-        """Ends both connections; pigpiod then frees the handle."""
+        """Close both connections; pigpiod then frees the handle."""
         for one in (self._hears, self._asks):
             if one is not None:
                 one.close()

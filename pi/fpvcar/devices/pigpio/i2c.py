@@ -1,4 +1,4 @@
-"""I2C devices behind pigpiod."""
+"""I2C devices accessed through pigpiod."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,15 +11,15 @@ from fpvcar.devices.pigpio.pins import COMMAND, PigpioPins
 from fpvcar.devices.pins import PinsRefused
 
 IN_RESULT = {1: pigpio._PI_CMD_I2CRB, 2: pigpio._PI_CMD_I2CRW}
-"""Size -> what reads so many bytes into its result, the low one first."""
+"""Size -> command that reads so many bytes into its result, the low one first."""
 
 
 class PigpioI2c(OpenDevice):
-    """A device behind pigpiod. Raises PinsFault too, when the daemon is the matter."""
+    """I2C device behind pigpiod. Raises PinsFault, too, for a fault of the daemon."""
 
     patience_s = 0.1
-    """pigpiod waits: its thread of this connection sleeps, and ours wakes once. It is
-    far less than an answer may take."""
+    """Time for which pigpiod may wait: its thread of this connection sleeps, and ours wakes
+    once. The value is far below the time-out of an answer."""
 
     def __init__(self, pins: PigpioPins, bus: int, address: int) -> None:
         self._pins, self._client = pins, pins.client
@@ -31,16 +31,17 @@ class PigpioI2c(OpenDevice):
             raise I2cError(f"{fault}; {ENABLE}") from None
 
     def read(self, register: int, size: int) -> bytes:
-        """Reads `size` bytes from a register on. Raises I2cError."""
+        """Read `size` bytes starting at a register. Raises I2cError."""
         (data,) = self.transfer(Read(register, size))
         return data
 
     def write(self, register: int, data: bytes) -> None:
-        """Writes bytes from a register on. Raises I2cError."""
+        """Write bytes starting at a register. Raises I2cError."""
         self.transfer(Write(register, data))
 
     def prepared(self, *steps: Step) -> Transfer:
-        """All steps go in one piece, and their answers come in another."""
+        """Prepare a transfer that sends all steps in one packet, and receives all answers in
+        another."""
         pins, where, count = self._pins, self._where, len(steps)
         commands = b"".join(map(self._encoded, steps))
         sizes = [step.size if isinstance(step, Read) else 0 for step in steps]
@@ -61,7 +62,7 @@ class PigpioI2c(OpenDevice):
         return transfer
 
     def posted(self, step: Write) -> Callable[[], None]:
-        """It is sent at once, and its answer comes with the next one."""
+        """Prepare a write that is sent at once; its answer is read with the next one."""
         command = self._encoded(step)
         return partial(self._pins.post, self._where, command, 1, self._note)
 
@@ -78,10 +79,10 @@ class PigpioI2c(OpenDevice):
         self._refused = result
 
     def _refuse(self, result: int) -> NoReturn:
-        """Raises I2cError for what was posted before, or for a result below 0."""
+        """Raise I2cError for a refused posted write, or for a result below 0."""
         result, self._refused = self._refused or result, 0
         raise I2cError(f"{self._where}: {pigpio.error_text(result)}")
 
     def close(self) -> None:
-        """Frees the daemon's handle, which outlives a connection. Raises PinsFault."""
+        """Free the daemon's handle, as it outlives the connection. Raises PinsFault."""
         self._pins.call(self._where, self._client.i2c_close, self._handle)

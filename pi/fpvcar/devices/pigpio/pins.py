@@ -1,13 +1,13 @@
 """Pins over the `pigpio` package.
 
-The package is used as it is, but on a socket that we open: its own constructor waits
-without a time-out, and starts a notification thread that spins for ever once the
-daemon has died. A daemon that hangs still accepts connections; only an answer counts.
+The package is used unchanged, but on a socket that we open. Its own constructor waits without a
+time-out, and starts a notification thread that spins for ever once the daemon has died. A hanging
+daemon still accepts connections; only an answer counts.
 
-After any fault the stream is out of step: close, and connect anew.
+After any fault the stream is out of step: close it and reconnect.
 
-A command may be posted: its answer is read with the next command's, so that a thread
-wakes once less for it. pigpiod takes the commands of a connection one after the other.
+A command may be posted: its answer is read with the next command's, to save a wake of the thread.
+pigpiod executes the commands of a connection one after the other.
 """
 
 import logging
@@ -23,17 +23,18 @@ from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 
 TIMEOUT_S = 0.1
 OTHER_LOOPBACK = {"127.0.0.1": "::1"}
-"""pigpiod 79 that is started with -l alone listens at ::1 only, where there is IPv6."""
+"""Other address for a refused connection: pigpiod 79 started with -l alone listens at ::1 only,
+on systems with IPv6."""
 RECEIVE_BYTES = 4096
 COMMAND = struct.Struct("<IIII")
-"""Number, two values, length of what follows (pigpio.h, cmdCmd_t)."""
+"""Header of a command: number, two values, length of the extension (pigpio.h, cmdCmd_t)."""
 RESULT, RESULT_B = "12xi", 16
 MICS = 46
-"""pigpiod waits, in microseconds (pigpio.h); the package does not have it."""
+"""Command that makes pigpiod wait, in microseconds (pigpio.h); the package lacks it."""
 _TIME = "ll" if socket.SO_RCVTIMEO == 20 else "qq"
-"""struct timeval; where 32 bits have a time of 64, the option has another number."""
+"""Format of struct timeval; 32-bit systems with a 64-bit time have another option number."""
 POSTED_MOST = 8
-"""Answers that may wait to be read."""
+"""Limit of posted commands with unread answers."""
 HIGH = b"\1\0\0\0"
 START = (
     "start it: sudo systemctl enable --now pigpiod; where there is none, "
@@ -54,13 +55,13 @@ def _connect(host: str, port: int, timeout_s: float) -> socket.socket:
         return socket.create_connection((OTHER_LOOPBACK[host], port), timeout_s)
     except TimeoutError:
         raise
-    except OSError as fault:  # a kernel without IPv6, too
+    except OSError as fault:  # also for a kernel without IPv6
         raise ConnectionRefusedError from fault
 
 
 def set_timeout(connection: socket.socket, timeout_s: float) -> None:
-    """By the kernel, of a blocking socket: Python's own asks poll(2) before each call.
-    What takes longer is a BlockingIOError."""
+    """Set the kernel's time-out on a blocking socket, because Python's own calls poll(2) before
+    each call. An expired time-out raises BlockingIOError."""
     us = max(1, round(timeout_s * 1e6))
     time = struct.pack(_TIME, *divmod(us, 1_000_000))
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
@@ -68,9 +69,9 @@ def set_timeout(connection: socket.socket, timeout_s: float) -> None:
 
 
 class _Socket:
-    """A socket whose end is an error: the package would read on for ever.
+    """Socket that raises an error at its end, where the package would read on for ever.
 
-    It asks for an answer's head and for the rest: both come from one system call.
+    The package requests an answer's head and its rest separately; both come from one system call.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -79,7 +80,7 @@ class _Socket:
         self.close = connection.close
 
     def recv(self, size: int) -> bytes:
-        """Up to `size` bytes; raises ConnectionResetError at the end of the stream."""
+        """Return up to `size` bytes; raises ConnectionResetError at the end of the stream."""
         if not self._ahead:
             self._ahead = self._connection.recv(RECEIVE_BYTES)
         if not self._ahead:
@@ -89,7 +90,7 @@ class _Socket:
 
 
 class _Line:
-    """What the package keeps of a connection: the socket and its lock."""
+    """Connection in the package's form: the socket and its lock."""
 
     def __init__(self, line: _Socket) -> None:
         self.s: _Socket | None = line
@@ -97,7 +98,7 @@ class _Line:
 
 
 class _Client(pigpio.pi):  # type: ignore[misc]  # the package has no types
-    """The package's client without its notification thread."""
+    """Client of the package without its notification thread."""
 
     def __init__(self, line: _Socket) -> None:
         # deliberately not super().__init__(): see the head of this file
@@ -106,10 +107,10 @@ class _Client(pigpio.pi):  # type: ignore[misc]  # the package has no types
 
 
 class PigpioPins:
-    """The pins of one pigpiod; also what its I2C bus and lights hang on."""
+    """Pins of one pigpiod; its connection also serves the I2C bus and the lights."""
 
     def __init__(self, host: str, port: int, timeout_s: float = TIMEOUT_S) -> None:
-        """Connects. Raises PinsLost (nobody there) or PinsSilent (it hangs)."""
+        """Connect. Raises PinsLost (no daemon) or PinsSilent (it hangs)."""
         self._ranges: dict[int, int] = {}
         self._posted: list[Posted] = []
         where = f"pigpiod at {host} port {port}"
@@ -133,7 +134,7 @@ class PigpioPins:
             raise
 
     def call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
-        """One command. Raises PinsSilent or PinsLost with `what` in the text."""
+        """Run one command. The text of PinsSilent or PinsLost contains `what`."""
         self.settle(what)
         return self._try(what, act, *values)
 
@@ -143,7 +144,7 @@ class PigpioPins:
         try:
             return act(*values)
         except (TimeoutError, BlockingIOError):
-            self.client.connected = False  # out of step: no call waits for it again
+            self.client.connected = False  # out of step: no further call waits for it
             raise PinsSilent(what) from None
         except pigpio.error as fault:
             raise PinsRefused(f"{what}: {fault}") from None
@@ -158,9 +159,11 @@ class PigpioPins:
         count: int = 1,
         refused: Callable[[int], None] | None = None,
     ) -> None:
-        """Sends so many commands; what comes next reads their answers, and tells
-        `refused` of an error, else raises PinsRefused with `what`. Raises PinsSilent or
-        PinsLost."""
+        """Send so many commands without reading their answers.
+
+        The next call reads them; for an error it calls `refused`, or raises PinsRefused with `what`
+        if there is no callback. Raises PinsSilent or PinsLost.
+        """
         self._posted += [(what, refused)] * count
         try:
             self.connection.sendall(commands)
@@ -172,12 +175,13 @@ class PigpioPins:
     def exchange(
         self, what: str, commands: bytes, count: int, reads: bool = False, after_s: float = 0.0
     ) -> tuple[tuple[int, ...], bytes]:
-        """Sends so many commands in one piece, which pigpiod does `after_s` from now;
-        their results, in one wake. With `reads` that of the last one is the length of
-        what it reads, which is returned, too. Raises PinsFault; but what a result below
-        0 means is for the caller.
+        """Send so many commands in one packet, executed by pigpiod `after_s` from now; return
+        their results.
 
-        One function: in cold caches a call within costs as much as one of the system.
+        The thread wakes once. With `reads` the result of the last command is the length of its
+        data, also returned. Raises PinsFault; a result below 0 is left to the caller.
+
+        This is one function, because in cold caches a nested call costs as much as a system call.
         """
         posted, self._posted = self._posted, []
         before = len(posted)
@@ -205,7 +209,7 @@ class PigpioPins:
         return results[before:], data
 
     def _rest(self, size: int) -> bytes:
-        """So many bytes, at least 1; the kernel waits for all. Raises OSError."""
+        """Return `size` bytes, at least 1; the kernel waits for all. Raises OSError."""
         data = b""
         while len(data) < size:
             more = self.connection.recv(size - len(data), socket.MSG_WAITALL)
@@ -215,7 +219,8 @@ class PigpioPins:
         return data
 
     def _tell(self, posted: Sequence[Posted], results: Sequence[int]) -> None:
-        """Tells whoever posted; raises the last error that nobody took."""
+        """Report errors to the callbacks of posted commands; raise the last error without a
+        callback."""
         fault: PinsRefused | None = None
         for (what, refused), result in zip(posted, results, strict=False):
             if result >= 0:
@@ -228,22 +233,22 @@ class PigpioPins:
             raise fault
 
     def settle(self, what: str) -> None:
-        """Reads the answers to what was posted. Raises PinsFault."""
+        """Read the answers to posted commands. Raises PinsFault."""
         if self._posted:
             self.exchange(what, b"", 0)
 
     def write(self, gpio: int, level: int) -> None:
-        """Makes the pin a steady output; stops its PWM."""
+        """Make the pin a steady output and stop its PWM."""
         self.call(f"write GPIO {gpio}", self.client.write, gpio, level)
 
     def write_together(self, gpios: Sequence[int], level: int) -> None:
-        """Switches steady outputs in the same instant: one register write."""
+        """Switch steady outputs in the same instant, by one register write."""
         bits = sum(1 << gpio for gpio in gpios)
         act = self.client.set_bank_1 if level else self.client.clear_bank_1
         self.call(f"write GPIO {', '.join(map(str, gpios))}", act, bits)
 
     def set_frequency(self, gpio: int, hz: int) -> None:
-        """Sets frequency and, so that no step is lost, the range that it really has."""
+        """Set the frequency and the range that it really has, so that no step is lost."""
         what = f"PWM frequency of GPIO {gpio}"
         self.call(what, self.client.set_PWM_frequency, gpio, hz)
         real = self.call(what, self.client.get_PWM_real_range, gpio)
@@ -251,21 +256,21 @@ class PigpioPins:
         self.call(what, self.client.set_PWM_range, gpio, real)
 
     def pwm(self, gpio: int, duty: float) -> None:
-        """High for `duty` (0 to 1) of the time; rounded down, but never to nothing."""
+        """Set the pin high for `duty` (0 to 1) of the time; rounded down, but never to zero."""
         steps = int(duty * self._ranges[gpio] + 1e-6) or (1 if duty > 0.0 else 0)
         self.call(f"PWM GPIO {gpio}", self.client.set_PWM_dutycycle, gpio, steps)
 
     def servo(self, gpio: int, pulse_us: float) -> None:
-        """Sends pulses of that length, 50 a second."""
+        """Send pulses of that length, 50 a second."""
         act = self.client.set_servo_pulsewidth
         self.call(f"servo on GPIO {gpio}", act, gpio, round(pulse_us))
 
     def listen(self, gpio: int, steady_us: int) -> None:
-        """Makes the pin an input with pull-up, of which PigpioEdges hears only what
-        was steady for so long.
+        """Make the pin an input with pull-up; PigpioEdges reports only levels steady for so
+        long.
 
-        While the filter is being set pigpiod shows the inverse level for `steady_us`
-        (alertGlitchFilter, pigpio.c): wait so long before you look.
+        While the filter is being set pigpiod reports the inverse level for `steady_us`
+        (alertGlitchFilter, pigpio.c): wait as long before reading.
         """
         what = f"input GPIO {gpio}"
         self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
@@ -273,16 +278,18 @@ class PigpioPins:
         self.call(what, self.client.set_glitch_filter, gpio, steady_us)
 
     def hear(self, gpio: int) -> None:
-        """Makes the pin an input that something else drives, heard at every edge,
-        whatever it was before. Unplugged it is low: one that floats invents echoes."""
+        """Make the pin an input with reports of every edge, regardless of its previous mode.
+
+        The pull-down keeps an unplugged pin low: a floating pin would give false echoes.
+        """
         what = f"input GPIO {gpio}"
         self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
         self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_DOWN)
         self.call(what, self.client.set_glitch_filter, gpio, 0)
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
-        """Pulls the pin high for so long (1 to 100), `after_s` from now: pigpiod waits.
-        One of the next calls raises a refusal."""
+        """Set the pin high for so long (1 to 100), `after_s` from now: pigpiod waits. One of the
+        next calls raises a refusal."""
         what = f"trigger GPIO {gpio}"
         if not after_s or len(self._posted) >= POSTED_MOST:
             self.settle(what)  # the answers to the last one came long ago
@@ -291,11 +298,11 @@ class PigpioPins:
         self.post(what, wait + trigger + HIGH, 2)
 
     def check(self) -> None:
-        """Asks for the daemon's tick, so as to get an answer."""
+        """Query the daemon's tick, to check that it answers."""
         self.call("tick", self.client.get_current_tick)
 
     def close(self) -> None:
-        """Ends the connection; the pins stay as they are."""
+        """Close the connection; the pins keep their state."""
         try:
             self.client.stop()
         except OSError as fault:

@@ -1,6 +1,6 @@
-"""Asks pigpiod, on the event loop, whether the motors' dead man has switched them off.
+"""Checks through pigpiod, on the event loop, that the motors' dead man has switched them off.
 
-The answer is a proof only if nobody has fed the dead man for longer than its patience.
+The answer is a proof only if the dead man has not been fed for longer than its time-out.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ ASK_ALL = b"".join(COMMAND.pack(pigpio._PI_CMD_PROCP, slot, 0, 0) for slot in ra
 
 
 async def motors_off(host: str, port: int, within_s: float) -> bool:
-    """True if pigpiod answers in time, and no dead man of the motors is awake.
+    """Return True if pigpiod answers in time, and no dead man of the motors is awake.
 
-    Without one in any slot the motors are off, too: `wheels` removes it after it has
+    If there is no dead man in any slot the motors are off, too: `wheels` removes it after it has
     switched them off, and stores it before they move.
     """
     try:
@@ -54,7 +54,7 @@ async def _awake(reader: asyncio.StreamReader) -> bool:
         head = await reader.readexactly(HEAD_B)
         size = int.from_bytes(head[12:], "little", signed=True)
         if size < STATUS.size:
-            continue  # an empty slot: an error, without more bytes
+            continue  # an empty slot: an error, without further bytes
         _, *values = STATUS.unpack(await reader.readexactly(size))
         awake = awake or (values[7] == MAGIC and values[8] == 0)
     return awake
