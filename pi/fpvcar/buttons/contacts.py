@@ -75,7 +75,7 @@ class Contacts:
         self._contacts = {gpio: Contact(gpio in found) for gpio in self._bits}
 
     def edge(self, gpio: int, closed: bool, at_s: float) -> int:
-        """Process an edge. Returns the bit of its button for a push, else 0."""
+        """Process an edge. Returns the bit of its button for a push, otherwise 0."""
         push = self._contacts[gpio].edge(closed, at_s)
         return self._bits[gpio] if push else 0
 

@@ -96,7 +96,7 @@ class Play:
         self._best, self._beaten = 0, False
         self._now_s = -math.inf
 
-    # --- what people do ---
+    # Players' actions
 
     def hold(self, source: str, held: int, now_s: float) -> None:
         """Set the buttons held by one source; newly held ones count as pushes."""
@@ -131,7 +131,7 @@ class Play:
     def _push(self, button: int) -> None:
         state = self._state
         if isinstance(state, Scene) and state.mode != "rainbow":
-            return  # # pushes do not count while the car plays
+            return  # pushes do not count while the car plays
         self._glow_until_s[button] = self._now_s + GLOW_S
         if isinstance(state, Turn):
             self._state = self._answer(state, button)
@@ -146,7 +146,7 @@ class Play:
             return Turn(turn.pattern, done, self._now_s + PATIENCE_S)
         return self._cheer(turn.pattern)
 
-    # # --- the car's turn ---
+    # The car's turn
 
     def _scene(
         self,
@@ -189,7 +189,7 @@ class Play:
         scene = self._scene("rainbow", beats, self._count * RAINBOW_STEP_S)
         return replace(scene, until_s=until_s)
 
-    # --- time ---
+    # Time
 
     def tick(self, now_s: float) -> None:
         """Process everything due until now, in order."""
@@ -227,7 +227,7 @@ class Play:
             return self._show(state.pattern)
         if state.mode == "rainbow":
             goes_on, until_s = state.until_s > self._now_s, state.until_s
-        else:  # # the game is over
+        else:  # the game is over
             goes_on, until_s = self._beaten, self._now_s + PARTY_S
         return self._rainbow(until_s) if goes_on else Free()
 

@@ -1,4 +1,4 @@
-"""Lights of the car and of the buttons: which are on, and how bright. Pure."""
+"""State and brightness of the lights of car and buttons. Pure."""
 
 import math
 
@@ -43,7 +43,7 @@ def levels(
 
 
 class RecorderLamp:
-    """Recorder LED: steady while recording, blinking while recording fails, else
+    """Recorder LED: steady while recording, blinking while recording fails, otherwise
     dark."""
 
     def __init__(self) -> None:
@@ -53,14 +53,14 @@ class RecorderLamp:
         self._last = (False, True)
 
     def follow(self, on: bool, works: bool, now_s: float) -> None:
-        """Follow the recorder's state."""
+        """Update the light from the recorder's state."""
         if (on, works) != self._last:
             self._last = (on, works)
             self.lit = on
             self.due_s = now_s + HALF_S if on and not works else math.inf
 
     def tick(self, now_s: float) -> None:
-        """Let time pass."""
+        """Advance the blinking to this time."""
         while self.due_s <= now_s:
             self.lit, self.due_s = not self.lit, self.due_s + HALF_S
 
@@ -103,7 +103,7 @@ class CodeLamp:
             self._begin_s, self._changes, self._done = now_s, blinks(code), 0
 
     def tick(self, now_s: float) -> None:
-        """Let time pass."""
+        """Advance the blinking to this time."""
         while self.due_s <= now_s:
             self._done += 1
 
@@ -144,7 +144,7 @@ class Indicators:
         self.tick(now_s)
 
     def tick(self, now_s: float) -> None:
-        """Let time pass."""
+        """Advance the blinking to this time."""
         if not self._side and now_s >= self._hazard_until_s:
             self._lit, self.due_s = False, math.inf
         elif self.due_s == math.inf:

@@ -105,7 +105,7 @@ class Panel:
             self._clock_s,
         )
 
-    # --- life ---
+    # Start and stop
 
     @property
     def state(self) -> str:
@@ -114,7 +114,7 @@ class Panel:
 
     @property
     def view(self) -> View:
-        """State shown to everybody."""
+        """State of lights and game, shown on all pages."""
         return self._view
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ class Panel:
         """Raise RuntimeError when the thread has died."""
         if self._thread is not None:
             await self._thread.watch()
-        # # a car without button or light pins has no thread
+        # a car without button or light pins has no thread
         await asyncio.Event().wait()
 
     async def run(self) -> None:
@@ -140,15 +140,15 @@ class Panel:
         while True:
             pause_s = self.step()
             self._up_s = self._due_s
-            with contextlib.suppress(TimeoutError):  # # the timeout is the due time
+            with contextlib.suppress(TimeoutError):  # the timeout is the due time
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
             self._wake.clear()
 
-    # --- the contacts, from the thread ---
+    # Contacts, called from the thread
 
     def _from_thread(self, act: Callable[..., None], *values: object) -> None:
-        # # the loop has ended before the thread
+        # the loop has ended before the thread
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(act, *values)
 
@@ -162,12 +162,12 @@ class Panel:
         for gpio, closed, at_s in touches:
             push = self._contacts.edge(gpio, closed, at_s)
             held = self._contacts.held
-            if push:  # # its previous release may be news as well
+            if push:  # its previous release may be news as well
                 self._play.hold(CAR, held & ~push, at_s)
             self._play.hold(CAR, held, at_s)
         self._act()
 
-    # --- the pages ---
+    # Pages
 
     def join(self, page: Page) -> None:
         self._pages.append(page)
@@ -196,7 +196,7 @@ class Panel:
         )
         return buttons_wire.Panel(VERSION, self._car, looks)
 
-    # --- the hub ---
+    # Hub
 
     def set_head(self, on: bool) -> None:
         self._head = on
@@ -226,7 +226,7 @@ class Panel:
             self._code_lamp.tell(self._code, self._clock_s(), network)
             self._wake.set()
 
-    # --- in step ---
+    # Due work
 
     def step(self) -> float | None:
         """Process due work; return the seconds until more is due, None for never."""
@@ -256,7 +256,7 @@ class Panel:
     def _act(self) -> None:
         """Show a push immediately, within the same turn of the loop."""
         self.step()
-        if self._due_s < self._up_s:  # # else `run` would sleep past the next due time
+        if self._due_s < self._up_s:  # `run` would sleep past the next due time
             self._wake.set()
 
     def _shine(self, now_s: float) -> None:

@@ -76,14 +76,14 @@ class ButtonsThread(Worker):
         super().start()
 
     def show(self, duties: Mapping[int, float]) -> None:
-        """Set the brightness of each pin: 0 to 1 for LEDs, else 0 or 1."""
+        """Set the brightness of each pin: 0 to 1 for LEDs, 0 or 1 for other lights."""
         self._wanted = duties
         self.wake()
 
     def wake(self) -> None:
         """End the wait for edges."""
         if self._bell is not None:
-            with contextlib.suppress(BlockingIOError):  # # a wake-up is already pending
+            with contextlib.suppress(BlockingIOError):  # a wake-up is already pending
                 self._bell.send(b"!")
 
     def stop(self, wait_s: float = STOP_S) -> None:
@@ -96,7 +96,7 @@ class ButtonsThread(Worker):
             bell.close()
             self._rung.close()
 
-    # --- in the thread ---
+    # In the thread
 
     def live(self) -> None:
         """Update lights and read edges, whichever is due. May raise PinsFault."""
@@ -138,7 +138,7 @@ class ButtonsThread(Worker):
             watched.append(edges)
         ready, _, _ = select.select(watched, [], [], LOOK_S)
         if not ready:
-            pins.check()  # # raises PinsFault if the pins are gone
+            pins.check()  # raises PinsFault if the pins are gone
         if self._rung in ready:
             self._rung.recv(4096)
         if edges in ready and edges is not None:
@@ -148,7 +148,7 @@ class ButtonsThread(Worker):
 
     def _show(self, pins: IoPins, shown: dict[int, float], duties: Mapping[int, float]) -> None:
         changed = [one for one in duties.items() if shown.get(one[0]) != one[1]]
-        # # Each change is a blocking call: pushes go before fading lights.
+        # Each change is a blocking call: pushes go before fading lights.
         changed.sort(key=lambda one: shown.get(one[0], 0.0) - one[1])
         for gpio, duty in changed:
             if duty in (0.0, 1.0):
