@@ -67,7 +67,7 @@ def headless(address: str) -> Iterator[None]:
 
 def invitation(address: str) -> str:
     """Return the address as text and as a QR code for a terminal."""
-    import segno  # # imported late: most runs print no invitation
+    import segno  # imported late: most runs print no invitation
 
     picture = io.StringIO()
     segno.make(address).terminal(picture, compact=True)

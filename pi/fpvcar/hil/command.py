@@ -105,7 +105,7 @@ def _unwinding() -> Iterator[None]:
     ended."""
 
     def unwind(number: int, _: object) -> None:
-        # # a second signal must not interrupt the clean-up
+        # a second signal must not interrupt the clean-up
         signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 

@@ -31,7 +31,7 @@ UNIT_MAX_BYTES = 8_000_000
 
 
 class TimedOut(AssertionError):
-    """Timeout of `wait_for`."""
+    """Raised when `wait_for` runs into its time-out."""
 
 
 def wait_for(what: Callable[[], bool], words: str, timeout_s: float = ANSWER_S) -> None:
@@ -105,7 +105,7 @@ class Driver(AbstractContextManager["Driver"]):
     def _close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        # # a hung car does not answer the closing handshake
+        # a hung car does not answer the closing handshake
         with contextlib.suppress(Exception):
             self._call(self._leave())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -245,6 +245,6 @@ class Driver(AbstractContextManager["Driver"]):
         page = await self._socket("/ws/buttons")
         await page.send_str(json.dumps({"kind": "hello", "v": VERSION}))
         heard = asyncio.ensure_future(self._listen(page))
-        while not heard.done():  # # a page sends its held buttons twice a second
+        while not heard.done():  # a page sends its held buttons twice a second
             await page.send_str(json.dumps({"kind": "hold", "held": 0}))
             await asyncio.sleep(0.5)

@@ -26,7 +26,7 @@ class Wired:
     listens = "127.0.0.1"
 
     def __init__(self, profile: Profile, port: int, person: bool) -> None:
-        """`person`: somebody opens a browser when asked to."""
+        """`person`: a person opens a browser on request."""
         self.profile, self.port, self.person = profile, port, person
         self._client = uuid.uuid4().hex
         self._own: IoPins | None = None
@@ -62,7 +62,7 @@ class Wired:
     def light(self, lit: bool) -> int:
         """Switch the LED on the pin rig.led."""
         assert self.profile.rig.led is not None
-        # # opening the pin takes a while, so it happens before the time is taken
+        # opening the pin takes a while, so it happens before the time is taken
         self.write(self.profile.rig.led, 0)
         now_ns = time.monotonic_ns()
         self.write(self.profile.rig.led, int(lit))

@@ -74,7 +74,7 @@ class Scope(AbstractContextManager["Scope"]):
         try:
             while not self._end.wait(EVERY_S):
                 self.note()
-        except Exception as fault:  # # re-raised in the thread that reads the recording
+        except Exception as fault:  # re-raised in the thread that reads the recording
             self._fault = fault
 
     @property

@@ -39,7 +39,7 @@ def flashed(rig: Rig, pictures: Pictures) -> Measured:
     found = led_detector.find(shown(False), shown(True))
     if any(map(found.lit, shown(False))):
         raise Failed("the picture stays bright where the LED was, though it is dark")
-    # # out of step with the camera
+    # out of step with the camera
     time.sleep(random.random() / rig.profile.camera.fps)
     waited_s = rig.waited_s()
     begin_ns = rig.light(True)

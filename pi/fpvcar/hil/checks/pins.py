@@ -128,7 +128,7 @@ def _trigger(rig: Rig) -> Measured:
         pins.write(out, 0)
         with rig.edges((back,)) as heard:
             found: list[tuple[int, int]] = []
-            for _ in range(2):  # # the second rising edge completes a period
+            for _ in range(2):  # the second rising edge completes a period
                 pins.trigger(out, TRIGGER_US)
                 end_s = time.monotonic() + SETTLE_S
                 while (left_s := end_s - time.monotonic()) > 0.0:
