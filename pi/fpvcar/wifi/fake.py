@@ -100,7 +100,7 @@ class FakeRadio:
         await asyncio.sleep(self.takes_s)
 
     async def changed(self) -> None:
-        """Wait for `stir`."""
+        """Wait for a call of `stir`."""
         await self._stirred.wait()
         self._stirred.clear()
 

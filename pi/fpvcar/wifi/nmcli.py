@@ -41,7 +41,7 @@ WHY = (
     ("base network connection was interrupted", "its link broke"),
     ("ot authorized", "NetworkManager does not let this user: is polkitd installed?"),
 )
-"""Messages of nmcli, translated for a person who has typed a key."""
+"""Messages of nmcli, translated for people who type a key."""
 MANAGEMENT: dict[str, tuple[str, ...]] = {
     "open": (),
     "sae": ("wifi-sec.key-mgmt", "sae"),
@@ -58,7 +58,7 @@ def _split(line: str) -> list[str]:
     found, at = [], 0
     while True:
         match = FIELD.match(line, at)
-        assert match  # # a field may be empty
+        assert match  # a field may be empty
         found.append(match.group())
         at = match.end() + 1
         if at > len(line):
@@ -77,11 +77,11 @@ def security_of(words: str) -> Security:
 
 
 def why(said: str) -> str:
-    """Translate nmcli's last message."""
+    """Translate nmcli's last message for the user."""
     for words, meaning in WHY:
         if words in said:
             return meaning
-    first = said.strip().partition("\n")[0]  # # hints follow on later lines
+    first = said.strip().partition("\n")[0]  # hints follow on later lines
     return first.removeprefix("Error: ").rstrip(".") or "nmcli said nothing"
 
 
@@ -128,7 +128,7 @@ class NetworkManager:
         rescan = "yes" if anew and not own else "no"
         for _, ssid, signal, security in await self._list(rescan):
             if not ssid or (ssid in found and found[ssid].strength >= int(signal)):
-                continue  # # hidden, or a stronger access point of the same network
+                continue  # hidden, or a stronger access point of the same network
             found[ssid] = Network(ssid, int(signal), security_of(security))
             self._management[ssid] = _management(security)
         return sorted(found.values(), key=lambda one: -one.strength)
@@ -170,7 +170,7 @@ class NetworkManager:
 
     async def close(self) -> None:
         """Close the network; NetworkManager then searches for known ones by itself."""
-        with contextlib.suppress(RadioFault):  # # already closed
+        with contextlib.suppress(RadioFault):  # already closed
             await _nmcli("connection", "down", "id", OWN)
 
     async def join(self, network: Network, key: str) -> None:
@@ -178,7 +178,7 @@ class NetworkManager:
         success."""
         name = str(uuid.uuid4())
         management = self._management.get(network.ssid, "wpa-psk" if key else "open")
-        # # By default a wrong key is tried three times while the phone waits.
+        # By default a wrong key is tried three times while the phone waits.
         more = ("connection.autoconnect", "no", "connection.auth-retries", "1")
         try:
             await self._add(name, network.ssid, management, key, *more)
@@ -216,7 +216,7 @@ class NetworkManager:
             *MANAGEMENT[management],
             *more,
         )
-        if key:  # # not by passwd-file: it would supply a wrong key again and again
+        if key:  # not by passwd-file: it would supply a wrong key again and again
             lines = f"set 802-11-wireless-security.psk {key}\nsave persistent\nquit\n"
             await _nmcli("connection", "edit", "id", name, stdin=lines)
 
@@ -226,7 +226,7 @@ class NetworkManager:
         )
 
     async def _forget(self, name: str) -> None:
-        with contextlib.suppress(RadioFault):  # # no such connection
+        with contextlib.suppress(RadioFault):  # no such connection
             await _nmcli("connection", "delete", "id", name)
 
     async def changed(self) -> None:

@@ -62,7 +62,7 @@ def wifi_text(ssid: str, key: str) -> str:
 
 def own_network(ssid: str, key: str) -> Own:
     """Return the car's own network with the QR code for joining it."""
-    import segno  # # imported late: `run` does not load it
+    import segno  # imported late: `run` does not load it
 
     rows = segno.make(wifi_text(ssid, key), error="m").matrix
     return Own(ssid, key, tuple("".join(map(str, row)) for row in rows))
@@ -89,13 +89,13 @@ class Service:
         self._users: dict[asyncio.StreamWriter, bool] = {}
         self._told = ""
 
-    # --- the radio ---
+    # Radio
 
     async def run(self) -> None:
-        """Run until cancelled."""
+        """Serve the radio and its clients until cancelled."""
         changing = asyncio.create_task(self._watch())
         try:
-            # # After a restart of the service, somebody may be driving over the current
+            # After a restart of the service, a driver may be using the current
             # network.
             idle = (await self._radio.link()).kind == "idle"
             await self._look_round(anew=idle)
@@ -117,7 +117,7 @@ class Service:
     async def _watch(self) -> None:
         while True:
             await self._radio.changed()
-            with contextlib.suppress(asyncio.QueueFull):  # # the step runs anyway
+            with contextlib.suppress(asyncio.QueueFull):  # the step runs anyway
                 self._wishes.put_nowait(None)
 
     async def step(self) -> None:
@@ -136,7 +136,7 @@ class Service:
         self.tell()
         try:
             if isinstance(act, Open):
-                await self._look_round()  # # as an access point the radio cannot scan
+                await self._look_round()  # as an access point the radio cannot scan
                 await self._radio.open(self._own.ssid, self._own.key)
             else:
                 await self._radio.close()
@@ -173,7 +173,7 @@ class Service:
         else:
             self._machine.joined(wish.ssid, self._clock_s())
 
-    # # --- clients ---
+    # Clients
 
     def state(self) -> NetworkState:
         """Return the complete state for clients."""
@@ -219,7 +219,7 @@ class Service:
             while line := await reader.readline():
                 self._hear(writer, line)
         except (WireError, ValueError, ConnectionError) as fault:
-            log.warning("closed: %s", fault)  # # ValueError: the line is too long
+            log.warning("closed: %s", fault)  # ValueError: the line is too long
         finally:
             del self._users[writer]
             writer.close()
@@ -229,7 +229,7 @@ class Service:
         if isinstance(wish, Used):
             self._users[writer] = wish.used
         else:
-            with contextlib.suppress(asyncio.QueueFull):  # # busy with other requests
+            with contextlib.suppress(asyncio.QueueFull):  # busy with other requests
                 self._wishes.put_nowait(wish)
 
 
@@ -237,7 +237,7 @@ async def serve(service: Service, where: Path | socket.socket) -> None:
     """Run the service, at a path or on a listening socket, until cancelled."""
     if isinstance(where, Path):
         server = await asyncio.start_unix_server(service.serve, where, limit=LINE_MAX)
-    # # not start_unix_server: in Python 3.13 it looks for the path in order to delete
+    # not start_unix_server: in Python 3.13 it looks for the path in order to delete
     # it
     else:
         server = await asyncio.start_server(service.serve, sock=where, limit=LINE_MAX)
