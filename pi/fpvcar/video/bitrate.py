@@ -21,7 +21,7 @@ READ_EVERY_S = 0.005
 """Minimum interval between readings of the meter; times are rounded up by as much."""
 
 SETTLED_TRIPS = 5
-"""Round trips before a new link is evaluated: its rate is still growing."""
+"""Round trips before a new link is evaluated: its rate is still being determined."""
 
 SHARE_DOWN, SHARE_UP = 0.8, 0.7
 """Bitrate as a share of the link's capacity: key frames and commands need the rest. An increase

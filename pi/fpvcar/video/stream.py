@@ -160,7 +160,7 @@ class Viewer:
         return None
 
     def lost_place(self) -> None:
-        """Drop the queue and request a key frame, because the viewer's decoder cannot continue."""
+        """Drop the queue and wait for a key frame, because the viewer's decoder cannot continue."""
         self.dropped += len(self._waiting)
         self._lose()
 

@@ -110,6 +110,7 @@ class Service:
         self._ending = True
 
     def run(self) -> None:
+        """Serve until SIGTERM or SIGINT."""
         self._wheels.tick(self._clock_ns())
         sd_notify.notify("READY=1")
         while not self._ending:

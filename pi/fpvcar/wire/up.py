@@ -94,7 +94,7 @@ class SetRecording(Up, tag="record", frozen=True):
 
 
 class Keep(Up, tag="keep", frozen=True):
-    """Protects the last minute from deletion, even on a full card."""
+    """Keeps the last minute; other recordings are deleted before it."""
 
 
 class Mark(Up, tag="mark", frozen=True):
