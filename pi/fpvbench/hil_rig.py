@@ -68,7 +68,7 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
 def below(pid: int) -> Iterator[int]:
     """Yield the process ids of all descendants of a process."""
     found: list[int] = []
-    with contextlib.suppress(OSError):  # # the process is gone
+    with contextlib.suppress(OSError):  # the process is gone
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += map(int, (task / "children").read_text().split())
     for child in found:
@@ -81,7 +81,7 @@ def delays_s(pid: int) -> dict[Path, float]:
     seconds: the second figure of schedstat, in ns (kernel:
     Documentation/scheduler/sched-stats.rst)."""
     found: dict[Path, float] = {}
-    # # the process is gone, or the kernel does not count
+    # the process is gone, or the kernel does not count
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             found[task] = int((task / "schedstat").read_text().split()[1]) / 1e9

@@ -90,7 +90,7 @@ class Pin(ctypes.Structure):
         pwm = self.pwm
         if self.mode == MODE_INPUT:
             return 0.0
-        if pwm:  # # by DMA on an output, by the PWM hardware in an alternate function
+        if pwm:  # by DMA on an output, by the PWM hardware in an alternate function
             return (pwm >> 32) / (pwm & 0xFFFFFFFF)
         return float(self.out) if self.mode == MODE_OUTPUT else 0.0
 

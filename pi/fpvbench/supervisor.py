@@ -166,7 +166,7 @@ class Bench:
             if await helper.wait() == 0:
                 owner = self.pigpiod
                 if self.profile.pins.backend == "linux":
-                    # # its lines are inputs now, regardless of later writes
+                    # its lines are inputs now, regardless of later writes
                     owner = self.wheels
                 log.warning("pins let go, %s restarted: it did not answer", owner.name)
                 owner.kill()

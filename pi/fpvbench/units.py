@@ -29,9 +29,9 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 def leash(nice: int) -> None:
     """Set up a child before exec: SIGTERM at the bench's death, and its nice value."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    with contextlib.suppress(OSError):  # # only root may lower a nice value
+    with contextlib.suppress(OSError):  # only root may lower a nice value
         os.setpriority(os.PRIO_PROCESS, 0, nice)
-        # # Where sessions are scheduled as groups (sched(7), autogroup), each unit is a
+        # Where sessions are scheduled as groups (sched(7), autogroup), each unit is a
         # group, # and a nice value counts within its session only: the group needs it,
         # too.
         GROUP.write_text(str(nice))
@@ -78,7 +78,7 @@ class Unit:
             status = await self.process.wait()
             self._ended()
             self._changed()
-            by_itself = status != -signal.SIGKILL  # # a SIGKILL comes from a test
+            by_itself = status != -signal.SIGKILL  # a SIGKILL comes from a test
             too_short = by_itself and loop.time() - born_s < SHORT_S
             short = short + 1 if too_short else 0
             if short == SHORT_LIVES:
@@ -104,7 +104,7 @@ class Unit:
         if self.process is None or self.pid is None:
             return
         with contextlib.suppress(ProcessLookupError):
-            # # a stopped process does not handle SIGTERM
+            # a stopped process does not handle SIGTERM
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
         try:

@@ -99,8 +99,8 @@ class Room:
     """
 
     def __init__(self, soc: Soc, width: int, height: int, stamp: bool = False) -> None:
-        os.environ["MUJOCO_GL"] = "egl"  # # read by mujoco at import
-        # # halves the latency, not the CPU time
+        os.environ["MUJOCO_GL"] = "egl"  # read by mujoco at import
+        # halves the latency, not the CPU time
         os.environ.setdefault("LP_NUM_THREADS", "2")
         self._soc, self._size, self._stamp = soc, (width, height), stamp
         self._pixels = np.empty((height, width, 3), dtype=np.uint8)

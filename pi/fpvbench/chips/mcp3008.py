@@ -30,7 +30,7 @@ class Mcp3008:
         single, d2, d1, d0 = (*asked[start + 1 : start + 5], 0, 0, 0, 0)[:4]
         value = self.convert(d2 << 2 | d1 << 1 | d0, differential=not single)
         bits = [value >> shift & 1 for shift in range(BITS - 1, -1, -1)]
-        # # Further clocks repeat the bits from the second lowest up, then send 0.
+        # Further clocks repeat the bits from the second lowest up, then send 0.
         driven = [0, *bits, *bits[-2::-1]] + [0] * len(asked)
         answered = ([idle] * (start + SILENT) + driven)[: len(asked)]
         return int("".join(map(str, answered)) or "0", 2).to_bytes(len(sent), "big")

@@ -148,11 +148,11 @@ class Vl53l0x:
             bit = self._bank[0][0x01]
             self._calibrated = self._calibrated & ~bit | (0 if self._again else bit)
             if self._again:
-                return  # # while ranging, the calibration is lost
+                return  # while ranging, the calibration is lost
         self._again = mode == 0x02
         ready = self._calibrated == 3 and self._bank[1][0x91] == STOP_VARIABLE
         if self._again and not ready:
-            self._due_s = None  # # it does not range
+            self._due_s = None  # it does not range
         elif mode & 3:
             self._bank[0][0x00] &= ~1  # clears itself
             takes_s = CALIBRATION_S if calibrates else self.budget_s
@@ -208,9 +208,9 @@ def range_sensor(soc: chip.Soc, index: int, power: int | None, off_m: float = 0.
             return True
         return bool(soc.pin[power].out)
 
-    # # a single field is stored atomically, so its guard is not needed
+    # a single field is stored atomically, so its guard is not needed
     world = soc.world
-    # # It is evaluated only when accessed: a caller that waited has waited by then.
+    # It is evaluated only when accessed: a caller that waited has waited by then.
     return Vl53l0x(
         lambda: float(world.range_m[index]), time.monotonic, on, index, boot_s=0.0, off_m=off_m
     )

@@ -91,7 +91,7 @@ class Chip(NamedTuple):
 
 CHIPS: dict[type[DcMotor], Chip] = {
     Mx1508: Chip(mx1508, Losses()),
-    # # bipolar: typically 1.8 V at 1 A (data sheet), mostly independent of the current
+    # bipolar: typically 1.8 V at 1 A (data sheet), mostly independent of the current
     L298n: Chip(l298n, Losses(ohm=0.8, drop_v=1.0)),
     MotorHat: Chip(tb6612, Losses(ohm=0.5)),  # Toshiba: 0.5 ohm, high and low side
 }

@@ -73,7 +73,7 @@ class Motor(NamedTuple):
         rise_a, fall_a = goal_a * (1.0 - kept), pause_a * (1.0 - faded)
         peak_a = (rise_a + fall_a * kept) / (1.0 - kept * faded)
         if coasts and fall_a + peak_a * faded < 0.0:
-            peak_a = rise_a  # # each pulse starts at 0
+            peak_a = rise_a  # each pulse starts at 0
         return max(peak_a, 0.0)
 
     def friction_nm(self, speed: float) -> float:
@@ -163,7 +163,7 @@ class Rack:
         free = state.coast >= 1.0
         damping = self.free_v_s_per_rad if free else self.driven_v_s_per_rad
         moved = self.angle + left_v / damping * seconds
-        if moved * self.angle < 0.0:  # # the spring ends at the middle
+        if moved * self.angle < 0.0:  # the spring ends at the middle
             moved = 0.0
         self.angle = min(max(moved, -self.end_rad), self.end_rad)
         return amps

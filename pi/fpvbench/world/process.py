@@ -125,7 +125,7 @@ class World:
     def _sides(self, bridges: Bridges, volts: float) -> float:
         """Drive each rear wheel by its own motor, with glides in front. Returns
         battery A."""
-        # # the higher friction of two geoms would count otherwise
+        # the higher friction of two geoms would count otherwise
         self.model.geom_priority[self._front] = 1
         self.model.geom_friction[self._front, 0] = GLIDES
         motor, drawn_a, peaks_a = self.motor, 0.0, []
@@ -145,7 +145,7 @@ class World:
 
     def _steer(self, bridges: Bridges, volts: float) -> float:
         """Turn the front wheels after Ackermann; return battery A."""
-        amps = 0.0  # # a servo has its own supply
+        amps = 0.0  # a servo has its own supply
         if bridges.servo is not None:
             self.rack.turn(bridges.servo.angle_rad, TICK_S)
         else:
@@ -231,7 +231,7 @@ def run(soc: Soc, profile: config.Profile, seed: int, ended: list[int]) -> None:
     """
     wiring = Wiring(profile.motors, profile.pca9685.oe, profile.hat_hz())
     world = World(seed, profile.battery, losses=wiring.losses)
-    # # the previous writer was killed during a write
+    # the previous writer was killed during a write
     soc.world.sequence += soc.world.sequence % 2
     rescues = 0
     due_s = time.monotonic()
