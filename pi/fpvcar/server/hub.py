@@ -128,6 +128,10 @@ class Hub:
         """Return the page of this client, if it is connected and has the wheel."""
         return self._session_of(client) if self._seat.holds(client) else None
 
+    def has_wheel(self, client: str) -> bool:
+        """Return whether this client has the wheel; its page may be reconnecting."""
+        return self._seat.holds(client)
+
     def lost(self, video: str, share: float | None) -> None:
         """Store the share of a page's picture packets that was retransmitted."""
         page = self.page_of(video)

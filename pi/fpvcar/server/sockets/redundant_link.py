@@ -55,11 +55,9 @@ async def serve(
         promote()
         link = Link(transport)
         sender.copy_to(link)
-        session.copies += 1
         try:
             await _listen(ws, hub, session, clock_s)
         finally:
-            session.copies -= 1
             sender.copy_no_more(link)
     except Closing as reason:
         log.info("%s: copies closed: %s", request.remote, reason)
@@ -95,22 +93,35 @@ async def _listen(
 ) -> None:
     """Read wishes until the browser disconnects.
 
-    Raises Closing once the page has left the wheel, or has moved to another socket: its wishes are
-    then invalid. Other messages also raise Closing.
+    /ws/drive may reconnect meanwhile: the pictures continue, and wishes count for the page's
+    new session. A wish counts only with a nonce that this session was sent. Wishes of the
+    session before are dropped unread, as their higher `seq` would make the new ones "old".
+
+    Raises Closing once the page has lost the wheel, and for other messages.
     """
     meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
-    async for message in ws:
-        if hub.page_at_the_wheel(session.client) is not session:
-            raise Closing("not at the wheel")
-        if not meter.allow(clock_s()):
-            raise Closing(f"more than {MESSAGES_PER_S:.0f} messages a second")
-        if message.type is WSMsgType.PING:
-            await ws.pong(message.data)
-        elif message.type is not WSMsgType.PONG:
-            wish = _heard(message.type, message.data)
-            if not isinstance(wish, up.Drive):
-                raise Closing("wishes only")
-            hub.receive(session, wish)
+    session.copies += 1
+    try:
+        async for message in ws:
+            if not hub.has_wheel(session.client):
+                raise Closing("not at the wheel")
+            current = hub.page_at_the_wheel(session.client)  # None while /ws/drive reconnects
+            if current is not None and current is not session:
+                session.copies -= 1
+                current.copies += 1
+                session = current
+            if not meter.allow(clock_s()):
+                raise Closing(f"more than {MESSAGES_PER_S:.0f} messages a second")
+            if message.type is WSMsgType.PING:
+                await ws.pong(message.data)
+            elif message.type is not WSMsgType.PONG:
+                wish = _heard(message.type, message.data)
+                if not isinstance(wish, up.Drive):
+                    raise Closing("wishes only")
+                if current is not None and current.fresh.sent_us(wish.seen):
+                    hub.receive(current, wish)
+    finally:
+        session.copies -= 1
 
 
 def _heard(kind: WSMsgType, data: str | bytes) -> up.Upward | None:

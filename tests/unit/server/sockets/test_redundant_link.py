@@ -152,18 +152,6 @@ async def test_only_the_page_at_the_wheel_has_it(monkeypatch: pytest.MonkeyPatch
         assert await reason(await page.copies()) == "/ws/video first"
 
 
-async def test_without_its_page_no_wish_of_it_counts() -> None:
-    """A wish that was under way when the page's own socket ended moves nothing."""
-    async with a_page() as page:
-        drive = await page.sits_down()
-        copies = await page.copies()
-        await drive.close()
-        await until(lambda: not page.house.hub.sessions)
-        await copies.send_json(page.wish(0.0))
-        assert await reason(copies) == "not at the wheel"
-        assert page.house.control.decision.reason == "nobody"
-
-
 async def test_it_takes_wishes_alone_and_not_too_many() -> None:
     async with a_page() as page:
         await page.sits_down()
@@ -201,3 +189,76 @@ async def test_it_ends_with_the_video_it_copies() -> None:
         await page.video.close()
         end = await copies.receive(timeout=3)
         assert end.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSE)
+
+
+class Reconnecting:
+    """A page whose /ws/drive broke while its copies stayed open."""
+
+    page: Page
+    copies: Socket
+    old_nonce: int
+    throttles: list[float]
+
+
+@asynccontextmanager
+async def a_broken_drive() -> AsyncIterator[Reconnecting]:
+    async with a_page() as page:
+        case = Reconnecting()
+        case.page, case.throttles = page, []
+        drive = await page.sits_down()
+        case.copies = await page.copies()
+        await until(lambda: page.house.hub.sessions[0].copies)
+        case.old_nonce = page.wish(0.0)["seen"]
+        page.house.control.wish = (  # type: ignore[method-assign]
+            lambda throttle, *_: case.throttles.append(throttle)
+        )
+        await drive.close()
+        await until(lambda: not page.house.hub.sessions)
+        page.house.now_s += 0.1  # the nonces of the next session differ
+        yield case
+
+
+async def test_copies_after_drive_reconnects_carry_pictures_and_fresh_wishes() -> None:
+    async with a_broken_drive() as case:
+        page, copies = case.page, case.copies
+        await copies.send_json({**page.wish(0.5), "seen": case.old_nonce})
+        page.publish()
+        assert await number(page.video) == await number(copies), "pictures while it reconnects"
+        drive = await page.client.ws_connect("/ws/drive")
+        await drive.send_json(page.hello("driver"))
+        await until(lambda: page.house.hub.page_at_the_wheel("client-driver"))
+        await copies.send_json(page.wish(0.25))
+        await until(lambda: case.throttles)
+        assert case.throttles == [0.25]
+        assert page.house.hub.sessions[0].copies == 1
+        page.publish()
+        assert await number(page.video) == await number(copies)
+        await copies.close()
+        await until(lambda: not page.house.hub.sessions[0].copies)
+
+
+async def test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce() -> None:
+    """Such a wish must not raise the sequence number either: the page counts from 1 again."""
+    async with a_broken_drive() as case:
+        page, copies = case.page, case.copies
+        drive = await page.client.ws_connect("/ws/drive")
+        await drive.send_json(page.hello("driver"))
+        await until(lambda: page.house.hub.page_at_the_wheel("client-driver"))
+        await copies.send_json({**page.wish(0.5), "seq": 90_000, "seen": case.old_nonce})
+        await copies.send_json({**page.wish(0.25), "seq": 1})
+        await until(lambda: case.throttles)
+        assert case.throttles == [0.25]
+
+
+async def test_copies_after_another_page_takes_the_wheel_are_closed() -> None:
+    async with a_broken_drive() as case:
+        page, copies = case.page, case.copies
+        other = await page.client.ws_connect("/ws/drive")
+        await other.send_json(page.hello("other", code="123456"))
+        page.house.now_s += 60.0
+        page.house.hub.broadcast()
+        await other.send_json({"kind": "take"})
+        await until(lambda: page.house.hub.page_at_the_wheel("client-other"))
+        await copies.send_json(page.wish(0.5))
+        assert await reason(copies) == "not at the wheel"
+        assert not case.throttles
