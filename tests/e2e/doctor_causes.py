@@ -22,8 +22,8 @@ HELD_S = 30.0
 MOVE = """
 import sys
 from fpvcar.__main__ import main
-from fpvcar.doctor import live
-live.TURN_S = float(sys.argv.pop(1))
+from fpvcar.doctor import running_system
+running_system.TURN_S = float(sys.argv.pop(1))
 sys.exit(main())
 """
 
