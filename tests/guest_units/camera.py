@@ -1,4 +1,4 @@
-"""Runs in the guest: access units of a file, 15 a second, for ever, to stdout."""
+"""Runs in the guest: write the access units of a file to stdout, 15 a second, endlessly."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""A guest that is a car: the packages are installed, what plays the hardware runs."""
+"""A guest that is a car, with the packages installed and emulated hardware running."""
 
 import json
 import os
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TRIXIE = Recipe(HERE, "trixie")
 LONG_S = 900.0
-"""What takes a guest seconds may take its busy host minutes."""
+"""Work of a few seconds in a guest may take minutes on a busy host."""
 LIMITS_S = {
     "run killed": 0.05,
     "run hung": 0.15,
@@ -41,7 +41,7 @@ LIMITS_S = {
     "guardian hung": 0.30,
     "whole car rebooted": 0.30,
 }
-"""The design's, for each cause; systemd itself needs some time to begin a restart."""
+"""The design's limit for each cause. systemd itself needs some time to begin a restart."""
 BOOT = "cat /proc/sys/kernel/random/boot_id"
 INSIDE = "cd /share && PYTHONPATH=/share python3 -m tests.guest_units.inside"
 
@@ -56,7 +56,7 @@ def build(out: Path, tree: Path = ROOT) -> None:
 
 
 def bring(share: Path) -> None:
-    """Packages, the tests' driver, and what plays the hardware."""
+    """Put the packages, the tests' driver and the emulated hardware into the share."""
     ignore = shutil.ignore_patterns("__pycache__", "*.so")
     build(share)
     shutil.copytree(ROOT / "tests", share / "tests", ignore=ignore)
@@ -68,7 +68,7 @@ def bring(share: Path) -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """After a cause: the motors are off; the car drives again, by itself."""
+    """Result of one cause: when the motors were off, and when the car drove again by itself."""
 
     cause: str
     off_s: float
@@ -77,12 +77,12 @@ class Stop:
 
     @property
     def limit_s(self) -> float:
-        """The motors are off by then."""
+        """Return the time by which the motors must be off."""
         return LIMITS_S[self.cause]
 
 
 class Car:
-    """A guest in which the packages are installed and set up as install.md says."""
+    """A guest in which the packages are installed and set up as in install.md."""
 
     def __init__(self, share: Path, disk: Path, recipe: Recipe = TRIXIE) -> None:
         self.share, self.disk, self.recipe = share, disk, recipe
@@ -96,7 +96,8 @@ class Car:
         return guest.__enter__()
 
     def install(self, pins: str = "pigpio") -> None:
-        """`pins`: who has them, and the script that plays the hardware."""
+        """Install and set up the packages. `pins` names the owner of the pins, and the script
+        that emulates the hardware."""
         self.pins = pins
         self.check("dpkg -i /share/fpvcar*.deb")
         self.check(f"sh /share/tests/guest_units/{pins}.sh")
@@ -106,7 +107,7 @@ class Car:
         return self.guest.check(command, LONG_S)
 
     def cut(self) -> None:
-        """The power goes, and comes again."""
+        """Cut the power and boot again."""
         self.guest.close()
         self.guest = self._boot()
 
@@ -116,7 +117,8 @@ class Car:
 
     @contextmanager
     def _rebooted(self) -> Iterator[None]:
-        """Until it has been, by whoever does it meanwhile."""
+        """Wait at the end of the block until the guest has rebooted. The block may start the
+        reboot itself."""
         before = self.check(BOOT)
         yield
         until_s = time.monotonic() + LONG_S
@@ -126,7 +128,7 @@ class Car:
 
     @contextmanager
     def driven(self) -> Iterator[None]:
-        """Somebody drives in the meantime."""
+        """Drive the car during the block."""
         with self.guest.start("sh", "-c", f"{INSIDE} drive") as driver:
             assert driver.stdout is not None
             assert driver.stdout.readline() == b"drives\n"
@@ -134,7 +136,7 @@ class Car:
             driver.kill()
 
     def stop(self, cause: str) -> Stop:
-        """Makes it stop by a cause, while it is driven; then it drives again."""
+        """Stop the car by a cause while it is driven, then drive it again; return the times."""
         rebooted = self._rebooted() if "rebooted" in cause else nullcontext()
         with rebooted:
             done = self.guest.run(f"{INSIDE} {cause!r}", LONG_S)
@@ -146,7 +148,7 @@ class Car:
 
 @contextmanager
 def booted(made: pytest.TempPathFactory, recipe: Recipe = TRIXIE) -> Iterator[Car]:
-    """For a module's fixture; nothing is installed yet."""
+    """Boot a car for a module's fixture, with nothing installed yet."""
     share = made.mktemp("car-share")
     bring(share)
     disk = share.parent / f"{share.name}.ext4"

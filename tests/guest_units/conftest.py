@@ -1,4 +1,4 @@
-"""The table of what was measured, at the end of the run."""
+"""Print the table of measured stop times at the end of the run."""
 
 import pytest
 

@@ -1,9 +1,10 @@
-"""Runs in the guest: drives the car, makes a unit fail, and reads the motor pins.
+"""Runs in the guest: drive the car, make a unit fail, and read the motor pins.
 
     inside.py "wheels killed"  -->  {"cause": ..., "off_s": 0.2, "whole_s": 1.9}
-    inside.py drive                 drives for ever, once it can; says "drives"
+    inside.py drive                 drives until killed; prints "drives" once it drives
 
-When the motors were off, and when the car drove again, after the cause.
+The figures are the times after the cause at which the motors were off and at which the car drove
+again.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ WHOLE_S = 60.0
 HELPERS = Path("/sys/fs/cgroup/system.slice/system-fpvcar\\x2dpins\\x2doff.slice")
 REBOOT = "whole car rebooted"
 CLIENT = "0" * 32
-"""Who comes back has the seat still; to a stranger it is free after 10 s."""
+"""A returning driver keeps the seat; a stranger gets it after 10 s."""
 
 
 def systemctl(*words: str) -> str:
@@ -36,14 +37,14 @@ def systemctl(*words: str) -> str:
 
 
 def main_pid(unit: str) -> int:
-    """The process that systemd started."""
+    """Return the process that systemd started for a unit."""
     pid = int(systemctl("show", "--property=MainPID", "--value", unit))
     assert pid, f"{unit} does not run"
     return pid
 
 
 def signalled(pid: int, number: signal.Signals) -> Callable[[], int]:
-    """A process gets a signal."""
+    """Return an action that sends a signal to a process."""
 
     def act() -> int:
         now_ns = time.monotonic_ns()
@@ -54,7 +55,7 @@ def signalled(pid: int, number: signal.Signals) -> Callable[[], int]:
 
 
 def told(*words: str) -> Callable[[], int]:
-    """systemd is told something. It begins to act a moment later."""
+    """Return an action that calls systemctl. systemd begins to act a moment later."""
 
     def act() -> int:
         now_ns = time.monotonic_ns()
@@ -65,14 +66,15 @@ def told(*words: str) -> Callable[[], int]:
 
 
 def killed_camera() -> Callable[[], int]:
-    """The camera's process ends, and not its unit, which is that of `run`."""
+    """Return an action that kills the camera's process. Its unit, which is that of `run`, stays."""
     words = ["pgrep", "--full", "/opt/camera.py"]
     (pid,) = subprocess.check_output(words, text=True).split()
     return signalled(int(pid), signal.SIGKILL)
 
 
 def hung_helper() -> Callable[[], int]:
-    """The pin daemon hangs, and so does the first helper that is asked for."""
+    """Return an action that hangs the pin daemon and the first helper that is started after
+    that."""
     hang = signalled(main_pid(UNITS["pigpiod"]), signal.SIGSTOP)
 
     def hung() -> bool:
@@ -92,7 +94,7 @@ def hung_helper() -> Callable[[], int]:
 
 
 def guardian() -> int:
-    """The only child of wheels."""
+    """Return the only child process of wheels."""
     wheels = main_pid(UNITS["wheels"])
     (child,) = Path(f"/proc/{wheels}/task/{wheels}/children").read_text().split()
     return int(child)
@@ -108,7 +110,7 @@ SIGNALS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
 
 
 def acting(cause: str) -> Callable[[], int]:
-    """What makes a cause such as "wheels killed" happen."""
+    """Return the action for a cause such as "wheels killed"."""
     if cause in ODD:
         return ODD[cause]()
     part, how = cause.split()
@@ -121,7 +123,7 @@ def acting(cause: str) -> Callable[[], int]:
 
 
 def seated() -> Driver:
-    """A driver who may drive at once; waits until the car is whole."""
+    """Return a driver who may drive at once; wait until the car is complete."""
     until_s = time.monotonic() + WHOLE_S
     while True:
         try:
@@ -141,7 +143,7 @@ def seated() -> Driver:
 
 
 def whole() -> Driver:
-    """One who drives, however often it takes."""
+    """Return a driver who may drive; retry until the time is over."""
     until_s = time.monotonic() + WHOLE_S
     while True:
         try:
@@ -152,7 +154,7 @@ def whole() -> Driver:
 
 
 def run(driver: Driver, watch: PinWatch) -> None:
-    """Until the motors run."""
+    """Drive until the motors run."""
     driver.drive(0.6, 0.0)
     wait_for(lambda: watch.now.driving, "does not drive", 5.0, every_s=0.002)
     time.sleep(0.3)
@@ -160,7 +162,7 @@ def run(driver: Driver, watch: PinWatch) -> None:
 
 
 def stop(cause: str) -> dict[str, object]:
-    """One stop; then the car comes back by itself, after a reboot to somebody else."""
+    """Measure one stop and the car's return by itself. After a reboot, another driver drives."""
     for attempt in range(3):
         driver = whole()
         with driver, watched(PINS) as watch:
@@ -180,7 +182,7 @@ def stop(cause: str) -> dict[str, object]:
             break
     if cause == REBOOT:
         return {"cause": cause, "off_s": off_s, "whole_s": None}
-    if cause.endswith(" stopped"):  # it stays so until it is started
+    if cause.endswith(" stopped"):  # the unit stays stopped until it is started
         systemctl("start", *UNITS.values())
     with whole() as driver, watched(PINS) as watch:
         run(driver, watch)
@@ -190,7 +192,7 @@ def stop(cause: str) -> dict[str, object]:
 
 
 def drive() -> None:
-    """For whoever cuts the power, reboots or upgrades."""
+    """Drive until killed, while the caller cuts the power, reboots or upgrades."""
     with whole() as driver, watched(PINS) as watch:
         run(driver, watch)
         print("drives", flush=True)

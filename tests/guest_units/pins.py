@@ -1,4 +1,4 @@
-"""Runs in the guest: reads the motor pins, of the bench's chip or of gpio-sim."""
+"""Runs in the guest: read the motor pins, of the bench's chip or of gpio-sim."""
 
 import os
 import time
@@ -12,11 +12,11 @@ from tests.guest_sensors.gpio_sim import CONFIG, Outside
 
 SOC = Path("/dev/shm/soc")
 PULSE_NS = 20_000_000
-"""Two of those that the car's own thread makes."""
+"""Two of the pulses that the car's own thread makes."""
 
 
 class PulseWatch(PinWatch):
-    """Levels of pins on which somebody makes pulses: who was high just now drives."""
+    """Levels of pins that carry pulses. A pin that was high within `PULSE_NS` counts as driving."""
 
     def __init__(self, outside: Outside, pins: Sequence[int]) -> None:
         super().__init__(soc.Soc(), pins)
@@ -40,7 +40,7 @@ def _chip() -> soc.Soc:
 
 
 def watch(pins: Sequence[int]) -> PinWatch:
-    """Of whatever this guest has."""
+    """Return a watch on the pin chip of this guest."""
     if CONFIG.exists():
         return PulseWatch(Outside(), pins)
     return PinWatch(_chip(), pins)

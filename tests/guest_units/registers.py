@@ -1,7 +1,7 @@
-"""Runs in the guest: the function of each pin is where a Pi has it, in /dev/gpiomem.
+"""Runs in the guest: place the function of each pin where a Pi has it, in /dev/gpiomem.
 
-So whoever lets go of the pins there - the program of the last resort, wheels - lets go
-of those of the bench's chip. To be imported before a chip is attached to.
+Programs that let go of the pins there (the program of the last resort, wheels) so let go of the
+pins of the bench's chip. Import this module before attaching to a chip.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ chip: soc.Soc
 
 
 def place(pin: soc.Pin) -> tuple[int, int]:
-    """Register and shift of a pin's three bits."""
+    """Return register and shift of a pin's three bits."""
     behind = ctypes.addressof(pin) - ctypes.addressof(chip.pin)
     gpio = behind // ctypes.sizeof(soc.Pin)
     return gpio // 10, gpio % 10 * 3
@@ -35,7 +35,7 @@ def set_mode(pin: soc.Pin, function: int) -> None:
 
 
 def attach(path: Path) -> soc.Soc:
-    """The one chip of this process."""
+    """Attach to the one chip of this process."""
     global chip
     chip = attach_to_file(path)
     return chip

@@ -1,6 +1,6 @@
 """The same units on a Pi without a pin daemon: the kernel has the pins, and a guardian.
 
-What that shows and what not: __init__.py, gpiochip.sh, inside.py.
+For the limits of these tests see __init__.py, gpiochip.sh and inside.py.
 """
 
 import shutil
@@ -32,7 +32,7 @@ def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
 
 
 def assert_stops(car: Car, cause: str, config: pytest.Config) -> None:
-    """And it drives again."""
+    """Assert that the car stops in time and drives again."""
     stop = car.stop(cause)
     config.stash[STOPS].append(stop)
     assert stop.off_s <= stop.limit_s
@@ -46,7 +46,8 @@ def test_the_car_stops_in_time_and_comes_back_by_itself(
 
 
 def test_the_kernel_has_the_pins(car: Car) -> None:
-    """Nobody else could have stopped it: there is no register to turn a pin off in."""
+    """Prove that the kernel's pins stopped the car: without /dev/gpiomem there is no register to
+    turn a pin off in."""
     assert car.guest.run("test -e /dev/gpiomem").returncode
     assert "Traceback" not in car.check("journalctl --boot --output=cat")
 

@@ -1,6 +1,6 @@
 """The packages and units of a car, installed, driven, failing, in a guest with systemd.
 
-What that shows and what not: __init__.py, pigpio.sh, inside.py.
+For the limits of these tests see __init__.py, pigpio.sh and inside.py.
 """
 
 import re
@@ -22,9 +22,10 @@ WHOLE = (
     f"for n in $(seq 60); do [ $(ls {RECORDINGS}/*.part | wc -l) -gt 1 ] || break;"
     f" sleep 1; done; fpvcar log verify {RECORDINGS}"
 )
-"""What was left open is sealed, beside the one that is being written; all are well."""
+"""Open recordings are sealed, except for the one that is being written, and all recordings pass
+the check."""
 CAUSES = [one for one in LIMITS_S if one.split()[0] not in ("guardian", "whole")]
-"""pigpiod is its own dead man; a reboot is a test of its own."""
+"""pigpiod is its own dead man. The reboot has a test of its own."""
 ENDS = """\
 import sys
 from pathlib import Path
@@ -44,7 +45,7 @@ def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
 
 
 def assert_drives(car: Car) -> None:
-    """And it stops."""
+    """Assert that the car drives and stops in time."""
     stop = car.stop("run killed")
     assert stop.off_s <= stop.limit_s
 
@@ -59,7 +60,8 @@ def test_the_car_stops_in_time_and_comes_back_by_itself(
 
 
 def test_the_program_of_the_last_resort_never_failed(car: Car) -> None:
-    """It ran at each end of wheels and pigpiod, and asked for by who found one mute."""
+    """The program ran at each end of wheels and pigpiod, and also at the request of a process
+    that found one of them mute."""
     said = car.check("journalctl --boot --output=cat")
     assert "pins-off: inputs now: GPIO" in said
     assert [line for line in said.splitlines() if "Traceback" in line] == []
@@ -84,7 +86,7 @@ def test_a_power_cut_costs_a_second_of_recording_and_nothing_else(car: Car) -> N
     keeps = "cd / && sha256sum etc/fpvcar/car.toml var/lib/fpvcar/*.*"
     kept = car.check(keeps)
     with car.driven():
-        time.sleep(5)  # of the host's: some more of the guest's
+        time.sleep(5)  # host time; the guest's clock advances a little more
         cut_ns = int(car.check("date +%s%N"))
         part = car.check(f"ls -t {RECORDINGS}/*.part").split()[0]
         car.cut()
@@ -96,7 +98,7 @@ def test_a_power_cut_costs_a_second_of_recording_and_nothing_else(car: Car) -> N
 
 
 def changed(share: Path, version: str, broken: bool) -> None:
-    """The package once more, newer; and `wheels` of a broken one ends at once."""
+    """Build the package again with a newer version. In a broken one, `wheels` ends at once."""
     (deb,) = share.glob("fpvcar_*.deb")
     with tempfile.TemporaryDirectory() as made:
         tree = Path(made) / "tree"
@@ -130,7 +132,7 @@ def test_a_better_version_stays_and_a_worse_one_goes_back(car: Car) -> None:
 
 
 def test_removed_it_leaves_recordings_and_no_unit(car: Car) -> None:
-    """The one that is being written is closed."""
+    """The recording that is being written is closed."""
     recorded = car.check(f"ls {RECORDINGS}").replace(".part", "").split()
     car.check("dpkg --remove fpvcar-bench fpvcar")
     assert recorded and set(recorded) <= set(car.check(f"ls {RECORDINGS}").split())
@@ -139,7 +141,7 @@ def test_removed_it_leaves_recordings_and_no_unit(car: Car) -> None:
 
 
 def test_purged_it_leaves_nothing_but_recordings(car: Car) -> None:
-    """Whoever is not asked has said nothing: they stay."""
+    """Recordings stay, because a purge without a question has no consent to delete them."""
     recorded = car.check(f"ls {RECORDINGS}").split()
     car.check("DEBIAN_FRONTEND=noninteractive dpkg --purge fpvcar")
     assert set(recorded) <= set(car.check(f"ls {RECORDINGS}").split())

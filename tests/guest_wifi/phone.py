@@ -1,7 +1,7 @@
-"""Runs in the guest, in the phone's network namespace: asks the car as its page does.
+"""Runs in the guest, in the phone's network namespace: send the requests of the car's page.
 
 phone.py page           the page that joins networks
-phone.py join CODE KEY  joins Home; the last that the car said of it
+phone.py join CODE KEY  joins Home; prints the last state that the car reported
 """
 
 import http.cookiejar
@@ -20,7 +20,7 @@ browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
 
 
 def ask(path: str, post: bool = False, **headers: str) -> str:
-    """What the car answers. Raises OSError."""
+    """Request a path and return the car's answer. Raises OSError."""
     words = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(
         CAR + path, headers={"Origin": CAR, **words}, method="POST" if post else "GET"
@@ -30,12 +30,13 @@ def ask(path: str, post: bool = False, **headers: str) -> str:
 
 
 def state() -> dict[str, Any]:
-    """Of the car's network."""
+    """Return the state of the car's network."""
     return dict(json.loads(ask("/api/network")))
 
 
 def join(code: str, key: str) -> dict[str, Any]:
-    """The car has its own network again, or is gone from here."""
+    """Join Home; return once the car has its own network again with a reason. The phase is
+    "gone" while the car does not answer."""
     ask("/api/recordings/unlock", post=True, X_Drive_Code=code)
     assert "Home" in [one["ssid"] for one in state()["networks"]]
     ask("/api/network/join?ssid=Home", post=True, X_Wifi_Key=key)

@@ -1,4 +1,4 @@
-"""A car that knows no network opens its own, and is led into another from there."""
+"""A car without a known network opens its own, and joins another one from there."""
 
 import json
 import re
@@ -20,13 +20,13 @@ NO_CAMERA = """\
 sed -i 's/^source = .*/source = "none"/' /etc/fpvcar/car.toml
 printf '[gate]\\nblind = "ignore"\\n' >>/etc/fpvcar/car.toml"""
 OPENS_S = 120
-"""30 s of looking, and what NetworkManager takes."""
+"""The car searches for 30 s; NetworkManager takes some more time."""
 LOOK_S = 10
 
 
 @pytest.fixture(scope="module")
 def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
-    """It has no camera: nobody looks."""
+    """A car without a camera, because these tests show no pictures."""
     with booted(tmp_path_factory, WIFI) as made:
         made.check(f"sh {HERE}/street.sh")
         made.install()
@@ -36,7 +36,7 @@ def car(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Car]:
 
 
 def shown(car: Car, words: str) -> str:
-    """What the car's owner is told, once it has these words in it."""
+    """Wait until `fpvcar network show` prints these words; return its output."""
     return car.check(
         f"for n in $(seq 0 {LOOK_S} {OPENS_S}); do fpvcar network show >/tmp/shown;"
         f" grep -qF {shlex.quote(words)} /tmp/shown && break; sleep {LOOK_S}; done;"
@@ -45,12 +45,12 @@ def shown(car: Car, words: str) -> str:
 
 
 def phone(car: Car, *words: str) -> str:
-    """What the phone is told by the car."""
+    """Run phone.py in the phone's namespace; return its output."""
     return car.check(f"ip netns exec phone python3 {HERE}/phone.py {shlex.join(words)}")
 
 
 def joined(car: Car, key: str) -> dict[str, Any]:
-    """Its owner sends the car into Home, by the phone."""
+    """Send the car into Home with the owner's code, from the phone; return its state."""
     codes = json.loads(car.check("cat /var/lib/fpvcar/codes.json"))
     return dict(json.loads(phone(car, "join", codes["grown_up"], key)))
 
@@ -90,7 +90,7 @@ def test_when_it_goes_the_car_has_its_own_again(car: Car) -> None:
 
 
 def test_nobody_else_sets_the_network(car: Car) -> None:
-    """What polkit lets the service's user do it lets no other one of the car's."""
+    """polkit grants the right to the service's user and to no other user of the car."""
     add = "nmcli connection add type wifi ssid Other con-name other"
     refused = car.guest.run(f"runuser -u fpvcar -- {add}", LONG_S)
     assert refused.returncode and "nsufficient privileges" in refused.stderr

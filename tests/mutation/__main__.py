@@ -1,4 +1,4 @@
-"""`python -m tests.mutation`: does some test notice when the gate loses its teeth?"""
+"""`python -m tests.mutation`: check that some test fails for each fault put into the gate."""
 
 import argparse
 import random
@@ -12,7 +12,7 @@ from tests.mutation.mutants import Mutant
 
 
 def main() -> int:
-    """0 if every mutant was killed but those that are listed, with their reasons."""
+    """Return 0 if every mutant was killed, except for the listed ones with their reasons."""
     parser = argparse.ArgumentParser("python -m tests.mutation", description=__doc__)
     parser.add_argument("--only", default=",".join(run.TESTS), help="modules")
     parser.add_argument("--sample", type=int, help="so many, drawn by the seed")
@@ -49,7 +49,7 @@ def main() -> int:
 def report(
     names: Sequence[str], wanted: Sequence[tuple[str, Mutant]], survivors: Sequence[str]
 ) -> list[str]:
-    """Prints a line for each module; the survivors that are not listed."""
+    """Print a line for each module; return the survivors that are not listed."""
     print(f"{'module':14}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")
     faults = []
     for name in names:

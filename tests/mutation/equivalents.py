@@ -1,6 +1,6 @@
 """Mutants that no test can tell from the original, each with the reason.
 
-The run over all mutants fails if one of these is killed or is no mutant any more.
+The run over all mutants fails if one of these is killed or is no longer a mutant.
 """
 
 EQUIVALENTS: dict[str, str] = {

@@ -1,7 +1,7 @@
-"""Makes mutants of a module: one small change each, by the operators declared here.
+"""Make mutants of a module: one small change each, by the operators declared here.
 
-Left alone: logging, for what is only said stops no car; decorators; and the command
-line around a core, which tests of the real process hold.
+Left alone: logging, because log messages stop no car; decorators; and the command line around a
+core, because tests of the real process cover it.
 """
 
 import ast
@@ -51,19 +51,19 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. `key` names it for good, whatever line it stands in."""
+    """A single change. `key` is its permanent name, independent of the line number."""
 
     key: str
     source: str
 
 
 def mutants(module: str, source: str) -> list[Mutant]:
-    """Every mutant of a module's source, in the order of the file."""
+    """Return every mutant of a module's source, in the order of the file."""
     tree = ast.parse(source)
     found: list[Mutant] = []
     seen: dict[str, int] = {}
     for where, node in _inside(tree, module):
-        for words in _changes(node):  # stands while its change is made
+        for words in _changes(node):  # the mutated tree stays until the next iteration
             key = f"{where}: {words}"
             seen[key] = seen.get(key, 0) + 1
             if seen[key] > 1:
@@ -73,7 +73,7 @@ def mutants(module: str, source: str) -> list[Mutant]:
 
 
 def _inside(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.AST]]:
-    """Every node with the name of the function or class it stands in."""
+    """Yield every node with the name of the function or class that contains it."""
 
     def walk(node: ast.AST, where: str) -> Iterator[tuple[str, ast.AST]]:
         decorators = getattr(node, "decorator_list", [])
@@ -103,7 +103,7 @@ def _left_alone(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[str]:
-    """Makes each change of a node in place, says what it is, and takes it back."""
+    """Make each change of a node in place, yield its description, and undo it."""
     if isinstance(node, ast.Compare):
         yield from _comparisons(node)
     elif isinstance(node, ast.BoolOp):
@@ -187,7 +187,8 @@ def _removals(block: list[ast.stmt], function: bool) -> Iterator[str]:
 
 
 def _idle(statement: ast.stmt, last: bool) -> bool:
-    """A function that ends without a word returns None: only types want the word."""
+    """A return of None at the end of a function is idle: it is the default and stands there for
+    type checkers only."""
     none = isinstance(statement, ast.Return) and (
         statement.value is None or ast.unparse(statement.value) == "None"
     )

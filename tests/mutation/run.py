@@ -1,7 +1,7 @@
-"""Runs the tests of a module against its mutants: a fork each, two at a time.
+"""Run the tests of a module against its mutants: a fork each, two at a time.
 
-The parent has imported everything but what is mutated and its tests; the child serves
-the mutant to the importer and runs pytest. So a mutant costs its tests and no start.
+The parent has imported everything except the mutated module and its tests. The child serves the
+mutant to the importer and runs pytest. So a mutant costs its tests and no start.
 """
 
 import importlib
@@ -30,9 +30,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "wheels.lease": ("wheels/test_lease.py", "wheels/test_controller.py"),
     "wheels.controller": ("wheels/test_controller.py", "wheels/test_controller_faults.py"),
 }
-"""What is mutated, and by whom it must be noticed; the quickest first.
+"""The mutated modules, and the tests that must notice, the quickest first.
 
-Examples only: what a search finds by luck is not held on to."""
+Tests with examples only: the chance finds of a search are not reliable.
+"""
 SEARCHES = "not test_no_sequence"
 SLOW_S = 30.0
 WAITING = (
@@ -53,12 +54,12 @@ FAILED = int(pytest.ExitCode.TESTS_FAILED)
 
 
 class Broken(RuntimeError):
-    """A run that says nothing about its mutant."""
+    """A run without a verdict on its mutant."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`killed`: some test failed, or `timeout`: they did not end in half a minute."""
+    """`killed`: some test failed. `timeout`: the tests did not end within half a minute."""
 
     mutant: Mutant
     killed: bool
@@ -66,7 +67,7 @@ class Verdict:
 
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Serves one module from a source in memory."""
+    """Importer that serves one module from a source in memory."""
 
     def __init__(self, name: str, source: str) -> None:
         self._name, self._source = name, source
@@ -83,7 +84,7 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def all_mutants(names: Sequence[str]) -> list[tuple[str, Mutant]]:
-    """(module, mutant) of every module."""
+    """Return (module, mutant) of every module."""
     found = []
     for name in names:
         source = (PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
@@ -92,12 +93,12 @@ def all_mutants(names: Sequence[str]) -> list[tuple[str, Mutant]]:
 
 
 def prepare() -> None:
-    """Imports what every child needs and no mutant touches."""
+    """Import every module that each child needs and no mutant touches."""
     for name in WAITING:
         importlib.import_module(name)
     for name in TESTS:
         assert f"fpvcar.{name}" not in sys.modules, f"{name} is loaded already"
-    # Whether a mutant dies must not depend on luck, nor cost a search for why.
+    # The verdict on a mutant must not depend on chance, nor cost a search for the reason.
     hypothesis.settings.register_profile(
         "mutants",
         derandomize=True,
@@ -111,11 +112,11 @@ def _child(name: str, source: str) -> int:
     sys.meta_path.insert(0, _Mutated(f"fpvcar.{name}", source))
     tests = [str(HERE / one) for one in TESTS[name]]
     sys.stdout = sys.stderr = io.StringIO()
-    loaded = "ignore::pytest.PytestAssertRewriteWarning"  # in the parent, on purpose
+    loaded = "ignore::pytest.PytestAssertRewriteWarning"  # imported in the parent on purpose
     options = [
         "-x",
         "-q",
-        "--continue-on-collection-errors",  # an import that fails is a test that does
+        "--continue-on-collection-errors",  # a failed import counts as a failed test
         "-p",
         "no:cacheprovider",
         "--tb=no",
@@ -143,7 +144,7 @@ def _fork(name: str, source: str) -> int:
 
 
 def judged(wanted: Sequence[tuple[str, Mutant]], at_once: int = 2) -> Iterator[Verdict]:
-    """A verdict for each mutant, in the order in which they are reached."""
+    """Yield a verdict for each mutant, in the order of completion."""
     waiting = list(reversed(wanted))
     running: dict[int, Mutant] = {}
     while waiting or running:
@@ -155,14 +156,15 @@ def judged(wanted: Sequence[tuple[str, Mutant]], at_once: int = 2) -> Iterator[V
 
 
 def verdict(mutant: Mutant, status: int) -> Verdict:
-    """Raises Broken for all but "passed", "failed" and "time is over"."""
+    """Return the verdict of an exit status. Raises Broken for all but "passed", "failed" and
+    "time is over"."""
     if status not in (0, FAILED, -signal.SIGALRM):
         raise Broken(f"{mutant.key}: the tests ended with {status}, not 0 or {FAILED}")
     return Verdict(mutant, status != 0, status == -signal.SIGALRM)
 
 
 def unharmed(names: Sequence[str]) -> None:
-    """The tests must pass on what is not mutated, or every mutant would seem dead."""
+    """Check that the tests pass on unchanged modules; otherwise every mutant would seem dead."""
     for name in names:
         source = (PACKAGE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8")
         (one,) = judged([(name, Mutant(f"{name}: nothing changed", source))])

@@ -1,1 +1,1 @@
-"""Debians of other architectures and releases, in which the product is tested."""
+"""Debians of other architectures and releases, for tests of the product."""

@@ -1,4 +1,4 @@
-"""What the tests in roots share."""
+"""Fixtures shared by the tests in roots."""
 
 import shutil
 import subprocess
@@ -22,12 +22,13 @@ REFEREES = (
     "pytest-asyncio",
     "videodev2",
 )
-"""Pure Python that tests bring along: what judges, and what Debian has not."""
+"""Pure Python packages that the tests bring along: the test runner and its dependencies, and
+packages that Debian does not have."""
 
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the tree, with what is in no commit yet: tests may write there."""
+    """A copy of the tree, including uncommitted files, that tests may write to."""
     copy = tmp_path_factory.mktemp("tree")
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

@@ -1,4 +1,4 @@
-"""Which unit tests do not run in a root, and why: by name, here alone."""
+"""Unit tests that do not run in a root, by name and with the reason. This is the only list."""
 
 NO_MUJOCO = "the emulated car needs MuJoCo, which Debian has not"
 NO_PYARROW = "Debian has no pyarrow: a car without it offers CSV"
@@ -19,7 +19,7 @@ ELSEWHERE = {
     "server/test_recordings_offers.py"
     "::test_tables_alone_are_made_while_they_are_sent[parquet]": NO_PYARROW,
 }
-"""Folders, files and tests of tests/unit: in every root."""
+"""Folders, files and tests of tests/unit that are left out in every root."""
 PROCESSES = "real processes in real time, which a clock judges"
 DROPPED = "QEMU's sockets do not say what was dropped: no SO_RXQ_OVFL"
 TCP_INFO = "QEMU's user mode gives four bytes of TCP_INFO: no picture is sent"
@@ -52,20 +52,20 @@ EMULATED = {
     "video/test_webcam.py": PROCESSES,
     "fpvstation/test_many_sessions.py::test_very_many_sessions": "judges a clock",
 }
-"""Where the processor is QEMU's user mode, too."""
+"""Tests that are also left out where the processor is QEMU's user mode."""
 
 
 def names(emulated: bool) -> dict[str, str]:
-    """All of them, and why."""
+    """Return every name that is left out, with the reason."""
     return ELSEWHERE | (EMULATED if emulated else {})
 
 
 def whole(file: str, emulated: bool) -> bool:
-    """Is this file of tests/unit, or its folder, left out?"""
+    """Return whether this file of tests/unit, or its folder, is left out."""
     return bool({file, file.partition("/")[0]} & names(emulated).keys())
 
 
 def options(emulated: bool) -> list[str]:
-    """Those of pytest that leave out single tests."""
+    """Return the pytest options that leave out single tests."""
     single = [name for name in names(emulated) if "::" in name]
     return [f"--deselect=tests/unit/{name}" for name in single]

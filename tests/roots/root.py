@@ -1,8 +1,8 @@
 """A Debian in a folder, made once, and programs run in it.
 
-It lies in the user's cache folder, below a name that follows from what is in it. Its
-packages are unpacked, and configured only where it is of this computer's processor and
-`variant` is "apt": no program of another one runs for that.
+The folder lies in the user's cache folder; its name follows from its contents. The packages are
+unpacked. They are configured only if the processor is this computer's and `variant` is "apt": no
+program of another processor can run for that.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ ENTER, DISCARD = (Path(__file__).with_name(f"{n}.sh") for n in ("enter", "discar
 BASE = ("base-files", "base-passwd", "coreutils", "dash", "procps")
 BUILD_S = 900.0
 KEEP = 12
-"""As many roots of older recipes stay: other branches have theirs."""
+"""Number of roots of older recipes that stay, because other branches use theirs."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Root:
     def run(
         self, share: Path, *words: str, timeout_s: float, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program in /mnt, which is `share`, without a network but loopback."""
+        """Run a program in /mnt, where `share` is mounted, without a network except loopback."""
         words = (
             "unshare",
             "--user",
@@ -68,8 +68,10 @@ class Root:
         return done
 
     def discard(self, share: Path, *words: str, timeout_s: float) -> str:
-        """Runs a program as this computer's root, with its network; says what it said.
-        What it writes is gone afterwards, and `share`, at /mnt, is read only."""
+        """Run a program as this computer's root, with its network; return its output.
+
+        Its writes are discarded afterwards. `share`, at /mnt, is read only.
+        """
         done = subprocess.run(
             [
                 "unshare",
@@ -93,7 +95,7 @@ class Root:
 
 
 def mirror() -> str:
-    """Where this computer's apt finds Debian's packages."""
+    """Return the address from which this computer's apt gets Debian's packages."""
     said = subprocess.run(
         ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)"],
         check=True,
@@ -105,7 +107,7 @@ def mirror() -> str:
 
 
 def depends(package: str) -> str:
-    """What debian/control says that one of our packages depends on."""
+    """Return the dependencies of one of our packages from debian/control."""
     control = (TREE / "debian" / "control").read_text()
     (stanza,) = (part for part in control.split("\n\n") if f"Package: {package}\n" in part)
     found = re.search(r"^Depends:((?:.*\n)(?: .*\n)*)", stanza + "\n", re.M)
@@ -121,7 +123,7 @@ def place(
     release: str = "trixie",
     variant: str = "extract",
 ) -> Path:
-    """Where root() has it, if it is made."""
+    """Return the folder in which root() places this root, whether it exists or not."""
     recipe = "\n".join([architecture, depends, *BASE, *beside, release, variant])
     name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
     return cache().parent / "roots" / name
@@ -134,7 +136,7 @@ def root(
     release: str = "trixie",
     variant: str = "extract",
 ) -> Root:
-    """The root with just these dependencies, and `beside`; made if it is not there."""
+    """Return the root with exactly these dependencies, and `beside`; make it if missing."""
     folder = place(architecture, depends, beside, release, variant)
     roots = folder.parent
     roots.mkdir(parents=True, exist_ok=True)
@@ -189,7 +191,7 @@ def _build(
 
 
 def _package(repository: Path, depends: str) -> None:
-    """A package that only depends: apt chooses for it as for ours."""
+    """Build a package that has only dependencies, so that apt chooses for it as for ours."""
     control = repository / "wanted" / "DEBIAN" / "control"
     control.parent.mkdir(parents=True)
     control.write_text(

@@ -20,20 +20,20 @@ LIBRARIES = (
     "zstandard",
 )
 TEST_PACKAGES = ("ffmpeg", *(f"python3-{name}" for name in LIBRARIES))
-"""What some tests need beside the package's dependencies."""
+"""Packages that some tests need beside the package's dependencies."""
 TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 ALTERNATIVES = ("blas", "lapack")
-"""Of NumPy; whoever configures a package makes links to them."""
+"""Alternatives of NumPy; configuring a package makes the links to them."""
 UNIT = TREE / "tests" / "unit"
 MOST = 8
-"""So many at most are one run: an emulated processor takes minutes for them."""
+"""Most files in one run: an emulated processor takes minutes for them."""
 START_S, TEST_S, PART_S = 600.0, 600.0, 3600.0
 CPU = "cortex-a53"
-"""A Pi Zero 2's. QEMU's own choice signs each return address, and takes long for it."""
+"""The processor of a Pi Zero 2. QEMU's default signs each return address, and is slow at it."""
 
 
 def parts() -> Iterator[tuple[str, str, list[str]]]:
-    """An architecture, a name, the tests' files: each folder's, a few at a time."""
+    """Yield an architecture, a name and a few test files of each folder at a time."""
     for architecture in TRIPLETS:
         for folder in (UNIT, *sorted(one for one in UNIT.rglob("*") if one.is_dir())):
             every = sorted(folder.glob("test_*.py"))
@@ -52,8 +52,8 @@ PARTS = list(parts())
 
 @pytest.mark.unhurried
 def test_the_car_starts_on_arm64(soaking: bool) -> None:
-    """In the long form with each import of run and wheels; in the short one what
-    drives, and where the root was made before."""
+    """The long form tests each import of run and wheels. The short form tests the driving
+    modules only, and only if the root was made before."""
     wanted = ("arm64", depends("fpvcar"))
     if not soaking and not place(*wanted).is_dir():
         pytest.skip("no arm64 Debian in the cache: make soak ARGS=tests/roots")
@@ -74,7 +74,7 @@ def test_the_car_starts_on_arm64(soaking: bool) -> None:
     ids=[f"{architecture}-{name}" for architecture, name, _ in PARTS],
 )
 def test_the_units_pass(architecture: str, files: list[str], tree: Path) -> None:
-    """On amd64 in minutes: what is Trixie's and not the processor's is seen there."""
+    """On amd64 this takes minutes, and shows faults of Trixie that are not the processor's."""
     where = root(architecture, depends("fpvcar"), TEST_PACKAGES)
     folder = f"/usr/lib/{TRIPLETS[architecture]}"
     said = where.run(

@@ -1,4 +1,4 @@
-"""tools/install.sh in a Debian Bookworm: installs, again, setup, removes."""
+"""tools/install.sh in a Debian Bookworm: install, install again, setup, remove."""
 
 import os
 from pathlib import Path
@@ -59,7 +59,7 @@ def bookworm() -> Root:
 
 
 def installed(bookworm: Root, tree: Path, script: str) -> list[str]:
-    """The lines that it says, with those of find."""
+    """Return the lines of the script's output, including those of find."""
     words = ("sh", "-euc", script)
     return bookworm.discard(tree, *words, timeout_s=INSTALL_S).splitlines()
 
@@ -98,5 +98,5 @@ def test_again_it_replaces_itself_and_a_wrong_hash_changes_nothing(
 def test_removed_it_leaves_profile_and_users(bookworm: Root, tree: Path) -> None:
     lines = installed(bookworm, tree, REMOVED)
     left = [line for line in lines if line.startswith("/") and "fpvcar" in line]
-    left = [path for path in left if ": " not in path]  # what systemd-sysusers says
+    left = [path for path in left if ": " not in path]  # output of systemd-sysusers
     assert left == ["/etc/fpvcar", "/etc/fpvcar/car.toml"]

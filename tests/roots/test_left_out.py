@@ -1,4 +1,4 @@
-"""What is left out of the roots' run is still there to be left out."""
+"""Every left-out test still exists."""
 
 import pytest
 

@@ -29,7 +29,7 @@ window.WebSocket = class extends WebSocket {
 
 
 def threads(pid: int) -> int:
-    """How many threads a process has."""
+    """Return the number of threads of a process."""
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
@@ -46,7 +46,7 @@ class Processes:
         return {**units, "camera": self._bench.cameras()[0]}
 
     def figures(self) -> Figures:
-        """Memory, descriptors and threads of each. Notes who was started anew."""
+        """Return memory, descriptors and threads of each process, and note restarted ones."""
         found: Figures = {}
         before, self._pids = self._pids, self._now()
         for name, pid in self._pids.items():
@@ -62,17 +62,17 @@ class Glass:
 
     def __init__(self, page: Page, name: str) -> None:
         self.page, self.name = page, name
-        # Of the page's own time origin: NTP may move the wall clock during an hour.
+        # Relative to the page's own time origin: NTP may move the wall clock during an hour.
         self._ahead_ms = wall_ahead_ms()
         self._inspector = page.context.new_cdp_session(page)
         self._inspector.send("Performance.enable")
         page.evaluate(READER.read_text(encoding="utf-8"), PICTURE[name])
-        until(page, "glass.painted.length >= 2", 20.0)  # a second page takes its time
+        until(page, "glass.painted.length >= 2", 20.0)  # a second page takes longer to start
         self._shown_ms: float | None = None
 
     def figures(self) -> Figures:
-        """Since the last call: age of the pictures at their paint, rate, longest
-        freeze; and the heap of now."""
+        """Return age of the pictures at their paint, rate and longest freeze since the last
+        call, and the heap's size now."""
         samples = self.page.evaluate(TAKE)
         shown = [at_ms for _, at_ms in samples]
         if self._shown_ms is not None:
@@ -80,7 +80,7 @@ class Glass:
         if len(shown) < 2:
             raise AssertionError(f"{self.name}: no pictures: {probe(self.page, 'video')}")
         self._shown_ms = shown[-1]
-        self._inspector.send("HeapProfiler.collectGarbage")  # what is left is held
+        self._inspector.send("HeapProfiler.collectGarbage")  # only retained memory is left
         ages = [(at - self._ahead_ms - clock + 2**31) % 2**32 - 2**31 for clock, at in samples]
         pairs = zip(shown, shown[1:], strict=False)
         return {
@@ -97,8 +97,8 @@ class Glass:
 
     @property
     def sockets(self) -> int:
-        """WebSockets that the page has opened: two, unless it reconnected. One for
-        copies comes and goes by itself, also where a busy machine is late to answer."""
+        """Return the number of WebSockets that the page has opened: two, unless it reconnected.
+        The one for copies comes and goes by itself, also where a busy machine answers late."""
         return int(self.page.evaluate("window.socketsOpened"))
 
 
@@ -112,7 +112,7 @@ def watching(browser: Browser, url: str, path: str) -> Iterator[Glass]:
 
 
 def renderers_mb(browser: Browser) -> Figures:
-    """Resident memory of all the browser's renderers together."""
+    """Return the resident memory of all the browser's renderers together."""
     session = browser.new_browser_cdp_session()
     try:
         found = session.send("SystemInfo.getProcessInfo")["processInfo"]

@@ -1,4 +1,5 @@
-"""An hour of video and driving: no drift, no growth, no reconnect. Half a minute else.
+"""An hour of video and driving: no drift, no growth, no reconnect. The short form is half a
+minute.
 
 SOAK_S shortens the long form, to try it out.
 """
@@ -17,12 +18,12 @@ from tests.e2e.seat import go_on, probe, until
 from tests.soak.sampling import Figures, Glass, Processes, renderers_mb, watching
 
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
-# The beat of 29.75 frames a second against a 60 Hz screen lasts 2 s: each window, of
-# 2.5 s at least, sees every phase.
+# The beat of 29.75 frames a second against a 60 Hz screen lasts 2 s. Each window, of at least 2.5
+# s, covers every phase.
 FPS, FPS_SHORT = 29.75, 14.875
 SHORT = ("--set=camera.width = 320", "--set=camera.height = 240")
-"""Two pages are drawn by two processors, without a GPU: where others compute, too, they
-cannot do more."""
+"""Two processors draw two pages, without a GPU. They cannot do more where other programs
+compute, too."""
 FREEZE_MOST_MS = 2000.0
 RISE_MOST = {
     "age ms": 8.0,
@@ -36,24 +37,27 @@ RISE_MOST = {
     "nodes": 100.0,
     "renderers, resident MB": 60.0,
 }
-"""By the end of a figure's name: the last sixth above the second one."""
+"""Largest rise from the second to the last sixth, by the end of a figure's name."""
 RISE_SHORT = {end: most for end, most in RISE_MOST.items() if end != "renderers, resident MB"}
-"""A browser lets pictures go when it collects: not within half a minute."""
+"""A browser frees pictures at its garbage collection, and half a minute has none."""
 FEWEST = 0.67
-"""Of the camera's pictures: of 29.75 the second page has 24 to 27 at times."""
+"""Smallest share of the camera's pictures: of 29.75 the second page has 24 to 27 at times."""
 STOPS_MOST, AGAIN_MOST = 0.1, 0.01
-"""Of all windows: a busy machine may stop the car, rightly, as blind or silent, and one
-page may come again."""
+"""Shares of all windows. A busy machine may rightly stop the car as blind or silent, and one
+page may reconnect."""
 
 
 def limit_of(name: str, rises: dict[str, float]) -> float | None:
-    """How much a figure may rise."""
+    """Return the largest permitted rise of a figure."""
     return next((most for end, most in rises.items() if name.endswith(end)), None)
 
 
 def sixth(windows: list[Figures], number: int, name: str) -> float:
-    """A figure over one sixth of all windows, 1 to 6: the median. Of age and rate the
-    better quarter: what else runs here worsens some windows, a drift worsens all."""
+    """Return the median of a figure over one sixth of all windows, 1 to 6.
+
+    For age and rate it is the better quarter: other programs here worsen some windows, a drift
+    worsens all.
+    """
     size = len(windows) // 6
     first = len(windows) - (7 - number) * size
     values = sorted(window[name] for window in windows[first : first + size])
@@ -65,7 +69,7 @@ def sixth(windows: list[Figures], number: int, name: str) -> float:
 
 
 def table(windows: list[Figures]) -> str:
-    """Every figure: sixth by sixth (the first is warm-up), and its worst."""
+    """Return every figure, sixth by sixth (the first is warm-up), and its maximum."""
     lines = [f"{'':28}" + "".join(f"{n:>9}." for n in range(2, 7)) + "   most"]
     for name in windows[0]:
         course = "".join(f"{sixth(windows, n, name):10.2f}" for n in range(2, 7))
@@ -75,7 +79,7 @@ def table(windows: list[Figures]) -> str:
 
 
 def drive(glass: Glass, number: int) -> bool:
-    """A second at the wheel: forward or back, then off. Did the car drive?"""
+    """Drive for a second, forward or back, then stop; return whether the car drove."""
     page = glass.page
     key = "ArrowUp" if number % 2 else "ArrowDown"
     try:
@@ -139,7 +143,7 @@ def soak(
 
 
 def judge(windows: list[Figures], fewest_per_s: float, rises: dict[str, float]) -> None:
-    """Neither drift nor growth, and pictures all the time."""
+    """Assert that no figure drifts or grows, and that pictures come all the time."""
     for name in windows[0]:
         rise = sixth(windows, 6, name) - sixth(windows, 2, name)
         most = limit_of(name, rises)
