@@ -31,9 +31,8 @@ def leash(nice: int) -> None:
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     with contextlib.suppress(OSError):  # only root may lower a nice value
         os.setpriority(os.PRIO_PROCESS, 0, nice)
-        # Where sessions are scheduled as groups (sched(7), autogroup), each unit is a
-        # group, # and a nice value counts within its session only: the group needs it,
-        # too.
+        # If sessions are scheduled as groups (sched(7), autogroup), each unit is a group. A nice
+        # value counts within its session only, so the group needs it too.
         GROUP.write_text(str(nice))
 
 

@@ -31,7 +31,7 @@ def _no_egl(fault: Exception) -> str:
 
 
 class Source(Protocol):
-    """Source of pictures."""
+    """Source of pictures with their capture times."""
 
     def take(self) -> tuple[int, VideoFrame]:
         """Return the capture time in us, and the picture as yuv420p."""

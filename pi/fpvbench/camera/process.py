@@ -24,7 +24,7 @@ from fpvcar.video.software_filter import Lens
 from fpvcar.wire.camera import pack_record
 
 NO_EGL = MISSING
-"""Exit code without EGL."""
+"""Exit code for a missing EGL library."""
 
 
 def run(

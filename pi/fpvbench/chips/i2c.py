@@ -16,11 +16,11 @@ class Nack(Exception):
 
 
 class Device(Protocol):
-    """Chip on the bus."""
+    """Chip on a simulated I2C bus."""
 
     @property
     def address(self) -> int:
-        """Current 7-bit address."""
+        """7-bit address to which the chip responds now."""
 
     def write(self, data: bytes) -> None:
         """Process a write transaction. Raises Nack."""

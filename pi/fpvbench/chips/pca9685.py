@@ -97,7 +97,6 @@ class AllCall:
 
     @property
     def address(self) -> int:
-        """Current 7-bit address."""
         return self._one.all_call
 
     def write(self, data: bytes) -> None:

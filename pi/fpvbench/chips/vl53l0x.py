@@ -71,7 +71,6 @@ class Vl53l0x:
 
     @property
     def address(self) -> int:
-        """Current 7-bit address."""
         self._feel_power()
         return self._bank[0][ADDRESS] & 0x7F
 

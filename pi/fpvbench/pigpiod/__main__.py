@@ -1,6 +1,6 @@
 """python -m fpvbench.pigpiod: the pin daemon of the bench, as one process.
 
-Alone it makes a chip of its own; the bench gives it --soc.
+A stand-alone process creates its own chip; the bench passes a chip with --soc.
 """
 
 import argparse
@@ -36,11 +36,11 @@ SPI = "SELECT_GPIO:mcp3008[:SHARE,SHARE...]"
 PINS = "GPIO 0 to 31"
 INDEX = f"RANGE 0 to {chip.RANGES_MAX - 1}"
 BUSES = (1,)
-"""Those that a Pi 3 has without further options: /dev/i2c-1."""
+"""I2C buses that a Pi 3 has without further options: /dev/i2c-1."""
 
 
 def _or(read: Callable[[str], T], expected: str) -> Callable[[str], T]:
-    """An option's parser whose error gives the value and what is expected."""
+    """Return a parser for an option; its error gives the value and the expected form."""
 
     def parse(text: str) -> T:
         try:
@@ -63,7 +63,7 @@ def _ultrasonic(text: str) -> Ultrasonic:
 
 
 def _device(text: str) -> tuple[int, Callable[[chip.Soc], Sequence[Device]]]:
-    """Reads --i2c: the bus, and a function that makes the device on a chip."""
+    """Parse --i2c: return the bus, and a function that creates the device on a chip."""
     bus, first, kind, *more = text.split(":")
     if kind == "pca9685" and not more:
         where = int(first, 0)
@@ -81,7 +81,7 @@ def _device(text: str) -> tuple[int, Callable[[chip.Soc], Sequence[Device]]]:
 
 
 def _spi_device(text: str) -> tuple[int, SpiDevice]:
-    """Reads --spi: the GPIO that selects the device, and the device."""
+    """Parse --spi: return the GPIO that selects the device, and the device."""
     select, kind, *more = text.split(":")
     if kind != "mcp3008" or len(more) > 1:
         raise ValueError
@@ -164,8 +164,8 @@ def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
 
 @contextlib.contextmanager
 def _soc(path: Path | None) -> Iterator[chip.Soc]:
-    """The chip in a file, or a new one that goes with this process. Raises OSError,
-    ValueError."""
+    """Open the chip in a file, or create a temporary one that lasts as long as this process.
+    Raises OSError, ValueError."""
     with contextlib.ExitStack() as made:
         if path is None:
             folder = tempfile.TemporaryDirectory(prefix="fpvcar-chip-")
@@ -176,7 +176,7 @@ def _soc(path: Path | None) -> Iterator[chip.Soc]:
 
 
 async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
-    """Runs until SIGTERM or SIGINT. Raises OSError, ValueError."""
+    """Run the daemon until SIGTERM or SIGINT. Raises OSError, ValueError."""
     server = Server(Daemon(soc, _attached(options, soc), clock_us()))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -198,7 +198,7 @@ async def _serve(options: argparse.Namespace, soc: chip.Soc) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the daemon; returns 0 after a signal, 1 if it could not start."""
+    """Run the daemon; return 0 after a signal, 1 if it could not start."""
     logging.basicConfig(format="pigpiod emulator: %(message)s")
     options = _arguments(argv)
     try:

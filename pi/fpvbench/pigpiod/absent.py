@@ -1,10 +1,10 @@
-"""What the bench does not have: serial ports, files, programs to run.
+"""Commands for hardware and files missing on the bench: serial ports, files, programs.
 
-Arguments are checked as pigpio.c does; what would then need the thing is refused:
+Arguments are checked as in pigpio.c. A valid request is then refused:
 
     serial ports    the device cannot be opened: -72
-    files           /opt/pigpio/access allows none: -137
-    programs        /opt/pigpio/cgi has none: what the shell says then
+    files           /opt/pigpio/access allows no file: -137
+    programs        /opt/pigpio/cgi is empty: the shell's exit status for a missing program
 """
 
 from fpvbench.pigpiod.gpio_commands import Handler

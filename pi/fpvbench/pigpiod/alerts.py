@@ -1,6 +1,6 @@
-"""The alert thread of pigpiod: turns recorded edges into reports, once per batch.
+"""Alert thread of pigpiod: turns recorded edges into reports, once per batch.
 
-filters -> samples of changed levels -> watchdogs, reports, scripts that wait
+filters -> samples of changed levels -> watchdogs, reports, waiting scripts
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from fpvbench.pigpiod.watchdogs import Watchdogs
 
 BATCH_US = 1000
 LOOK_US = 5000
-"""How often a batch looks at what others changed in the chip's file, where nothing else
-is awaited: a look each millisecond would cost half of what this process takes."""
+"""Interval at which a batch checks the chip's file for changes by other processes, if no earlier
+event is due. Checking every millisecond would cost half of this process's CPU time."""
 
 
 class Alerts:
-    """Watches, filters and times pins; scripts wait for `waited_bits()`."""
+    """Watching, filtering and timing of pins; scripts wait for the pins in `waited_bits()`."""
 
     def __init__(
         self,
@@ -37,17 +37,17 @@ class Alerts:
         self._glitch: dict[int, Glitch] = {}
         self._noise: dict[int, Noise] = {}
         self._noisy: set[int] = set()
-        """Those of the noise filters that are on."""
+        """Pins whose noise filter is on."""
         self._unfiltered: set[int] = set()
-        """Pins whose filter was taken off since the last batch."""
+        """Pins whose filter was removed since the last batch."""
         self._events = 0
         self._raw = 0
-        """The levels at the end of the last batch, before the filters."""
+        """Unfiltered levels at the end of the last batch."""
         self._shown = 0
         self._end_us = 0
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {
             Cmd.WDOG: self._watchdogs.wdog,
             Cmd.FG: self._fg,
@@ -59,7 +59,7 @@ class Alerts:
         }
 
     def refresh(self, now_us: int) -> None:
-        """Finds out what is watched, after handles or scripts have changed."""
+        """Update the set of watched pins, after handles or scripts have changed."""
         bits = self._notifier.monitored | self._waited_bits() | self._serial.bits
         if bits == self._lines.monitored:
             return
@@ -72,7 +72,11 @@ class Alerts:
         self._shown = self._shown & ~new | self._lines.recorded & new
 
     def next_us(self, now_us: int) -> int | None:
-        """Tells when the next batch is due, in microseconds; None if nobody watches."""
+        """Return the due time of the next batch in microseconds.
+
+        Without a watched pin or a pending event, return the due time of the next keep-alive, or
+        None.
+        """
         if not self._lines.monitored and not self._events:
             return self._notifier.next_alive_us()
         dues = [
@@ -88,7 +92,7 @@ class Alerts:
         return self._end_us + batches * BATCH_US
 
     def batch(self, now_us: int) -> tuple[int, int]:
-        """Reports everything up to now; returns bits of changed GPIO, of events."""
+        """Report all changes up to now; return the bits of the changed GPIO, and of the events."""
         end_us = now_us // SAMPLE_US * SAMPLE_US
         before = last = self._shown
         samples = self._samples(end_us)
@@ -127,7 +131,7 @@ class Alerts:
         return samples
 
     def _filtered(self, edges: list[Edge], end_us: int) -> list[Edge]:
-        """Applies the filters to the edges of a batch; keeps the levels behind them."""
+        """Apply the filters to the edges of a batch; store the filtered levels."""
         raw = self._raw
         for _, gpio, level in edges:
             self._raw = self._raw & ~(1 << gpio) | level << gpio

@@ -1,4 +1,4 @@
-"""Arithmetic of script instructions: C's, on 32 bits, as an ARM does it."""
+"""Arithmetic of script instructions: C arithmetic on 32 bits, as on an ARM."""
 
 import operator
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from fpvbench.pigpiod.command_words import Op
 
 
 class ScriptFault(Exception):
-    """Stops a script: its stack is empty or full, or it divides by zero."""
+    """Raised to stop a script whose stack is empty or full, or that divides by zero."""
 
 
 def divide(a: int, b: int) -> int:
-    """Divides towards zero. Raises ScriptFault where b is 0."""
+    """Divide, rounding towards zero. Raises ScriptFault if b is 0."""
     if b == 0:
         # A real daemon dies of SIGFPE here (libgcc's __aeabi_idiv0).
         raise ScriptFault("division by zero")
@@ -19,12 +19,12 @@ def divide(a: int, b: int) -> int:
 
 
 def shift_left(a: int, b: int) -> int:
-    """Shifts a left by the low byte of b."""
+    """Shift a left by the low byte of b."""
     return a << (b & 0xFF) if b & 0xFF < 32 else 0
 
 
 def shift_right(a: int, b: int) -> int:
-    """Shifts a right by the low byte of b; keeps the sign."""
+    """Shift a right by the low byte of b; keep the sign."""
     return a >> min(b & 0xFF, 31)
 
 

@@ -1,4 +1,4 @@
-"""The bit-banged interfaces share this: who uses a pin, and time that passes inside a
+"""Shared code of the bit-banged interfaces: pin reservations, and time that passes inside a
 command."""
 
 from collections.abc import Generator, Mapping
@@ -12,13 +12,13 @@ from fpvbench.pigpiod.protocol import Err, Outcome, Request, Wait
 
 T = TypeVar("T")
 BUSY_WAIT_MAX_US = 100
-"""pigpio spins for so long, and then a microsecond more; it sleeps for longer times."""
+"""Longest delay for which pigpio spins, and then for 1 us more. It sleeps for longer delays."""
 AHEAD_US, STEPS = 1000, 16
-"""How far, and how many bytes, a transfer goes before the rest of the daemon runs."""
+"""Time and bytes that a transfer may run ahead before the rest of the daemon runs."""
 
 
 class Use(Enum):
-    """Says for which interface a pin is open."""
+    """Interface for which a pin is open."""
 
     SERIAL = auto()
     SDA = auto()
@@ -30,11 +30,12 @@ class Use(Enum):
 
 
 Transfer = Generator[int, int, int | bytes]
-"""Yields the time up to which it has gone, is sent the time at which it goes on."""
+"""Transfer as a generator: yields the time that it has reached, receives the time at which it
+resumes."""
 
 
 def stepwise(transfer: Transfer, now_us: int | None = None) -> Outcome:
-    """Turns a transfer into a command that waits as often as the transfer yields."""
+    """Turn a transfer into a command that waits once per yield of the transfer."""
     try:
         until_us = next(transfer) if now_us is None else transfer.send(now_us)
     except StopIteration as end:
@@ -52,29 +53,29 @@ class Bus:
 
     @classmethod
     def open(cls, pins: Pins, uses: dict[int, Use], taken: dict[int, Use]) -> "Bus":
-        """Notes in `uses` for what each pin of `taken` is open."""
+        """Record in `uses` the interface for which each pin of `taken` is open."""
         uses.update(taken)
         return cls(tuple(taken), tuple(pins.mode(gpio) for gpio in taken))
 
     def close(self, pins: Pins, uses: dict[int, Use], now_us: int) -> None:
-        """Gives the pins the modes that they had; nobody uses them."""
+        """Restore the former modes of the pins and release them."""
         for gpio, mode in zip(self.gpios, self.modes, strict=True):
             pins.set_mode_register(gpio, mode, now_us)
             del uses[gpio]
 
 
 def opened_at(opened: Mapping[int, T], request: Request, closed: Err) -> T | Err:
-    """What is open at the GPIO of a request's first parameter; `closed`: nothing."""
+    """Return the object open at the GPIO of a request's first parameter, or `closed`."""
     if request.p1 >= USER_GPIO:
         return Err.BAD_USER_GPIO
     return opened.get(request.p1, closed)
 
 
 class TimedPins:
-    """Sets pins one after the other; `at_us` is the time of the last change.
+    """Setter of pins, one after the other; `at_us` is the time of the last change.
 
-    It runs ahead of the clock: what it sets is recorded with its time in future, what
-    it reads is the level of now.
+    It runs ahead of the clock: a change is recorded with its future time, but a read returns the
+    present level.
     """
 
     def __init__(self, pins: Pins, lines: Lines, baud: int) -> None:
@@ -84,21 +85,20 @@ class TimedPins:
         self.at_us = 0
 
     def begin(self, now_us: int) -> None:
-        """Begins another transfer, behind the last one."""
+        """Start another transfer, no earlier than the end of the last one."""
         self.at_us = max(self.at_us, now_us)
 
     def delay(self) -> None:
-        """Lets half a bit pass."""
+        """Advance the time by half a bit."""
         self.at_us += self.half_us
 
     def read(self, gpio: int) -> int:
-        """Returns the pin's level."""
         return self._lines.level(gpio, self.at_us)
 
     def write(self, gpio: int, level: int) -> None:
-        """Writes the pin's level register."""
+        """Write the pin's level register."""
         self._pins.set_level_register(gpio, level, self.at_us)
 
     def mode(self, gpio: int, mode: int) -> None:
-        """Writes the pin's mode register."""
+        """Write the pin's mode register."""
         self._pins.set_mode_register(gpio, mode, self.at_us)

@@ -1,7 +1,7 @@
-"""Bit-banged I2C: BI2CO, BI2CC, BI2CZ. The pins move; nobody answers but a level.
+"""Bit-banged I2C: BI2CO, BI2CC, BI2CZ. The pins move, but no device is on the bus.
 
-A bit that nobody pulls low reads 1, so a read or a write is not acknowledged; a line
-that is held low acknowledges everything.
+A bit that is not pulled low reads 1, so a read or a write is not acknowledged; a line that is held
+low acknowledges everything.
 """
 
 from collections.abc import Generator
@@ -27,12 +27,12 @@ BAUD_MIN, BAUD_MAX = 50, 500_000
 END, ESCAPE, START, STOP, ADDRESS, FLAGS, READ, WRITE = range(8)
 PROGRAM_MAX = ANSWER_MAX = 32_767
 STRETCH_MAX_US = 100_000
-"""How long a clock that is held low is waited for."""
+"""Longest wait for a clock line that is held low (clock stretching)."""
 
 
 @dataclass(slots=True)
 class Opened:
-    """Holds an open pair of pins."""
+    """Open pair of SDA and SCL pins."""
 
     pins: TimedPins
     sda: int
@@ -41,7 +41,7 @@ class Opened:
     started: bool = False
 
     def start(self) -> None:
-        """Makes a start condition, a repeated one if there was no stop."""
+        """Send a start condition, a repeated one if there was no stop."""
         if self.started:
             self._release(self.sda)
             self.pins.delay()
@@ -54,7 +54,6 @@ class Opened:
         self.started = True
 
     def stop(self) -> None:
-        """Makes a stop condition."""
         self._drive_low(self.sda)
         self.pins.delay()
         self._clock_up()
@@ -64,13 +63,13 @@ class Opened:
         self.started = False
 
     def send(self, byte: int) -> bool:
-        """Sends a byte; returns whether somebody acknowledged it."""
+        """Send a byte; return whether it was acknowledged."""
         for number in range(8):
             self._send_bit(byte >> 7 - number & 1)
         return not self._receive_bit()
 
     def receive(self, last: bool) -> int:
-        """Receives a byte, and acknowledges all but the last."""
+        """Receive a byte; acknowledge it unless it is the last."""
         byte = 0
         for _ in range(8):
             byte = byte << 1 | self._receive_bit()
@@ -107,9 +106,11 @@ class Opened:
 
 
 class _Zip:
-    """Runs a program of START, STOP, ADDR n, FLAGS n, READ n, WRITE n bytes, END; ESC
-    makes the next number one of two bytes. The first error ends the program and leaves
-    the bus as it is then."""
+    """Interpreter of a program of START, STOP, ADDR n, FLAGS n, READ n, WRITE n bytes, END.
+
+    ESC makes the next number two bytes long. The first error ends the program; the bus keeps the
+    state that it has then.
+    """
 
     def __init__(self, opened: Opened, program: bytes, now_us: int) -> None:
         self._opened, self._timed = opened, opened.pins
@@ -173,20 +174,21 @@ class _Zip:
         self._at += count
         error = None
         for index, byte in enumerate(data):
-            # What was said to the last byte is not looked at.
+            # The acknowledgement of the last byte is ignored.
             if not self._opened.send(byte) and index < count - 1:
                 error = Err.I2C_WRITE_FAILED
             yield from self._rest()
         return error
 
     def _rest(self) -> Generator[int, int, None]:
-        """Lets the rest of the daemon run, now and then."""
+        """Yield to the rest of the daemon every STEPS bytes, or when AHEAD_US ahead of the
+        clock."""
         self._steps += 1
         if self._steps % STEPS == 0 or self._timed.at_us - self._now_us >= AHEAD_US:
             self._now_us = yield self._timed.at_us
 
     def _number(self, wide: bool) -> int | None:
-        """Reads an instruction's number; None if the program ends first."""
+        """Read an instruction's number, or return None if the program ends first."""
         end = self._at + (2 if wide else 1)
         if end > len(self._program):
             return None
@@ -196,14 +198,14 @@ class _Zip:
 
 
 class BitBangI2c:
-    """Answers BI2CO, BI2CC and BI2CZ; `uses` says for what each pin is open."""
+    """Handlers of BI2CO, BI2CC and BI2CZ; `uses` maps each open pin to its interface."""
 
     def __init__(self, uses: dict[int, Use], pins: Pins, lines: Lines) -> None:
         self._uses, self._pins, self._lines = uses, pins, lines
         self._opened: dict[int, Opened] = {}
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {Cmd.BI2CO: self._open, Cmd.BI2CC: self._close, Cmd.BI2CZ: self._zip}
 
     def _open(self, request: Request, now_us: int) -> int:
@@ -215,7 +217,8 @@ class BitBangI2c:
         if sda in self._uses or scl in self._uses or sda == scl:
             return Err.GPIO_IN_USE
         if not (permitted(sda) and permitted(scl)):
-            return Err.NOT_PERMITTED  # pigpio forgets to ask here; no bench pin is lost
+            # Unlike pigpio, which omits this check; no bench pin is lost.
+            return Err.NOT_PERMITTED
         bus = Bus.open(self._pins, self._uses, {sda: Use.SDA, scl: Use.SCL})
         pins = TimedPins(self._pins, self._lines, baud)
         self._opened[sda] = Opened(pins, sda, scl, bus)

@@ -1,4 +1,4 @@
-"""Bit-banged serial reads: SLRO, SLR, SLRC, SLRI, on what the alert thread reports."""
+"""Bit-banged serial reads (SLRO, SLR, SLRC, SLRI) from the edges of the alert thread."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,15 +13,15 @@ BAUD_MIN, BAUD_MAX = 50, 250_000
 DATA_BITS_MAX = 32
 BUFFER = 8192
 TIMEOUT = 2
-"""Stands for a level when the watchdog fires."""
+"""Value that stands for a level when the watchdog fires."""
 
 
 class Receiver:
-    """Makes characters from edges (waveRxSerial in pigpio.c).
+    """Decoder of characters from edges (waveRxSerial in pigpio.c).
 
-    An edge says what the bits before it were. A watchdog ends a character whose last
-    bits bring no edge; inverted, it takes these for 0, because its TIMEOUT is inverted
-    along with the levels.
+    An edge gives the value of the bits before it. A watchdog ends a character if its last bits
+    bring no edge. An inverted receiver decodes these bits as 0, because TIMEOUT is inverted along
+    with the levels.
     """
 
     def __init__(self, baud: int, data_bits: int) -> None:
@@ -31,13 +31,13 @@ class Receiver:
         self._bit_ns = 1_000_000_000 // baud
         self._timeout_ms = max(1, (data_bits + 2) * self._bit_ns // 1_000_000)
         self._bit: int | None = None
-        """The bit that is awaited, 0 being the start bit; None between characters."""
+        """Index of the next bit, 0 being the start bit, or None between characters."""
         self._start_us = self._next_ns = self._data = self._level = 0
         self._ring = bytearray(BUFFER)
         self._read_at = self._write_at = 0
 
     def hear(self, level: int, at_us: int) -> int | None:
-        """Takes an edge or TIMEOUT; returns the watchdog's new time in ms, or None."""
+        """Process an edge or TIMEOUT; return the watchdog's new time in ms, or None to keep it."""
         level ^= self.inverted
         if self._bit is None:
             return self._begin(at_us) if level == 0 else None
@@ -54,7 +54,7 @@ class Receiver:
         return 0
 
     def read(self, count: int) -> bytes:
-        """Returns at most `count` bytes of whole characters, up to the ring's end."""
+        """Return at most `count` bytes of whole characters, up to the ring's end."""
         if self._write_at >= self._read_at:
             ready = self._write_at - self._read_at
         else:
@@ -70,7 +70,7 @@ class Receiver:
         return self._timeout_ms
 
     def _take_bits(self, level: int, passed_us: int) -> None:
-        """Gives this level to all bits whose middle has passed."""
+        """Assign this level to all bits whose middle has passed."""
         assert self._bit is not None
         while self._bit <= self._bits and passed_us > self._next_ns // 1000:
             if self._bit == 0:
@@ -81,7 +81,7 @@ class Receiver:
             self._next_ns += self._bit_ns
 
     def _store(self) -> None:
-        """Stores a character in the ring; a full ring loses it."""
+        """Store a character in the ring, or drop it if the ring is full."""
         end = self._write_at + self._size
         self._ring[self._write_at : end] = self._data.to_bytes(self._size, "little")
         if end % BUFFER != self._read_at:
@@ -89,18 +89,18 @@ class Receiver:
 
 
 class SerialReads:
-    """Answers SLRO, SLR, SLRC and SLRI, and hears the pins that they opened."""
+    """Handlers of SLRO, SLR, SLRC and SLRI, and decoders of the pins that they opened."""
 
     def __init__(self, uses: dict[int, Use], watchdogs: Watchdogs) -> None:
         self._uses, self._watchdogs = uses, watchdogs
         self._receivers: dict[int, Receiver] = {}
         self.bits = 0
-        """Which pins must be watched for it."""
+        """Pins to watch for the receivers, a bit each."""
         self.changed: Callable[[int], None] = lambda now_us: None
         """Called with the time when `bits` has changed."""
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {
             Cmd.SLRO: self._slro,
             Cmd.SLR: self._slr,
@@ -109,14 +109,14 @@ class SerialReads:
         }
 
     def hear(self, before: int, samples: Sequence[Sample], now_us: int) -> None:
-        """Hands the changes of a batch to the receivers."""
+        """Pass the changes of a batch to the receivers."""
         last = before
         for time_us, levels in samples:
             self._each(levels ^ last, levels, time_us, now_us)
             last = levels
 
     def time_out(self, bits: int, now_us: int) -> None:
-        """Tells the receivers whose watchdogs have fired."""
+        """Pass a TIMEOUT to the receivers of the watchdogs that have fired."""
         for gpio, receiver in self._receivers.items():
             if bits >> gpio & 1:
                 self._watch(gpio, receiver.hear(TIMEOUT, now_us), now_us)

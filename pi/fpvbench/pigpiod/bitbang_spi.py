@@ -1,4 +1,4 @@
-"""Bit-banged SPI: BSPIO, BSPIC, BSPIX. The pins move; MISO is read as it is."""
+"""Bit-banged SPI: BSPIO, BSPIC, BSPIX. The pins move; MISO is read from its pin."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ TX_LSB_FIRST, RX_LSB_FIRST = 1 << 14, 1 << 15
 
 @dataclass(slots=True)
 class SharedPins:
-    """Holds the pins of a bus, and how many selects use it."""
+    """Pins of a bus, and the number of selects that use it."""
 
     miso: int
     mosi: int
@@ -37,7 +37,7 @@ class SharedPins:
 
 @dataclass(slots=True)
 class Select:
-    """Holds an open chip-select pin, and transfers on its bus."""
+    """Open chip-select pin, with transfers on its bus."""
 
     cs: int
     bus: SharedPins
@@ -46,7 +46,7 @@ class Select:
     mode: int
 
     def transfer(self, data: bytes, answer: bytes | None, now_us: int) -> Transfer:
-        """Sends and receives bytes; `answer` is what a device puts on MISO."""
+        """Send and receive bytes; `answer` holds the bytes that a device puts on MISO."""
         pins, idle, active = self.pins, self.flags & CPOL, self.flags & CS_HIGH
         out = bytearray()
         pins.begin(now_us)
@@ -87,17 +87,17 @@ class Select:
 
 
 class BitBangSpi:
-    """Answers BSPIO, BSPIC and BSPIX; `uses` says for what each pin is open."""
+    """Handlers of BSPIO, BSPIC and BSPIX; `uses` maps each open pin to its interface."""
 
     def __init__(self, uses: dict[int, Use], pins: Pins, lines: Lines, devices: Devices) -> None:
         self._uses, self._pins, self._lines = uses, pins, lines
         self._devices = devices
         self._selects: dict[int, Select] = {}
         self._buses: dict[int, SharedPins] = {}
-        """By SCLK."""
+        """Shared pins of each bus, keyed by SCLK."""
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {Cmd.BSPIO: self._open, Cmd.BSPIC: self._close, Cmd.BSPIX: self._transfer}
 
     def _open(self, request: Request, now_us: int) -> int:

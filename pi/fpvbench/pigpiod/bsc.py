@@ -1,5 +1,5 @@
-"""The BSC: the chip as an I2C or SPI slave. Nobody masters it here, so what is sent
-stays in its FIFO of 16 bytes, and nothing is received."""
+"""BSC: the chip as an I2C or SPI slave. The bench has no master, so sent bytes stay in the FIFO
+of 16 bytes, and no byte is received."""
 
 from fpvbench.pigpiod.pins import Pins
 from fpvbench.pigpiod.protocol import Request
@@ -12,11 +12,11 @@ ALT3 = 7
 INPUT = 0
 RX_EMPTY, TX_FULL, TX_EMPTY = 1 << 1, 1 << 2, 1 << 4
 TX_LEVEL = 6
-"""First of the bits of the flag register that count what waits to be sent."""
+"""Lowest of the flag-register bits that count the bytes waiting to be sent."""
 
 
 class Bsc:
-    """Answers BSCX: with a status, and with what a master sent, which is nothing."""
+    """Handler of BSCX: returns a status and the bytes received from a master: always 0 bytes."""
 
     def __init__(self, pins: Pins) -> None:
         self._pins = pins
@@ -24,7 +24,7 @@ class Bsc:
         self._claimed: tuple[int, ...] = ()
 
     def transfer(self, request: Request, now_us: int) -> bytes:
-        """Fills the FIFO and returns the status; a control word of 0 frees the pins."""
+        """Fill the FIFO and return the status; a control word of 0 frees the pins."""
         control, data = request.p1, request.ext[:512]
         if not control:
             for gpio in self._claimed:

@@ -1,10 +1,10 @@
 """Chains of waves: the bytes of WVCHA, as DMA would run them.
 
-id                  plays a wave
-255 0               begins a loop
-255 1 x y           ends it: x + 256 y times
-255 2 x y           waits x + 256 y microseconds
-255 3               ends a loop that is for ever, and the chain
+id              play a wave
+255 0           begin a loop
+255 1 x y       end the loop: repeat it x + 256 y times
+255 2 x y       wait x + 256 y microseconds
+255 3           end an endless loop, and the chain
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Pass = tuple[Wave | None, int]
 
 
 class ChainError(Exception):
-    """Refuses a chain; `error` is pigpio's number."""
+    """Raised for a chain that fails the checks; `error` is pigpio's number."""
 
     def __init__(self, error: Err) -> None:
         super().__init__(error.name)
@@ -30,7 +30,7 @@ class ChainError(Exception):
 
 @dataclass
 class Loop:
-    """Repeats waves, waits and loops so many times; None is for ever."""
+    """Waves, waits and loops that are repeated `times` times, or for ever if that is None."""
 
     times: int | None = 1
     steps: "list[Wave | int | Loop]" = field(default_factory=list)
@@ -38,7 +38,7 @@ class Loop:
 
 @dataclass(eq=False)
 class Chain(Node):
-    """Plays a chain of waves that has passed the checks."""
+    """Chain of waves that has passed the checks."""
 
     loop: Loop = field(default_factory=Loop)
 
@@ -47,7 +47,7 @@ class Chain(Node):
 
     def _run(self, loop: Loop) -> Iterator[Pass]:
         if loop.times == 0:
-            # DMA skips what follows the block's first control block, which it runs.
+            # DMA runs the block's first control block and skips the rest of the block.
             yield None, _first_wait_us(loop)
             return
         done = 0
@@ -78,7 +78,7 @@ class _Parser:
         self._blocks = 1
         """Control blocks so far; the first waits 20 us."""
         self._open = [(Loop(), 0)]
-        """The loops that have begun, and how many blocks there were before each."""
+        """Loops that have begun, and the number of blocks before each."""
 
     def parse(self) -> Chain:
         while self._at < len(self._data):
@@ -93,7 +93,7 @@ class _Parser:
             self._open[-1][0].steps.append(wave)
             self._at += 1
         self._take_block()
-        # A loop that does not end is played once.
+        # An unterminated loop is played once.
         while len(self._open) > 1:
             loop, _ = self._open.pop()
             self._open[-1][0].steps.append(loop)
@@ -162,5 +162,5 @@ class _Parser:
 
 
 def parse(data: bytes, wave: Callable[[int], Wave | None]) -> Chain:
-    """Parses a chain; `wave(number)` finds a stored wave. Raises ChainError."""
+    """Parse a chain; `wave(number)` finds a stored wave. Raises ChainError."""
     return _Parser(data, wave).parse()

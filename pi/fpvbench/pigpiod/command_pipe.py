@@ -1,5 +1,5 @@
-"""The command pipe takes lines of text from `pigpio` and answers in `pigout`; both are
-in the directory that stands for /dev."""
+"""Command pipe: reads lines of text from `pigpio` and writes answers to `pigout`. Both are in
+the directory that stands for /dev."""
 
 import asyncio
 import contextlib
@@ -13,15 +13,15 @@ from fpvbench.pigpiod.protocol import Outcome, Request, Wait
 
 IN_NAME, OUT_NAME = "pigpio", "pigout"
 LINE_MAX = 65_535
-"""A longer one is cut, as fgets does."""
+"""Longest line in bytes; a longer one is cut, as by fgets."""
 LINES_MAX = 100
-"""The pipe is not read while so many lines wait."""
+"""Queued lines at which reading from the pipe pauses."""
 TURN = 50
-"""Commands in a row, as a client of the socket has."""
+"""Commands executed in a row, as for a client of the socket."""
 
 
 class CommandPipe:
-    """Executes lines in their order; a command that waits holds up the next."""
+    """Pipe whose lines are executed in order; a command that waits delays the next."""
 
     def __init__(
         self, directory: Path, execute: Callable[[Request], Outcome], clock_us: Callable[[], int]
@@ -36,13 +36,12 @@ class CommandPipe:
         self._reading = self._busy = False
 
     def open(self) -> None:
-        """Makes the pipes anew. Raises OSError."""
+        """Create the pipes, replacing old ones. Raises OSError."""
         self._in = _fifo(self._directory / IN_NAME, 0o662)
         self._out = _fifo(self._directory / OUT_NAME, 0o664)
         self._read_on()
 
     def close(self) -> None:
-        """Removes the pipes."""
         loop = asyncio.get_running_loop()
         for file, name in ((self._in, IN_NAME), (self._out, OUT_NAME)):
             if file >= 0:
@@ -70,7 +69,7 @@ class CommandPipe:
             self._work()
 
     def _work(self) -> None:
-        """Works until all is done, a command waits, or its turn is over."""
+        """Execute commands until the queue is empty, a command waits, or TURN commands are done."""
         self._busy = False
         for _ in range(TURN):
             if self._in < 0 or not self._step():
@@ -85,7 +84,7 @@ class CommandPipe:
             asyncio.get_running_loop().remove_reader(self._in)
 
     def _step(self) -> bool:
-        """Executes one command or takes the next line; returns whether to go on."""
+        """Execute one command or fetch the next line; return whether to continue."""
         if self._commands is None:
             if not self._lines:
                 return False
@@ -102,7 +101,7 @@ class CommandPipe:
         return self._take(request, self._execute(request))
 
     def _take(self, request: Request, outcome: Outcome) -> bool:
-        """Takes a command's outcome; returns whether the command has ended."""
+        """Process a command's outcome; return whether the command has ended."""
         if isinstance(outcome, Wait):
             self._busy = True
             delay_s = max(0, outcome.until_us - self._clock_us()) / 1e6
@@ -113,13 +112,13 @@ class CommandPipe:
         return True
 
     def _go_on(self, request: Request, wait: Wait) -> None:
-        # Also after the end of the pipe: PROCD must free its slot.
+        # Also after the pipe is closed: PROCD must free its slot.
         outcome = wait.finish(max(self._clock_us(), wait.until_us))
         if self._take(request, outcome) and self._in >= 0:
             self._work()
 
     def _flush(self) -> None:
-        """Writes a line's answers at once; a full pipe loses them."""
+        """Write a line's answers at once; they are lost if the pipe is full."""
         said, self._said, self._commands = self._said.encode(), "", None
         with contextlib.suppress(BlockingIOError):
             os.write(self._out, said)
@@ -129,5 +128,5 @@ def _fifo(path: Path, mode: int) -> int:
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     path.chmod(mode)
-    # Opened for both, so that neither a reader nor a writer is needed.
+    # Opened for reading and writing, so that neither a reader nor a writer is needed.
     return os.open(path, os.O_RDWR | os.O_NONBLOCK)

@@ -36,7 +36,7 @@ LISTS = frozenset(
         Cmd.SPIX,
     )
 )
-"""The result, then each byte that was read."""
+"""Commands answered with the result, then each byte that was read."""
 MEANINGS = {
     "n": "number",
     "u": "number",
@@ -55,18 +55,18 @@ MEANINGS = {
 
 
 class BadCommand(Exception):
-    """Refuses text that is no word of the pipe, or has not its operands."""
+    """Raised for text that is no command of the pipe, or lacks its operands."""
 
 
 def commands(line: str) -> Iterator[Request]:
-    """Parses the commands of a line, one after the other. Raises BadCommand."""
+    """Parse the commands of a line, one after the other. Raises BadCommand."""
     scanner = Scanner(line.split("\0", 1)[0])
     while scanner.at < len(scanner.text):
         yield _command(scanner)
 
 
 def answer(request: Request, outcome: int | bytes) -> str:
-    """Writes a command's result as the pipe does."""
+    """Format a command's result as the pipe does."""
     if request.cmd == Cmd.HELP:
         return usage()
     if request.cmd == Cmd.BSCX:
@@ -86,12 +86,12 @@ def answer(request: Request, outcome: int | bytes) -> str:
 
 
 def refusal() -> str:
-    """Writes the error for a BadCommand; the rest of its line is dropped."""
+    """Return the error text for a BadCommand; the caller drops the rest of its line."""
     return f"{Err.BAD_FIFO_COMMAND.value}\n"
 
 
 def usage() -> str:
-    """Lists the words and their operands, for HELP."""
+    """List the commands and their operands, for HELP."""
     lines = []
     for word in sorted(PIPE_WORDS):
         code, shape = PIPE_WORDS[word]
@@ -124,7 +124,7 @@ def _command(scanner: Scanner) -> Request:
 
 
 def _request(code: int, shape: str, numbers: list[int], texts: list[bytes]) -> Request:
-    """Builds the request that the socket would carry: two numbers, words, bytes."""
+    """Build the request that the socket would carry: two numbers, words, bytes."""
     if shape == "wt":
         return Request(code, len(texts[0]), 0, b"\0".join(texts))
     size = 1 if shape == "uLLLLl" else 2
@@ -134,7 +134,7 @@ def _request(code: int, shape: str, numbers: list[int], texts: list[bytes]) -> R
 
 
 def _text(scanner: Scanner, kind: str, optional: bool) -> bytes:
-    """Reads a name, the rest of the line, numbers as words, or bytes."""
+    """Read a name, the rest of the line, numbers as words, or bytes."""
     if kind == "t":
         start, scanner.at = scanner.at, len(scanner.text)
         return scanner.text[start:].encode("latin-1")
@@ -155,7 +155,7 @@ def _text(scanner: Scanner, kind: str, optional: bool) -> bytes:
 
 
 def _numbers(scanner: Scanner, most: int, largest: int = 0xFFFFFFFF) -> list[int]:
-    """Reads up to `most` numbers; what is none, or too large, stays unread."""
+    """Read up to `most` numbers; stop before a non-number or a number above `largest`."""
     out: list[int] = []
     while len(out) < most:
         before = scanner.at

@@ -1,6 +1,6 @@
-"""The words of pigpio's text commands, and how their operands are read (command.c).
+"""Names of pigpio's text commands, and the parsing of their operands (command.c).
 
-Scripts and the command pipe share them; each has some that the other does not.
+Scripts and the command pipe share them; each has some that the other lacks.
 """
 
 import re
@@ -15,7 +15,7 @@ WORD_MAX = 31
 
 
 class Op(IntEnum):
-    """Numbers the instructions that only scripts have."""
+    """Numbers of the instructions that only scripts have."""
 
     TAG = 800
     ADD, SUB, MLT, DIV, MOD, AND, OR, XOR, RLA, RRA, LDA, LDAB, STAB, CMP = range(801, 815)
@@ -26,7 +26,7 @@ class Op(IntEnum):
 
 
 class From(IntEnum):
-    """Says where an operand's value comes from."""
+    """Source of an operand's value."""
 
     NONE = 0
     NUMBER = 1
@@ -36,15 +36,15 @@ class From(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Holds a number, or the index of a register."""
+    """Value of an operand, or the index of a register."""
 
     source: From = From.NONE
     value: int = 0
 
 
-# Operand shapes: n any value, u not negative, r register, l literal number, L the same
-# and not negative, m mode letter, p pull letter, w word. Where a register is wanted a
-# number is taken for a variable, as in command.c.
+# Operand shapes: n any value, u not negative, r register, l literal number, L the same and not
+# negative, m mode letter, p pull letter, w word. A number in place of a register is read as a
+# variable, as in command.c.
 _SHAPES = {
     "": "BR1 BR2 CGI HWVER NO PIGPV TICK=T TICK WVBSY WVCLR WVCRE WVHLT WVNEW WVTAT",
     "n": "BC1 BC2 BS1 BS2 CSI",
@@ -68,8 +68,8 @@ _OP_SHAPES = {
     "rr": "X",
     "w": "SYS",
 }
-# What only the pipe takes. * up to ten numbers, 3 triples of numbers, b bytes (at least
-# one), B up to 32 of them, ? what may be left out, t the rest of the line.
+# Commands of the pipe only. * up to ten numbers, 3 triples of numbers, b bytes (at least one), B up
+# to 32 of them, ? optional operand, t the rest of the line.
 _PIPE_SHAPES = {
     "": "HELP=H HELP WVGO WVGOR",
     "u": "PROCD PROCP PROCS",
@@ -103,7 +103,7 @@ def _table(shapes: dict[str, str], codes: type[IntEnum]) -> dict[str, tuple[int,
 WORDS = {**_table(_SHAPES, Cmd), **_table(_OP_SHAPES, Op)}
 """Word of a script -> (number, shape of its operands)."""
 PIPE_WORDS = {**WORDS, **_table(_PIPE_SHAPES, Cmd)}
-"""Those that the pipe takes; a script's own instructions are unknown commands there."""
+"""Commands that the pipe accepts; a script's own instructions are unknown commands there."""
 NUMBER = re.compile(r"\s*([vp]\s*)?([+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+))\s*", re.A)
 WORD = re.compile(rf"\s*(\S{{1,{WORD_MAX}}})\s*", re.A)
 NAME = re.compile(r"\s*(\S+)\s*", re.A)
@@ -113,7 +113,7 @@ PULLS = "ODU"
 
 
 class Scanner:
-    """Scans text as sscanf does, as far as command.c uses it."""
+    """Scanner of text like sscanf, as far as command.c uses it."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -125,7 +125,7 @@ class Scanner:
         return match
 
     def number(self) -> Operand:
-        """Reads %i (decimal, 0x hexadecimal, 0 octal) or a register, v or p."""
+        """Read %i (decimal, 0x hexadecimal, 0 octal) or a register, v or p."""
         match = self.take(NUMBER)
         if match is None:
             return Operand()
@@ -155,7 +155,7 @@ class Scanner:
 
 
 def operand_of(scanner: Scanner, kind: str) -> Operand:
-    """Reads an operand of the shape n u r l L m or p; Operand() if there is none."""
+    """Read an operand of the shape n u r l L m or p, or return Operand() if it is missing."""
     if kind == "m":
         return scanner.letter(MODES)
     if kind == "p":

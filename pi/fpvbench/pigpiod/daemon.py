@@ -1,4 +1,4 @@
-"""pigpiod without sockets and clocks: executes commands, runs what is due."""
+"""Core of pigpiod, free of sockets and clocks: executes commands, runs due work."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ DELAY_MAX_US, DELAY_MAX_MS = 1_000_000, 60_000
 
 @dataclass(frozen=True)
 class Ultrasonic:
-    """Describes an HC-SR04: pins, which of the world's ranges it sees, its error."""
+    """HC-SR04 sensor: its pins, the index of its range in the world, and its error in metres."""
 
     trigger: int
     echo: int
@@ -41,7 +41,7 @@ class Ultrasonic:
 
 @dataclass
 class Pipes:
-    """Makes FIFOs for NO: `open(handle)` returns a sink, or None if it cannot."""
+    """FIFO factory for NO: `open(handle)` returns a sink, or None if it fails."""
 
     open: Callable[[int], Sink | None] = lambda handle: None
     close: Callable[[int], None] = lambda handle: None
@@ -49,25 +49,25 @@ class Pipes:
 
 @dataclass
 class Attached:
-    """Lists what is attached to the chip."""
+    """Devices and wires attached to the chip."""
 
     buses: dict[int, Bus] = field(default_factory=lambda: {1: Bus()})
     ultrasonics: Sequence[Ultrasonic] = ()
     pipes: Pipes = field(default_factory=Pipes)
     wires: Sequence[tuple[int, int]] = ()
     spi: Mapping[int, SpiDevice] = field(default_factory=dict)
-    """By the GPIO that selects it."""
+    """SPI devices, keyed by the GPIO that selects them."""
 
 
 @dataclass(eq=False)
 class Client:
-    """Stands for a connection; `sink` takes its reports after NOIB."""
+    """Connection of a client; `sink` takes its reports after NOIB."""
 
     sink: Sink
 
 
 class Daemon:
-    """Keeps the state of pigpiod. Every method takes the time in microseconds.
+    """State of pigpiod. Every method takes the time in microseconds.
 
     Ticks are the time modulo 2**32, as the chip's system timer counts.
     """
@@ -129,7 +129,7 @@ class Daemon:
         }
 
     def execute(self, client: Client | None, request: Request, now_us: int) -> Outcome:
-        """Executes one command, after all that was due before it."""
+        """Execute one command, after all work that was due before it."""
         self.lines.settle(now_us)
         self._run_due_scripts(now_us)
         if request.cmd == Cmd.NOIB and client is not None:
@@ -141,7 +141,7 @@ class Daemon:
         return handler(request, now_us) if handler else Err.UNKNOWN_COMMAND
 
     def advance(self, now_us: int) -> None:
-        """Does all that is due: waves, scripts, reports."""
+        """Do all due work: waves, scripts, reports."""
         self.lines.settle(now_us)
         self._run_due_scripts(now_us)
         due_us = self.alerts.next_us(now_us)
@@ -155,17 +155,17 @@ class Daemon:
             self.alerts.refresh(now_us)
 
     def due_us(self, now_us: int) -> int | None:
-        """Tells when `advance` has something to do; None: not before a command."""
+        """Return the time at which `advance` is due, or None if only a command can create work."""
         dues = (self.scripts.next_us(), self.alerts.next_us(now_us), self.transmitter.next_us())
         return min((due for due in dues if due is not None), default=None)
 
     def disconnect(self, client: Client, now_us: int) -> None:
-        """Frees the in-band notifications of a connection that has ended."""
+        """Free the in-band notifications of a connection that has ended."""
         self.notifier.close_owned(client)
         self.alerts.refresh(now_us)
 
     def close(self, now_us: int) -> None:
-        """Ends the daemon in order: DMA stops, levels and modes stay."""
+        """Shut the daemon down in order: DMA stops, levels and modes stay."""
         self.pins.close(now_us)
         for number in list(self._pipe_handles):
             self._pipes.close(number)

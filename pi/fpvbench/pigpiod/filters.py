@@ -1,10 +1,9 @@
 """pigpio's glitch and noise filters, on changes instead of every sample.
 
-Both take one pin's samples of a batch (the first one, and those at which the level
-changes) and give what is shown instead, in the same shape. They carry their state to
-the next batch. The quirks are those of alertGlitchFilter and alertNoiseFilter in
-pigpio.c, version 79: a glitch filter starts at the level that the pin has; a noise
-filter shows, outside of its window, the level before the last window, and that is low
+Both take one pin's samples of a batch (the first sample, then the level changes) and return the
+filtered samples in the same shape. Their state carries over to the next batch. The quirks match
+alertGlitchFilter and alertNoiseFilter in pigpio.c, version 79. A glitch filter starts at the pin's
+present level. Outside of its window, a noise filter shows the level before the last window, low
 before the first one.
 """
 
@@ -21,10 +20,11 @@ Samples = Sequence[tuple[int, int]]
 
 
 class Filter(ABC):
-    """Looks at the samples that matter: those given, and where time decides."""
+    """Filter of samples. It processes only the samples that matter: the given ones, and the times
+    of possible changes of its output."""
 
     def run(self, samples: Samples, end_us: int) -> list[tuple[int, int]]:
-        """Returns what is shown up to `end_us`: the first sample, then changes."""
+        """Return the filtered samples up to `end_us`: the first sample, then changes."""
         out: list[tuple[int, int]] = []
         for index, (time_us, level) in enumerate(samples):
             after = samples[index + 1 :]
@@ -42,16 +42,16 @@ class Filter(ABC):
 
     @abstractmethod
     def _sample(self, at_us: int, level: int) -> int:
-        """Takes one sample; returns the level to show."""
+        """Process one sample; return the filtered level."""
 
     @abstractmethod
     def awaits_us(self) -> int | None:
-        """Tells when a sample of the same level would matter."""
+        """Return the time at which a sample of the same level would change the output, or None."""
 
 
 @dataclass(slots=True)
 class Glitch(Filter):
-    """Shows a level once it was steady for `steady_us`, that much late."""
+    """Filter that shows a level once it has been steady for `steady_us`, with that delay."""
 
     steady_us: int
     reported: int | None = None
@@ -75,19 +75,19 @@ class Glitch(Filter):
 
 @dataclass(slots=True)
 class Noise(Filter):
-    """Shows changes for `active_us` after an edge that ended a steady time."""
+    """Filter that shows changes for `active_us` after an edge that ended a steady time."""
 
     steady_us: int = 0
     active_us: int = 0
     quiet_from_us: int = 0
     shuts_us: int | None = None
-    """When the open window shuts; None while it is shut."""
+    """Closing time of the open window, or None while it is closed."""
     level: int = 0
     held: int = 0
-    """What is shown while the window is shut."""
+    """Level shown while the window is closed."""
 
     def set(self, steady_us: int, active_us: int, now_us: int) -> None:
-        """Sets the filter anew; a steady time of 0 switches it off. Its levels stay."""
+        """Reset the filter with new times; a steady time of 0 switches it off. Its levels stay."""
         self.steady_us, self.active_us = steady_us, active_us
         self.quiet_from_us, self.shuts_us = now_us, None
 

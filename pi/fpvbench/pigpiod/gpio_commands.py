@@ -10,7 +10,7 @@ from fpvbench.pigpiod.protocol import PERMITTED, Cmd, Err, Outcome, Request, Wai
 from fpvbench.pigpiod.transmitter import Transmitter
 
 Handler = Callable[[Request, int], Outcome]
-"""(request, now in microseconds) -> what to answer."""
+"""Function from (request, now in microseconds) to the outcome."""
 TRIGGER_MAX_US = 100
 HW_PWM_MAX_HZ = 125_000_000
 CLOCK_MIN_HZ, CLOCK_MAX_HZ = 4689, 250_000_000
@@ -19,12 +19,12 @@ DEFAULT_PAD = 3  # 8 mA, as after a reset
 
 
 def permitted(gpio: int) -> bool:
-    """Tells whether clients may change a pin; what is no pin fails later."""
+    """Return whether clients may change a pin; numbers beyond the last pin pass and fail later."""
     return gpio >= chip.PINS or bool(PERMITTED >> gpio & 1)
 
 
 def guarded(handler: Handler) -> Handler:
-    """Makes a command refuse pins that clients may not change."""
+    """Make a command refuse pins that clients may not change."""
 
     def checked(request: Request, now_us: int) -> Outcome:
         if not permitted(request.p1):
@@ -35,14 +35,14 @@ def guarded(handler: Handler) -> Handler:
 
 
 class GpioCommands:
-    """Answers the commands on modes, levels, PWM, servos, clocks, triggers and pads."""
+    """Handlers of the commands on modes, levels, PWM, servos, clocks, triggers and pads."""
 
     def __init__(self, pins: Pins, lines: Lines, transmitter: Transmitter) -> None:
         self._pins, self._lines, self._transmitter = pins, lines, transmitter
         self._pads = [DEFAULT_PAD] * 3
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {
             Cmd.MODES: guarded(self._modes),
             Cmd.MODEG: self._modeg,

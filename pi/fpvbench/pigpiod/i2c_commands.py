@@ -1,7 +1,7 @@
 """I2C commands on the bench's buses (i2c.py), checked in the order of pigpio.c.
 
-SMBus calls become plain transfers, as in the kernel's emulation; like the driver of
-the BCM2835 it has no block reads of a length that the device says.
+SMBus calls become plain transfers, as in the kernel's emulation. Like the BCM2835 driver, this
+emulation lacks block reads whose length the device gives.
 """
 
 from collections.abc import Callable
@@ -22,17 +22,17 @@ SEGMENTS_MAX = 42
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Names the bus and the address that a handle stands for."""
+    """Bus and address of an open handle."""
 
     bus: Bus
     address: int
 
     def write(self, *data: int) -> None:
-        """Writes to the device. Raises Nack."""
+        """Write bytes to the device. Raises Nack."""
         self.bus.write(self.address, bytes(data))
 
     def read(self, count: int) -> bytes:
-        """Reads from the device. Raises Nack."""
+        """Read `count` bytes from the device. Raises Nack."""
         return self.bus.read(self.address, count)
 
 
@@ -129,7 +129,7 @@ def _block(request: Request) -> bool:
     return _register(request) and 1 <= len(request.ext) <= BLOCK_MAX
 
 
-# command -> (are the arguments in range, transfer, error when nobody acknowledges)
+# command -> (argument check, transfer, error on a missing acknowledgement)
 TRANSFERS: dict[int, tuple[Callable[[Request], bool], Transfer, Err]] = {
     Cmd.I2CWQ: (lambda r: r.p2 <= 1, _wq, Err.I2C_WRITE_FAILED),
     Cmd.I2CRS: (lambda r: True, _rs, Err.I2C_READ_FAILED),
@@ -149,14 +149,14 @@ TRANSFERS: dict[int, tuple[Callable[[Request], bool], Transfer, Err]] = {
 
 
 class I2cCommands:
-    """Keeps the handles and answers the commands on them, on the given buses only."""
+    """Open handles, and the handlers of commands on them, for the given buses only."""
 
     def __init__(self, buses: dict[int, Bus]) -> None:
         self._buses = buses
         self._handles: dict[int, Opened] = {}
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {
             Cmd.I2CO: self._open,
             Cmd.I2CC: self._close,
@@ -197,7 +197,7 @@ class I2cCommands:
             return nack
 
     def _zip(self, request: Request, now_us: int) -> int | bytes:
-        """Answers I2CZ: runs a program of reads and writes."""
+        """Answer I2CZ: run a program of reads and writes."""
         device = self._handles.get(request.p1)
         if device is None:
             return Err.BAD_HANDLE
@@ -218,21 +218,21 @@ class _ZipError(Exception):
 
 
 class _Zip:
-    """Runs a program of END, ESC, ON, OFF, ADDR n, FLAGS n, READ n, WRITE n bytes.
+    """Interpreter of a program of END, ESC, ON, OFF, ADDR n, FLAGS n, READ n, WRITE n bytes.
 
-    Reads and writes are done at the end, or 42 together, or when ON or OFF comes: an
-    error in the program leaves the last ones undone.
+    Reads and writes are executed at the end, after every 42, and at ON or OFF. An error in the
+    program leaves the last ones undone.
     """
 
     def __init__(self, device: Opened, program: bytes) -> None:
         self._device, self._program = device, program
         self._at = self._wanted = 0
         self._segments: list[tuple[Opened, int | bytes]] = []
-        """A device, and how much to read or what to write."""
+        """Pending transfers: a device, and the byte count to read or the bytes to write."""
         self._out = bytearray()
 
     def run(self) -> bytes:
-        """Runs the program; returns what it read. Raises _ZipError, Nack."""
+        """Run the program; return the bytes read. Raises _ZipError, Nack."""
         wide = False
         while self._at < len(self._program):
             code = self._program[self._at]
@@ -274,7 +274,7 @@ class _Zip:
     def _write(self, wide: bool) -> None:
         count = self._number(wide, Err.BAD_I2C_WLEN)
         if self._at + count >= len(self._program):
-            raise _ZipError(Err.BAD_I2C_WLEN)  # i2cZip wants an END behind it
+            raise _ZipError(Err.BAD_I2C_WLEN)  # i2cZip requires an END behind the data
         self._add(self._program[self._at : self._at + count])
         self._at += count
 

@@ -1,9 +1,8 @@
-"""Levels of GPIO 0-31 over time: what a logic analyser on the chip's pins records.
+"""Levels of GPIO 0-31 over time, as recorded by a logic analyser on the chip's pins.
 
-Sources: the registers in the bench's chip file (written here and, for inputs, by
-others), the pulse trains of DMA or the PWM hardware, the waves that a transmitter puts
-out, wires from pin to pin, and what a test or a part plays. Nothing is recorded while
-no pin is monitored.
+Sources: the registers in the bench's chip file (written here and, for inputs, by other processes),
+the pulse trains of DMA or the PWM hardware, the waves of a transmitter, wires from pin to pin, and
+edges played by a test or a part. Recording is off while no pin is monitored.
 """
 
 import ctypes
@@ -18,16 +17,16 @@ from fpvbench.pigpiod.pwm import PulseTrain, sampled
 USER_GPIO = 32
 ALL = 0xFFFFFFFF
 BUFFER_US = 120_000
-"""How much DMA records (pigpiod's option -b): a daemon that stalls longer loses it."""
+"""Time span that DMA records (pigpiod's option -b); a daemon that stalls longer loses edges."""
 BOARD_PULL_UPS = frozenset((2, 3))
-"""SDA1 and SCL1 have 1.8 kOhm to 3.3 V on the board; the chip's own 50 kOhm pulls do
-not matter there."""
+"""Pins with pull-ups on the board: SDA1 and SCL1 have 1.8 kOhm to 3.3 V. The chip's own 50 kOhm
+pulls do not matter there."""
 Edge = tuple[int, int, int]
 """(sample time in microseconds, GPIO, level)."""
 
 
 class Lines:
-    """Knows the level of every pin, and records the edges of GPIO 0-31."""
+    """Levels of all pins, and a recorder of the edges of GPIO 0-31."""
 
     def __init__(self, soc: chip.Soc, wires: Iterable[tuple[int, int]] = ()) -> None:
         self._pins, self._outside = soc.pin, soc.outside
@@ -46,12 +45,12 @@ class Lines:
         self._word = 0
         self.monitored = 0
         self.feed: Callable[[int], None] | None = None
-        """Brings up to a time what drives pins by itself; None: nothing does."""
+        """Function that advances the pins' self-acting source to a time, or None."""
         self.listeners: dict[int, Callable[[int, int], None]] = {}
         """Called with (time, level) when the program changes an output."""
 
     def level(self, gpio: int, now_us: int) -> int:
-        """Returns the pin's level now (of bank 2 too)."""
+        """Return the pin's level now (of bank 2 too)."""
         self._play_until(now_us)
         if gpio in self._nets.members:
             return self._net_level(gpio, now_us)
@@ -59,21 +58,21 @@ class Lines:
         return int(self._pull(gpio) == chip.PULL_UP) if level is None else level
 
     def word(self, now_us: int) -> int:
-        """Returns the levels of GPIO 0-31 now, a bit each."""
+        """Return the levels of GPIO 0-31 now, a bit each."""
         levels = [self.level(gpio, now_us) << gpio for gpio in range(USER_GPIO)]
         return sum(levels)
 
     def play(self, gpio: int, edges: Iterable[tuple[int, int]]) -> None:
-        """Drives an input from outside: (microseconds, level), also in future.
+        """Drive an input from outside with (microseconds, level) edges, also in the future.
 
-        The chip file's `external`, where it is not FLOATING, overrides this.
+        The chip file's `external` overrides these levels unless it is FLOATING.
         """
         for time_us, level in edges:
             self._played += 1
             heapq.heappush(self._future, (time_us, self._played, gpio, level))
 
     def settle(self, now_us: int) -> None:
-        """Brings everything that drives pins by itself up to now."""
+        """Advance all sources that drive pins by themselves up to now."""
         if self.feed is not None:
             self.feed(now_us)
         if self._seen_outside != self._outside.count:
@@ -81,18 +80,18 @@ class Lines:
         self._play_until(now_us)
 
     def changed(self, gpio: int, now_us: int) -> None:
-        """Records the level after a register or pulse train of the pin was changed."""
+        """Record the level after a register or pulse train of the pin has changed."""
         for member in self._nets.members.get(gpio, (gpio,)):
             if member < USER_GPIO:
                 self._note(member, now_us, self.level(member, now_us))
 
     def pulse(self, gpio: int, start_us: int, length_us: int, level: int) -> None:
-        """Records a pulse that the program puts on an output."""
+        """Record a pulse that the program puts on an output."""
         self._emit(gpio, start_us, level)
         self._emit(gpio, start_us + length_us, 1 - level)
 
     def latch(self, on: int, off: int, at_us: int) -> None:
-        """Sets and clears level registers for a wave: neither mode nor PWM changes."""
+        """Set and clear level registers for a wave: neither mode nor PWM changes."""
         for bits, level in ((on & ~off, 1), (off, 0)):
             while bits:
                 gpio = (bits & -bits).bit_length() - 1
@@ -104,16 +103,16 @@ class Lines:
                         self._emit(gpio, at_us, level)
 
     def watches(self, bits: int) -> bool:
-        """Tells whether anybody sees when one of these pins changes."""
+        """Return whether one of these pins is monitored, wired, or has a listener."""
         heard = any(bits >> gpio & 1 for gpio in self.listeners)
         return heard or bool(bits & (self.monitored | self._nets.all_bits))
 
     def wired(self, one: int, other: int) -> bool:
-        """Tells whether a wire goes from one pin to the other."""
+        """Return whether a wire goes from one pin to the other."""
         return other in self._nets.members.get(one, ())
 
     def set_train(self, gpio: int, train: PulseTrain | None, now_us: int) -> None:
-        """Puts a train on the pin, or none; records the old one up to now."""
+        """Replace or remove the pin's train; record the old one up to now."""
         self._draw(gpio, now_us)
         if train is None:
             self.trains.pop(gpio, None)
@@ -122,7 +121,7 @@ class Lines:
         self._drawn_us[gpio] = now_us
 
     def monitor(self, bits: int, now_us: int) -> None:
-        """Watches these pins from now on; the levels that they have are no edges."""
+        """Watch these pins from now on; their present levels are no edges."""
         new = bits & ~self.monitored
         unseen = [gpio for gpio in self.trains if not self._watched(gpio)]
         if not self.monitored and bits:
@@ -138,7 +137,7 @@ class Lines:
             self._edges.clear()
 
     def show(self, edge_us: int, word: int) -> int:
-        """Adds to the word the levels that unwatched trains have at that time."""
+        """Add to the word the levels that unwatched trains have at that time."""
         for gpio, train in self.trains.items():
             unwatched = not self.monitored >> gpio & 1
             if unwatched and self._pins[gpio].mode == train.mode:
@@ -147,7 +146,7 @@ class Lines:
         return word
 
     def next_us(self, now_us: int) -> int | None:
-        """Tells when the next watched edge may be; None: not before a pin is driven."""
+        """Return the earliest time of the next watched edge, or None until a pin is driven."""
         driven = self._seen_outside != self._outside.count or self.feed is not None
         if driven or any(map(self._watched, self.trains)):
             return now_us
@@ -156,11 +155,11 @@ class Lines:
 
     @property
     def recorded(self) -> int:
-        """Returns the word after everything that was recorded."""
+        """Return the levels after the last recorded edge, a bit each."""
         return self._word
 
     def take(self, until_us: int) -> list[Edge]:
-        """Returns the edges up to a time, in order; each one once."""
+        """Return the edges up to a time, in order; each edge is returned once."""
         self.settle(until_us)
         for gpio in self.trains:
             self._draw(gpio, until_us)
@@ -174,7 +173,7 @@ class Lines:
         return edges[: len(edges) - len(self._edges)]
 
     def _compare(self, snapshot: bytes, now_us: int) -> None:
-        """Records what somebody changed in the registers since the last look."""
+        """Record the register changes since the last snapshot."""
         size, before = self._size, self._snapshot
         self._snapshot = snapshot
         for gpio in range(USER_GPIO):
@@ -186,7 +185,7 @@ class Lines:
                 self.changed(gpio, now_us)
 
     def _net_level(self, gpio: int, now_us: int, external: int | None = None) -> int:
-        """Returns the level of a pin and its wires, if `external` drove the pin."""
+        """Return the level of a pin and its wires, assuming that `external` drives the pin."""
         level = self._driver(gpio, now_us, external)
         net = self._nets.members.get(gpio, (gpio,))
         drivers = [self._driver(one, now_us) for one in net if one != gpio]
@@ -196,7 +195,8 @@ class Lines:
         return pulled([self._pull(one) for one in net])
 
     def _driver(self, gpio: int, now_us: int, external: int | None = None) -> int | None:
-        """Returns the level that something drives, in or out; None: nothing does."""
+        """Return the level driven onto the pin by the chip or from outside, or None if it
+        floats."""
         pin, train = self._pins[gpio], self.trains.get(gpio)
         if train and pin.mode == train.mode:
             return train.level(now_us)
@@ -210,7 +210,7 @@ class Lines:
         return chip.PULL_UP if gpio in BOARD_PULL_UPS else int(self._pins[gpio].pull)
 
     def _record_outside(self) -> None:
-        """Records what was driven from outside, at the time at which it was."""
+        """Record the changes of levels driven from outside, at their own times."""
         self._seen_outside, changes = self._outside.since(self._seen_outside)
         if self.monitored:
             for time_us, gpio, external in changes:
@@ -240,7 +240,7 @@ class Lines:
         self._drawn_us[gpio] = until_us
 
     def _emit(self, gpio: int, time_us: int, level: int) -> None:
-        """Records a level that a pin drives or is driven to, and its wires with it."""
+        """Record the level of a driven pin, and of the pins wired to it."""
         self._note(gpio, time_us, level)
         for member in self._nets.members.get(gpio, ()):
             if member != gpio and self._driver(member, time_us) is None:

@@ -1,4 +1,4 @@
-"""Wires from pin to pin make nets: pins of one level."""
+"""Nets: groups of pins joined by wires, with one level each."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ GPIOS = 32
 
 
 def wire(text: str) -> tuple[int, int]:
-    """Reads two pins, as in 22,27. Raises ValueError."""
+    """Parse two pins, as in 22,27. Raises ValueError."""
     one, other = (int(part, 0) for part in text.split(","))
     if one == other or not (0 <= one < GPIOS and 0 <= other < GPIOS):
         raise ValueError(f"{text}: expected two different GPIO of 0 to {GPIOS - 1}")
@@ -16,7 +16,7 @@ def wire(text: str) -> tuple[int, int]:
 
 
 class Nets:
-    """Joins pins that are wired together; a pin without a wire is in no net."""
+    """Groups of pins that are wired together; a pin without a wire is in no net."""
 
     def __init__(self, wires: Iterable[tuple[int, int]]) -> None:
         self.members: dict[int, tuple[int, ...]] = {}
@@ -31,6 +31,8 @@ class Nets:
 
 
 def pulled(pulls: Sequence[int]) -> int:
-    """Returns the level of pins that nothing drives. Of pulls that fight the larger
-    number wins; a draw, half the supply, reads low."""
+    """Return the level of undriven pins.
+
+    The more frequent pull wins; a draw, half the supply, reads low.
+    """
     return int(pulls.count(chip.PULL_UP) > pulls.count(chip.PULL_DOWN))

@@ -1,4 +1,4 @@
-"""Notifications: handles, and the reports that they get.
+"""Notifications: handles, and the reports sent to them.
 
 report    u16 sequence | u16 flags | u32 tick | u32 levels of GPIO 0-31
 """
@@ -16,15 +16,15 @@ FLAG_WATCHDOG, FLAG_ALIVE, FLAG_EVENT = 0x20, 0x40, 0x80
 ALIVE_US = 60_000_000
 EVENTS = 32
 REPORTS_PER_WRITE = 341
-"""4096 bytes, what a pipe takes whole."""
+"""4096 bytes, the largest atomic write to a pipe."""
 Sink = Callable[[bytes], bool]
-"""Takes whole reports, or drops them; False when nobody reads there any more."""
+"""Function that accepts or drops whole reports, and returns False once its reader is gone."""
 Sample = tuple[int, int]
-"""(time in microseconds, levels)."""
+"""Levels of GPIO 0-31 at a time: (time in microseconds, levels)."""
 
 
 class State(IntEnum):
-    """Numbers the states of a handle, as pigpio.h does; closing is closed here."""
+    """States of a handle, numbered as in pigpio.h; closing is merged into closed here."""
 
     CLOSED = 0
     OPENED = 3
@@ -34,7 +34,7 @@ class State(IntEnum):
 
 @dataclass(slots=True)
 class Handle:
-    """Keeps what a reader of reports wants; `owner` is its connection, if any."""
+    """Subscription of a reader of reports; `owner` is its connection, if any."""
 
     sink: Sink | None = None
     owner: object = None
@@ -45,7 +45,7 @@ class Handle:
     last_us: int = 0
 
     def open(self, sink: Sink, owner: object, now_us: int) -> None:
-        """Gives the handle to a new reader."""
+        """Assign the handle to a new reader."""
         self.sink, self.owner, self.state = sink, owner, State.OPENED
         self.sequence = self.bits = self.event_bits = 0
         self.last_us = now_us
@@ -53,18 +53,18 @@ class Handle:
 
 @dataclass(slots=True)
 class Batch:
-    """Holds what happened since the last batch, up to `end_us`."""
+    """Samples and events since the last batch, up to `end_us`."""
 
     end_us: int
     before: int
     samples: Sequence[Sample]
     levels: int
-    """The levels at the end."""
+    """Levels at the end of the batch."""
     watchdogs: int
     events: int
 
     def changes(self, bits: int) -> list[Sample]:
-        """Returns the samples in which one of the bits differs from the one before."""
+        """Return the samples at which one of the bits differs from its predecessor."""
         out, old = [], self.before & bits
         for sample in self.samples:
             new = sample[1] & bits
@@ -75,45 +75,45 @@ class Batch:
 
 
 class Notifier:
-    """Keeps the 32 handles, and sends each its reports."""
+    """Set of the 32 handles, and sender of their reports."""
 
     def __init__(self) -> None:
         self.handles = [Handle() for _ in range(SLOTS)]
         self._open: list[Handle] = []
         self.monitored = 0
-        """Bits that a running handle watches."""
+        """Bits watched by running handles."""
 
     def free(self) -> int:
-        """Returns the lowest free handle, or an error."""
+        """Return the lowest free handle, or an error."""
         for number, handle in enumerate(self.handles):
             if handle.state is State.CLOSED:
                 return number
         return Err.NO_HANDLE
 
     def get(self, number: int) -> Handle | None:
-        """Returns an open handle; None if that number is none."""
+        """Return an open handle, or None if the number has no open handle."""
         if number < SLOTS and self.handles[number].state is not State.CLOSED:
             return self.handles[number]
         return None
 
     def open(self, number: int, sink: Sink, owner: object, now_us: int) -> None:
-        """Gives a handle to a new reader."""
+        """Assign a handle to a new reader."""
         self.handles[number].open(sink, owner, now_us)
         self._changed()
 
     def watch(self, handle: Handle, bits: int, state: State) -> None:
-        """Sets what a handle watches from now on, for NB and NP."""
+        """Set the bits that a handle watches from now on, for NB and NP."""
         handle.bits, handle.state = bits, state
         self._changed()
 
     def close(self, handle: Handle) -> None:
-        """Frees a handle; who made a pipe removes it."""
+        """Free a handle; the creator of its pipe removes the pipe."""
         handle.state, handle.sink, handle.owner = State.CLOSED, None, None
         handle.bits = handle.event_bits = 0
         self._changed()
 
     def close_owned(self, owner: object, keep: int = -1) -> None:
-        """Frees the in-band handles of a connection."""
+        """Free the in-band handles of a connection."""
         for number, handle in enumerate(self.handles):
             if owner is not None and handle.owner is owner and number != keep:
                 self.close(handle)
@@ -126,12 +126,12 @@ class Notifier:
                 self.monitored |= handle.bits
 
     def next_alive_us(self) -> int | None:
-        """Tells when the next keep-alive is due; None without an open handle."""
+        """Return the due time of the next keep-alive, or None without an open handle."""
         opened = [handle.last_us for handle in self._open]
         return min(opened) + ALIVE_US + 1 if opened else None
 
     def emit(self, batch: Batch) -> None:
-        """Sends each handle its reports."""
+        """Send the reports of a batch to each handle."""
         for handle in self._open:
             reports = self._reports(handle, batch)
             if reports:

@@ -1,4 +1,4 @@
-"""Parts that answer the program's outputs: the HC-SR04 ultrasonic range sensor."""
+"""Parts that react to the program's outputs: the HC-SR04 ultrasonic range sensor."""
 
 import math
 import random
@@ -14,16 +14,16 @@ NO_ECHO_US = 38_000
 
 
 def echo_us(range_m: float) -> int:
-    """Computes how long the echo is high: the time of flight there and back at 20 C."""
+    """Compute the length of the echo pulse: the time of flight there and back at 20 C."""
     if math.isnan(range_m) or range_m > FARTHEST_M:
         return NO_ECHO_US
     return round(2e6 * max(range_m, NEAREST_M) / SOUND_M_PER_S)
 
 
 class HcSr04:
-    """Answers a high pulse with an echo that follows the world's range `index`.
+    """Ultrasonic sensor that answers a high pulse with an echo, set by the world's range `index`.
 
-    `off_m` is a fault: each range is off by up to so much.
+    `off_m` simulates a fault: each range is off by up to this distance.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class HcSr04:
             return
         if at_us < self._busy_until_us:
             return
-        # One field of the world's block: stored whole, so its guard is not needed.
+        # A single field of the world's block is stored whole, so its guard is not needed.
         range_m = float(self._soc.world.range_m[self._index])
         range_m = abs(range_m + self._chance.uniform(-self._off_m, self._off_m))
         start_us = at_us + ECHO_AFTER_US

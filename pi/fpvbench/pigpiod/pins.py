@@ -1,8 +1,8 @@
-"""The pins as pigpio handles them: modes, pulls, levels, PWM, servos, hardware PWM.
+"""Pins as pigpio handles them: modes, pulls, levels, PWM, servos, hardware PWM.
 
-Methods take arguments that were checked (*_commands.py) and the time in microseconds.
-Each leaves its effect in the chip file. As in pigpio.c, a pin is "used" for one thing
-at a time, and changing the use switches the former one off.
+Methods take checked arguments (*_commands.py) and the time in microseconds. Each leaves its effect
+in the chip file. As in pigpio.c, a pin is "used" for one thing at a time, and changing the use
+switches the former one off.
 """
 
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from fpvbench.pigpiod.pwm import PulseTrain
 
 ALT0, ALT5 = 4, 2
 PWM_PINS = {12: (0, ALT0), 13: (1, ALT0), 18: (0, ALT5), 19: (1, ALT5)}
-"""GPIO -> (channel, mode); those of bank 2 are never permitted."""
+"""GPIO -> (channel, mode); the GPIO of bank 2 are never permitted."""
 PWM_RANGE = 1_000_000
 PLLD_HZ, OSCILLATOR_HZ = 500_000_000, 19_200_000
 COUNT_NS = 4
-"""One count of the PWM hardware: PLLD / 2."""
+"""Period of one count of the PWM hardware: PLLD / 2."""
 CLOCK_PINS = {4: (0, ALT0), 5: (1, ALT0), 6: (2, ALT0), 20: (0, ALT5), 21: (1, ALT5)}
 SHOWN_PERIOD_US = 10_000
 
 
 class Use(Enum):
-    """Says what pigpio last used a pin for."""
+    """Last use of a pin by pigpio."""
 
     NONE = auto()
     WRITE = auto()
@@ -37,7 +37,7 @@ class Use(Enum):
 
 @dataclass(slots=True)
 class Info:
-    """Keeps what pigpio remembers of a pin."""
+    """pigpio's record of a pin."""
 
     use: Use = Use.NONE
     width: int = 0
@@ -47,7 +47,7 @@ class Info:
 
 @dataclass(slots=True)
 class Channel:
-    """Keeps the settings of a channel of the PWM hardware."""
+    """Settings of a channel of the PWM hardware."""
 
     hz: int = 0
     duty: int = 0
@@ -56,7 +56,7 @@ class Channel:
 
 
 class Pins:
-    """Sets the pins of the chip."""
+    """Setter of modes, pulls, levels and pulse trains of the chip's pins."""
 
     def __init__(self, soc: chip.Soc, lines: Lines, now_us: int) -> None:
         self._pins, self._lines = soc.pin, lines
@@ -66,11 +66,11 @@ class Pins:
         self._freeze(now_us)
 
     def _freeze(self, now_us: int) -> None:
-        """Resets DMA, as a daemon does that starts or ends: pulse trains stand still.
+        """Reset DMA, as a daemon does that starts or ends: pulse trains freeze.
 
-        gpioTerminate and initDMAgo in pigpio.c touch no level: a pin stays as it was
-        at that instant, high maybe; so does the level that an input would put out.
-        The PWM hardware, behind an alternate function, goes on.
+        gpioTerminate and initDMAgo in pigpio.c touch no level. A pin keeps its level of that
+        instant, possibly high; so does the output level stored for an input. The PWM hardware,
+        behind an alternate function, continues.
         """
         for pin in self._pins:
             if pin.pwm and pin.mode in (chip.MODE_INPUT, chip.MODE_OUTPUT):
@@ -79,15 +79,15 @@ class Pins:
                 pin.pwm = 0
 
     def close(self, now_us: int) -> None:
-        """Ends the daemon in order: DMA is reset."""
+        """Shut the daemon down in order: DMA is reset."""
         self._freeze(now_us)
 
     def mode(self, gpio: int) -> int:
-        """Returns the pin's mode, as the register says."""
+        """Return the pin's mode from the register."""
         return int(self._pins[gpio].mode)
 
     def set_mode(self, gpio: int, mode: int, now_us: int) -> None:
-        """Sets the mode; another one stops PWM and servo."""
+        """Set the mode; a change of mode stops PWM and servo."""
         if mode != self._pins[gpio].mode:
             self._switch_off(gpio, now_us)
             self.info[gpio].use = Use.NONE
@@ -95,51 +95,51 @@ class Pins:
         self._lines.changed(gpio, now_us)
 
     def set_mode_register(self, gpio: int, mode: int, now_us: int) -> None:
-        """Sets the mode alone, whatever pigpio used the pin for."""
+        """Set only the mode, regardless of pigpio's use of the pin."""
         self._pins[gpio].mode = mode
         self._lines.changed(gpio, now_us)
 
     def set_level_register(self, gpio: int, level: int, now_us: int) -> None:
-        """Sets the level alone: neither mode nor PWM changes."""
+        """Set only the level: neither mode nor PWM changes."""
         if gpio not in self._lines.trains:
             self._pins[gpio].out = level
             self._lines.changed(gpio, now_us)
 
     def set_pull(self, gpio: int, pull: int, now_us: int) -> None:
-        """Sets the pull: 0 off, 1 down, 2 up."""
+        """Set the pull: 0 off, 1 down, 2 up."""
         self._pins[gpio].pull = pull
         self._lines.changed(gpio, now_us)
 
     def write(self, gpio: int, level: int, now_us: int) -> None:
-        """Makes the pin an output at a steady level; ends PWM and servo."""
+        """Make the pin an output at a steady level; end PWM and servo."""
         if self.info[gpio].use is not Use.WRITE:
             self._switch_off(gpio, now_us, level)
             self.info[gpio].use = Use.WRITE
         self._output(gpio, level, now_us)
 
     def write_bits(self, bank: int, bits: int, level: int, now_us: int) -> None:
-        """Sets or clears level registers only: neither mode nor PWM changes."""
+        """Set or clear level registers only: neither mode nor PWM changes."""
         for number in range(USER_GPIO):
             gpio = 32 * bank + number
             if bits >> number & 1 and gpio < chip.PINS:
                 self.set_level_register(gpio, level, now_us)
 
     def trigger(self, gpio: int, length_us: int, level: int, now_us: int) -> None:
-        """Makes a pulse on the level register; only an output shows it."""
+        """Write a pulse to the level register; only an output shows it."""
         if gpio not in self._lines.trains:
             self._pins[gpio].out = 1 - level
         if self._pins[gpio].mode == chip.MODE_OUTPUT:
             self._lines.pulse(gpio, now_us, length_us, level)
 
     def set_pwm(self, gpio: int, duty: int, now_us: int) -> None:
-        """Starts PWM by DMA, at the pin's range and frequency."""
+        """Start PWM by DMA, at the pin's range and frequency."""
         info = self._become(gpio, Use.PWM, duty, now_us)
         on_us = pwm.on_us(duty, info.range, info.index)
         self._train(gpio, on_us, pwm.period_us(info.index), now_us)
         info.width = duty
 
     def set_range(self, gpio: int, duty_range: int, now_us: int) -> None:
-        """Sets the range; a running duty is scaled along."""
+        """Set the range; a running duty is scaled along."""
         info = self.info[gpio]
         old, info.range = info.range, duty_range
         if info.use is Use.PWM and info.width:
@@ -147,7 +147,7 @@ class Pins:
             self._restart(gpio, now_us)
 
     def set_frequency(self, gpio: int, hz: int, now_us: int) -> int:
-        """Sets the nearest frequency there is, and returns it."""
+        """Set the nearest available frequency, and return it."""
         info = self.info[gpio]
         info.index = pwm.frequency_index(hz)
         if info.use is Use.PWM and info.width:
@@ -155,7 +155,10 @@ class Pins:
         return pwm.FREQUENCIES[info.index]
 
     def set_servo(self, gpio: int, width_us: int, now_us: int) -> int:
-        """Starts servo pulses at 50 Hz; returns when the last one ends (0: now)."""
+        """Start servo pulses at 50 Hz.
+
+        Return the end of the last pulse if the servo is switched off during a pulse, otherwise 0.
+        """
         train = self._lines.trains.get(gpio)
         if not width_us and train and self.info[gpio].use is Use.SERVO:
             if train.level(now_us):
@@ -167,7 +170,7 @@ class Pins:
         return 0
 
     def set_hardware_pwm(self, gpio: int, hz: int, duty: int, now_us: int) -> None:
-        """Starts PWM by the hardware on one of PWM_PINS; 0 Hz stops it."""
+        """Start PWM by the hardware on one of PWM_PINS; 0 Hz stops it."""
         number, mode = PWM_PINS[gpio]
         channel, info = self.channels[number], self.info[gpio]
         if hz:
@@ -186,13 +189,13 @@ class Pins:
                 self._hardware_train(other, channel, its_mode, now_us)
 
     def stop_hardware_pwm(self, now_us: int) -> None:
-        """Stops PWM by the hardware: waves take its clock."""
+        """Stop PWM by the hardware, because waves take over its clock."""
         for gpio in PWM_PINS:
             if self.info[gpio].use is Use.HW_PWM:
                 self.set_hardware_pwm(gpio, 0, 0, now_us)
 
     def set_clock(self, gpio: int, hz: int, now_us: int) -> None:
-        """Starts a clock on one of CLOCK_PINS; 0 Hz stops it. It shows no edges."""
+        """Start a clock on one of CLOCK_PINS; 0 Hz stops it. The clock records no edges."""
         number, mode = CLOCK_PINS[gpio]
         info = self.info[gpio]
         if hz:
@@ -237,7 +240,7 @@ class Pins:
         self._lines.changed(gpio, now_us)
 
     def _train(self, gpio: int, on_us: int, period_us: int, now_us: int) -> None:
-        """Puts a pulse train on the pin; an `on_us` of 0 stops it: the pin goes low."""
+        """Put a pulse train on the pin; an `on_us` of 0 stops it, and the pin goes low."""
         pin = self._pins[gpio]
         old = self._lines.trains.get(gpio)
         if not on_us:
@@ -266,7 +269,7 @@ class Pins:
             period_ns = channel.real_range * COUNT_NS
             train = PulseTrain.replacing(None, on * COUNT_NS, period_ns, now_us, 0, mode)
             self._lines.set_train(gpio, train, now_us)
-            # Whole periods, so that a short one keeps the precision of its duty.
+            # Use whole periods, so that a short one keeps the precision of its duty.
             scale = max(1, -(-SHOWN_PERIOD_US * 1000 // period_ns))
             on_us = on * COUNT_NS * scale // 1000
             pin.pwm = on_us << 32 | period_ns * scale // 1000
@@ -274,7 +277,7 @@ class Pins:
 
 
 def _clock_hz(hz: int) -> int:
-    """Computes what a clock divider of 12.12 bits makes of the wish (BCM2835, 6.3)."""
+    """Compute the frequency that a clock divider of 12.12 bits gives for `hz` (BCM2835, 6.3)."""
     made = []
     for source in (OSCILLATOR_HZ, PLLD_HZ):
         divider = round(source * 4096 / hz)

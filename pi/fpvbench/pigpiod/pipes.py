@@ -8,19 +8,20 @@ from fpvbench.pigpiod.notify import Sink
 
 
 class FifoDirectory:
-    """Opens and removes the FIFOs."""
+    """Creates, opens and removes the FIFOs of notification handles."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._files: dict[int, int] = {}
 
     def open(self, handle: int) -> Sink | None:
-        """Makes a FIFO; returns a sink that drops what it cannot take, or None."""
+        """Create a FIFO; return a sink that drops data while the FIFO is full, or None on
+        failure."""
         path = self._directory / f"pigpio{handle}"
         try:
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o664)
-            # Opened for both, so that no reader is needed: as pigpiod does.
+            # Opened for reading and writing, so that no reader is needed, as pigpiod does.
             file = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError:
             return None
@@ -38,7 +39,6 @@ class FifoDirectory:
         return sink
 
     def close(self, handle: int) -> None:
-        """Removes a FIFO."""
         file = self._files.pop(handle, None)
         if file is not None:
             os.close(file)

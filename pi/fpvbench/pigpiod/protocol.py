@@ -1,4 +1,4 @@
-"""The wire of pigpiod: command and error numbers, requests in, replies out.
+"""Wire protocol of pigpiod: command and error numbers, requests in, replies out.
 
 request   u32 cmd | u32 p1 | u32 p2 | u32 p3 | p3 bytes of extension
 reply     u32 cmd | u32 p1 | u32 p2 | i32 result | payload, if the command has one
@@ -11,9 +11,9 @@ from enum import IntEnum
 
 VERSION = 79
 HARDWARE_REVISION = 0xA020D3
-"""Raspberry Pi 3 Model B+, as /proc/cpuinfo there says."""
+"""Raspberry Pi 3 Model B+, as in its /proc/cpuinfo."""
 EXTENSION_MAX = 65536
-"""An extension of this many bytes or more closes the connection."""
+"""Extension size in bytes at which the connection is closed."""
 PERMITTED = 0x0FFFFFFC
 """GPIO that clients of a Pi 3 may change: 2 to 27."""
 REQUEST = struct.Struct("<IIII")
@@ -21,7 +21,7 @@ REPLY = struct.Struct("<IIIi")
 
 
 class Cmd(IntEnum):
-    """Numbers the commands as pigpio.h does."""
+    """Command numbers, as defined in pigpio.h."""
 
     MODES, MODEG, PUD, READ, WRITE, PWM, PRS, PFS, SERVO, WDOG = range(10)
     BR1, BR2, BC1, BC2, BS1, BS2, TICK, HWVER, NO, NB = range(10, 20)
@@ -38,7 +38,7 @@ class Cmd(IntEnum):
 
 
 class Err(IntEnum):
-    """Numbers the errors as pigpio.h does, as far as the emulator answers with them."""
+    """Error numbers, as defined in pigpio.h, limited to the errors that the emulator returns."""
 
     BAD_USER_GPIO = -2
     BAD_GPIO = -3
@@ -134,7 +134,7 @@ class Err(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Holds one command as it came. All numbers are u32."""
+    """Command as received from a client. All numbers are u32."""
 
     cmd: int
     p1: int = 0
@@ -142,29 +142,29 @@ class Request:
     ext: bytes = b""
 
     def word(self, index: int = 0) -> int:
-        """Returns the index-th u32 of the extension; what is missing reads as 0."""
+        """Return the index-th u32 of the extension; missing bytes read as 0."""
         part = self.ext[4 * index : 4 * index + 4]
         return int.from_bytes(part, "little")
 
     def words(self) -> tuple[int, ...]:
-        """Returns all whole u32 of the extension."""
+        """Return all whole u32 of the extension."""
         return tuple(self.word(i) for i in range(len(self.ext) // 4))
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Puts the end of a command off: call `finish` with the time, at `until_us`."""
+    """Postponed end of a command: call `finish` with the time, at `until_us`."""
 
     until_us: int
     finish: "Callable[[int], Outcome]"
 
 
 Outcome = int | bytes | Wait
-"""A result (negative: an Err), a payload whose length is the result, or a Wait."""
+"""Result (negative: an Err), payload (its length is the result), or Wait."""
 
 
 def encode_reply(request: Request, outcome: int | bytes) -> bytes:
-    """Packs a reply: 16 bytes, and the payload behind them."""
+    """Pack a reply: 16 bytes, followed by the payload."""
     payload = outcome if isinstance(outcome, bytes) else b""
     result = len(payload) if isinstance(outcome, bytes) else outcome
     head = REPLY.pack(request.cmd, request.p1, request.p2, signed(result))
@@ -172,26 +172,26 @@ def encode_reply(request: Request, outcome: int | bytes) -> bytes:
 
 
 def signed(value: int) -> int:
-    """Returns the value as a C int of 32 bits."""
+    """Return the value as a C int of 32 bits."""
     return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
 class Oversize(ValueError):
-    """Refuses an extension so long that pigpiod closes the connection."""
+    """Raised for an extension so long that pigpiod closes the connection."""
 
 
 class Parser:
-    """Takes bytes in any pieces and gives requests. Holds at most what it was fed."""
+    """Parser of requests, fed with bytes in pieces of any size; buffers only these bytes."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Takes bytes that arrived."""
+        """Append received bytes to the buffer."""
         self._buffer += data
 
     def requests(self) -> Iterator[Request]:
-        """Gives the whole requests so far. Raises Oversize at one that is too long."""
+        """Yield the complete requests so far. Raises Oversize at one that is too long."""
         while len(self._buffer) >= REQUEST.size:
             cmd, p1, p2, p3 = REQUEST.unpack_from(self._buffer)
             if p3 >= EXTENSION_MAX:

@@ -1,7 +1,7 @@
-"""Waves as lists of pulses: added to each other, made of serial data, and measured.
+"""Waves as lists of pulses: merged, built from serial data, and measured.
 
-A pulse switches pins on and off, then waits. Here each stands at its time since the
-wave's start; the wait is the time to the next one.
+A pulse switches pins on and off, then waits. Here each pulse has its time since the wave's start;
+the wait is the time to the next one.
 """
 
 import struct
@@ -10,11 +10,11 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 PULSE = struct.Struct("<III")
-"""GPIO on, GPIO off, microseconds: as WVAG sends them."""
+"""Pulse as sent by WVAG: GPIO on, GPIO off, microseconds."""
 
 
 class Pulse(NamedTuple):
-    """Switches pins on and off, at a time since the wave's start."""
+    """Switching of pins on and off, at a time since the wave's start."""
 
     at_us: int
     on: int
@@ -22,27 +22,27 @@ class Pulse(NamedTuple):
 
 
 class Pulses(NamedTuple):
-    """Holds the pulses of a wave, or of what shall become one, and its length."""
+    """Pulses of a wave, stored or pending, and its length."""
 
     pulses: Sequence[Pulse] = ()
     length_us: int = 0
 
     def waits(self) -> list[int]:
-        """Returns how long the wave waits after each pulse."""
+        """Return the wait after each pulse, in microseconds."""
         times = [*(pulse.at_us for pulse in self.pulses), self.length_us]
         return [end - start for start, end in pairwise(times)]
 
     def blocks(self) -> int:
-        """Counts the DMA control blocks: one switches, one waits."""
+        """Count the DMA control blocks: one per switching pulse, one per wait."""
         switches = sum(1 for pulse in self.pulses if pulse.on or pulse.off)
         return switches + sum(1 for wait_us in self.waits() if wait_us)
 
     def words(self) -> int:
-        """Counts the words that DMA writes: one for each mask that is not empty."""
+        """Count the words that DMA writes: one for each mask that is not empty."""
         return sum(bool(pulse.on) + bool(pulse.off) for pulse in self.pulses)
 
     def merged(self, other: "Pulses") -> "Pulses":
-        """Plays both at once: two pulses at the same time become one."""
+        """Merge both lists for playing at once: two pulses at the same time become one."""
         if not self.pulses or not other.pulses:
             return self if self.pulses else other
         out: list[Pulse] = []
@@ -62,7 +62,7 @@ class Pulses(NamedTuple):
 
 
 def generic(triples: Iterable[tuple[int, int, int]]) -> Pulses:
-    """Makes pulses of (GPIO on, GPIO off, microseconds to wait)."""
+    """Convert triples of (GPIO on, GPIO off, microseconds to wait) to pulses."""
     triples = list(triples)
     times = list(accumulate((wait_us for _, _, wait_us in triples), initial=0))
     pulses = [Pulse(at_us, on, off) for at_us, (on, off, _) in zip(times, triples, strict=False)]
@@ -70,14 +70,14 @@ def generic(triples: Iterable[tuple[int, int, int]]) -> Pulses:
 
 
 def bit_ends_us(baud: int, data_bits: int, half_stops: int) -> list[int]:
-    """Computes when start bit, data bits and stop bits of a character end."""
+    """Compute the end times of a character's start bit, data bits and stop bits."""
     bit_ns = 1_000_000_000 // baud
     ends = [((number + 1) * bit_ns + 500) // 1000 for number in range(data_bits + 1)]
     return [*ends, ((data_bits + 1) * bit_ns + half_stops * bit_ns // 2 + 500) // 1000]
 
 
 def characters(data: bytes, data_bits: int) -> list[int]:
-    """Splits data into bytes, or into little-endian words of 16 or 32 bits."""
+    """Split data into bytes, or into little-endian words of 16 or 32 bits."""
     size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4
     whole = len(data) // size * size
     return [int.from_bytes(data[at : at + size], "little") for at in range(0, whole, size)]
@@ -86,7 +86,7 @@ def characters(data: bytes, data_bits: int) -> list[int]:
 def serial(
     gpio: int, baud: int, data_bits: int, half_stops: int, offset_us: int, data: bytes
 ) -> Pulses:
-    """Makes a line that idles high for `offset_us`, then sends, lowest bit first."""
+    """Build a line that idles high for `offset_us`, then sends, lowest bit first."""
     ends_us = bit_ends_us(baud, data_bits, half_stops)
     bit = 1 << gpio
     pulses = [Pulse(0, bit, 0)]

@@ -1,7 +1,7 @@
 """pigpio's PWM: frequencies and ranges, and a pulse train as a function of time.
 
-All trains share one time base, as they share one DMA loop: periods start where the
-time is a multiple of the period.
+All trains share one time base, as they share one DMA loop: periods start at multiples of the
+period.
 """
 
 from collections.abc import Iterator
@@ -18,51 +18,51 @@ RANGE_MIN, RANGE_MAX = 25, 40000
 SERVO_MIN_US, SERVO_MAX_US = 500, 2500
 SERVO_PERIOD_US = 20_000
 FASTEST_SEEN_NS = 2 * SAMPLE_US * 1000
-"""A train of a shorter period slips through between the samples."""
+"""Shortest visible period; a train of a shorter period falls between the samples."""
 
 
 def frequency_index(hz: int) -> int:
-    """Finds the selectable frequency next to `hz`; the higher one of two as near."""
+    """Find the selectable frequency nearest to `hz`; the higher one of two equally near."""
     return min(range(len(CYCLES)), key=lambda i: abs(FREQUENCIES[i] - hz))
 
 
 def period_us(index: int) -> int:
-    """Returns the length of a period at a selectable frequency."""
+    """Return the length of a period at a selectable frequency."""
     return REAL_RANGES[index] * SAMPLE_US
 
 
 def on_us(duty: int, duty_range: int, index: int) -> int:
-    """Computes the high time in each period, floored to whole samples."""
+    """Compute the high time in each period, rounded down to whole samples."""
     return duty * REAL_RANGES[index] // duty_range * SAMPLE_US
 
 
 def servo_on_us(width_us: int) -> int:
-    """Computes the high time of a servo pulse, floored to whole samples."""
+    """Compute the high time of a servo pulse, rounded down to whole samples."""
     return width_us // SAMPLE_US * SAMPLE_US
 
 
 def sampled(time_ns: int) -> int:
-    """Tells when the sampler, on its grid, sees what happens at `time_ns`."""
+    """Return the time of the first sample at or after `time_ns`."""
     return -(-time_ns // (SAMPLE_US * 1000)) * SAMPLE_US
 
 
 @dataclass(frozen=True, slots=True)
 class PulseTrain:
-    """Describes a pin that goes high at each period's start and low `on_ns` later."""
+    """Pin that goes high at each period's start and low `on_ns` later."""
 
     on_ns: int
     period_ns: int
     start_us: int
-    """When the train was set; it rises first at the next start of a period."""
+    """Time at which the train was set; it rises first at the next start of a period."""
     before: int
-    """The pin's level at that time."""
+    """Pin's level at the start of the train."""
     hold_ns: int
-    """How far into the starting period that level lasts."""
+    """Time for which that level lasts, counted from the beginning of the starting period."""
     mode: int
-    """The pin's mode in which the train comes out: OUTPUT, or an alternate function."""
+    """Pin mode that outputs the train: OUTPUT, or an alternate function."""
 
     def level(self, at_us: int) -> int:
-        """Returns the pin's level at a time not before the start."""
+        """Return the pin's level at a time not before the start."""
         phase = self.start_us * 1000 % self.period_ns
         passed = (at_us - self.start_us) * 1000
         if phase and phase + passed < self.period_ns:
@@ -70,7 +70,7 @@ class PulseTrain:
         return int(at_us * 1000 % self.period_ns < self.on_ns)
 
     def edges(self, after_us: int, until_us: int) -> Iterator[tuple[int, int]]:
-        """Gives (sample time, level) of the edges in after_us < t <= until_us."""
+        """Yield (sample time, level) of the edges in after_us < t <= until_us."""
         if self.period_ns < FASTEST_SEEN_NS:
             return
         first = max(after_us, self.start_us) * 1000
@@ -95,7 +95,7 @@ class PulseTrain:
         before: int,
         mode: int,
     ) -> "PulseTrain":
-        """Makes a train that is set at `now_us`; the old one's pulse ends first."""
+        """Create a train that is set at `now_us`; the old one's pulse ends first."""
         phase_ns = now_us * 1000 % period_ns
         if phase_ns < on_ns:
             hold_ns = on_ns
@@ -106,6 +106,6 @@ class PulseTrain:
         return cls(on_ns, period_ns, now_us, before, hold_ns, mode)
 
     def pulse_end_us(self, at_us: int) -> int:
-        """Tells when the pulse that is high at `at_us` ends."""
+        """Return the end of the pulse that is high at `at_us`."""
         start = at_us * 1000 // self.period_ns * self.period_ns
         return (start + self.on_ns) // 1000

@@ -1,8 +1,7 @@
-"""One stored script of pigpiod: registers, instructions, its life (pthScript).
+"""Stored script of pigpiod: registers, instructions, life cycle (pthScript).
 
-Where the daemon has a thread this has a time at which it wants to run on. A script
-that never rests gets a slice of instructions each millisecond, so that it cannot
-hold up the emulator.
+The daemon has a thread per script; the emulator has a wake-up time instead. A script that never
+rests gets a slice of instructions each millisecond, so that it cannot block the emulator.
 """
 
 from collections.abc import Callable
@@ -16,15 +15,15 @@ from fpvbench.pigpiod.script_parser import Instruction
 STACK_MAX = 256
 BUFFER_SIZE = 65536
 READY_US = 200
-"""From PROC to a thread that can be started."""
+"""Time between PROC and a thread that can be started."""
 SLICE, SLICE_US = 200, 1000
 LATE_US = 10_000
-"""A wake-up that is later than this was missed: the script goes on from now."""
+"""Delay above which a wake-up counts as missed: the script continues from now."""
 Execute = Callable[[Request, int], Outcome]
 
 
 class RunState(IntEnum):
-    """Numbers what PROCP says; pthScript overwrites FAILED with HALTED."""
+    """Run states returned by PROCP; pthScript overwrites FAILED with HALTED."""
 
     INITING = 0
     HALTED = 1
@@ -41,11 +40,11 @@ CONDITIONS: dict[int, Callable[[int], bool]] = {
     Op.JM: lambda flag: flag < 0,
 }
 STUCK = frozenset((Op.NOP, Op.CMDR, Op.CMDW))
-"""pthScript has no case for these: the program counter stands still for ever."""
+"""Instructions that pthScript does not handle: the program counter stands still for ever."""
 
 
 class Script:
-    """Runs a parsed script. Times are microseconds."""
+    """Interpreter of one parsed script. Times are microseconds."""
 
     def __init__(
         self, instructions: tuple[Instruction, ...], system: Callable[[str], int], now_us: int
@@ -63,14 +62,14 @@ class Script:
         self._changed_bits = 0
         self.wait_bits = self.event_bits = 0
         self.wake_us: int | None = None
-        """When it wants to run on; None while it is halted or waits for bits."""
+        """Time of the next run, or None while the script is halted or waits for bits."""
 
     def state(self, now_us: int) -> RunState:
-        """Returns what PROCP answers."""
+        """Return the run state reported by PROCP."""
         return RunState.INITING if now_us < self._ready_us else self._state
 
     def start(self, now_us: int) -> None:
-        """Starts the script from the top, unless it runs; ends a WAIT, if it waits."""
+        """Start the script from the top, unless it is running; end a WAIT, if it is waiting."""
         self._halt_asked = False
         if self._state is RunState.WAITING:
             self._resume(now_us)
@@ -80,16 +79,15 @@ class Script:
             self._state, self.wake_us = RunState.RUNNING, now_us
 
     def stop(self, now_us: int) -> None:
-        """Halts the script before its next instruction."""
+        """Halt the script before its next instruction."""
         self._halt_asked = True
         if self._state is RunState.WAITING:
             self._resume(now_us)
 
     def notice(self, changed: int, events: int, now_us: int) -> None:
-        """Ends a WAIT for a GPIO or an event of these bits.
+        """End a WAIT for a GPIO or an event of these bits.
 
-        An event that EVTWT once waited for ends a later WAIT too: scrEvtWait does
-        not clear its bits.
+        An event from an earlier EVTWT ends a later WAIT too: scrEvtWait does not clear its bits.
         """
         if self._state is not RunState.WAITING:
             return
@@ -98,7 +96,7 @@ class Script:
             self._resume(now_us)
 
     def run(self, now_us: int, execute: Execute) -> None:
-        """Runs all that is due."""
+        """Run all instructions that are due, at most SLICE."""
         left = SLICE
         while self.wake_us is not None and self.wake_us <= now_us:
             late = now_us - self.wake_us > LATE_US

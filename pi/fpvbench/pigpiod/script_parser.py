@@ -11,7 +11,7 @@ JUMPS = frozenset((Op.CALL, Op.JMP, Op.JZ, Op.JNZ, Op.JP, Op.JM))
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """Holds a command of the socket protocol, or an Op, and up to three operands."""
+    """Command of the socket protocol, or an Op, with up to three operands."""
 
     code: int
     operands: tuple[Operand, ...] = ()
@@ -19,7 +19,7 @@ class Instruction:
 
 
 class ScriptError(Exception):
-    """Refuses a script; `error` is pigpio's number."""
+    """Raised for a script that does not parse; `error` is pigpio's number."""
 
     def __init__(self, error: Err, what: str) -> None:
         super().__init__(f"{error.name}: {what}")
@@ -44,10 +44,9 @@ def _instruction(scanner: Scanner) -> Instruction:
 
 
 def parse(source: bytes) -> tuple[Instruction, ...]:
-    """Parses a script; jumps hold the index they go to. Raises ScriptError.
+    """Parse a script; each jump holds the index of its target. Raises ScriptError.
 
-    Text ends at a NUL. The first error in the text counts; jumps without a tag come
-    last.
+    Text ends at a NUL. The first error in the text counts; jumps without a tag come last.
     """
     scanner = Scanner(source.split(b"\0", 1)[0].decode("latin-1"))
     instructions: list[Instruction] = []

@@ -1,4 +1,4 @@
-"""The 32 slots for stored scripts: PROC, PROCR, PROCU, PROCS, PROCP, PROCD."""
+"""Slots for 32 stored scripts: PROC, PROCR, PROCU, PROCS, PROCP, PROCD."""
 
 import re
 import struct
@@ -10,48 +10,47 @@ from fpvbench.pigpiod.script_parser import ScriptError, parse
 
 SLOTS = 32
 DELETE_POLL_US = 5000
-"""gpioDeleteScript looks every 5 ms whether the script has halted."""
+"""Interval at which gpioDeleteScript checks whether the script has halted: 5 ms."""
 NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 NOT_FOUND = 127 << 8
-"""What system() gives where /opt/pigpio/cgi has no such program: here, always."""
+"""Result of system() for a program missing from /opt/pigpio/cgi, as every program is here."""
 
 
 def run_program(name: str) -> int:
-    """Answers SYS and SHELL: the emulator has no programs to run."""
+    """Answer SYS and SHELL: the emulator has no programs to run."""
     return NOT_FOUND if NAME.match(name) else Err.BAD_SCRIPT_NAME
 
 
 class Scripts:
-    """Keeps the scripts of the daemon; they outlive their clients."""
+    """Scripts of the daemon; they outlive their clients."""
 
     def __init__(self) -> None:
         self._slots: dict[int, Script] = {}
-        """In the order of their numbers."""
+        """Scripts in the order of their numbers."""
         self._dying: set[int] = set()
 
     def all(self) -> list[Script]:
-        """Returns the stored scripts."""
         return list(self._slots.values())
 
     def next_us(self) -> int | None:
-        """Tells when the next script wants to run; None: none does."""
+        """Return the earliest wake-up time of the scripts, or None if all are halted or waiting."""
         times = [script.wake_us for script in self._slots.values()]
         return min((time for time in times if time is not None), default=None)
 
     def run(self, now_us: int, execute: Execute) -> None:
-        """Runs every script that is due."""
+        """Run every script that is due."""
         for script in self.all():
             script.run(now_us, execute)
 
     def waited_bits(self) -> int:
-        """Returns the bits of the GPIO that scripts wait for."""
+        """Return the bits of the GPIO that scripts wait for."""
         bits = 0
         for script in self._slots.values():
             bits |= script.wait_bits
         return bits
 
     def store(self, request: Request, now_us: int) -> int:
-        """Answers PROC: stores a script; returns its slot, or an error."""
+        """Answer PROC: store a script; return its slot, or an error."""
         free = [number for number in range(SLOTS) if number not in self._slots]
         if not free:
             return Err.NO_SCRIPT_ROOM
@@ -64,7 +63,7 @@ class Scripts:
         return free[0]
 
     def start(self, request: Request, now_us: int) -> int:
-        """Answers PROCR: sets parameters and starts a script."""
+        """Answer PROCR: set parameters and start a script."""
         script = self._checked(request)
         if not isinstance(script, Script):
             return script
@@ -75,7 +74,7 @@ class Scripts:
         return 0
 
     def update(self, request: Request, now_us: int) -> int:
-        """Answers PROCU: sets the first parameters, whether the script runs or not."""
+        """Answer PROCU: set the first parameters of a running or halted script."""
         script = self._checked(request)
         if not isinstance(script, Script):
             return script
@@ -83,7 +82,7 @@ class Scripts:
         return 0
 
     def stop(self, request: Request, now_us: int) -> int:
-        """Answers PROCS: stops a script."""
+        """Answer PROCS: stop a script before its next instruction."""
         script = self._get(request.p1)
         if script is None:
             return Err.BAD_SCRIPT_ID
@@ -91,14 +90,14 @@ class Scripts:
         return 0
 
     def status(self, request: Request, now_us: int) -> int | bytes:
-        """Answers PROCP: packs status and parameters of a script."""
+        """Answer PROCP: pack status and parameters of a script."""
         script = self._get(request.p1)
         if script is None:
             return Err.BAD_SCRIPT_ID
         return struct.pack("<11i", script.state(now_us), *script.parameters)
 
     def delete(self, request: Request, now_us: int) -> Outcome:
-        """Answers PROCD: frees the slot once the script has halted."""
+        """Answer PROCD: free the slot once the script has halted."""
         number = request.p1
         script = self._get(number)
         if script is None:

@@ -1,4 +1,4 @@
-"""The shell of the emulator: sockets, the clock and one timer around a Daemon."""
+"""Shell of the emulator: sockets, the clock and one timer around a Daemon."""
 
 import asyncio
 import logging
@@ -12,19 +12,19 @@ from fpvbench.pigpiod.protocol import Cmd, Outcome, Oversize, Parser, Request, W
 
 BACKLOG = 100
 UNSENT_MAX = 64 * 1024
-"""A reader that has left this much unread gets no more reports, as with EAGAIN."""
+"""Unread bytes at which a reader receives no more reports, as with EAGAIN."""
 TURN = 50
-"""Commands of one client in a row."""
+"""Commands of one client executed in a row."""
 log = logging.getLogger("fpvbench.pigpiod")
 
 
 def clock_us() -> int:
-    """Reads CLOCK_MONOTONIC in microseconds; its low 32 bits are the tick."""
+    """Read CLOCK_MONOTONIC in microseconds; its low 32 bits are the tick."""
     return time.monotonic_ns() // 1000
 
 
 class Server:
-    """Listens, and owns the daemon's timer; connections call `after_commands`."""
+    """Listener and owner of the daemon's timer; connections call `after_commands`."""
 
     def __init__(self, daemon: Daemon) -> None:
         self.daemon = daemon
@@ -33,19 +33,19 @@ class Server:
         self._connections: set[Connection] = set()
 
     async def listen(self, host: str, port: int) -> asyncio.Server:
-        """Listens for clients. Raises OSError if the address is in use."""
+        """Listen for clients. Raises OSError if the address is in use."""
         loop = asyncio.get_running_loop()
         return await loop.create_server(lambda: Connection(self), host, port, backlog=BACKLOG)
 
     def execute(self, request: Request) -> Outcome:
-        """Executes a command that comes from no connection."""
+        """Execute a command that arrived outside of a connection."""
         now_us = clock_us()
         outcome = self.daemon.execute(None, request, now_us)
         self.after_commands(now_us)
         return outcome
 
     def after_commands(self, now_us: int) -> None:
-        """Sets the timer to what is due next."""
+        """Set the timer to the daemon's next due time."""
         due_us = self.daemon.due_us(now_us)
         if self._timer is not None:
             if due_us is not None and self._timer_us <= due_us:
@@ -64,18 +64,18 @@ class Server:
         self.after_commands(clock_us())
 
     def add(self, connection: "Connection") -> None:
-        """Notes a client that came."""
+        """Register the connection of a new client."""
         self._connections.add(connection)
 
     def remove(self, connection: "Connection") -> None:
-        """Forgets a client that went."""
+        """Remove the connection of a client that has disconnected."""
         self._connections.discard(connection)
         now_us = clock_us()
         self.daemon.disconnect(connection.client, now_us)
         self.after_commands(now_us)
 
     def close(self) -> None:
-        """Ends the timer and all connections, then the daemon."""
+        """Stop the timer and all connections, then the daemon."""
         if self._timer is not None:
             self._timer.cancel()
         for connection in self._connections:
@@ -84,7 +84,7 @@ class Server:
 
 
 class Connection(asyncio.Protocol):
-    """Serves one client: its commands one after the other, replies in their order."""
+    """Connection to one client: executes its commands one after the other, replies in order."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -122,14 +122,14 @@ class Connection(asyncio.Protocol):
         self._work()
 
     def abort(self) -> None:
-        """Drops the client."""
+        """Drop the client without sending pending replies."""
         self._transport.abort()
 
     def _work(self) -> None:
-        """Executes what is queued, until a command waits or replies pile up.
+        """Execute queued commands, until a command waits or replies pile up.
 
-        A client that floods gets its turn like the others: scripts and reports of
-        the rest go on.
+        A client that floods is limited to TURN commands in a row, so scripts and reports of the
+        other clients continue.
         """
         now_us = clock_us()
         for _ in range(TURN):
@@ -160,13 +160,13 @@ class Connection(asyncio.Protocol):
             loop.call_later(delay_s, self._go_on, request, outcome)
             return
         if request.cmd == Cmd.NOIB:
-            # As pigpiod does on a connection that gets reports.
+            # As pigpiod does on a connection that receives reports.
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         if not self._transport.is_closing():
             self._transport.write(encode_reply(request, outcome))
 
     def _go_on(self, request: Request, wait: Wait) -> None:
-        # Also after the client has gone: PROCD must free its slot.
+        # Also after the client has disconnected: PROCD must free its slot.
         self._waiting = False
         self._answer(request, wait.finish(max(clock_us(), wait.until_us)))
         if not self._waiting:

@@ -1,4 +1,4 @@
-"""The chip's two SPI buses: their pins, and what is on them."""
+"""SPI buses of the chip: the pins of both, and the devices on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import Protocol
 
 
 class SpiDevice(Protocol):
-    """Is a chip on an SPI bus, in mode 0."""
+    """Chip on an SPI bus, in mode 0."""
 
     def transfer(self, sent: bytes, idle: int) -> bytes:
-        """Returns its answer while it is selected; `idle` is MISO without it."""
+        """Return the device's answer while it is selected; `idle` is the undriven level of MISO."""
 
 
 @dataclass(frozen=True)
 class Bus:
-    """Names the pins of a bus, and their mode for the SPI hardware."""
+    """Pins of a bus, and their mode for the SPI hardware."""
 
     selects: tuple[int, ...]
     miso: int
@@ -24,19 +24,19 @@ class Bus:
 
 
 MAIN = Bus((8, 7), 9, 10, 11, mode=4)
-"""ALT0. Its selects are driven by the hardware."""
+"""Bus in mode ALT0. The hardware drives its selects."""
 AUXILIARY = Bus((18, 17, 16), 19, 20, 21, mode=3)
-"""ALT4. pigpio drives its selects itself."""
+"""Bus in mode ALT4. pigpio drives its selects itself."""
 
 
 class Devices:
-    """Finds what is on the buses, by the GPIO that selects it."""
+    """Devices on the buses, keyed by the GPIO that selects them."""
 
     def __init__(self, devices: Mapping[int, SpiDevice]) -> None:
         self._devices = devices
 
     def at(self, select: int, bus: tuple[int, int, int]) -> SpiDevice | None:
-        """Returns the device at these pins: its select, and MISO, MOSI, SCLK."""
+        """Return the device at these pins: its select, and MISO, MOSI, SCLK."""
         for own in (MAIN, AUXILIARY):
             if select in own.selects and bus == (own.miso, own.mosi, own.sclk):
                 return self._devices.get(select)

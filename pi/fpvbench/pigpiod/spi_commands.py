@@ -1,7 +1,7 @@
 """SPI by the chip's own hardware: SPIO, SPIC, SPIR, SPIW, SPIX.
 
-Without a device MISO is what its pull makes of it, or what MOSI says if a wire goes
-from one to the other.
+If no device answers, MISO has the level of its pull. If a wire joins MISO and MOSI, MISO repeats
+the sent bits.
 """
 
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ BAUD_MIN, BAUD_MAX = 32_000, 125_000_000
 FLAGS_MAX = 1 << 22
 AUX = 1 << 8
 SELECT_HIGH, SELECT_FREE = 2, 5
-"""First of the bits, one a select: active high; not to be used."""
+"""Lowest of the flag bits, one per select: active high; left unused."""
 WORD_BITS = 16
-"""First of six bits: the word's length, on the auxiliary bus."""
+"""Lowest of six flag bits: the word's length, on the auxiliary bus."""
 COUNT_MAX = 65_535
-"""pigpiod's buffer."""
+"""Size of pigpiod's buffer in bytes."""
 WAIT_US = 1000
-"""A shorter transfer is answered at once."""
+"""Transfer time below which the answer is immediate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Names the bus, the channel and the settings that a handle stands for."""
+    """Bus, channel and settings of an open handle."""
 
     bus: Bus
     channel: int
@@ -38,16 +38,16 @@ class Opened:
 
 
 class SpiCommands:
-    """Keeps the handles and answers the commands on them."""
+    """Open handles, and the handlers of commands on them."""
 
     def __init__(self, pins: Pins, lines: Lines, devices: Devices) -> None:
         self._pins, self._lines, self._devices = pins, lines, devices
         self._handles: dict[int, Opened] = {}
         self._modes: dict[Bus, dict[int, int]] = {}
-        """Of the buses in use: which modes their pins had."""
+        """Former modes of the pins of each bus in use."""
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         return {
             Cmd.SPIO: self._open,
             Cmd.SPIC: self._close,
@@ -128,7 +128,7 @@ class SpiCommands:
         return Wait(now_us + length_us, lambda at_us: result)
 
     def _unanswered(self, opened: Opened, sent: bytes, now_us: int) -> bytes:
-        """Returns what is read where nobody answers."""
+        """Return the bytes read if no device answers."""
         bus = opened.bus
         if self._lines.wired(bus.miso, bus.mosi):
             return sent
@@ -143,5 +143,5 @@ class SpiCommands:
 
 
 def _left_alone(bus: Bus, flags: int) -> set[int]:
-    """Returns the selects that the flags leave alone."""
+    """Return the selects that the flags exclude from use."""
     return {gpio for number, gpio in enumerate(bus.selects) if flags >> SELECT_FREE + number & 1}

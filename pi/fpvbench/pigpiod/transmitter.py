@@ -1,8 +1,7 @@
-"""The transmitter plays waves onto the pins, for WVTX, WVTXR, WVTXM and WVCHA.
+"""Transmitter: plays waves onto the pins, for WVTX, WVTXR, WVTXM and WVCHA.
 
-Nothing happens between the calls of `advance`; each catches up with the time. Pulses
-on pins that somebody watches are put on the sampler's grid, one by one; of the others
-only the last levels count.
+It is idle between the calls of `advance`; each call catches up with the time. Pulses on watched
+pins are put on the sampler's grid, one by one; on the other pins only the last levels count.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,17 +13,17 @@ from fpvbench.pigpiod.pwm import sampled
 from fpvbench.pigpiod.waves import Node, Wave, after
 
 LEAD_US = 20
-"""DMA waits this long before the first pulse."""
+"""Wait of DMA before the first pulse."""
 EVERY_US = 1000
-"""How often `advance` is due while pulses follow each other faster."""
+"""Interval between calls of `advance` while pulses follow each other faster."""
 PASS_COST, SAMPLE_COST = 5, 5
 WORK_PER_US, WORK_MAX = 2, 40_000
-"""What may be done in a microsecond, a pulse being 1, and at once after a stall. A wave
-that wants more goes slower, so that scripts and reports go on."""
+"""Work budget per microsecond, and its maximum after a stall; a pulse costs 1. A wave that
+exceeds the budget is played more slowly, so that scripts and reports continue."""
 
 
 class _Pass(NamedTuple):
-    """Says what is played now: a wave or a pause, and since when."""
+    """Item being played: a wave or a pause, with its start time and length."""
 
     wave: Wave | None
     start_us: int
@@ -32,40 +31,40 @@ class _Pass(NamedTuple):
 
 
 class Transmitter:
-    """Stands for a DMA channel: it plays one thing at a time."""
+    """Player of one wave or chain at a time, like a DMA channel."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._passes: Iterator[tuple[Wave | None, int]] | None = None
         self._now: _Pass | None = None
         self._index = 0
-        """The next pulse of the pass."""
+        """Index of the next pulse of the pass."""
         self._end: Node | None = None
-        """What was sent last: what is sent in step follows it."""
+        """Last node sent; a wave sent in step follows it."""
         self._reached_us = 0
         self._work = 0
         self.clocked = False
-        """Whether the PWM hardware's clock paces waves; then it makes no PWM."""
+        """Whether the PWM hardware's clock paces waves; then it generates no PWM."""
 
     @property
     def busy(self) -> bool:
-        """Tells whether something is being played."""
+        """Return whether an item is being played."""
         return self._now is not None
 
     @property
     def wave(self) -> Wave | None:
-        """Returns the wave that is being played; None in a chain's pause."""
+        """Return the wave that is being played, or None in a chain's pause."""
         return self._now.wave if self._now is not None else None
 
     def send(self, node: Node, now_us: int) -> None:
-        """Plays a wave or chain now, instead of what is played."""
+        """Play a wave or chain now, in place of the present one."""
         self.stop()
         self._end, self._reached_us, self._work = node, now_us, WORK_MAX
         self._passes, self._lines.feed = _passes(node), self.advance
         self._next(now_us + LEAD_US)
 
     def follow(self, node: Node, now_us: int) -> None:
-        """Plays a wave behind what was sent last; now, if nothing is played."""
+        """Play a wave after the last node sent, or now if the transmitter is idle."""
         if self._end is None:
             self.send(node, now_us)
             return
@@ -76,11 +75,11 @@ class Transmitter:
             self.send(node, now_us)
 
     def stop(self) -> None:
-        """Stops; the pins stay as they are."""
+        """Stop playing; the pins keep their levels."""
         self._passes = self._now = self._end = self._lines.feed = None
 
     def next_us(self) -> int | None:
-        """Tells when `advance` has something to do; None: nothing is played."""
+        """Return the time at which `advance` is due, or None if the transmitter is idle."""
         if self._now is None:
             return None
         wave, start_us, length_us = self._now
@@ -90,7 +89,7 @@ class Transmitter:
         return max(due_us, self._reached_us + EVERY_US)
 
     def advance(self, now_us: int) -> None:
-        """Plays everything up to now."""
+        """Play all pulses up to now."""
         if self._now is None or now_us <= self._reached_us:
             return
         passed_us, self._reached_us = now_us - self._reached_us, now_us
@@ -126,7 +125,7 @@ class Transmitter:
         return end
 
     def _play(self, pulses: Sequence[Pulse], start_us: int) -> None:
-        """Puts pulses on the sampler's grid; those on one sample are one change."""
+        """Put pulses on the sampler's grid; pulses on one sample become one change."""
         index = 0
         while index < len(pulses):
             sample_us = sampled((start_us + pulses[index].at_us) * 1000)
@@ -148,7 +147,7 @@ class Transmitter:
 
 
 def _passes(node: Node | None) -> Iterator[tuple[Wave | None, int]]:
-    """Gives what is played from a node on; looks at what follows when it is needed."""
+    """Yield the passes from a node on; read each `next` only when it is reached."""
     while node is not None:
         yield from node.passes()
         node = node.next

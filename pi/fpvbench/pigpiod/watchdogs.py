@@ -1,4 +1,4 @@
-"""Watchdogs: they fire when a pin does not change for so long, again and again."""
+"""Watchdogs: they fire, repeatedly, when a pin has not changed for their time-out."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,13 @@ TIMEOUT_MAX_MS = 60_000
 
 
 class Watchdogs:
-    """Keeps the watchdogs of all pins."""
+    """Watchdogs of all pins, with their command."""
 
     def __init__(self) -> None:
         self._timers: dict[int, tuple[int, int]] = {}
-        """GPIO -> its time-out and since when it runs, in microseconds."""
+        """GPIO -> its time-out and its start time, in microseconds."""
 
     def wdog(self, request: Request, now_us: int) -> int:
-        """Answers WDOG."""
         if request.p1 >= USER_GPIO:
             return Err.BAD_USER_GPIO
         if request.p2 > TIMEOUT_MAX_MS:
@@ -26,13 +25,13 @@ class Watchdogs:
         return 0
 
     def set(self, gpio: int, timeout_ms: int, now_us: int) -> None:
-        """Sets a watchdog, which begins anew; 0 ms switches it off."""
+        """Set and restart a watchdog; 0 ms switches it off."""
         self._timers.pop(gpio, None)
         if timeout_ms:
             self._timers[gpio] = (timeout_ms * 1000, now_us)
 
     def restart(self, before: int, samples: Sequence[Sample], monitored: int) -> None:
-        """Restarts the watchdogs of pins that are watched and have changed."""
+        """Restart the watchdogs of watched pins that have changed."""
         for gpio, (timeout_us, since_us) in self._timers.items():
             last = before
             for time_us, levels in samples:
@@ -42,11 +41,12 @@ class Watchdogs:
             self._timers[gpio] = (timeout_us, since_us)
 
     def next_us(self) -> int | None:
-        """Tells when the next one fires if no pin changes; None: none is set."""
+        """Return the time at which the next watchdog fires if no pin changes, or None without a
+        watchdog."""
         return min((sum(timer) for timer in self._timers.values()), default=None)
 
     def fired(self, now_us: int) -> int:
-        """Returns a bit for each watchdog that has fired; it runs again."""
+        """Return a bit for each watchdog that has fired, and restart it."""
         bits = 0
         for gpio, (timeout_us, since_us) in self._timers.items():
             if now_us - since_us >= timeout_us:

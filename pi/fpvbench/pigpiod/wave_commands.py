@@ -1,4 +1,4 @@
-"""The commands of waves, checked in the order of pigpio.c."""
+"""Commands on waves, checked in the order of pigpio.c."""
 
 from collections.abc import Callable
 
@@ -16,19 +16,19 @@ DATA_BITS_MAX = 32
 HALF_STOPS_MIN, HALF_STOPS_MAX = 2, 8
 BYTES_MAX = 1200
 REPEAT, IN_STEP = 1, 2
-"""Bits of WVTXM's mode."""
+"""Bits of the mode of WVTXM: repeat the wave, start it in step with the last one."""
 NOT_FOUND, NOTHING_SENT = 9998, 9999
 ALL = 0xFFFFFFFF
 
 
 class WaveCommands:
-    """Answers the commands of waves: some store, some let the transmitter play."""
+    """Handlers of the commands that store waves, or play them with the transmitter."""
 
     def __init__(self, transmitter: Transmitter, pins: Pins) -> None:
         self._waves, self._transmitter, self._pins = Waves(), transmitter, pins
 
     def table(self) -> dict[int, Handler]:
-        """Returns the handler of each command number."""
+        """Return the handler of each command number."""
         waves = self._waves
         return {
             Cmd.WVCLR: _done(waves.clear),
@@ -80,7 +80,7 @@ class WaveCommands:
         return self._waves.add(pulses) if len(pulses.pulses) > 1 else 0
 
     def _wvcap(self, request: Request, now_us: int) -> int:
-        """Stores a wave with spare memory: one share for all, two, or three of them."""
+        """Store a wave with spare memory: one share for all, two, or three shares."""
         first, second = request.p1, request.p2
         if len(request.ext) == 4:
             return self._waves.create((first, second, request.word()))

@@ -1,5 +1,5 @@
-"""The waves that are stored, and the one that is being made: what WVNEW, WVAG, WVAS,
-WVCRE, WVCAP and WVDEL change, within the memory that DMA has for them."""
+"""Stored waves, and the pending one: the state behind WVNEW, WVAG, WVAS, WVCRE, WVCAP and WVDEL,
+within the memory that DMA has for them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
@@ -16,12 +16,14 @@ BLOCKS, WORDS = 4 * 53 * 118, 4 * 53 * 79
 """Control blocks and words in the pages for waves."""
 CHAIN_PAGES = 10
 BLOCKS_FIRST, WORDS_FIRST = CHAIN_PAGES * 118, CHAIN_PAGES * 79
-"""Those before are for chains."""
+"""First block and word for waves; the earlier ones are for chains."""
 
 
 class Size(NamedTuple):
-    """Counts what a wave takes of the memory: control blocks, words that DMA writes,
-    words that it reads into. WVCAP can keep the last; no client can use them."""
+    """Memory that a wave takes: control blocks, words that DMA writes, words that it reads into.
+
+    WVCAP can reserve words to read into; no client can use them.
+    """
 
     blocks: int
     words: int
@@ -30,17 +32,17 @@ class Size(NamedTuple):
 
 @dataclass(eq=False)
 class Node(ABC):
-    """Is what can be sent; DMA goes on to `next` at its end, if there is one."""
+    """Item that can be sent; DMA continues with `next` at its end, if there is one."""
 
     next: "Node | None" = field(default=None, kw_only=True)
 
     @abstractmethod
     def passes(self) -> Iterator["tuple[Wave | None, int]"]:
-        """Gives what is played in turn: a wave or a pause, microseconds."""
+        """Yield the items to play in turn: a wave or a pause, and its length in microseconds."""
 
 
 def after(pulses: Iterable[Pulse], on: int = 0, off: int = 0) -> tuple[int, int]:
-    """Returns what is on and off after some pulses, if `on` and `off` were before."""
+    """Return the bits on and off after some pulses; `on` and `off` are the bits before."""
     for _, sets, clears in pulses:
         on, off = (on | sets) & ~clears, off & ~sets | clears
     return on, off
@@ -48,7 +50,7 @@ def after(pulses: Iterable[Pulse], on: int = 0, off: int = 0) -> tuple[int, int]
 
 @dataclass(eq=False)
 class Wave(Node):
-    """Holds a stored wave; `pulses` are those that switch something."""
+    """Stored wave; `pulses` holds only the pulses that switch a pin."""
 
     pulses: list[Pulse]
     length_us: int
@@ -67,44 +69,45 @@ class Wave(Node):
 
 @dataclass
 class Statistic:
-    """Keeps a figure that WVSM, WVSP or WVSC tells: now, highest, most."""
+    """Figure for WVSM, WVSP or WVSC: present value, highest value, limit."""
 
     most: int
     now: int = 0
     high: int = 0
 
     def set(self, value: int) -> None:
-        """Takes a new value; keeps the highest one."""
+        """Set a new value, and update the highest one."""
         self.now, self.high = value, max(self.high, value)
 
 
 class Waves:
-    """Stores waves by their number; `pending` is being made."""
+    """Store of waves by their number; `pending` is under construction."""
 
     def __init__(self) -> None:
         self.pending = Pulses()
         self._waves: list[Wave] = []
         self._count = 0
-        """How many of `_waves` there are; the others were cleared."""
+        """Number of valid entries of `_waves`; the others were cleared."""
         self._block, self._word, self._top = BLOCKS_FIRST, WORDS_FIRST, WORDS
         self.micros = Statistic(MICROS_MAX)
         self.pulses = Statistic(PULSES_MAX)
         self.blocks = Statistic(BLOCKS)
 
     def new(self) -> None:
-        """Forgets what is pending."""
+        """Discard the pending pulses, and zero their figures."""
         self.pending = Pulses()
         for figure in (self.micros, self.pulses, self.blocks):
             figure.now = 0
 
     def clear(self) -> None:
-        """Forgets what is pending and stored. DMA goes on with what it plays."""
+        """Discard the pending pulses and all stored waves. DMA continues with the item it is
+        playing."""
         self.new()
         self._count = 0
         self._block, self._word, self._top = BLOCKS_FIRST, WORDS_FIRST, WORDS
 
     def add(self, pulses: Pulses) -> int:
-        """Adds pulses; returns how many are pending then, or an error."""
+        """Add pulses; return the new number of pending pulses, or an error."""
         total = pulses.merged(self.pending)
         if len(total.pulses) >= PULSES_MAX:
             return Err.TOO_MANY_PULSES
@@ -115,8 +118,10 @@ class Waves:
         return len(total.pulses)
 
     def create(self, percent: tuple[int, int, int] | None = None) -> int:
-        """Stores what is pending; returns its number, or an error. `percent` of the
-        memory is kept for it: control blocks, words to write, words to read."""
+        """Store the pending wave; return its number, or an error.
+
+        `percent` of the memory is reserved for it: control blocks, words to write, words to read.
+        """
         if percent is not None and any(part > 100 for part in percent):
             return Err.BAD_PARAM
         if not self.pending.pulses:
@@ -136,7 +141,8 @@ class Waves:
         return number
 
     def _place(self, size: Size) -> int:
-        """Takes the place of a deleted wave as large, or the one behind the last."""
+        """Reuse the place of a deleted wave of the same size, or take the place behind the last
+        wave."""
         for number, old in enumerate(self._waves[: self._count]):
             if old.deleted and size == old.size:
                 self._waves[number] = self._made(old.first_block, old.first_word, size)
@@ -160,13 +166,14 @@ class Waves:
         return Wave(switching, self.pending.length_us, first_block, first_word, size)
 
     def get(self, number: int) -> Wave | None:
-        """Returns a stored wave; None if that number is none."""
+        """Return a stored wave, or None if the number has no wave."""
         if number >= self._count or self._waves[number].deleted:
             return None
         return self._waves[number]
 
     def delete(self, number: int) -> int:
-        """Deletes a wave; the last one frees memory, with deleted ones before it."""
+        """Delete a wave; the last one frees its memory, and that of deleted ones directly before
+        it."""
         wave = self.get(number)
         if wave is None:
             return Err.BAD_WAVE_ID
@@ -179,7 +186,8 @@ class Waves:
         return 0
 
     def number(self, wave: Wave | None) -> int | None:
-        """Returns the number of a wave; a cleared one keeps it for a while."""
+        """Return the number of a wave, or None; a cleared wave keeps its number until it is
+        overwritten."""
         for number, stored in enumerate(self._waves):
             if stored is wave and not stored.deleted:
                 return number

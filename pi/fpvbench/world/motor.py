@@ -22,7 +22,7 @@ class Motor(NamedTuple):
     motor_ohm: float = 0.68
     henry: float = 0.34e-3
     losses: Losses = Losses()
-    """Losses of its bridge."""
+    """Losses of the H-bridge that drives the motor."""
     gear: float = 28.0
     stiction_v: float = 1.0
     """Mean voltage at which a standing motor starts: 34 of 255 at 7.5 V."""

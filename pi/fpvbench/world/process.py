@@ -28,7 +28,7 @@ from fpvcar.config import profiles
 
 TICK_S = 0.01
 RANGE_MAX_M = 4.0
-"""Range of an HC-SR04."""
+"""Longest range that an HC-SR04 measures."""
 LOST_S = 3.0
 """Time a car lies on its back before it is put on its wheels again."""
 STANDS_RAD_S = 5.0
@@ -60,7 +60,7 @@ class World:
         drive, steer = losses
         self.motor, self.rack = Motor(losses=drive), Rack(steer.drop_v)
         self.idle_a = 0.4
-        """Current of the computer."""
+        """Current drawn by the computer, in amperes."""
         self.peak_a = 0.0
         """Current of the drive motor at the end of each PWM pulse."""
         self.speed_mps = 0.0

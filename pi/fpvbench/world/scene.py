@@ -34,7 +34,7 @@ class Ramp(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Solids in the room."""
+    """Solids placed in the room, with the ramp."""
 
     boxes: tuple[Solid, ...]
     ramp: Ramp
