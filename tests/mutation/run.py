@@ -29,6 +29,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "drive.seat": ("drive/test_seat.py",),
     "wheels.lease": ("wheels/test_lease.py", "wheels/test_controller.py"),
     "wheels.controller": ("wheels/test_controller.py", "wheels/test_controller_faults.py"),
+    "server.http.limits": ("server/http/test_limits.py",),
 }
 """The mutated modules, and the tests that must notice, the quickest first.
 

@@ -5,6 +5,7 @@ argument.
 """
 
 import logging
+import math
 import resource
 import time
 from collections import Counter
@@ -31,13 +32,12 @@ class Meter:
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate, self.burst = rate, burst
-        self._tokens, self._at_s = burst, 0.0
+        self._tokens, self._at_s = burst, -math.inf
 
     def allow(self, now_s: float) -> bool:
         """Take one token; return False if the bucket is empty."""
-        elapsed_s = now_s - self._at_s if self._at_s else 0.0
-        self._at_s = now_s
-        self._tokens = min(self.burst, self._tokens + elapsed_s * self.rate)
+        earned = (now_s - self._at_s) * self.rate
+        self._tokens, self._at_s = min(self.burst, self._tokens + earned), now_s
         if self._tokens < 1.0:
             return False
         self._tokens -= 1.0
@@ -168,16 +168,16 @@ def connection_places(most: int, most_per_address: int) -> Places:
     return Places(most, most_per_address)
 
 
-class LogRateLimit(logging.Filter):
+class LogRateLimit:
     """Log filter that limits repeated lines: ten of a kind pass, then one a second."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
         self._clock_s = clock_s
         self._meters: dict[str, Meter] = {}
         self._left_out: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Called by `logging`: False drops the record."""
         kind = str(record.msg)
         meter = self._meters.setdefault(kind, Meter(LINES_PER_S, LINES_BURST))
         if not meter.allow(self._clock_s()):

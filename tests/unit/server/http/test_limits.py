@@ -4,6 +4,9 @@ import logging
 import resource
 from functools import partial
 
+import pytest
+
+from fpvcar.server.http import limits
 from fpvcar.server.http.limits import (
     BYTES_BURST,
     BYTES_PER_S,
@@ -43,6 +46,12 @@ def test_places_are_counted_in_all_and_for_each_address() -> None:
     for owner in ("10.0.0.1-0", "10.0.0.1-1", "e"):
         door.places.leave(owner)
     assert door.places.taken == 0 and door.ended == [] and not door.places._of
+
+
+def test_places_without_a_reserve_admit_as_many_drivers_as_places() -> None:
+    places = Places(1, 9)
+    assert places.enter("ann", "10.0.0.1", lambda: None, Rank.DRIVES) is None
+    assert places.enter("bob", "10.0.0.2", lambda: None, Rank.DRIVES) == "1 are open"
 
 
 def test_the_oldest_silent_one_of_the_largest_crowd_gives_way() -> None:
@@ -129,12 +138,17 @@ def test_two_hostile_addresses_leave_room_and_many_give_way() -> None:
 
 def test_a_slip_is_free_and_a_flood_waits_until_it_is_paid() -> None:
     rate, burst = RateLimit(7.0), int(BYTES_BURST)
-    assert rate.pause_s(burst, 7.0) == 0.0
+    assert rate.pause_s(1, 7.0) == 0.0
+    assert rate.pause_s(burst - 1, 7.0) == 0.0
     assert rate.pause_s(4096, 7.0) == 4096 / BYTES_PER_S
     assert rate.pause_s(0, 7.0 + 4096 / BYTES_PER_S) == 0.0
     assert rate.pause_s(int(BYTES_PER_S), 8.0 + 4096 / BYTES_PER_S) == 0.0
     assert rate.pause_s(burst, 1000.0) == 0.0, "what was not sent is not saved up"
-    assert rate.pause_s(1, 1000.0) > 0.0
+    assert rate.pause_s(1, 1000.0) == 1 / BYTES_PER_S
+
+
+def test_rate_limit_is_64_kb_a_second_after_a_burst_of_512_kb() -> None:
+    assert RateLimit(7.0).pause_s((512 + 64) * 1024, 7.0) == 1.0
 
 
 def test_the_meter_lets_bursts_pass_and_floods_not() -> None:
@@ -144,17 +158,53 @@ def test_the_meter_lets_bursts_pass_and_floods_not() -> None:
     assert sum(meter.allow(1000.0) for _ in range(100)) == 20
 
 
-def test_the_limit_of_descriptors_is_raised_or_obeyed() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
-        assert connection_places(256, 128).most == 256
-        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 256
-        assert connection_places(250, 128).most == 250, "it is high enough already"
-        if hard != resource.RLIM_INFINITY:
-            assert connection_places(hard, 128).most == hard - 80
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+def test_meter_waits_for_a_whole_token() -> None:
+    meter = Meter(rate=1.0, burst=1.0)
+    assert meter.allow(0.0)
+    assert not meter.allow(0.95)
+    assert meter.allow(1.0)
+
+
+class Descriptors:
+    """RLIMIT_NOFILE in place of the process's own, and the warnings logged."""
+
+    def __init__(self, soft: int, hard: int, patch: pytest.MonkeyPatch) -> None:
+        self.limits, self.warnings = (soft, hard), list[str]()
+        patch.setattr(resource, "getrlimit", lambda _: self.limits)
+        patch.setattr(resource, "setrlimit", self.set)
+        patch.setattr(limits.log, "warning", lambda text, *args: self.warnings.append(text % args))
+
+    def set(self, _: int, limits: tuple[int, int]) -> None:
+        self.limits = limits
+
+
+@pytest.mark.parametrize("hard", [336, 4096, resource.RLIM_INFINITY])
+@pytest.mark.parametrize("soft", [200, 335, 336])
+def test_connection_places_raises_a_low_limit(
+    soft: int, hard: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """256 connections, 16 in reserve, 64 descriptors of `run` itself."""
+    descriptors = Descriptors(soft, hard, monkeypatch)
+    assert connection_places(256, 128).most == 256
+    assert descriptors.limits == (336, hard) and descriptors.warnings == []
+
+
+def test_connection_places_keeps_a_limit_that_is_high_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    descriptors = Descriptors(337, 4096, monkeypatch)
+    assert connection_places(256, 128).most == 256
+    assert descriptors.limits == (337, 4096)
+
+
+@pytest.mark.parametrize(("hard", "most"), [(335, 255), (82, 2), (80, 1), (20, 1)])
+def test_connection_places_admits_what_the_hard_limit_allows(
+    hard: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    descriptors = Descriptors(10, hard, monkeypatch)
+    assert connection_places(256, 128).most == most
+    assert descriptors.limits == (hard, hard)
+    assert descriptors.warnings == [f"room for {most} connections: RLIMIT_NOFILE is {hard}"]
 
 
 def test_a_crowd_does_not_fill_the_log() -> None:
@@ -169,7 +219,9 @@ def test_a_crowd_does_not_fill_the_log() -> None:
     assert lines[:11] == [*(f"Eve {number}: closed" for number in range(10)), None]
     assert not any(lines[10:])
     assert said("%s took the wheel", "Ann") == "Ann took the wheel"
-    now_s += 1.0
-    assert said("%s: closed", "Eve") == "Eve: closed (490 like it left out)"
+    now_s += 0.95
+    assert said("%s: closed", "Eve") is None
+    now_s += 0.05
+    assert said("%s: closed", "Eve") == "Eve: closed (491 like it left out)"
     now_s += 1.0
     assert said("%s: closed", "Eve") == "Eve: closed"
