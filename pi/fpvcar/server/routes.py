@@ -3,6 +3,7 @@
 Messages take effect in hub.py and panel.py.
 """
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable, Hashable
@@ -26,7 +27,7 @@ from fpvcar.server.api.trust_api import TrustApi
 from fpvcar.server.auth import access
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import Device, Devices
-from fpvcar.server.http.limits import RESERVED, Places, Rank
+from fpvcar.server.http.limits import RESERVED, Places, Rank, ViewerPlaces
 from fpvcar.server.http.listener import connection_of
 from fpvcar.server.http.pages import (
     HEADERS,
@@ -38,7 +39,7 @@ from fpvcar.server.http.pages import (
 )
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, video_socket
-from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.sockets.drive_socket import HELLO_S, Session
 from fpvcar.server.sockets.session import Closing
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
@@ -109,7 +110,7 @@ class Server:
         # Beyond the watchers: room in which a driver can send a hello.
         self._sockets = Places(most + RESERVED, most + RESERVED)
         self._watching, self._pushers = Places(most, most), Places(most, most)
-        self._viewers = Places(most, most + RESERVED, RESERVED)
+        self._viewers = ViewerPlaces(most)
         self._copiers = Places(RESERVED, RESERVED)
         self._senders: dict[str, video_socket.Sender] = {}
 
@@ -176,15 +177,12 @@ class Server:
         cut = _cutting(request)
         full = places.enter(cut, request.remote or "", cut, rank)
         if full is not None:
-            raise web.HTTPServiceUnavailable(
-                text=f"{full} already at {where} (server.max_viewers).\n"
-            )
+            raise _no_place(full, where)
         return cut
 
     async def _drive(self, request: web.Request) -> web.StreamResponse:
         address, device = request.remote or "", self._device(request)
-        # A client without Origin is not a page of this car: it may watch, and needs the code.
-        at_home = access.is_loopback(address) and "Origin" in request.headers
+        at_home = _at_home(request)
         rank = Rank.DRIVES if device or at_home else Rank.SILENT
         place = self._enter(self._sockets, request, rank, "/ws/drive")
         session = Session(address, Rights(drive=at_home), self._profile.gate, device)
@@ -216,24 +214,39 @@ class Server:
         return rank
 
     async def _video(self, request: web.Request) -> web.StreamResponse:
-        video = request.query.get("id", "")
+        video, address, cut = request.query.get("id", ""), request.remote or "", _cutting(request)
         page = self._hub.page_of(video)
-        drives = self._device(request) or (page and self._hub.may_drive(page))
-        rank = Rank.DRIVES if drives else Rank.WATCHES
-        place = self._enter(self._viewers, request, rank, "/ws/video")
+        rank = Rank.DRIVES if self._device(request) or _at_home(request) else Rank.WATCHES
+        driver = page is not None and self._hub.may_drive(page)
+        full = self._viewers.enter(cut, address, rank, driver)
+        if full is not None:
+            raise _no_place(full, "/ws/video")
         if page is not None:
             self._promote(request, rank)
+
+        def greet(client: str) -> str | None:
+            """The id is seen by others: only the hello makes a driver of a viewer."""
+            if not self._hub.is_page(client, video):
+                return "the id is another page's"
+            page = self._hub.page_of(video)
+            if page is None or not self._hub.may_drive(page):
+                return None
+            self._promote(request, Rank.DRIVES)
+            return self._viewers.admit(cut, address, Rank.DRIVES)
+
+        expiry = asyncio.get_running_loop().call_later(HELLO_S, self._viewers.expire, cut, address)
         try:
             return await video_socket.serve_viewer(
                 request,
                 self._stream,
-                is_page=lambda client: self._hub.is_page(client, video),
+                greet=greet,
                 is_driver=lambda: self._hub.drives(video),
                 tell_lost=lambda lost: self._hub.lost(video, lost),
                 senders=self._senders,
             )
         finally:
-            self._viewers.leave(place)
+            expiry.cancel()
+            self._viewers.leave(cut)
 
     async def _copies(self, request: web.Request) -> web.StreamResponse:
         place = self._enter(self._copiers, request, Rank.SILENT, "/ws/copies")
@@ -298,6 +311,18 @@ class Server:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = PAGES.get(request.match_info["path"], request.match_info["path"])
         return page_response(self._web_root, name)
+
+
+def _at_home(request: web.Request) -> bool:
+    """Whether a page on the car's own machine asks.
+
+    A client without Origin is not a page: it may watch, and needs the code.
+    """
+    return access.is_loopback(request.remote or "") and "Origin" in request.headers
+
+
+def _no_place(full: str, where: str) -> web.HTTPServiceUnavailable:
+    return web.HTTPServiceUnavailable(text=f"{full} already at {where} (server.max_viewers).\n")
 
 
 def _cutting(request: web.Request) -> Callable[[], None]:

@@ -1,6 +1,8 @@
 """The routes by themselves: who is let in, what is served. No car behind them."""
 
 import asyncio
+import time
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +15,15 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
-from fpvcar.server.http.limits import RESERVED
+from fpvcar.server import routes
+from fpvcar.server.auth.access import Rights
+from fpvcar.server.auth.remembered_browsers import COOKIE
+from fpvcar.server.http.limits import RESERVED, Places, Rank
 from fpvcar.video.stream import Stream
 from tests.support.hub import House, server_of
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
+ENDS = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.CLOSING)
 UPGRADE = (
     b"GET /ws/drive HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
     b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -28,11 +34,11 @@ FEW = msgspec.structs.replace(
 )
 
 
-def serving(hub: Any, root: Path) -> web.Application:
+def serving(hub: Any, root: Path, **more: Any) -> web.Application:
     """The routes of a car for few."""
     source = SimpleNamespace(request_key=lambda: None)
     stream = Stream(source, PROFILE.camera.bitrate)
-    return server_of(FEW, hub, stream, web_root=root).application()
+    return server_of(FEW, hub, stream, web_root=root, **more).application()
 
 
 def status(path: str, root: Path, *, body: bytes | None = None) -> int:
@@ -56,6 +62,43 @@ async def says_hello(
     return ws, welcome["video"]
 
 
+async def opens_video(
+    client: TestClient[Any, Any], video: str, page: str = ""
+) -> aiohttp.ClientWebSocketResponse:
+    """A socket at /ws/video; `page` says hello there."""
+    ws = await client.ws_connect(f"/ws/video?id={video}", autoping=False)
+    if page:
+        await ws.send_json({"kind": "hello", "v": 1, "client": page})
+    return ws
+
+
+async def stays_open(ws: aiohttp.ClientWebSocketResponse) -> bool:
+    """Whether the car still answers on a socket."""
+    await ws.ping(b"?")
+    try:
+        message = await ws.receive(timeout=3)
+    except TimeoutError:
+        return False
+    return message.type is aiohttp.WSMsgType.PONG
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(3):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+class Connections(Places):
+    """The ranks that connections were promoted to."""
+
+    def __init__(self) -> None:
+        super().__init__(999, 999)
+        self.ranks: list[Rank] = []
+
+    def promote(self, owner: Hashable, rank: Rank) -> None:
+        self.ranks.append(rank)
+
+
 def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(tmp_path: Path) -> None:
     async def crowd() -> None:
         async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
@@ -64,7 +107,75 @@ def test_a_crowd_at_the_video_bars_neither_the_driver_nor_the_stop_button(tmp_pa
             assert answer.status == 503
             assert "2 are open already at /ws/video" in await answer.text()
             _, video = await says_hello(client, "driver", "123456")
-            await client.ws_connect(f"/ws/video?id={video}")
+            pictures = await opens_video(client, video, "client-driver")
+            assert await stays_open(pictures)
+            assert not any(one.closed for one in viewers)
+
+    asyncio.run(crowd())
+
+
+@pytest.mark.parametrize("proof", ["origin", "cookie"])
+def test_video_of_a_page_at_home_or_with_a_cookie_needs_no_hello(
+    tmp_path: Path, proof: str
+) -> None:
+    house = House(FEW)
+
+    async def crowd() -> None:
+        app = serving(house.hub, tmp_path, devices=house.devices)
+        async with TestClient(TestServer(app)) as client:
+            viewers = [await opens_video(client, "eve") for _ in range(2)]
+            device = house.devices.add("Ann", "10.0.0.1", Rights(drive=True), time.time())
+            cookie = house.devices.cookie(device)
+            head = {
+                "origin": {"Origin": f"http://{client.host}:{client.port}"},
+                "cookie": {"Cookie": f"{COOKIE}={cookie}"},
+            }[proof]
+            pictures = await client.ws_connect("/ws/video?id=x", headers=head, autoping=False)
+            assert await stays_open(pictures)
+            assert not any(one.closed for one in viewers)
+
+    asyncio.run(crowd())
+
+
+def test_strangers_with_the_id_of_a_driver_take_no_place_of_a_driver(tmp_path: Path) -> None:
+    """The same address as the driver's: the worst case. The newest waiting socket stays."""
+    connections = Connections()
+
+    async def crowd() -> None:
+        app = serving(House(FEW).hub, tmp_path, connections=connections)
+        async with TestClient(TestServer(app)) as client:
+            _, video = await says_hello(client, "driver", "123456")
+            connections.ranks.clear()
+            most = FEW.server.max_viewers + RESERVED
+            strangers = [await opens_video(client, video) for _ in range(most)]
+            ranks = set(connections.ranks)
+            pictures = await opens_video(client, video, "client-driver")
+            await until(lambda: Rank.DRIVES in connections.ranks)
+            strangers += [await opens_video(client, video) for _ in range(most)]
+            assert await stays_open(pictures)
+            assert await stays_open(strangers[-1])
+            assert (await strangers[FEW.server.max_viewers].receive(timeout=3)).type in ENDS
+            assert ranks == {Rank.WATCHES}
+
+    asyncio.run(crowd())
+
+
+def test_a_waiting_socket_without_a_hello_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def crowd() -> None:
+        async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:
+            viewers = [await opens_video(client, "eve") for _ in range(2)]
+            _, video = await says_hello(client, "driver", "123456")
+            liar = await opens_video(client, video, "client-eve")
+            end = await liar.receive(timeout=3)
+            assert (end.type, end.data) == (aiohttp.WSMsgType.CLOSE, 1008)
+            pictures = await opens_video(client, video, "client-driver")
+            assert await stays_open(pictures)
+            monkeypatch.setattr(routes, "HELLO_S", 0.05)
+            stranger = await opens_video(client, video)
+            assert (await stranger.receive(timeout=3)).type in ENDS
+            assert await stays_open(pictures)
             assert not any(one.closed for one in viewers)
 
     asyncio.run(crowd())

@@ -154,6 +154,48 @@ class Places:
                 del self._of[share]
 
 
+class ViewerPlaces:
+    """Places at /ws/video, where the URL names a page and only a hello proves it.
+
+    The name is no secret. When all places are taken, the name of a page that may drive
+    lets a socket wait for its hello. `RESERVED` sockets may wait; one more ends the
+    oldest of the network that has the most of them, so that the newest always waits.
+    A socket is known by the function that ends it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._places = Places(most, most + RESERVED, RESERVED)
+        self._waiting: dict[Callable[[], None], str] = {}
+
+    def enter(self, end: Callable[[], None], address: str, rank: Rank, driver: bool) -> str | None:
+        """Admit a socket, or let it wait if it names a `driver`; else return what is full."""
+        full = self._places.enter(end, address, end, rank)
+        if full is None or not driver:
+            return full
+        if len(self._waiting) >= RESERVED:
+            ((crowd, _),) = Counter(self._waiting.values()).most_common(1)
+            oldest = next(one for one, network in self._waiting.items() if network == crowd)
+            del self._waiting[oldest]
+            oldest()
+        self._waiting[end] = network_of(address)
+        return None
+
+    def admit(self, end: Callable[[], None], address: str, rank: Rank) -> str | None:
+        """Give a socket a place by the rank that its hello proved; or return what is full."""
+        self.leave(end)
+        return self._places.enter(end, address, end, rank)
+
+    def expire(self, end: Callable[[], None], address: str) -> None:
+        """Make a watcher of a socket that still waits for its hello; end it if all is full."""
+        if end in self._waiting and self.admit(end, address, Rank.WATCHES):
+            end()
+
+    def leave(self, end: Callable[[], None]) -> None:
+        """Give back the place of a socket, if it has one."""
+        self._waiting.pop(end, None)
+        self._places.leave(end)
+
+
 def connection_places(most: int, most_per_address: int) -> Places:
     """Create places for as many connections as descriptors allow; raise RLIMIT_NOFILE if
     possible."""

@@ -206,17 +206,17 @@ async def serve_viewer(
     request: web.Request,
     stream: Stream,
     *,
-    is_page: Callable[[str], bool],
+    greet: Callable[[str], str | None],
     is_driver: Callable[[], bool],
     tell_lost: Callable[[float | None], None],
     senders: dict[str, Sender],
 ) -> web.WebSocketResponse:
     """Run one /ws/video socket until it ends. See wire/video.py for its messages.
 
-    The id in the URL is no secret. The socket belongs to the page once a hello has sent a client id
-    for which `is_page` holds; then `senders` holds its sender under that id. Of a page's sockets
-    only the newest counts: `is_driver()` returns whether the page drives, and `tell_lost` receives
-    the share of retransmitted packets once a second.
+    The id in the URL is no secret. The socket belongs to the page after a hello: `greet` takes its
+    client id and returns why it is refused, or None; then `senders` holds the sender under the id
+    in the URL. Of a page's sockets only the newest counts: `is_driver()` returns whether the page
+    drives, and `tell_lost` receives the share of retransmitted packets once a second.
     """
     name = request.query.get("id", "")
     ws = web.WebSocketResponse(
@@ -234,11 +234,11 @@ async def serve_viewer(
     def own() -> bool:
         return sender is not None and senders.get(name) is sender
 
-    def hello(client: str) -> bool:
-        if sender is None or not is_page(client):
-            return False
-        senders[name] = sender
-        return True
+    def hello(client: str) -> str | None:
+        refusal = greet(client)
+        if refusal is None and sender is not None:
+            senders[name] = sender
+        return refusal
 
     def lost(share: float | None) -> None:
         if own():
@@ -268,7 +268,7 @@ async def serve_viewer(
 
 
 async def _listen(
-    ws: web.WebSocketResponse, viewer: Viewer, hello: Callable[[str], bool]
+    ws: web.WebSocketResponse, viewer: Viewer, hello: Callable[[str], str | None]
 ) -> tuple[int, str] | None:
     """Read until the browser closes; return (code, reason) for a refused frame, None otherwise."""
     meter, ignored = Meter(KEYS_PER_S, KEYS_BURST), 0
@@ -291,7 +291,7 @@ async def _listen(
     return None
 
 
-def _refusal(message: WSMessage, hello: Callable[[str], bool]) -> tuple[int, str] | None:
+def _refusal(message: WSMessage, hello: Callable[[str], str | None]) -> tuple[int, str] | None:
     """Accept a hello; return (code, reason) for other frames."""
     if message.type is not WSMsgType.TEXT:
         return WSCloseCode.UNSUPPORTED_DATA, f"binary frame refused ({EXPECTED})"
@@ -302,6 +302,5 @@ def _refusal(message: WSMessage, hello: Callable[[str], bool]) -> tuple[int, str
     if not isinstance(greeting, up.Hello):
         shown = message.data[:20]
         return WSCloseCode.POLICY_VIOLATION, f'"{shown}" refused ({EXPECTED})'
-    if not hello(greeting.client):
-        return WSCloseCode.POLICY_VIOLATION, "hello refused: the id is another page's"
-    return None
+    reason = hello(greeting.client)
+    return None if reason is None else (WSCloseCode.POLICY_VIOLATION, f"hello refused: {reason}")

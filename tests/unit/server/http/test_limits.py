@@ -2,6 +2,7 @@
 
 import logging
 import resource
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -10,11 +11,13 @@ from fpvcar.server.http import limits
 from fpvcar.server.http.limits import (
     BYTES_BURST,
     BYTES_PER_S,
+    RESERVED,
     LogRateLimit,
     Meter,
     Places,
     Rank,
     RateLimit,
+    ViewerPlaces,
     connection_places,
 )
 
@@ -134,6 +137,101 @@ def test_two_hostile_addresses_leave_room_and_many_give_way() -> None:
         door.enter(f"h{number}", f"10.1.{number >> 8}.{number & 255}")
     assert door.enter("again", "10.0.9.9") is None
     assert door.places.taken == 256 and "driver" not in door.ended
+
+
+class Viewers:
+    """Sockets at /ws/video in a house of two places, and those that were ended."""
+
+    def __init__(self) -> None:
+        self.places = ViewerPlaces(2)
+        self.ended: list[str] = []
+        self._ends: dict[str, Callable[[], None]] = {}
+
+    def enter(
+        self, owner: str, address: str, rank: Rank = Rank.WATCHES, driver: bool = False
+    ) -> str | None:
+        return self.places.enter(self.end(owner), address, rank, driver)
+
+    def admit(self, owner: str, address: str) -> str | None:
+        return self.places.admit(self.end(owner), address, Rank.DRIVES)
+
+    def expire(self, owner: str, address: str) -> None:
+        self.places.expire(self.end(owner), address)
+
+    def end(self, owner: str) -> Callable[[], None]:
+        return self._ends.setdefault(owner, partial(self.ended.append, owner))
+
+
+def full_house() -> Viewers:
+    viewers = Viewers()
+    for owner, address in (("one", "10.1.0.1"), ("two", "10.1.0.2")):
+        assert viewers.enter(owner, address) is None
+    return viewers
+
+
+def test_viewer_beyond_the_places_is_refused_and_a_proven_driver_is_not() -> None:
+    viewers = full_house()
+    assert viewers.enter("three", "10.0.0.1") == "2 are open"
+    for number in range(RESERVED):
+        assert viewers.enter(f"driver-{number}", "10.0.0.1", Rank.DRIVES) is None
+    assert viewers.ended == []
+    for owner in ("ann", "bob"):
+        assert viewers.enter(owner, "10.0.0.1", Rank.DRIVES) is None
+    assert viewers.ended == ["one", "two"], "watchers give way"
+    assert viewers.enter("late", "10.0.0.2", Rank.DRIVES) == "2 are open"
+
+
+def test_viewer_that_names_a_driver_waits_until_its_hello() -> None:
+    viewers = full_house()
+    assert viewers.enter("ann", "10.0.0.1", driver=True) is None
+    assert viewers.admit("ann", "10.0.0.1") is None
+    viewers.expire("ann", "10.0.0.1")
+    for number in range(2 * RESERVED):
+        assert viewers.enter(f"eve-{number}", "10.0.0.1", driver=True) is None
+    assert viewers.ended == [f"eve-{number}" for number in range(RESERVED)]
+
+
+def test_viewer_that_names_a_driver_has_no_drivers_rank_where_there_is_room() -> None:
+    viewers = Viewers()
+    assert viewers.enter("eve-1", "10.0.0.1", driver=True) is None
+    assert viewers.enter("eve-2", "10.0.0.1", driver=True) is None
+    viewers.expire("eve-1", "10.0.0.1")
+    assert viewers.enter("bob", "10.0.0.2") is None, "a watcher of a crowd gives way"
+    assert viewers.ended == ["eve-1"]
+
+
+def test_viewer_whose_hello_does_not_come_is_ended_or_watches() -> None:
+    viewers = full_house()
+    assert viewers.enter("eve", "10.0.0.1", driver=True) is None
+    viewers.expire("eve", "10.0.0.1")
+    assert viewers.ended == ["eve"]
+    assert viewers.enter("bob", "10.0.0.1", driver=True) is None
+    viewers.places.leave(viewers.end("one"))
+    viewers.expire("bob", "10.0.0.1")
+    assert viewers.ended == ["eve"]
+    assert viewers.enter("three", "10.0.0.1") == "2 are open", "bob has the free place"
+    viewers.places.leave(viewers.end("bob"))
+    assert viewers.enter("three", "10.0.0.1") is None
+
+
+def test_viewer_that_leaves_while_it_waits_waits_no_more() -> None:
+    viewers = full_house()
+    assert viewers.enter("ann", "10.0.0.1", driver=True) is None
+    viewers.places.leave(viewers.end("ann"))
+    viewers.expire("ann", "10.0.0.1")
+    for number in range(RESERVED):
+        assert viewers.enter(f"eve-{number}", "10.0.0.1", driver=True) is None
+    assert viewers.ended == []
+
+
+def test_waiting_viewers_of_the_largest_crowd_end_first() -> None:
+    viewers = full_house()
+    assert viewers.enter("ann", "10.0.0.1", driver=True) is None
+    for number in range(RESERVED):
+        address = f"2001:db8::{number + 1}"
+        assert viewers.enter(f"eve-{number}", address, driver=True) is None
+    assert viewers.ended == ["eve-0"], "one network"
+    assert viewers.admit("ann", "10.0.0.1") is None
 
 
 def test_a_slip_is_free_and_a_flood_waits_until_it_is_paid() -> None:

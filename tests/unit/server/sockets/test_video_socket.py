@@ -71,7 +71,7 @@ class Car:
         return await serve_viewer(
             request,
             self.stream,
-            is_page=lambda client: client == "the-page",
+            greet=lambda client: None if client == "the-page" else "the id is another page's",
             is_driver=lambda: drives,
             tell_lost=self.lost.append,
             senders=self.senders,
