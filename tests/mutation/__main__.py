@@ -50,14 +50,14 @@ def report(
     names: Sequence[str], wanted: Sequence[tuple[str, Mutant]], survivors: Sequence[str]
 ) -> list[str]:
     """Print a line for each module; return the survivors that are not listed."""
-    print(f"{'module':20}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")
+    print(f"{'module':26}{'mutants':>9}{'killed':>9}{'equivalent':>12}{'survived':>10}")
     faults = []
     for name in names:
         keys = [mutant.key for module, mutant in wanted if module == name]
         alive = [key for key in keys if key in survivors]
         gaps = [key for key in alive if key not in EQUIVALENTS]
         listed = len(alive) - len(gaps)
-        print(f"{name:20}{len(keys):9}{len(keys) - len(alive):9}", end="")
+        print(f"{name:26}{len(keys):9}{len(keys) - len(alive):9}", end="")
         print(f"{listed:12}{len(gaps):10}")
         faults += [f"survived: {key}" for key in gaps]
     return faults

@@ -6,6 +6,11 @@ The run over all mutants fails if one of these is killed or is no longer a mutan
 EQUIVALENTS: dict[str, str] = {
     "gate: constant 2 -> 3": "of ranks only the order counts",
     "gate.decide: wish.throttle > 0.0: > -> >=": "of nothing no part is taken",
+    **dict.fromkeys(
+        (f"fast_path.head: constant 0 -> {n} #{m}" for n in (1, -1) for m in (3, 4)),
+        "of a refused frame the end is not read",
+    ),
+    "fast_path.unmasked: removed: return None": "the function then ends, and returns None",
     "guard.share: way_m < room_m: < -> <=": "what just fits leaves no share",
     "guard.share: most < LEAST_SHARE: < -> <=": "at the least share either will do",
     "guard.looks: one.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",

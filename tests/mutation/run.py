@@ -30,6 +30,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "wheels.lease": ("wheels/test_lease.py", "wheels/test_controller.py"),
     "wheels.controller": ("wheels/test_controller.py", "wheels/test_controller_faults.py"),
     "server.http.limits": ("server/http/test_limits.py",),
+    "server.sockets.fast_path": ("server/sockets/test_fast_path.py",),
 }
 """The mutated modules, and the tests that must notice, the quickest first.
 

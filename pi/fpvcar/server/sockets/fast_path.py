@@ -76,15 +76,14 @@ class Shortcut(asyncio.Protocol):
         data, at, frames = self._rest + data, 0, 0
         self._rest = b""
         while at < len(data) and not self._odd:
-            begin, end = frame(data, at)
+            end = frame_end(data, at)
             frames += 1
-            if end < 0 or frames > CUT_MOST:
-                self._odd = True
-                data, at = data[at:], 0
+            if end is None or frames > CUT_MOST:
+                self._odd, data = True, data[at:]
             elif end > len(data) or not end:
                 self._rest = data[at:]
                 return
-            elif frames <= AT_ONCE and self._took(data, at, begin, end):
+            elif frames <= AT_ONCE and self._took(data, at, end):
                 at = end
             else:
                 self._on_their_way += data[at] == TEXT
@@ -96,9 +95,10 @@ class Shortcut(asyncio.Protocol):
         if self._odd:
             self._hand_on(data)
 
-    def _took(self, data: bytes, at: int, begin: int, end: int) -> bool:
+    def _took(self, data: bytes, at: int, end: int) -> bool:
         if data[at] != TEXT or self._on_their_way:
             return False
+        begin = at + (2 if data[at + 1] - MASKED < 126 else 4)
         text = unmasked(data, begin, end)
         return text is not None and self._take(text)
 
@@ -116,7 +116,7 @@ class Shortcut(asyncio.Protocol):
             if data[at] == CLOSE:
                 self._ended, data = True, data[:end]
             at = end
-        self._payload = max(0, at - len(data))
+        self._payload = at - len(data)
         if data:
             self._behind.data_received(data)
         if reason:
@@ -144,23 +144,22 @@ def head(data: bytes, at: int) -> tuple[int, str]:
     return begin + MASK_BYTES + size, ""
 
 
-def frame(data: bytes, at: int) -> tuple[int, int]:
-    """Return (begin of the mask, end) of the frame at `at`; the end may lie beyond `data`.
+def frame_end(data: bytes, at: int) -> int | None:
+    """Return the end of the frame at `at`, which may lie beyond `data`.
 
-    End 0: the head is incomplete. End -1: this is not one complete, short, masked message.
+    0: the head is incomplete. None: this is not one complete, short, masked message.
     """
     if len(data) - at < 2:
-        return 0, 0
+        return 0
     size, begin = data[at + 1] - MASKED, at + 2
     if data[at] not in WHOLE or not 0 <= size < 127:
-        return 0, -1
+        return None
     if size == 126:
         if data[at] != TEXT:  # control frames are short
-            return 0, -1
-        if len(data) - begin < 2:
-            return 0, 0
+            return None
+        # Half a length puts the end beyond `data` as well.
         size, begin = int.from_bytes(data[begin : begin + 2]), begin + 2
-    return begin, begin + MASK_BYTES + size if size <= LONGEST else -1
+    return begin + MASK_BYTES + size if size <= LONGEST else None
 
 
 def unmasked(data: bytes, begin: int, end: int) -> str | None:
@@ -169,7 +168,7 @@ def unmasked(data: bytes, begin: int, end: int) -> str | None:
     Returns None if it is not UTF-8; aiohttp then sends the right error.
     """
     size = end - begin - MASK_BYTES
-    mask = data[begin : begin + MASK_BYTES] * (size // MASK_BYTES + 1)
+    mask = data[begin : begin + MASK_BYTES] * -(-size // MASK_BYTES)
     payload = int.from_bytes(data[begin + MASK_BYTES : end])
     try:
         return (payload ^ int.from_bytes(mask[:size])).to_bytes(size).decode()

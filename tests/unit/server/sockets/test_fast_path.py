@@ -5,19 +5,11 @@ import struct
 
 import pytest
 
-from fpvcar.server.sockets.fast_path import (
-    AT_ONCE,
-    CLOSE,
-    CONTROL_MOST,
-    CUT_MOST,
-    HEADS_MOST,
-    LONGEST,
-    PING,
-    PONG,
-    TEXT,
-    Shortcut,
-)
+from fpvcar.server.sockets.fast_path import Shortcut
 
+TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
+CONTROL_MOST, LONGEST, AT_ONCE, CUT_MOST, HEADS_MOST = 125, 4096, 4, 64, 256
+"""Bytes of a control frame and of a text; frames of one read."""
 MASK = bytes((0x11, 0xFF, 0x00, 0x80))
 BINARY, BEGUN = 0x82, 0x01
 
@@ -83,10 +75,14 @@ def test_what_is_declined_goes_on_and_what_follows_waits_for_it() -> None:
     rig.send(frame(b"no") + frame(b"a"))
     rig.send(frame(b"b"))
     assert rig.behind.got == [frame(b"no"), frame(b"a"), frame(b"b")]
-    for _ in range(3):
+    for _ in range(2):
         rig.shortcut.heard()
     rig.send(frame(b"c"))
-    assert rig.taken == ["c"]
+    assert rig.behind.got[3:] == [frame(b"c")] and not rig.taken
+    for _ in range(2):
+        rig.shortcut.heard()
+    rig.send(frame(b"d"))
+    assert rig.taken == ["d"]
 
 
 def test_a_text_from_before_it_is_none_of_those_that_were_handed_on() -> None:
@@ -98,8 +94,8 @@ def test_a_text_from_before_it_is_none_of_those_that_were_handed_on() -> None:
 
 def test_control_frames_are_nobodys_turn() -> None:
     rig = Rig()
-    rig.send(frame(b"", PING) + frame(b"a") + frame(b"", PONG))
-    assert rig.taken == ["a"]
+    rig.send(frame(b"", PING) + frame(b"a") + frame(b"", PONG) + frame(b"b"))
+    assert rig.taken == ["a", "b"]
     assert rig.behind.got == [frame(b"", PING), frame(b"", PONG)]
 
 
@@ -146,6 +142,43 @@ def test_behind_a_refused_frame_nothing_is_read(
     assert b"".join(rig.behind.got) == before
 
 
+@pytest.mark.parametrize("before", [b"", ODD])
+def test_close_is_handed_on_without_a_frame_behind_it(before: bytes) -> None:
+    rig, close = Rig(), frame(b"\x03\xe8bye", CLOSE)
+    rig.send(before + close)
+    assert b"".join(rig.behind.got) == before + close
+
+
+@pytest.mark.parametrize(
+    "head", [frame(b"xy", BINARY)[:2], frame(b"x" * 126, BINARY)[:4], frame(b"xy")[:2]]
+)
+def test_complete_head_behind_an_odd_frame_is_handed_on_at_once(head: bytes) -> None:
+    rig = Rig()
+    rig.send(ODD + head)
+    assert b"".join(rig.behind.got) == ODD + head
+
+
+def test_head_without_a_mask_is_refused_at_once() -> None:
+    rig = Rig()
+    rig.send(ODD + b"\x81\x01")
+    assert rig.refused == ["frame without a mask"]
+
+
+def test_head_of_an_odd_frame_is_handed_on_at_once() -> None:
+    rig, odd = Rig(), frame(b"xy", BINARY)
+    rig.send(odd[:2])
+    assert rig.behind.got == [odd[:2]]
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_text_cut_by_a_read_is_acted_on_when_it_is_whole(cut: int) -> None:
+    rig, text = Rig(), frame(b"x" * 300)
+    rig.send(frame(b"a") + text[:cut])
+    assert rig.taken == ["a"] and not rig.behind.got
+    rig.send(text[cut:])
+    assert rig.taken == ["a", "x" * 300] and not rig.behind.got
+
+
 def test_the_longest_control_frame_is_handed_on() -> None:
     rig, longest = Rig(), frame(b"x" * CONTROL_MOST, PING)
     rig.send(longest + ODD + longest + frame(b"a"))
@@ -169,8 +202,10 @@ def test_a_read_of_too_many_tiny_frames_is_refused() -> None:
     rig.send(ODD + tiny * (HEADS_MOST - 1))
     rig.send(tiny * HEADS_MOST)
     assert not rig.refused
-    rig.send(tiny * (HEADS_MOST + 1))
-    assert rig.refused == [f"more than {HEADS_MOST} frames at once"]
+    handed_on = len(rig.behind.got)
+    rig.send(tiny * (HEADS_MOST + 3))
+    assert rig.refused == ["more than 256 frames at once"]
+    assert rig.behind.got[handed_on:] == [tiny * HEADS_MOST]
 
 
 def test_of_many_at_once_most_take_the_long_way_and_the_next_ones_do_not() -> None:
@@ -219,11 +254,17 @@ def test_what_is_no_utf8_is_handed_on() -> None:
 
 
 def test_the_rest_of_the_protocol_is_theirs() -> None:
-    gone: list[Exception | None] = []
+    calls: list[object] = []
 
     class Ended(Behind):
         def connection_lost(self, exc: Exception | None) -> None:
-            gone.append(exc)
+            calls.append(exc)
+
+        def pause_writing(self) -> None:
+            calls.append("pause")
+
+        def resume_writing(self) -> None:
+            calls.append("resume")
 
         def eof_received(self) -> bool:
             return True
@@ -231,5 +272,14 @@ def test_the_rest_of_the_protocol_is_theirs() -> None:
     rig, fault = Rig(), OSError()
     shortcut = Shortcut(Ended(), rig.shortcut._take, rig.refused.append, lambda: None)
     assert shortcut.eof_received() is True
+    shortcut.pause_writing()
+    shortcut.resume_writing()
     shortcut.connection_lost(fault)
-    assert gone == [fault]
+    assert calls == ["pause", "resume", fault]
+
+
+def test_paced_is_called_for_a_peer_that_sends_too_fast() -> None:
+    calls: list[str] = []
+    shortcut = Shortcut(Behind(), bool, calls.append, lambda: calls.append("paced"))
+    shortcut.paced()
+    assert calls == ["paced"]
