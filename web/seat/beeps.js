@@ -17,8 +17,8 @@ const LOUD = 0.08;
 const TONE_HZ = 1000;
 
 /**
- * Distance to the nearest obstacle behind; null if there is none, or no sensor looks back;
- * 'unknown' if none that looks back measures anything. Pure.
+ * Distance to the nearest obstacle behind; null without one, or without a rear sensor;
+ * 'unknown' while no rear sensor measures. Pure.
  * @param {readonly import('../lib/types.js').Range[]} ranges
  */
 export function behindM(ranges) {

@@ -47,7 +47,7 @@ export class CarClock {
   }
 
   /**
-   * Age of what the car stamped with `captureUs`; null while the clock is unknown.
+   * Age of a frame stamped `captureUs`; null while the clock is unknown.
    * @param {number} captureUs @param {number} nowMs @returns {number | null}
    */
   ageMs(captureUs, nowMs) {

@@ -1,4 +1,4 @@
-/** What the driver asks for, merged from all inputs, and when to send it. Pure. */
+/** The driver's wish, merged from all inputs, and its send times. Pure. */
 
 /** @import {Upward, Wish} from '../lib/types.js' */
 
@@ -31,7 +31,7 @@ export class Wishes {
     this.sources.set(source, wish);
   }
 
-  /** Forgets every wish, whatever is still held. */
+  /** Clears every wish, including held keys. */
   clear() {
     this.sources.clear();
   }
@@ -66,7 +66,7 @@ export class Sender {
     this.sent = NEUTRAL;
   }
 
-  /** Begins a new socket, which counts anew. */
+  /** Restarts the counter for a new socket. */
   reset() {
     this.seq = 0;
     this.sentMs = -Infinity;

@@ -23,7 +23,7 @@ export class Controls {
     this.wishes = new Wishes();
     this.bar = new LateBar();
     this.sender = new Sender();
-    /** Called to let go: each input forgets what is held. @type {(() => void)[]} */
+    /** Called to let go: inputs clear their held keys. @type {(() => void)[]} */
     this.releases = [];
     /** Called before each beat, for the ramps of keys. @type {(() => void)[]} */
     this.beats = [];
@@ -44,7 +44,7 @@ export class Controls {
     this.flush();
   }
 
-  /** Sends what is due. */
+  /** Sends if due. */
   flush() {
     const held = this.wish;
     this.changed(held);
@@ -57,7 +57,7 @@ export class Controls {
     }
   }
 
-  /** Sends what changes within the next 8 ms at their end. */
+  /** Batches the changes of 8 ms into one send. */
   sendSoon() {
     if (this.soon) return;
     this.soon = Number(setTimeout(() => {
@@ -74,7 +74,7 @@ export class Controls {
     this.sendNeutral();
   }
 
-  /** Sends neutral once, as every turn at the wheel begins; what is held stays held. */
+  /** Sends neutral once, at the start of each turn; held keys stay held. */
   sendNeutral() {
     if (this.driving()) this.transmit(this.sender.take(NEUTRAL, performance.now()));
   }
@@ -84,7 +84,7 @@ export class Controls {
     this.send({...wish, seen: this.nonce()});
   }
 
-  /** On a new socket numbers count anew, and the old wish is not repeated. */
+  /** Restarts the numbers on a new socket; drops the old wish. */
   restart() {
     this.sender.reset();
   }

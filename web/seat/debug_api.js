@@ -1,4 +1,4 @@
-/** `window.fpvcar`: what tests and curious people may read; read only. */
+/** `window.fpvcar`: read-only state for tests and debugging. */
 
 /**
  * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,

@@ -1,5 +1,5 @@
-/** What is wrong with the car, why it matters, and what mends it: a grown-up's list. It
- * loads when somebody asks for it; the car looks by `fpvcar doctor`. */
+/** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
+ * runs `fpvcar doctor`. */
 
 import {counted} from '../lang/forms.js';
 import {W, fill, number} from '../lang/words.js';

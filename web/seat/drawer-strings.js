@@ -1,4 +1,4 @@
-/** What the drawer says, in the words of lang/; the first screen's are in strings.js. */
+/** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
 import {counted} from '../lang/forms.js';
 import {W, fill, number, percent, unit} from '../lang/words.js';
@@ -71,7 +71,7 @@ export const DRAWER_STRINGS = {
 };
 
 /**
- * Each key and what it does, of what this car has.
+ * Each key of this car and its function.
  * @param {Pick<Welcome, 'has_lights'>} car @returns {[string, string][]}
  */
 export function keysOf({has_lights: lights}) {
@@ -88,7 +88,7 @@ export function keysOf({has_lights: lights}) {
 }
 
 /**
- * A device that is too slow: how slow, and what to do.
+ * Warning that the device is too slow, with advice.
  * @param {{intervalMs: number, decodeMs: number}} pace @param {boolean} secure is this https?
  */
 export const paceSays = ({intervalMs, decodeMs}, secure) => fill(W.tooSlow, {
@@ -96,13 +96,13 @@ export const paceSays = ({intervalMs, decodeMs}, secure) => fill(W.tooSlow, {
   first: secure ? W.tooSlowClose : W.tooSlowSecure,
 });
 
-/** What the car's computer says is wrong with it. @param {Health} health */
+/** Faults of the car's computer. @param {Health} health */
 export function computerSays({age_s: age, faults = []}) {
   return age === null || age === undefined ? null : faults.join('; ') || W.fine;
 }
 
 /**
- * The rows of figures about the car's computer, without what is unknown.
+ * Rows of the known figures of the car's computer.
  * @param {Health} health @returns {[string, string][]}
  */
 export function healthRows(health) {

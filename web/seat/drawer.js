@@ -1,4 +1,4 @@
-/** What loads after the first screen: the distances around the car, the offer of https, and
+/** Parts loaded after the first screen: distances around the car, the offer of https, and
  * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
 import {LANGUAGE, W, number} from '../lang/words.js';
@@ -76,7 +76,7 @@ export class Drawer {
     this.lastReport = {bytes: parts.video.count.bytes, atMs: performance.now()};
     this.minute = new Minute();
     this.limit = input('limit');
-    /** A grown-up's choice of what the guard does. */
+    /** A grown-up's choice of guard mode. */
     this.guard = byId('guard', HTMLSelectElement);
     this.beeping = input('beeps');
     this.ranges = new Ranges(drawing('ranges'));
@@ -144,7 +144,7 @@ export class Drawer {
     asks.addEventListener('click', async () =>
       (await import('./doctor.js')).look(asks, byId('doctor')));
     button('calibrate').addEventListener('click', () => this.calibrate(parts));
-    // On unless somebody switched it off.
+    // On unless switched off.
     this.beeping.checked = saved.get('beeps') !== 'no';
     this.beeping.addEventListener('change', () =>
       saved.set('beeps', this.beeping.checked ? '' : 'no'));
@@ -176,7 +176,7 @@ export class Drawer {
     button('tilt-centre').addEventListener('click', () => tilt.centreHere());
   }
 
-  /** The top speeds, by what the car knows now; without an answer there is the slider. The
+  /** The top speeds, from the car's data; the slider remains without an answer. The
    * cookie that a code gives may still be on its way. */
   async loadPresets(tries = 3) {
     try {
@@ -202,7 +202,7 @@ export class Drawer {
     byId('menu-body').scrollTop = part === 'menu' ? 0 : heading.offsetTop;
   }
 
-  /** Somebody drives. */
+  /** Driving began. */
   used() {
     this.help.done();
     this.secure.hide();

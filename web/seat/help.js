@@ -24,7 +24,7 @@ export class Help {
   }
 }
 
-/** Lists the keys of what this car has. @param {Welcome} welcome */
+/** Lists the keys for this car. @param {Welcome} welcome */
 export function fillKeys(welcome) {
   byId('key-list').replaceChildren(...keysOf(welcome).flatMap(([key, does]) =>
     [make('dt', key), make('dd', does)]));

@@ -91,7 +91,7 @@ export class Hud {
    * Shows the picture as live, old (grey, with its age) or none.
    * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
    * @param {boolean} sure false: `ageMs` is a lower bound
-   * @param {string} none why there is no picture
+   * @param {string} none reason for no picture
    */
   picture(kind, ageMs, sure, none) {
     setAttr(document.body, 'data-picture', kind);

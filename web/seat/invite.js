@@ -1,5 +1,5 @@
-/** A grown-up invites somebody to drive for a while: a QR code and a link. It loads when
- * somebody asks for it. */
+/** A grown-up's invitation to drive for a while: a QR code and a link. Loaded on
+ * demand. */
 
 import {W, fill, unit} from '../lang/words.js';
 import {make} from '../lib/dom.js';
@@ -48,7 +48,7 @@ export function open(place) {
   length.focus();
 }
 
-/** Shows an invitation, or why there is none. @param {string} minutes @param {HTMLElement} result */
+/** Shows an invitation, or the error. @param {string} minutes @param {HTMLElement} result */
 async function invite(minutes, result) {
   const says = make('p', W.invite.making);
   result.replaceChildren(says);

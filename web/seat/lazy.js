@@ -9,7 +9,7 @@ export class LazyPart {
    * @param {{load: (tries: number) => Promise<T>, use: (loaded: T) => void,
    *   late: () => void, broken?: () => void, after?: (act: () => void, ms: number) => unknown}} parts
    *   `load` fetches the part, or throws, and changes nothing else; `use` builds it, once.
-   *   `late`: somebody waits, and loading failed; `broken`: somebody waits, and building failed
+   *   `late`: loading failed with a request pending; `broken`: building failed with one pending
    */
   constructor({load, use, late, broken = () => {}, after = (act, ms) => setTimeout(act, ms)}) {
     this.load = load;
@@ -20,7 +20,7 @@ export class LazyPart {
     this.tries = 0;
     /** @type {'absent' | 'loading' | 'broken' | 'loaded'} */
     this.state = 'absent';
-    /** What to do once it is loaded. @type {(() => void) | null} */
+    /** Action to run once loaded. @type {(() => void) | null} */
     this.pending = null;
   }
 
@@ -63,7 +63,7 @@ export class LazyPart {
     const {tries} = this;
     // After the last try a push asks again.
     if (tries >= TRIES) this.pending = null;
-    // A push may have asked meanwhile: its own retry follows.
+    // A push may have started another try, with its own retry.
     else this.after(() => (this.tries === tries ? void this.fetch() : undefined), AGAIN_MS * tries);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The page's two sockets, /ws/drive and /ws/video: pings, and reconnecting. `Link` owns
- * both sockets and does what reconnect.js decides.
+ * both sockets and carries out reconnect.js.
  */
 
 import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
@@ -14,7 +14,7 @@ import {PushedStop} from './command.js';
 const TICK_MS = 50;
 const PING_MS = 100;
 const VIDEO_AGAIN_MS = 500;
-/** A picture this new: the sockets that carry pictures are no part of what fails. */
+/** A picture this new: the sockets that carry pictures work. */
 const PICTURES_MS = 200;
 /** No picture for so long on a link that is up: its socket is stuck in TCP's back-off. */
 const VIDEO_STUCK_MS = 2000;
@@ -91,7 +91,7 @@ export class Link {
     this.act(this.policy.wake(performance.now()));
   }
 
-  /** Connects anew, as only hello carries the name. */
+  /** Reconnects, as only hello carries the name. */
   rename() {
     if (!this.up) return;
     this.closeBoth();

@@ -73,11 +73,11 @@ const escape = () => {
 };
 const lights = () => link.send({kind: 'lights'});
 const code = () => {
-  link.send({kind: 'take'});  // an LED of the car tells the code to who stands beside it
+  link.send({kind: 'take'});  // an LED of the car blinks the code to people beside it
   drawer.push(() => page.drawer?.unlock.open());
 };
 const full = new FullScreen({
-  // A watcher who puts the picture away by the button leaves the driver alone.
+  // A watcher closing the picture by the button does not affect the driver.
   left: (byUs) => {
     if (!byUs) escape();
     else if (page.driving) stop();
@@ -129,7 +129,7 @@ const page = new Page({link, video, controls, hud, card, code});
 /** Loads after the first screen. */
 const drawer = new LazyPart({
   load: async (tries) => {
-    // Some browsers remember a module that did not load; by another name they ask anew.
+    // Some browsers cache a failed module load; another name makes them retry.
     /** @type {typeof import('./drawer.js')} */
     const part = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
     return {...part, texts: await part.loadMarkup(tries)};

@@ -1,4 +1,4 @@
-/** The card that says what is wrong and what to do, with buttons. */
+/** The card that shows a problem and its remedy, with buttons. */
 
 import {W} from '../lang/words.js';
 import {button, byId, setAttr, setText, show} from '../lib/dom.js';

@@ -8,11 +8,11 @@
 const SECONDS = 8;
 const BAD_MOST = 5;
 const GOOD_AGAIN = 5;
-/** Of the units that went in; what is lost beyond this is more than a skipped paint. */
+/** Share of the units put in; a greater loss is more than a skipped paint. */
 const SHARE_LEAST = 0.6;
 /** With fewer units a second nothing can be said. */
 const UNITS_LEAST = 10;
-/** A page that slept, or whose timers did: this second says nothing. */
+/** The page or its timers slept: ignore this second. */
 const SECOND_MOST_MS = 1600;
 
 /**

@@ -1,5 +1,5 @@
-/** Who may drive, for grown-ups: the list, a button that ends each, "Invite
- * somebody", and "Lock again". */
+/** The list of permitted drivers, for grown-ups: a button to end each, "Invite
+ * somebody", "Lock again". */
 
 import {W, fill} from '../lang/words.js';
 import {make, setAttr, setText} from '../lib/dom.js';

@@ -1,5 +1,5 @@
 /** The picture's settings, for grown-ups: size, rate, flip, exposure, brightness, night.
- * They load with the drawer; what the camera has not got is not shown. */
+ * They load with the drawer; settings the camera lacks are hidden. */
 
 import {W} from '../lang/words.js';
 import {make, show} from '../lib/dom.js';
@@ -19,7 +19,7 @@ const AGAIN_MS = 1500;
 const within = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ step) =>
   (/** @type {unknown} */ value) => typeof value === 'number' && value >= low && value <= high
     && (step === 0 || value % step === 0);
-/** What the car takes of each setting. @type {Record<string, (value: unknown) => boolean>} */
+/** Values the car accepts per setting. @type {Record<string, (value: unknown) => boolean>} */
 const TAKEN = {
   width: within(64, 1920, 2), height: within(64, 1080, 2), fps: within(1, 120, 0),
   flip: (value) => FLIPS.includes(String(value)),

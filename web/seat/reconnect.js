@@ -25,7 +25,7 @@ const SLEPT_MS = 250;
 
 /** @import {Act, LinkState, Probe} from './types.js' */
 
-/** Decides for one link. The owner of the sockets does what the methods return. */
+/** Decides for one link. The sockets' owner runs the returned acts. */
 export class Reconnect {
   /** @param {number} nowMs @param {number} rttMs a first guess of the round trip */
   constructor(nowMs, rttMs) {
@@ -90,7 +90,7 @@ export class Reconnect {
     return [...acts, {do: 'close'}];
   }
 
-  /** Somebody wants the link back now. @param {number} nowMs @returns {Act[]} */
+  /** Reconnect now. @param {number} nowMs @returns {Act[]} */
   wake(nowMs) {
     return this.state.kind === 'parked' ? this.lose(nowMs, 0) : [];
   }
@@ -121,7 +121,7 @@ export class Reconnect {
    */
   forgive(slept, nowMs) {
     const state = this.state;
-    // What was sent before the sleep is answered, if at all, one round trip after it.
+    // Pings from before the sleep are answered within one round trip, or never.
     if (state.kind === 'up') {
       state.heardMs = Math.min(state.heardMs + slept, nowMs) + this.rttMs;
       state.pongMs = Math.min(state.pongMs + slept, nowMs) + this.rttMs;

@@ -1,7 +1,7 @@
 /**
  * /ws/copies: a second connection while the link of the page at the wheel loses packets. Each
- * wish goes by both, each picture comes by both, and what comes first counts. It is open
- * while it helps, and nothing needs it.
+ * wish and picture travels on both; the first copy counts. It is open only while it helps,
+ * and is optional.
  */
 
 import {VERSION, encode} from '../lib/wire.js';
@@ -15,7 +15,7 @@ const LOST_FROM = 0.02;
 const LOST_UNTIL = 0.005;
 const WELL_MS = 20_000;
 const AGAIN_MS = 1000;
-/** What waits behind so much is no longer fresh. */
+/** Data queued behind this is stale. */
 const STUCK_BYTES = 2048;
 
 export class Copies {
@@ -68,7 +68,7 @@ export class Copies {
     }
   }
 
-  /** /ws/video ends, and what comes next counts from elsewhere. */
+  /** /ws/video ended; the next one restarts its counter. */
   close() {
     const {socket} = this;
     this.socket = null;

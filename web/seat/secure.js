@@ -20,7 +20,7 @@ export class Secure {
     show(this.element, here);
   }
 
-  /** Hides the offer while somebody drives. */
+  /** Hides the offer during driving. */
   hide() {
     show(this.element, false);
   }

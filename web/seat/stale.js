@@ -1,5 +1,5 @@
 /**
- * Bounds the age of what waits between the car and the page. Pure.
+ * Bounds the age of data queued between car and page. Pure.
  *
  * The car sees no further than the browser's kernel. A page on an overloaded computer reads
  * its sockets more slowly than pictures come, and megabytes of them wait there, all of them

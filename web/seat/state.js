@@ -1,7 +1,7 @@
 /**
  * The page's situation: one of these, never a mix of flags. Pure.
  *
- * `situationOf` looks first for what matters most to the person.
+ * `situationOf` checks in order of urgency.
  */
 
 /** @import {State} from '../lib/types.js' */
@@ -15,7 +15,7 @@ export function situationOf(page) {
   const driving = state.role === 'driver';
   if (link.kind !== 'up') return {kind: 'lost', sinceMs: page.lostMs, driving, stopWaits};
   const {stop} = state;
-  // The car's own word for a late link is silence: this one says what to do.
+  // The car calls a late link "silence"; this card gives the remedy.
   const holds = stop !== null && !['handover', 'silence'].includes(stop.cause);
   if (driving && page.lateMs !== null && !holds) return {kind: 'late', ms: page.lateMs};
   // A handover is how every turn at the wheel begins, and no alarm.
@@ -33,7 +33,7 @@ export function situationOf(page) {
   if (!driving) return {kind: 'watching', driver: state.driver, free: state.seat_free};
   const {wishing} = page;
   const limited = state.reason === 'limited';
-  // What passes sooner comes first: let go, wait for a picture.
+  // The shorter wait comes first: let go, wait for a picture.
   const sooner = wishing && (stop || limited);
   if (state.battery?.low && !sooner) return {kind: 'battery', wishing};
   if (stop || !wishing) return {kind: 'ready', letGo: stop !== null && wishing};
@@ -68,7 +68,7 @@ export function gradeOf(up, pictureOld, pictureMs, linkMs, weak) {
 }
 
 /**
- * Who took the wheel from us between two states, if anybody; '' for an unknown one.
+ * Name of the driver who took the wheel between two states, '' if unknown, or null.
  * @param {State | null} before
  * @param {State} now @param {boolean} released by ourselves
  * @returns {string | null}

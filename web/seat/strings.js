@@ -1,4 +1,4 @@
-/** What the first screen says, in the words of lang/; the rest is in drawer-strings.js. */
+/** The first screen's texts, from lang/; drawer-strings.js has the rest. */
 
 import {W, fill, number, percent, unit} from '../lang/words.js';
 
@@ -53,7 +53,7 @@ function whyStopped({stop, byUs, silenceMs}) {
   });
 }
 
-/** What to do after a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
+/** The remedy for a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
 function whatNext({stop, driving, mayGoOn}) {
   if (stop.clears === 'grown_up' && !mayGoOn) return W.next.grownUp;
   if (mayGoOn) return W.next.goOn;
@@ -61,7 +61,7 @@ function whatNext({stop, driving, mayGoOn}) {
 }
 
 /**
- * Words of a stop for a grown-up at the wheel, and what to do.
+ * Text of a stop for a grown-up driver, with the remedy.
  * @param {{cause: string, by: string}} stop
  */
 export function stopSays({cause, by}) {
@@ -72,7 +72,7 @@ export function stopSays({cause, by}) {
 }
 
 /**
- * What happens without a link: a driver's silence stops the car, a watcher's does not.
+ * Effect of a lost link: the car stops for a driver's silence only.
  * @param {Extract<Situation, {kind: 'lost'}>} situation
  */
 function noLink({driving, stopWaits}) {

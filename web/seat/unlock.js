@@ -75,7 +75,7 @@ export class Unlock {
   /** Shows an error about codes. @param {CarError} error */
   refused(error) {
     if (error.code === 'watch_only') {
-      // Who asks for the code sees the dialog already.
+      // After "take" the dialog is open already.
       if (error.value !== 'take') toast(STRINGS.carError(error), 'warn');
       return;
     }

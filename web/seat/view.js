@@ -1,4 +1,4 @@
-/** What the car said last, and what follows from it for each part of the page. */
+/** The car's last state, and the updates of each page part from it. */
 
 import {W} from '../lang/words.js';
 import {saved} from '../lib/storage.js';
@@ -107,7 +107,7 @@ export class Page {
     if (words) toast(words);
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
-    // Whoever drives has a card for it.
+    // The driver has a card for it.
     if (low && !this.warnedLow && state.role !== 'driver') toast(W.batteryLow, 'warn');
     this.warnedLow = low;
     this.refresh();
@@ -128,7 +128,7 @@ export class Page {
     const ageMs = video.ageMs(nowMs);
     // Without a link it is the last picture, however young.
     const old = ageMs !== null && (ageMs > OLD_MS || !link.up);
-    // While the car's clock is unknown nobody can say that it is live.
+    // While the car's clock is unknown, it may not be live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
       video.unsupported ? W.noVideo
@@ -169,13 +169,13 @@ export class Page {
     this.drawer?.report(this);
   }
 
-  /** Somebody drives: no more help, no offers. */
+  /** Driving began: hides help and offers. */
   used() {
     if (saved.get('seen') !== 'yes') saved.set('seen', 'yes');
     this.drawer?.used();
   }
 
-  /** Stops the car, whoever drives. */
+  /** Stops the car for any driver. */
   stop() {
     this.pushedStop ||= !isEstop(this.state);
     this.parts.link.stop();
@@ -183,7 +183,7 @@ export class Page {
     this.refresh();
   }
 
-  /** Does what the wheel's button offers now. */
+  /** Runs the wheel button's current act. */
   pushWheel() {
     const {link, controls, code} = this.parts;
     if (this.state?.role === 'driver') {

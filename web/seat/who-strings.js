@@ -1,4 +1,4 @@
-/** What the list of who may drive says, in the words of lang/. */
+/** Texts of the list of permitted drivers, from lang/. */
 
 import {ago, dates, named} from '../lang/forms.js';
 import {W, fill} from '../lang/words.js';
@@ -9,11 +9,11 @@ const clock = dates({timeStyle: 'short'});
 /** The time of day in so many seconds. @param {number} seconds */
 export const timeIn = (seconds) => clock(Date.now() + seconds * 1000);
 
-/** How long somebody has been away. @param {number} seconds */
+/** Text for the time a person is away. @param {number} seconds */
 const away = (seconds) =>
   (seconds < JUST_S ? W.who.gone : fill(W.who.lastHere, {ago: ago(seconds)}));
 
-/** Where somebody is, in the car's own words. @param {string} where */
+/** A person's place, as the car names it. @param {string} where */
 const place = (where) => named(W.who.places, where) ?? where;
 
 export const WHO_STRINGS = {

@@ -89,7 +89,7 @@ class Bits {
 /** Level 6.2 ends at 16888, table A-1. */
 const SIDE_MAX = 16888;
 
-/** Profiles whose SPS carries chroma and scaling lists, section 7.3.2.1.1. */
+/** Profiles with chroma and scaling lists in the SPS, section 7.3.2.1.1. */
 const HIGH = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
 /**
@@ -164,7 +164,7 @@ function skipOrderCount(bits) {
 }
 
 /**
- * What a key frame tells: its parameter sets, codec and size; null without them.
+ * A key frame's parameter sets, codec and size; null without them.
  * Throws RangeError as readSps does.
  * @param {Uint8Array} unit
  */

@@ -1,9 +1,9 @@
 /**
- * Pictures that come by two connections, each of which may stand still while the other goes
- * on: in order, none twice. Pure.
+ * Merges the pictures of two connections, either of which may stall: in order, without
+ * duplicates. Pure.
  *
  *   /ws/video  --+
- *                +--> Merge.take -> those whose turn it is
+ *                +--> Merge.take -> units in order
  *   /ws/copies --+
  *
  * A unit needs the one before it: it is held until that comes by the other connection. Each

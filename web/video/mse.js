@@ -1,7 +1,7 @@
 /**
  * The path without WebCodecs (plain http): access unit -> fMP4 fragment -> <video>.
  *
- * A media element wants to play smoothly from a buffer; a driver wants the newest
+ * A media element plays smoothly from a buffer; a driver needs the newest
  * picture. So the path steers the playback rate such that the play position stands at the
  * newest fragment when it arrives. It declares durations longer than they are: the next
  * fragment ends them, and the clock never runs dry between two frames.
@@ -96,7 +96,7 @@ export class MsePath {
   }
 
   /**
-   * Whatever the browser throws at us is a fault of this source, not of the page.
+   * Treats every exception of the browser as a fault of this source, not the page.
    * InvalidStateError: the element failed; QuotaExceededError: its buffer is full.
    * @param {() => boolean} act
    */
@@ -189,7 +189,7 @@ export class MsePath {
   /** Steers the play position to the newest fragment. */
   chase() {
     const {video} = this;
-    // Browsers pause a muted video that nobody sees, and not all of them go on.
+    // Browsers pause a muted hidden video, and some do not resume it.
     if (video.paused) video.play().catch((fault) => console.debug(`video: ${fault}`));
     if (video.seeking) return;
     const behindS = this.fedS - video.currentTime;
@@ -239,7 +239,7 @@ export class MsePath {
     this.lost(fault);
   }
 
-  /** Forgets what waits. A source that plays goes on: the next key frame follows where it ends. */
+  /** Clears the queue. A source that plays goes on: the next key frame follows where it ends. */
   reset() {
     this.waiting = [];
     this.hasInit = '';

@@ -1,7 +1,7 @@
 /**
- * What to do about a video path that fails. Pure: events and time in, a remedy out.
+ * Chooses the remedy for a failed video path. Pure: events and time in, a remedy out.
  *
- *   rebuild   build the same path anew, from the next key frame
+ *   rebuild   rebuild the same path, from the next key frame
  *   change    take the other path: this one failed FAULTS_MAX times within WINDOW_MS
  *
  * A decoder that takes units and gives no picture may report no error: `fed` notices.
@@ -24,7 +24,7 @@ export class Remedy {
     this.proven = false;
   }
 
-  /** Begins anew, after a new decoder or a page that slept. */
+  /** Resets after a new decoder or a page's sleep. */
   reset() {
     this.silentMs = 0;
     this.fedMs = -Infinity;
@@ -44,7 +44,7 @@ export class Remedy {
     this.proven = true;
   }
 
-  /** The path failed: what to do now. @param {number} nowMs @returns {'rebuild' | 'change'} */
+  /** Returns the remedy for a failure. @param {number} nowMs @returns {'rebuild' | 'change'} */
   failed(nowMs) {
     this.reset();
     this.faultsMs = this.faultsMs.filter((atMs) => nowMs - atMs < WINDOW_MS);

@@ -20,8 +20,8 @@ export class Timeline {
   }
 
   /**
-   * Media time at which the next unit starts, us. A car that was started anew counts from
-   * elsewhere: that is a pause, too.
+   * Media time at which the next unit starts, us. A restarted car counts from a new
+   * origin: treated as a pause, too.
    * @param {number} captureUs
    */
   place(captureUs) {

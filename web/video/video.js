@@ -1,5 +1,5 @@
-/** Shows pictures: chooses a path, asks for key frames, knows how old the shown one is.
- * docs/architecture.md follows a frame; remedy.js decides what becomes of a failed path. */
+/** Shows pictures: chooses a path, requests key frames, tracks the picture's age.
+ * docs/architecture.md follows a frame; remedy.js handles a failed path. */
 
 import {median} from '../lib/median.js';
 import {WireError, parseVideo} from '../lib/wire.js';
@@ -80,7 +80,7 @@ export class Video {
     const {canvas, video} = this.parts;
     const shown = this.shown.bind(this);
     const lost = this.lost.bind(this);
-    // Some browsers remember a module that did not load; by another name they ask anew.
+    // Some browsers cache a failed module load; another name makes them retry.
     const again = tries ? `?again=${tries}` : '';
     if (name === 'webcodecs') {
       /** @type {typeof import('./webcodecs.js')} */
@@ -165,7 +165,7 @@ export class Video {
     this.parts.changed();
   }
 
-  /** A path failed and has begun anew: it needs a key frame. @param {string} fault */
+  /** A failed path has restarted and needs a key frame. @param {string} fault */
   lost(fault) {
     this.warn(fault);
     this.sequence = -2;

@@ -81,7 +81,7 @@ export class Gamepads {
   read(pad) {
     if (pad.id !== this.id) {
       this.id = pad.id;
-      // One that comes back with its trigger down drives nobody on.
+      // A gamepad reconnected with its trigger down must rest first.
       this.mustRest = true;
       this.parts.came(pad.id.replace(/\s*\(.*$/, '') || pad.id);
     }
@@ -92,7 +92,7 @@ export class Gamepads {
     this.mustRest ||= FEEL.learning;
     const wish = padWish(pad);
     const rests = wish.throttle === 0 && wish.steer === 0;
-    // Unlike keys, sticks reach a page without focus: somebody plays elsewhere.
+    // Unlike keys, sticks reach a page without focus (another game).
     if (rests) this.mustRest &&= FEEL.learning || !this.focused();
     else if (!this.mustRest) this.parts.used();
     this.parts.set(this.mustRest ? {throttle: 0, steer: 0} : wish);

@@ -43,7 +43,7 @@ export class Keyboard {
     window.addEventListener('keyup', (event) => this.up(event), {capture: true});
   }
 
-  /** Is a driving key down? A button must not be pushed meanwhile. */
+  /** Is a driving key down? If so, push no button. */
   get busy() {
     return this.held.size > 0;
   }
