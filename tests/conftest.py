@@ -1,4 +1,4 @@
-"""What all tests share: how long they run (`make soak` gives --soak), and a guest."""
+"""Fixtures and settings of all tests: their length (`make soak` gives --soak), and a guest."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.guest.machine import Guest
 
-# No example is timed: the machine is shared. `make test` tries the same ones each time,
-# so that it is red for a reason in the change; `make soak` looks for new ones.
+# No example has a time limit: the machine is shared. `make test` tries the same examples each time,
+# so that a failure has its reason in the change. `make soak` looks for new ones.
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("steady", untimed, derandomize=True)
 settings.register_profile("soak", untimed)
@@ -23,12 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # nohup and a shell's "&" ignore these, and a child would keep that: what is tested
-    # here is what Ctrl-C does to it. A handler is not inherited.
+    # nohup and a shell's "&" ignore these signals, and a child would inherit that. These tests
+    # check the effect of Ctrl-C on a child. A handler is not inherited.
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
-    # A child that is killed leaves its temporary files: they go with these tests.
+    # A killed child leaves its temporary files; they are removed with these tests.
     tempfile.gettempdir()  # pytest's own folders stay where they are
     scratch = tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True)
     os.environ["TMPDIR"] = scratch.name
@@ -45,18 +45,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What guests see as /share, for each test to add to."""
+    """Folder that guests see as /share; each test may add to it."""
     return tmp_path_factory.mktemp("share")
 
 
 @pytest.fixture(scope="session")
 def guest(share: Path) -> Iterator[Guest]:
-    """One virtual machine for all that need no other one beside it."""
+    """A virtual machine for all tests that need no second one beside it."""
     with Guest(share) as machine:
         yield machine
 
 
 @pytest.fixture(scope="session")
 def soaking(request: pytest.FixtureRequest) -> bool:
-    """Is this `make soak`? Then a test marked soak takes its long form."""
+    """Return whether this is `make soak`, where a test marked soak takes its long form."""
     return bool(request.config.getoption("--soak"))

@@ -1,4 +1,4 @@
-"""The packages, as `make deb` builds them, looked into without installing them."""
+"""The packages, as `make deb` builds them, inspected without installing them."""
 
 import os
 import re
@@ -22,7 +22,7 @@ TRIXIE = {
     "smbus2": "0.4.3",
     "pigpio": "1.78",
 }
-"""What Debian Trixie has."""
+"""Versions of the dependencies in Debian Trixie."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def output(*words: str | Path, env: dict[str, str] | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def unpacked(debs: Path) -> Path:
-    """As it would lie on a Pi."""
+    """The package's files, laid out as on a Pi."""
     root = debs / "root"
     output("dpkg-deb", "--extract", deb(debs, "fpvcar"), root)
     return root
@@ -94,7 +94,8 @@ def test_it_depends_on_what_trixie_has(debs: Path) -> None:
 
 
 def test_apt_brings_what_the_cars_that_are_shipped_need() -> None:
-    """By itself, not as one of several: Raspberry Pi OS Lite has rpicam-apps-lite."""
+    """Each is recommended by itself, not as one of several: Raspberry Pi OS Lite has
+    rpicam-apps-lite."""
     (recommended,) = re.findall(
         r"^Package: fpvcar\n(?:.+\n)*?Recommends: ((?:.+\n )*.+)\n",
         (ROOT / "debian" / "control").read_text(),
@@ -107,7 +108,7 @@ def test_apt_brings_what_the_cars_that_are_shipped_need() -> None:
 
 
 def test_byte_code_is_made_where_it_is_installed(debs: Path, tmp_path: Path) -> None:
-    """The services may not write it, and without it a Zero W starts for a minute."""
+    """The services may not write byte code, and without it a Zero W takes a minute to start."""
     output("dpkg-deb", "--control", deb(debs, "fpvcar"), tmp_path / "control")
     assert "py3compile -p fpvcar" in (tmp_path / "control/postinst").read_text()
 

@@ -1,7 +1,7 @@
-"""README and docs/ as a program can check them: commands, links, words, keys.
+"""README and docs/, checked by a program: commands, links, words, keys.
 
-Every line of an indented block, or of a ```sh block, is a command. Each is run here, or
-by the test that TESTED names, or its comment says what it "needs" or "takes".
+Every line of an indented block, or of a ```sh block, is a command. Each is run here, or by the test
+that TESTED names, or its comment has the word "needs" or "takes".
 """
 
 import ast
@@ -52,7 +52,8 @@ README_LINES = 150
 PLOTS = "bench-*.png"
 """Figures that `make benchmark` draws; the other pictures are of pages."""
 PICTURES_BYTES = 1_000_000
-"""Of all that `make pictures` takes: whoever clones the tree fetches each version."""
+"""Limit for all pictures of `make pictures` together: each clone of the tree fetches each
+version."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 MARK = re.compile(r"\b(needs|takes) ")
 TESTED = {
@@ -64,11 +65,11 @@ TESTED = {
     "make -C base-station/rdma install PREFIX=~/.local": "tests/rdma/test_install.py::test_install",
     "man -l base-station/rdma/rdpipe.1": "tests/rdma/test_install.py::test_the_manual_has_no_fault",
 }
-"""A command that is not run here, and the test that runs it."""
+"""Commands that are not run here, each with the test that runs it."""
 
 
 class Command(NamedTuple):
-    """One line that somebody may type."""
+    """Single line that a reader may type."""
 
     page: str
     words: str
@@ -76,7 +77,7 @@ class Command(NamedTuple):
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
-    """(language, line) of each line in a block; an indented one is sh."""
+    """Yield (language, line) of each line in a block; an indented one is sh."""
     fence = None
     for line in text.splitlines():
         if line.startswith("```"):
@@ -88,7 +89,7 @@ def blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def commands() -> list[Command]:
-    """Every command of every page."""
+    """Return every command of every page."""
     found = []
     for page in PAGES:
         for language, line in blocks(page.read_text(encoding="utf-8")):
@@ -105,7 +106,7 @@ FPVCAR = sorted({one.words for one in COMMANDS if "fpvcar " in one.words.split("
 
 
 def here(one: Command) -> bool:
-    """Is it run by a test of this file?"""
+    """Return whether a test of this file runs the command."""
     return one.words in MAKE or one.words in FPVCAR
 
 
@@ -128,15 +129,15 @@ def test_what_tests_run_stands_in_the_documents() -> None:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Path:
-    """A folder with the Makefile and what it calls, but nothing is installed, and each
-    program of .venv writes down how it was called."""
+    """A folder with the Makefile and the scripts it calls, but nothing installed. Each program
+    of .venv records its arguments."""
     tree = tmp_path / "tree"
     (tree / "tools").mkdir(parents=True)
     (tree / ".venv/bin").mkdir(parents=True)
     for name in ("Makefile", "tools/run.sh", "tools/test.sh"):
         shutil.copy(ROOT / name, tree / name)
     stub = f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} "$@"\n'
-    stub += '[ "$2" = fpvstation ] && exit\n'  # beside what was asked for
+    stub += '[ "$2" = fpvstation ] && exit\n'  # not the command under test
     stub += f'printf "%s\\0" "$@" >{tree}/called\n'
     for name in ("python", "ruff", "mypy"):
         (tree / ".venv/bin" / name).write_text(stub)
@@ -154,7 +155,7 @@ def sandbox(tmp_path: Path) -> Path:
 
 
 def known(variable: str) -> bool:
-    """Does anything that make starts read it?"""
+    """Return whether any script that make starts reads the variable."""
     readers = [ROOT / "Makefile", *(ROOT / "tools").glob("*.sh")]
     readers += [*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "tests").glob("soak/*")]
     pattern = re.compile(rf"\b{variable}\b")
@@ -182,7 +183,7 @@ def test_make_has_the_target_and_reads_each_variable(words: str, sandbox: Path) 
 
 
 def arguments(words: str) -> list[str]:
-    """A command of fpvcar's, without its name."""
+    """Return the arguments of a command of fpvcar, without its name."""
     return shlex.split(words.partition("fpvcar ")[2])
 
 
@@ -193,7 +194,7 @@ def test_fpvcar_has_the_verb_and_the_options(words: str) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a drive of four seconds."""
+    """A recording of a drive of four seconds."""
     folder, drive = tmp_path_factory.mktemp("recordings"), Drive(seed=1)
     steps = mcaps.step_messages(drive.go(4.0))
     units = [(number % 30 == 0, unit) for number, unit in enumerate(encode(120))]
@@ -246,7 +247,7 @@ def test_the_page_of_a_recording(recorded: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page, as links name them."""
+    """Return the headings of a page, in the form of link anchors."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -313,7 +314,7 @@ def test_the_floors_are_those_that_a_test_holds() -> None:
 
 
 def literals() -> str:
-    """All that the programs can say."""
+    """Return all texts that the programs can print."""
     said = []
     places = (ROOT / "pi", ROOT / "base-station" / "fpvstation")
     for path in (one for place in places for one in place.rglob("*.py")):

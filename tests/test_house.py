@@ -17,7 +17,7 @@ CHAIN = re.compile(r"`((?:pi|web|base-station)/[\w/.-]+):(\w+(?:\.\w+)?)`")
 
 
 def steps() -> list[tuple[str, str, str]]:
-    """Every `file:function` that README and docs/ name, after who names it."""
+    """Return every `file:function` in README and docs/, after the name of its document."""
     return [
         (document.name, file, name)
         for document in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -26,7 +26,7 @@ def steps() -> list[tuple[str, str, str]]:
 
 
 def python_names(path: Path) -> set[str]:
-    """Functions, classes, and Class.method of a module."""
+    """Return functions, classes, and Class.method of a module."""
     names: set[str] = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -40,7 +40,7 @@ def python_names(path: Path) -> set[str]:
 
 
 def script_names(path: Path) -> set[str]:
-    """Functions, classes and methods of an ES module, by their shape."""
+    """Return functions, classes and methods of an ES module, by their shape."""
     text = path.read_text(encoding="utf-8")
     named = re.findall(r"(?:function\*?|class|const|let)\s+(\w+)", text)
     methods = re.findall(r"^\s+(?:async\s+|static\s+|#)*(\w+)\(.*\)\s*{", text, re.M)
@@ -48,7 +48,7 @@ def script_names(path: Path) -> set[str]:
 
 
 def c_names(path: Path) -> set[str]:
-    """Functions that a C file defines: at column 0, after what they return."""
+    """Return functions that a C file defines: at column 0, after their return type."""
     text = path.read_text(encoding="utf-8")
     shape = r"^(?:\w+[ *]+)+(\w+)\([^;{}]*\)\s*{"
     return set(re.findall(shape, text, re.M))
@@ -94,7 +94,7 @@ def test_no_dependency_of_the_page() -> None:
 
 
 def imports_of(module: str) -> set[str]:
-    """Top-level packages that a fresh interpreter has after importing a module."""
+    """Return top-level packages that a fresh interpreter has after importing a module."""
     code = f"import {module}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return set(done.stdout.split())
@@ -111,7 +111,7 @@ def test_run_and_wheels_import_nothing_heavy() -> None:
     [("fpvcar.app", 552), ("fpvcar.wheels.__main__", 180), ("fpvcar.devices.guardian", 105)],
 )
 def test_a_process_imports_not_much_more_than_it_did(module: str, most: int) -> None:
-    """Each module is time at the start, which the car stands still, and memory."""
+    """Each module costs memory and time at the start, while the car stands still."""
     code = f"import {module}, sys; print(len(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert int(done.stdout) <= most
@@ -151,6 +151,6 @@ def test_pin_numbers_stand_in_profiles_only() -> None:
 
 
 def test_no_lane_of_make_test_misses_a_test() -> None:
-    """tools/test.sh looks for real processes everywhere but here."""
+    """tools/test.sh looks for real processes everywhere except in tests/unit."""
     units = (ROOT / "tests" / "unit").rglob("*.py")
     assert [path.name for path in units if "mark.e2e" in path.read_text()] == []

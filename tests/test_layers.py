@@ -1,8 +1,8 @@
-"""The floors and walls of the house: what a package may import.
+"""The layers of the car's packages: the permitted imports of each.
 
-A package imports only what stands on a floor below its own; `mcap` imports nothing of
-fpvcar; recordings and the command line load without any library of hardware or HTTP;
-one module names the back ends; nobody above devices/ touches a daemon's client.
+A package imports only from layers below its own. `mcap` imports nothing of fpvcar. Recordings and
+the command line load without any library of hardware or HTTP. One module names the back ends. No
+module above devices/ touches a daemon's client.
 """
 
 import ast
@@ -26,13 +26,13 @@ FLOORS = (
     ("config", "mcap"),
     ("runtime",),
 )
-"""From the roof down; `verbs` imports lazily what a verb needs."""
+"""Layers from the top down. `verbs` imports lazily the modules that a verb needs."""
 SEAM = "devices.backends"
 BACK_ENDS = ("devices.pigpio", "devices.linux", "devices.lgpio")
 
 
 def floor_of(room: str) -> int:
-    """How far below the roof a room stands. Raises KeyError for one on no floor."""
+    """Return how far below the top a package stands. Raises KeyError for one in no layer."""
     for number, rooms in enumerate(FLOORS):
         if room in rooms:
             return number
@@ -40,7 +40,7 @@ def floor_of(room: str) -> int:
 
 
 def imports(source: str) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of everything of fpvcar that a module imports, anywhere."""
+    """Yield (line, dotted name) of every import of fpvcar in a module, at any depth."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -55,7 +55,7 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
 
 
 def modules() -> list[tuple[str, Path]]:
-    """(dotted name below fpvcar, file) of every module."""
+    """Return (dotted name below fpvcar, file) of every module."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -67,7 +67,7 @@ def modules() -> list[tuple[str, Path]]:
 
 
 def climbs(module: str, source: str) -> list[str]:
-    """What a module imports that does not stand below its own room."""
+    """Return the imports of a module that are not below its own package."""
     room = module.split(".")[0]
     found = []
     for line, name in imports(source):
@@ -101,7 +101,7 @@ def test_a_relative_import_is_refused() -> None:
 
 
 def test_mcap_imports_the_standard_library_only() -> None:
-    """zstandard and lz4 are asked for by name, late, where a file needs them."""
+    """zstandard and lz4 are imported by name, and only when a file needs them."""
     for path in (PACKAGE / "mcap").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
@@ -134,11 +134,11 @@ STATION_MAY = (
     "server.http.pages",
     "server.http.responses",
 )
-"""What a base station may import of the car: what reads and serves recordings."""
+"""Parts of the car that a base station may import: those that read and serve recordings."""
 
 
 def strange_to_a_station(module: str, source: str) -> list[str]:
-    """What a module of fpvstation imports of the car and may not."""
+    """Return the imports of the car that a module of fpvstation may not have."""
     return [
         f"{module}:{line} imports {name}"
         for line, name in imports(source)
@@ -162,7 +162,7 @@ def test_a_station_that_imports_the_gate_is_seen() -> None:
 
 
 def back_ends_named(module: str, source: str) -> list[str]:
-    """What a module imports of a back end that is not its own."""
+    """Return a module's imports from a back end other than its own."""
     if module == SEAM or module.startswith("bench"):
         return []
     return [
@@ -187,7 +187,7 @@ def test_a_back_end_that_is_named_elsewhere_is_seen(module: str) -> None:
 
 
 def clients_touched(source: str) -> list[str]:
-    """Where somebody uses the client of an object that is not its own."""
+    """Return the places that use the client of another object."""
     return [
         ast.unparse(node)
         for node in ast.walk(ast.parse(source))
@@ -229,7 +229,7 @@ sys.meta_path.insert(0, Wall())
 
 
 def without(blocked: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
-    """Runs Python in a process in which some packages cannot be imported."""
+    """Run Python in a process in which some packages cannot be imported."""
     source = BLOCKED.format(blocked=set(blocked), code=code)
     return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
 

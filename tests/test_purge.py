@@ -1,4 +1,4 @@
-"""What `apt purge fpvcar` leaves: recordings, wherever the profile had put them."""
+"""Files left by `apt purge fpvcar`: recordings, in any folder that the profile named."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ MINUTE = "Rusty-20261121T193100Z-0001.mcap"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A computer with the car's state, without a recording; nobody loses an account."""
+    """A computer with the car's state, without a recording. The fake userdel deletes no account."""
     for name in ("etc/fpvcar", "var/lib/fpvcar", "usr/share/debconf", "fakes"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("codes.json", "kept.json", ".hidden"):

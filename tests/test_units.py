@@ -1,4 +1,4 @@
-"""The systemd units: what systemd itself says of them, and of how exposed they are."""
+"""The systemd units: systemd's own verdict on them, and on their exposure."""
 
 import os
 import re
@@ -22,7 +22,7 @@ OURS = (
 STATION = ("fpvstation.service", "fpvstation-verify.service")
 KINDS = ("service", "socket", "timer")
 NEWER = ("RestartSteps=", "RestartMaxDelaySec=")
-"""Bookworm's systemd 252 logs that it does not know them, and restarts without."""
+"""Bookworm's systemd 252 logs that these are unknown, and restarts without them."""
 STOCK = """\
 [Unit]
 Description=Daemon required to control GPIO pins via pigpio
@@ -33,13 +33,13 @@ Type=forking
 [Install]
 WantedBy=multi-user.target
 """
-"""pigpiod.service of Debian Bookworm."""
+"""The unit pigpiod.service as shipped in Debian Bookworm."""
 EXPOSED_MOST = {**dict.fromkeys((*OURS, *STATION), 2.0), "pigpiod.service": 3.0}
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The units, whole, with programs that are there."""
+    """The units, complete, with programs that exist."""
     for path in (one for kind in KINDS for one in UNITS.glob(f"*.{kind}")):
         (tmp_path / path.name).write_text(_known(path.read_text()))
     drop_in = (UNITS / "pigpiod.service.d" / "fpvcar.conf").read_text()
@@ -86,7 +86,7 @@ def test_no_unit_is_more_exposed_than_it_must_be(tree: Path, name: str) -> None:
 
 
 def test_the_camera_may_be_put_on_its_leash() -> None:
-    """setpriv (child.py) calls capset, which is a privileged call to systemd."""
+    """setpriv (child.py) calls capset, a privileged call in systemd's list."""
     unit = (UNITS / "fpvcar.service").read_text()
     allowed = unit[unit.index("SystemCallFilter=~@privileged") :]
     assert re.search(r"^SystemCallFilter=[^~\n]*\bcapset\b", allowed, re.M)
@@ -98,7 +98,7 @@ def test_the_camera_may_be_put_on_its_leash() -> None:
     ids=lambda path: path.name,
 )
 def test_who_fails_again_and_again_is_given_time(path: Path) -> None:
-    """A pin daemon on a board that it does not know, say: not five times a second."""
+    """For example, a pin daemon on an unknown board must not restart five times a second."""
     text = path.read_text()
     assert "\nRestart=always\n" in text and "\nStartLimitIntervalSec=0\n" in text
     (most_s,) = re.findall("^RestartMaxDelaySec=(.+)$", text, re.M)
@@ -130,7 +130,7 @@ def test_whoever_lets_go_may_read_which_pins() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root drops root's rights")
 def test_the_pin_daemons_last_program_may_read_which_pins(tree: Path, tmp_path: Path) -> None:
-    """Without CAP_DAC_OVERRIDE root reads no file of wheels but by its group."""
+    """Root without CAP_DAC_OVERRIDE can read files of wheels only through its group."""
     wheels_uid, group_gid = 64_001, 64_002
     runtime = tmp_path / "run"
     runtime.mkdir()
@@ -138,7 +138,7 @@ def test_the_pin_daemons_last_program_may_read_which_pins(tree: Path, tmp_path: 
     (runtime / MOTOR_PINS).chmod(0o640)
     for path in (runtime / MOTOR_PINS, runtime):
         os.chown(path, wheels_uid, group_gid)
-    runtime.chmod(0o2750)  # as fpvcar.tmpfiles has it
+    runtime.chmod(0o2750)  # the mode in fpvcar.tmpfiles
     unit = (tree / "pigpiod.service").read_text()
     (may,) = re.findall("^CapabilityBoundingSet=(.+)$", unit, re.M)
     kept = [f"+{name.removeprefix('CAP_').lower()}" for name in may.split()]
@@ -171,7 +171,7 @@ def test_a_pin_daemon_that_hangs_is_killed_whether_or_not_its_pins_are_free() ->
 
 
 ASKED_US = 5_000_000
-"""When the helper was asked, since the boot."""
+"""Time of the request to the helper, since the boot."""
 
 
 @pytest.mark.parametrize("wheels", ["active", "deactivating", "activating", ""])
@@ -180,9 +180,11 @@ ASKED_US = 5_000_000
 def test_wheels_is_killed_whether_or_not_there_is_a_pin_daemon(
     tmp_path: Path, daemon: str, wheels: str, since_us: str
 ) -> None:
-    """Its lines may be the kernel's though a daemon is installed. One that starts holds
-    nothing on, and would be killed for ever where starting takes long; one that came
-    after the helper was asked is not the one that hung."""
+    """The kernel may own the lines of wheels although a daemon is installed.
+
+    A wheels that is starting holds no pin on, and would be killed for ever where starting takes
+    long. A wheels that started after the request to the helper is not the one that hung.
+    """
     calls, fake = tmp_path / "calls", tmp_path / "systemctl"
     fake.write_text(
         f"""#!/bin/sh
@@ -256,7 +258,7 @@ def test_every_user_and_directory_of_a_unit_is_made(tree: Path) -> None:
 
 
 def test_bookworm_gets_each_file_that_the_package_has() -> None:
-    """But the one that goes back, and the station's."""
+    """The program that goes back to the old version, and the station's files, are exceptions."""
     script = (UNITS.parent / "tools" / "install.sh").read_text()
     (files,) = re.findall(r"^files\(\) \{\n.*?^\}\n", script, re.M | re.S)
     listed = subprocess.run(
@@ -276,7 +278,7 @@ def test_bookworm_gets_each_file_that_the_package_has() -> None:
 
 
 def test_the_station_has_a_user_whose_home_is_what_the_unit_keeps(tmp_path: Path) -> None:
-    """So that `sudo -Hu fpvstation fpvstation pair` works on the same files."""
+    """So `sudo -Hu fpvstation fpvstation pair` works on the same files."""
     (tmp_path / "etc").mkdir()
     subprocess.run(
         ["systemd-sysusers", f"--root={tmp_path}", UNITS / "fpvstation.sysusers"],

@@ -1,4 +1,4 @@
-"""What an upgrade does to a running car; systemd, dpkg and the page are stand-ins."""
+"""Effects of an upgrade on a running car; systemd, dpkg and the page are stand-ins."""
 
 import os
 import subprocess
@@ -111,7 +111,9 @@ def test_one_whose_page_is_worse_goes_back(car: Car, status: int, lacks: str) ->
 
 
 def test_a_fault_that_was_there_before_is_no_reason(car: Car) -> None:
-    """A camera that is unplugged, a card that is full: /healthz says 503 all along."""
+    """A full card is an old fault: /healthz says 503 before and after the upgrade. So is an
+    unplugged camera.
+    """
     car.status = 503
     car.upgrade("save")
     car.upgrade("watch")

@@ -1,1 +1,1 @@
-"""Fuzzers: oracles for what parses bytes, and a seeded one for what runs."""
+"""Fuzzers: oracles for the parsers, and a seeded fuzzer for running processes."""

@@ -1,10 +1,12 @@
 """Coverage-guided fuzzers: `python -m tests.fuzz TARGET .. --seconds 10`.
 
-Atheris guides where it exists (x86-64); elsewhere the seeds are mutated blindly. Prints
-the executions, the inputs that found new code, and the crash, whose input is written
-to --crashes. Several targets run one after another, each in a process of its own that
-is forked from one with everything imported, which takes seconds: each begins with the
-line "== TARGET" and ends with "== status N".
+Atheris guides where it exists (x86-64); elsewhere the seeds are mutated blindly. Prints the
+executions, the inputs that found new code, and the crash. The input of a crash is written to
+--crashes.
+
+Several targets run one after another, each in a process of its own. These are forked from a process
+with everything imported, because importing takes seconds. Each begins with the line "== TARGET" and
+ends with "== status N".
 """
 
 import argparse
@@ -24,7 +26,7 @@ MAX_BYTES = 4096
 def blindly(
     target: Callable[[bytes], None], seeds: list[bytes], seconds: float, folder: Path
 ) -> int:
-    """Mutates seeds until the time is over; 1 at the first crash."""
+    """Mutate seeds until the time is over; return 1 at the first crash."""
     dice, count, end_s = random.Random(1), 0, time.monotonic() + seconds
     while time.monotonic() < end_s:
         data = bytearray(dice.choice(seeds))
@@ -45,7 +47,7 @@ def blindly(
 def guided(
     target: Callable[[bytes], None], seeds: list[bytes], seconds: int, folder: Path
 ) -> NoReturn:
-    """Mutates what found new code until the time is over, and ends the process."""
+    """Mutate the inputs that found new code until the time is over, and end the process."""
     import atheris  # type: ignore[import-untyped,unused-ignore]
 
     with tempfile.TemporaryDirectory() as corpus:

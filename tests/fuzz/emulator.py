@@ -1,4 +1,4 @@
-"""What must hold for the emulated pigpiod, whatever its clients send."""
+"""Oracles of the emulated pigpiod for arbitrary input of its clients."""
 
 import random
 import tempfile
@@ -11,7 +11,7 @@ from tests.support.pigpiod import Core, make_core
 
 
 def pieces(data: bytes) -> list[bytes]:
-    """The same bytes, cut by themselves: every input has cuts of its own."""
+    """Cut the bytes into pieces. The input itself seeds the cuts, so every input has its own."""
     dice, parts = random.Random(data), []
     while data:
         size = dice.choice((1, 2, 3, 7, 16, 64, 4096))
@@ -24,7 +24,7 @@ _folder = tempfile.TemporaryDirectory()
 
 
 def pigpiod(data: bytes) -> None:
-    """The emulator's port: cuts do not matter, every request has a whole answer."""
+    """Check the emulator's port: cuts do not matter, every request has a complete answer."""
     seen: list[list[Request | str]] = []
     for parts in ([data], pieces(data)):
         parser, found = Parser(), list[Request | str]()
@@ -49,7 +49,7 @@ def pigpiod(data: bytes) -> None:
 
 
 def pipe(data: bytes) -> None:
-    """The emulator's command pipe: every command of a line has its answer."""
+    """Check the emulator's command pipe: every command of a line has its answer."""
     core = _daemon()
     for line in data.decode("latin-1").split("\n")[:20]:
         try:
@@ -64,13 +64,13 @@ def pipe(data: bytes) -> None:
 
 
 def _daemon() -> Core:
-    """An emulator with something at its pins."""
+    """Return an emulator with devices at its pins."""
     adc = Mcp3008(fixed_inputs([0.5]))
     return make_core(Path(_folder.name), wires=[(22, 27), (9, 10)], spi={7: adc})
 
 
 def _executed(core: Core, request: Request) -> Outcome:
-    """The outcome of a request, after a few waits and 2 ms more."""
+    """Return the outcome of a request, after a few waits and 2 ms more."""
     outcome = core.start(request.cmd, request.p1, request.p2, request.ext)
     for _ in range(3):
         if isinstance(outcome, Wait):

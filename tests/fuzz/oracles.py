@@ -1,7 +1,7 @@
-"""One function a parser: any bytes in; an assertion is what must hold for all of them.
+"""A function for each parser, with any bytes as input; each assertion must hold for all inputs.
 
-Not only "it does not crash": what is taken is in range and comes back the same, what
-is refused says why, and nothing depends on how the bytes were cut.
+These check more than the absence of crashes: an accepted value is in range and survives a round
+trip, a refusal gives its reason, and nothing depends on how the bytes were cut.
 """
 
 import ipaddress
@@ -53,7 +53,7 @@ SECRETS = (CODES.drive, CODES.grown_up)
 
 
 def drive_up(data: bytes) -> None:
-    """/ws/drive: what is taken is finite, in range, and encodes to the same."""
+    """/ws/drive: an accepted message is finite, in range, and encodes to the same message."""
     try:
         message = up.parse_upward(data)
     except WireError as fault:
@@ -69,7 +69,8 @@ def drive_up(data: bytes) -> None:
 
 
 def hub(data: bytes) -> None:
-    """Lines of messages, by two visitors in turn: nothing moves for who may not."""
+    """Lines of messages, by two visitors in turn: a visitor without the right to drive moves
+    nothing."""
     house = House()
     driver = house.visitor("Ann")
     eve, knows = house.visitor("Eve", drive=False, address="10.0.0.66"), False
@@ -92,7 +93,7 @@ def hub(data: bytes) -> None:
 
 
 def wheels(data: bytes) -> None:
-    """The socket to `wheels`, both ways, and what its lease makes of it."""
+    """The socket to `wheels`, in both directions, and the decisions of its lease."""
     for size, parse, pack in (
         (SETPOINT.size, parse_setpoint, pack_setpoint),
         (ANSWER.size, parse_answer, pack_answer),
@@ -115,8 +116,8 @@ def wheels(data: bytes) -> None:
 
 
 def _wheels_car(packets: list[bytes]) -> None:
-    """A car that drives gets them, as they are and with a deadline ahead of its clock:
-    after 300 ms of silence no pin is on."""
+    """Send the packets to a driving car, as they are and with a deadline ahead of its clock.
+    After 300 ms of silence no pin is on."""
     car = Car().driving()
     for number, packet in enumerate(packets):
         if number % 2:
@@ -142,11 +143,11 @@ def _units(splitter: Splitter, parts: list[bytes]) -> tuple[list[AccessUnit], bo
 
 
 def records(data: bytes) -> None:
-    """A framed camera: however its records are cut, the same units come of them."""
+    """A framed camera: the same units result, however its records are cut."""
     whole, refused = _units(Records(), [data])
     cut, refused_cut = _units(Records(), pieces(data))
     assert refused == refused_cut
-    # Of one chunk that turns bad nothing is kept; piece by piece the first ones are.
+    # A single chunk that turns bad is dropped completely; piece by piece, its first units are kept.
     assert refused or whole == cut
     assert all(unit.capture_us <= NOW_US and unit.data for unit in cut)
     for unit in cut:
@@ -163,7 +164,7 @@ def records(data: bytes) -> None:
 
 
 def annexb(data: bytes) -> None:
-    """A plain camera: cuts do not matter, memory is bounded, key units are whole."""
+    """A plain camera: cuts do not matter, memory is bounded, key units are complete."""
     whole, cut = h264.AnnexB(most=2048), h264.AnnexB(most=2048)
     one = [*whole.feed(data), whole.flush()] if len(data) <= 2048 else []
     many = []
@@ -187,7 +188,8 @@ def annexb(data: bytes) -> None:
 
 
 def camera_commands(data: bytes) -> None:
-    """What `run` writes to a camera: a known line is a wish, another is named."""
+    """Commands from `run` to a camera: a known line is a wish, an unknown one is reported by
+    name."""
     whole, cut = CameraControl(), CameraControl()
     ignored = whole.feed(data)
     ignored_cut = [line for part in pieces(data) for line in cut.feed(part)]
@@ -201,7 +203,8 @@ def camera_commands(data: bytes) -> None:
 
 
 def profile(data: bytes) -> None:
-    """TOML: a profile in bounds that is the same when written again, or why not."""
+    """TOML: a profile within bounds that survives rewriting unchanged, or an error with the
+    reason."""
     try:
         raw = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
@@ -221,7 +224,7 @@ def profile(data: bytes) -> None:
 
 
 def names(data: bytes) -> None:
-    """Host and Origin: nothing but addresses and our own names is let in."""
+    """Host and Origin: only addresses and our own names are let in."""
     host, _, origin = data.decode("latin-1").partition("\n")
     if access.host_allowed(host, "Plague", ["car.lan"]):
         name = re.sub(r":\d{1,5}$", "", host.lower())
@@ -236,8 +239,8 @@ def names(data: bytes) -> None:
 
 
 def recording(data: bytes) -> None:
-    """A recording: nothing comes out that its CRC does not vouch for, what is damaged
-    is said, and a clean copy holds the same."""
+    """A recording: every message read has a valid CRC, damage is reported, and a clean copy has
+    the same content."""
     try:
         made = Recording(BytesSource(data))
     except ReadError as fault:

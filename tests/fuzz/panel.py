@@ -1,4 +1,4 @@
-"""The oracle of /ws/buttons: what two pages and the car's contacts do to the panel."""
+"""The oracle of /ws/buttons: effects of two pages and the car's contacts on the panel."""
 
 import json
 
@@ -19,12 +19,12 @@ PINS = {one.led for one in WIRED.buttons.values()} | {
 }
 MODES = {"free", "rainbow", "show", "turn", "cheer", "sad"}
 EDGE = b"\x00"
-"""A line that begins with it: the next byte's low bits are a contact, its high one is
-closed or open."""
+"""First byte of a contact's line. The low bits of the next byte name the contact, its high bit
+means closed or open."""
 
 
 class Page:
-    """A page that checks whatever it hears."""
+    """A page that checks each message that it receives."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -39,7 +39,7 @@ class Page:
 
 
 class Room:
-    """A wired panel whose time is ours."""
+    """A wired panel whose clock the test sets."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -49,7 +49,7 @@ class Room:
             self.panel.join(page)
 
     def wait(self, seconds: float) -> None:
-        """Whatever is due is done then, and all of it ends."""
+        """Let time pass and run each due step. Asserts that the steps come to an end."""
         end_s = self.now_s + seconds
         for _ in range(2000):
             pause_s = self.panel.step()
@@ -62,14 +62,15 @@ class Room:
         self.now_s = max(self.now_s, end_s)
 
     def shown(self) -> None:
-        """Only LEDs and lights shine, none brighter than it can."""
+        """Assert that only LEDs and lights shine, at most at full duty."""
         assert self.panel._thread is not None
         for gpio, duty in self.panel._thread._wanted.items():
             assert gpio in PINS and 0.0 <= duty <= 1.0
 
 
 def buttons(data: bytes) -> None:
-    """Lines of messages by two pages in turn, edges between; it always becomes dark."""
+    """Lines of messages by two pages in turn, with contact edges between; the panel always
+    becomes dark again."""
     room = Room()
     for number, line in enumerate(data.split(b"\n")[:30]):
         page = room.pages[number % 2]

@@ -1,4 +1,4 @@
-"""Inputs that the fuzzers begin with, and those that once broke something."""
+"""Inputs that the fuzzers begin with, and inputs that once broke something."""
 
 import contextlib
 import json
@@ -22,11 +22,11 @@ PIPE_LINES = (
     "fg 22 100 fn 22 100 200 wdog 22 5 trig 27 10 1\nhelp\nfrob\nprocp 0 bscx 773 1",
     "proc tag 0 wvbsy jnz 0 w 4 1 mils 5 jmp 0\nprocr 0 1 2\nprocp 0 procu 0 3 procd 0",
 )
-"""Waves, bit banging, SPI and filters, as somebody would type them."""
+"""Waves, bit banging, SPI and filters, as a user would type them."""
 
 
 def socket(lines: str) -> bytes:
-    """The same commands for the emulator's port."""
+    """Return the same commands in the format of the emulator's port."""
     found: list[Request] = []
     for line in lines.split("\n"):
         with contextlib.suppress(command_text.BadCommand):
@@ -35,7 +35,7 @@ def socket(lines: str) -> bytes:
 
 
 def seeds(name: str) -> list[bytes]:
-    """Inputs to begin with: the golden vectors, good and refused ones."""
+    """Return inputs to begin with: the golden vectors, good and refused ones."""
     vectors = Path(__file__).parents[1] / "vectors"
 
     def read(file: str, *keys: str) -> list[dict[str, str]]:
@@ -91,5 +91,5 @@ def seeds(name: str) -> list[bytes]:
 
 
 def crashes(name: str) -> list[Path]:
-    """Inputs that once broke an oracle: now regression tests."""
+    """Return inputs that once broke an oracle and are now regression tests."""
     return sorted((Path(__file__).parent / "crashes").glob(f"{name}-*"))

@@ -1,6 +1,6 @@
 """Real processes under a seeded fuzzer: alive, silent in the log, memory flat.
 
-The sockets of `run` are in tests/e2e/test_fuzz.py; beside somebody who drives, in
+The sockets of `run` are in tests/e2e/test_fuzz.py. Fuzzing beside a driver is in
 tests/e2e/test_hostile.py.
 """
 
@@ -27,13 +27,13 @@ pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
 SHORT_S, LONG_S = 5.0, 120.0
 FULL_S = 5.0
-"""By then it holds whatever it may."""
+"""Time after which the process holds its permitted maximum."""
 GROWTH_MB = 30.0
-"""What the scripts, waves and handles that it may hold take; then it is full."""
+"""Memory of the permitted scripts, waves and handles; after that the process is full."""
 
 
 def requests(dice: random.Random) -> Iterator[bytes]:
-    """Commands that exist, and their like."""
+    """Yield existing commands, and similar ones."""
     while True:
         ext = dice.choice((b"", b"w 17 1 mils 1", dice.randbytes(dice.randrange(60))))
         cmd = dice.choice(tuple(Cmd)) if dice.random() < 0.9 else dice.randrange(2**32)
@@ -43,7 +43,7 @@ def requests(dice: random.Random) -> Iterator[bytes]:
 
 
 def answered(port: int) -> bool:
-    """Does a new client learn the version, while the others do what they like?"""
+    """Return whether a new client gets the version while other clients send garbage."""
     with socket.create_connection(("127.0.0.1", port), timeout=5.0) as peer:
         peer.sendall(REQUEST.pack(Cmd.PIGPV, 0, 0, 0))
         return peer.recv(16) == struct.pack("<IIIi", Cmd.PIGPV, 0, 0, 79)
@@ -88,7 +88,7 @@ def test_the_emulators_port(
 
 
 def test_the_cameras_commands(soaking: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever its stdin says, its stdout is whole records."""
+    """For any input on stdin, stdout has complete records."""
     dice, records, units = random.Random(1), Records(), 0
     argv = [sys.executable, "-m", "fpvbench.camera.process", "--source", "strip"]
     camera = subprocess.Popen(

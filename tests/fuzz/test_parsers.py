@@ -21,7 +21,7 @@ COVERED = re.compile(r"DONE +cov: (\d+)")
 
 
 def fuzz(targets: list[str], seconds: int, crashes: Path) -> str:
-    """Fuzzers one after another, in a process of their own: what it says."""
+    """Run fuzzers one after another in one process; return its output."""
     return subprocess.run(
         [
             sys.executable,
@@ -41,7 +41,7 @@ def fuzz(targets: list[str], seconds: int, crashes: Path) -> str:
 
 
 def count(pattern: re.Pattern[str], said: str) -> int:
-    """The last number that it printed; 0 without one."""
+    """Return the last number that the fuzzer printed; 0 without one."""
     found = pattern.findall(said)
     return int(found[-1]) if found else 0
 
@@ -68,7 +68,7 @@ def test_no_input_breaks_a_parser(
                 f"{int(status != 0)} crashes",
                 end="",
             )
-        if status or executions <= len(seeds.seeds(name)):  # it mutated nothing
+        if status or executions <= len(seeds.seeds(name)):  # the fuzzer mutated nothing
             broken.append(f"{name}:\n{said[-3000:]}")
     found = [f"{path.name}: {path.read_bytes()!r}" for path in tmp_path.iterdir()]
     assert not broken, "\n".join([*broken, *found])

@@ -11,9 +11,9 @@ from pathlib import Path
 from tests.guest.machine import Guest
 
 KEY = "sixteen bytes and more"
-TOOLS = "/share"  # where the guest sees them
+TOOLS = "/share"  # path in the guests
 RDMA = ("--transport", "rdma", "--plain")
-"""Emulated, AES is slower than the network; some tests ask for it."""
+"""Plain, because emulated AES is slower than the network. Some tests ask for it."""
 NOW = "date +%s.%N"
 
 
@@ -23,14 +23,14 @@ class Ended:
     out: str
     err: str
     at_s: float
-    """By the guest's clock."""
+    """Time by the guest's clock."""
 
 
 class End:
-    """One of the two, running in its guest, in /dev/shm."""
+    """An rdsend or rdrecv that runs in its guest, in /dev/shm."""
 
     def __init__(self, guest: Guest, words: Sequence[str], key: str, wrap: str, out: str) -> None:
-        # Without exec: sshd would not tell the status of one that a signal ended.
+        # Without exec: sshd would not report the status of a process that a signal ended.
         command = (
             f"cd /dev/shm; export RDPIPE_KEY={shlex.quote(key)}; exec 3>&1; "
             f"{wrap} {shlex.join(words)} {out}; status=$?; {NOW} >&3; exit $status"
@@ -44,7 +44,7 @@ class End:
         )
 
     def line(self) -> str:
-        """The first line that it printed."""
+        """Return the first line of its output."""
         assert self.process.stdout
         return self.process.stdout.readline()
 
@@ -55,7 +55,7 @@ class End:
 
 
 class Ends:
-    """Starts both; at the end nothing of them may be left in the guests."""
+    """Start both ends. On closing, none of their processes may be left in the guests."""
 
     def __init__(self, sender: Guest, receiver: Guest) -> None:
         self.sender, self.receiver = sender, receiver
@@ -65,7 +65,7 @@ class Ends:
     def receive(
         self, *rest: str, options: Sequence[str] = RDMA, key: str = KEY, wrap: str = ""
     ) -> End:
-        """Starts an rdrecv and waits until it listens; its stdout is the file out."""
+        """Start an rdrecv and wait until it listens; its stdout is the file `stdout`."""
         words = [f"{TOOLS}/rdrecv", "--announce-fd", "3", *options, "0", *rest]
         end = End(self.receiver, words, key, wrap, ">stdout")
         self._started.append(end)
@@ -91,16 +91,16 @@ class Ends:
         return end
 
     def kill(self, guest: Guest, name: str) -> float:
-        """When, by the guest's clock."""
+        """Kill a program; return the time by the guest's clock."""
         return float(guest.check(f"{NOW}; pkill -KILL -x {name}"))
 
     def left(self) -> str:
-        """The processes of both ends that still run."""
+        """Return the processes of both ends that still run."""
         find = "pgrep -a -x 'rdsend|rdrecv|rdpipe' || true"
         return self.sender.check(find) + self.receiver.check(find)
 
     def close(self) -> None:
-        # The ssh that serves them all keeps their pipes until they end.
+        # The ssh master that serves them all keeps their pipes open until they end.
         if any(end.process.poll() is None for end in self._started):
             for guest in (self.sender, self.receiver):
                 guest.run("pkill -KILL -x 'rdsend|rdrecv'")

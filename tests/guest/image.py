@@ -1,7 +1,7 @@
-"""Builds the guest's image, once; `python -m tests.guest.image` does it by hand.
+"""Build the guest's image, once; `python -m tests.guest.image` does it by hand.
 
-The image lies in the user's cache folder, below a name that follows from the recipe: a
-changed recipe makes a new one, and the old one is deleted when nobody uses it.
+The image lies in the user's cache folder. Its name follows from the recipe: a changed recipe makes
+a new image, and the old one is deleted once it is unused.
 """
 
 import fcntl
@@ -18,11 +18,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 BUILD_S = 900.0
 KEPT_S = 7 * 24 * 3600.0
-"""An image that nobody used for so long is deleted: its recipe has changed."""
+"""Images unused for so long are deleted: their recipe has changed."""
 
 
 def host_release() -> str:
-    """What the host runs."""
+    """Return the code name of the host's Debian release."""
     words = dict(
         line.split("=", 1)
         for line in Path("/etc/os-release").read_text().splitlines()
@@ -33,9 +33,9 @@ def host_release() -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """packages.txt and system.sh, with what that needs, of a folder; and a release.
+    """A folder's packages.txt, system.sh and the files that it needs, and a release.
 
-    Both go on where those of `base` end, if there is one: its system.sh runs first.
+    With a `base`, both continue after those of the base: its system.sh runs first.
     """
 
     folder: Path
@@ -43,17 +43,16 @@ class Recipe:
     base: "Recipe | None" = None
 
     def packages(self) -> list[str]:
-        """Their names."""
         lines = (self.folder / "packages.txt").read_text().splitlines()
         names = [line for line in lines if line and line[0] != "#"]
         return (self.base.packages() if self.base else []) + names
 
     def folders(self) -> list[Path]:
-        """Those of its base, then its own."""
+        """Return the folders of the base, then its own."""
         return [*(self.base.folders() if self.base else ()), self.folder]
 
     def name(self) -> str:
-        """Changes with all that an image is made of."""
+        """Return a name that changes with every ingredient of an image."""
         digest = hashlib.sha256(self.release.encode())
         if self.base:
             digest.update(self.base.name().encode())
@@ -65,49 +64,47 @@ class Recipe:
 
 
 PIPES = Recipe(HERE, host_release())
-"""It runs programs of the host, so it is of the host's release."""
+"""Guests of the pipe tools run programs of the host, so they have the host's release."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """The files of a guest."""
-
     folder: Path
 
     @property
     def kernel(self) -> Path:
-        """Debian's, compressed as it came."""
+        """Debian's kernel, compressed as packaged."""
         return self.folder / "vmlinuz"
 
     @property
     def initrd(self) -> Path:
-        """Loads what the root file system needs, and mounts it."""
+        """Image that loads the modules for the root file system, and mounts it."""
         return self.folder / "initrd"
 
     @property
     def root(self) -> Path:
-        """ext4, never written to: a guest's writes end with it."""
+        """Root file system, ext4, never written to: a guest's writes end with the guest."""
         return self.folder / "root.ext4"
 
     @property
     def key(self) -> Path:
-        """The private key that the guest's sshd knows."""
+        """Private key that the guest's sshd accepts."""
         return self.folder / "user_key"
 
     @property
     def known_hosts(self) -> Path:
-        """The guest's own key."""
+        """File with the guest's own host key."""
         return self.folder / "known_hosts"
 
 
 def cache() -> Path:
-    """Where images lie."""
+    """Return the folder of the images."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "fpvcar" / "guest"
 
 
 def image(recipe: Recipe = PIPES) -> Image:
-    """The image of a recipe; built, with a line that says so, where it is not."""
+    """Return the image of a recipe; build it if missing, and print a line about that."""
     folder = cache() / recipe.name()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "lock").open("w") as lock:

@@ -17,13 +17,14 @@ from tests.guest.image import PIPES, Image, Recipe, image
 
 BOOT_S = 120.0
 STEADY_BOOT_S = 1500.0
-"""It needs three minutes on half a core; who waits judges nothing."""
+"""The boot takes three minutes on half a core; a long limit is harmless, as the boot time is not
+tested."""
 COMMAND_S = 120.0
 FAST = ("-accel", "tcg,thread=multi")
 STEADY = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
-"""The guest's clock counts instructions, a nanosecond each, and jumps to the next timer
-where there is nothing to do: what it measures is the same on a busy host. Only what the
-host does for it, disk and network, takes times that mean nothing."""
+"""The guest's clock counts instructions, a nanosecond each, and jumps to the next timer when the
+guest is idle. So its measurements are the same on a busy host. Only the durations of the
+host's work for it, disk and network, mean nothing."""
 MEMORY_MB = 1024
 
 
@@ -34,11 +35,12 @@ def _free_port() -> int:
 
 
 class Guest(AbstractContextManager["Guest"]):
-    """Boots from when it is made; gone, with all it wrote, when it is left.
+    """A guest that boots on construction. On leaving the block it ends, and all its writes are
+    lost.
 
-    `share` is what the guest sees as /share, read and written; `cable` the two sockets
-    of a pair's cable, ours first; `address` is that of its data interface eth1. What is
-    written to `disk`, a copy of the image's root, outlives the guest.
+    `share` is the folder that the guest sees as /share, for reading and writing. `cable` holds the
+    two sockets of a pair's cable, ours first. `address` is that of its data interface eth1. Writes
+    to `disk`, a copy of the image's root, outlive the guest.
     """
 
     def __init__(
@@ -144,7 +146,7 @@ class Guest(AbstractContextManager["Guest"]):
         return self
 
     def wait(self) -> None:
-        """Until it takes commands."""
+        """Wait until the guest takes commands."""
         until = time.monotonic() + (STEADY_BOOT_S if self.steady else BOOT_S)
         while time.monotonic() < until and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -162,25 +164,25 @@ class Guest(AbstractContextManager["Guest"]):
         raise AssertionError(f"the guest did not come up: {said}\n{self.log()}")
 
     def log(self) -> str:
-        """The guest's console: its kernel's messages."""
+        """Return the guest's console: its kernel's messages."""
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
     def run(
         self, command: str, timeout_s: float = COMMAND_S, stdin: str = ""
     ) -> "subprocess.CompletedProcess[str]":
-        """A command line for the guest's shell; its end is not judged."""
+        """Run a command line in the guest's shell, with any exit status."""
         return subprocess.run(
             [*self.ssh, command], input=stdin, capture_output=True, text=True, timeout=timeout_s
         )
 
     def check(self, command: str, timeout_s: float = COMMAND_S) -> str:
-        """Runs a command that must succeed; returns what it printed."""
+        """Run a command that must succeed; return its output."""
         done = self.run(command, timeout_s)
         assert done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
     def start(self, *words: str) -> "subprocess.Popen[bytes]":
-        """A command that goes on; a word is one word for it, whatever is in it."""
+        """Start a command that keeps running. Each word is quoted, so it stays one word."""
         return subprocess.Popen(
             [*self.ssh, shlex.join(words)],
             stdin=subprocess.PIPE,
@@ -189,7 +191,7 @@ class Guest(AbstractContextManager["Guest"]):
         )
 
     def close(self) -> None:
-        """The power goes."""
+        """Cut the power of the guest."""
         subprocess.run(
             [*self.ssh[:-1], "-O", "exit", "guest"],
             stdout=subprocess.DEVNULL,
@@ -219,16 +221,16 @@ class Pair:
         self.second = Guest(share, "10.0.0.2", 1, (two, one))
 
     def cut(self) -> None:
-        """Nothing comes through any more, and neither end is told.
+        """Block all traffic without notifying either end.
 
-        Not `ip link set down`: that leaves packets in the driver, rxe waits 50 s for
-        them, frees the queue pair, and the kernel panics when the link is up again.
+        Not `ip link set down`: that leaves packets in the driver. rxe waits 50 s for them, frees
+        the queue pair, and the kernel panics when the link is up again.
         """
         for end in self._ends:
             end.rename(f"{end}.cut")
 
     def mend(self) -> None:
-        """Plugs the cable in again; does nothing to one that is whole."""
+        """Plug the cable in again; do nothing if it is plugged in."""
         for end in self._ends:
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{end}.cut").rename(end)
@@ -236,7 +238,7 @@ class Pair:
 
 @contextmanager
 def pair(share: Path) -> Iterator[Pair]:
-    """They boot side by side."""
+    """Boot two guests side by side."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cable-")))
         both = Pair(share, home)

@@ -1,7 +1,7 @@
-"""Builds what Debian's kernel has not, for the guest's kernel: gpio-sim.
+"""Build a module for the guest's kernel that Debian's kernel lacks: gpio-sim.
 
-The module is made in a Debian of the guest's release, as the guest has no compiler,
-from the source and headers of that very kernel, and kept in the cache beside the image.
+The guest has no compiler. So the module is made in a Debian of the guest's release, from the source
+and headers of that exact kernel, and kept in the cache beside the image.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ BUILD_S = 900.0
 
 
 def gpio_sim(version: str, release: str | None = None) -> Path:
-    """gpio-sim.ko for a kernel ("6.1.0-56-amd64") of a release: the host's, say."""
+    """Return gpio-sim.ko for a kernel ("6.1.0-56-amd64") of a release, by default the host's."""
     recipe = hashlib.sha256(SCRIPT.read_bytes()).hexdigest()[:16]
     made = cache().parent / "modules" / f"gpio-sim-{version}-{recipe}.ko"
     made.parent.mkdir(parents=True, exist_ok=True)

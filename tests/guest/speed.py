@@ -1,6 +1,6 @@
-"""How fast ib_send_bw and our tools are in guests, and between them.
+"""Speed of ib_send_bw and of our tools in guests, and between them.
 
-The figures mean nothing but in proportion to each other, within one boot.
+The figures are meaningful only in proportion to each other, within one boot.
 """
 
 import json
@@ -16,31 +16,31 @@ HERE = Path(__file__).parent
 MIB = 1 << 20
 PAIRS, TRIES = 5, 2
 ASKED_MOST = 3
-"""perftest's clock is calibrated cycles: on a busy host it may say that it moved 0."""
+"""perftest's clock is calibrated cycles: on a busy host it may report 0 bytes moved."""
 DATA = "big"
 FROM_PIPE = f"{TOOLS}/splice <{DATA} |"
 INTO_PIPE = ("--", "sh", "-c", f"exec {TOOLS}/splice >/dev/null")
 
 
 def bring_splice(share: Path) -> None:
-    """A producer and consumer at a pipe, for `FROM_PIPE` and `INTO_PIPE`."""
+    """Compile the producer and consumer at a pipe, for `FROM_PIPE` and `INTO_PIPE`."""
     words = ["cc", "-O2", "-o", str(share / "splice"), str(HERE / "splice.c")]
     subprocess.run(words, check=True, timeout=60)
 
 
 def make_data(ends: Ends, size: int) -> None:
-    """The file that is sent, in the sender's memory."""
+    """Make the file to send, in the sender's memory."""
     ends.sender.check(f"head -c {size} /dev/zero >/dev/shm/{DATA}")
 
 
 def shape(guests: Pair, how: str) -> None:
-    """Both ends of the cable, as tc-netem(8) says it."""
+    """Shape both ends of the cable, in the words of tc-netem(8)."""
     for guest in (guests.first, guests.second):
         guest.check(f"tc qdisc replace dev eth1 root netem {how} limit 10000")
 
 
 def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:
-    """Bytes a second of perftest: so many messages at a time on one queue pair."""
+    """Return bytes a second of perftest, with `depth` messages at a time on one queue pair."""
     words = f"ib_send_bw -d rxe0 -F -s {message} -t {depth} -r {depth}"
     words += f" -n {size // message}"
     said = ""
@@ -58,8 +58,8 @@ def ib_send_bw(ends: Ends, message: int, depth: int, size: int) -> float:
 
 
 def beside(ours: Callable[[], float], theirs: Callable[[], float], least: float) -> list[float]:
-    """Ratios of five pairs, AB BA, or of as many as decide whether their median is
-    enough. One that is not is asked for again, once: other loads come and go."""
+    """Return ratios of five pairs, AB BA, or of as many as decide whether their median is
+    enough. A median that is too low is measured again, once: other loads come and go."""
     for _ in range(TRIES):
         ratios: list[float] = []
         passed = 0
@@ -80,7 +80,7 @@ def beside(ours: Callable[[], float], theirs: Callable[[], float], least: float)
 def rdsend(
     ends: Ends, *chosen: str, into: Sequence[str] = ("/dev/null",), piped: bool = False
 ) -> float:
-    """Bytes a second of ours, from the file or from a pipe; `chosen` are options."""
+    """Return bytes a second of our tools, from the file or from a pipe; `chosen` are options."""
     options = [*RDMA, *chosen]
     receiver = ends.receive(*into, options=options)
     sender = ends.send(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 
 def tell(checks: Mapping[str, Callable[[], object]]) -> None:
-    """Runs each check, in the guest; prints "ok" or the trace by the name of each."""
+    """Run each check, in the guest; print "ok" or the trace by the name of each."""
     said = {}
     for name, check in checks.items():
         try:

@@ -1,7 +1,7 @@
-"""In the guest: the kernel's gpio-sim, labelled as a Pi's chip, and what is outside.
+"""In the guest: the kernel's gpio-sim, labelled as a Pi's chip, and the outer side of its pins.
 
-It lets go of a line as dtparam=strict_gpiod does: the pull decides. As a program it
-makes the guest a Pi 5 with that line, until it is switched off.
+A released line behaves as with dtparam=strict_gpiod: the pull decides. Run as a program, this makes
+the guest a Pi 5 with that setting, until the guest is switched off.
 """
 
 import subprocess
@@ -47,21 +47,24 @@ class Outside:
         self._home = Path("/sys/devices/platform") / device / chip
 
     def place(self, gpio: int) -> Path:
-        """Where the kernel says what a pin does."""
+        """Return the file in which the kernel shows the level of a pin."""
         return self._home / f"sim_gpio{gpio}/value"
 
     def level(self, gpio: int) -> int:
-        """What a pin does."""
+        """Return the level of a pin."""
         return int(self.place(gpio).read_text())
 
     def pull(self, gpio: int, level: int) -> None:
-        """Drives an input."""
+        """Drive an input to a level."""
         word = "pull-up" if level else "pull-down"
         (self._home / f"sim_gpio{gpio}/pull").write_text(word)
 
     def mean(self, gpio: int, for_s: float) -> float:
-        """Share of the time for which a pin is high, by the eyes of another process:
-        a thread of this one would hold up the one that makes the pulses."""
+        """Return the share of the time for which a pin is high.
+
+        Another process measures it: a thread of this process would delay the thread that makes the
+        pulses.
+        """
         done = subprocess.run(
             [sys.executable, "-c", LOOK, self.place(gpio), str(for_s)],
             check=True,
@@ -71,12 +74,12 @@ class Outside:
         return float(done.stdout)
 
     def driven(self) -> bool:
-        """A motor turns, or may in the next moment."""
+        """Return whether a motor turns, or may in the next moment."""
         return any(self.level(gpio) for gpio in MOTORS)
 
 
 def plug(own: str = LABEL) -> Outside:
-    """A Pi's chip, and beside it another one that is not."""
+    """Make a Pi's chip, and beside it another chip that is not a Pi's."""
     for name, label in (("other", "fpga"), ("pi", own)):
         bank = CONFIG / name / "bank0"
         bank.mkdir(parents=True)
@@ -87,7 +90,8 @@ def plug(own: str = LABEL) -> Outside:
 
 
 def say(word: str, label: str = LABEL) -> None:
-    """/sys/module is as on a Pi, its parameter with this value; "": there is none."""
+    """Mount a /sys/module as on a Pi, its parameter with this value; "" leaves the parameter
+    out."""
     subprocess.run(["mount", "-t", "tmpfs", "none", "/sys/module"], check=True)
     path = Path("/") / strict.PARAMETER.format(strict.MODULES[label])
     path.parent.mkdir(parents=True)
@@ -97,7 +101,7 @@ def say(word: str, label: str = LABEL) -> None:
 
 @contextmanager
 def kernel_says(word: str) -> Iterator[None]:
-    """The same for a while."""
+    """Do the same as say() for the time of the block."""
     say(word)
     try:
         yield

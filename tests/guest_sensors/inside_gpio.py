@@ -2,8 +2,8 @@
 
     LinuxPins -> ioctl -> gpiolib -> gpio-sim <- sysfs: the level, and the pull outside
 
-Not shown by it: a Pi's own chip, its kernel's parameter (a folder stands in), and true
-time: the guest's processor is emulated, and how late an edge is says nothing of a Pi.
+Limits: a Pi's own chip and its kernel's parameter (a folder stands in) are not tested. Nor is true
+time: the guest's processor is emulated, and the delay of an edge does not carry over to a Pi.
 """
 
 import os
@@ -52,7 +52,7 @@ def refusal(act: Callable[[], object]) -> str:
 
 
 def gathered(edges: LinuxEdges, count: int) -> list[Edge]:
-    """The next so many."""
+    """Return the next `count` edges."""
     got: list[Edge] = []
     end_s = time.monotonic() + SOON_S
     while len(got) < count:
@@ -62,14 +62,14 @@ def gathered(edges: LinuxEdges, count: int) -> list[Edge]:
 
 
 def found(outside: Outside) -> None:
-    """By its label, whatever its number; and it is what suits a machine of it."""
+    """The chip is found by its label, independent of its number, and suits a machine with it."""
     with closing(gpiochip.find()) as chip:
         assert (chip.label, chip.lines) == (LABEL, LINES)
     assert suits(daemons=()) and not suits(daemons=("/bin/sh",))
 
 
 def levels(outside: Outside) -> None:
-    """Outputs alone and together; all are let go at the end."""
+    """Outputs are set alone and together, and are all released at the end."""
     with pins() as made:
         made.claim((FORWARD, REVERSE))
         assert not outside.driven()
@@ -86,7 +86,7 @@ def levels(outside: Outside) -> None:
 
 
 def duty(outside: Outside) -> None:
-    """Two pins at once, each with its own share; a stop is one at once."""
+    """Two pins at once have each their own duty cycle, and a stop acts at once."""
     with pins() as made:
         made.set_frequency(FORWARD, 10)
         made.set_frequency(LEFT, 10)
@@ -104,8 +104,8 @@ def duty(outside: Outside) -> None:
 
 
 def servo(outside: Outside) -> None:
-    """Short pulses that repeat. How long they are an emulated processor cannot show: it
-    is later than the 1.5 ms that they last."""
+    """Short pulses repeat. An emulated processor cannot show their length: its delay exceeds
+    their 1.5 ms."""
     with pins() as made:
         made.servo(FORWARD, 1500.0)
         share = outside.mean(FORWARD, 3.0)
@@ -113,7 +113,7 @@ def servo(outside: Outside) -> None:
 
 
 def edges(outside: Outside) -> None:
-    """With the kernel's time, which is their order, from two pins; then levels."""
+    """Edges from two pins come with the kernel's time and in its order; levels follow."""
     with pins() as made:
         made.hear(7)
         made.listen(8, 0)
@@ -122,7 +122,7 @@ def edges(outside: Outside) -> None:
             before_us = time.monotonic_ns() // 1000
             outside.pull(7, 1)
             outside.pull(8, 0)
-            # For each pin a thread of the kernel reads the level, when it gets to it.
+            # For each pin a kernel thread reads the level, once it is scheduled.
             seen = gathered(heard, 2)
             outside.pull(7, 0)
             seen += gathered(heard, 1)
@@ -136,7 +136,7 @@ def edges(outside: Outside) -> None:
 
 
 def steady(outside: Outside) -> None:
-    """What is shorter than its time is no push."""
+    """A level shorter than the debounce time is no push."""
     with pins() as made:
         made.listen(8, 200_000)
         with closing(made.edges((8,))) as heard:
@@ -156,7 +156,7 @@ def steady(outside: Outside) -> None:
 
 
 def echo(outside: Outside) -> None:
-    """An HC-SR04's: how long it was high by the kernel's clock."""
+    """The echo of an HC-SR04: how long it was high by the kernel's clock."""
     played: list[float] = []
 
     def play() -> None:
@@ -187,7 +187,7 @@ def echo(outside: Outside) -> None:
 
 
 def busy(outside: Outside) -> None:
-    """A pin that somebody has: who, and the next step; nothing else is taken."""
+    """A pin in use is refused with its owner and the next step; no other pin is taken."""
     with pins("the neighbour") as one, pins() as other:
         one.write(REVERSE, 1)
         words = refusal(lambda: other.claim((FORWARD, REVERSE)))
@@ -201,14 +201,14 @@ def busy(outside: Outside) -> None:
 
 
 def beyond(outside: Outside) -> None:
-    """A board without the pin."""
+    """A pin that the board lacks is refused."""
     with pins() as made:
         words = refusal(lambda: made.write(LINES, 1))
         assert f"has 0 to {LINES - 1}; is this profile for another board?" in words
 
 
 def nobody(outside: Outside) -> None:
-    """Who is not in the group gpio is told so."""
+    """A user outside the group gpio gets that advice."""
     os.seteuid(65534)
     try:
         words = refusal(gpiochip.find)
@@ -218,7 +218,7 @@ def nobody(outside: Outside) -> None:
 
 
 def loose(outside: Outside) -> None:
-    """A kernel that leaves a motor on, or does not say: refused, no pin is taken."""
+    """A kernel that leaves a motor on, or hides the setting, is refused; no pin is taken."""
     profile = Path("/run/toad.toml")
     profile.write_text(PROFILE)
     for word, says in (("Y", "would run on"), ("", "nobody knows")):
@@ -226,7 +226,7 @@ def loose(outside: Outside) -> None:
             words = refusal(lambda: LinuxBoard(profiles.load(profile), lambda _: ()))
             assert says in words and "dtparam=strict_gpiod" in words, words
             with pins() as made:
-                made.claim(MOTORS)  # nobody has them
+                made.claim(MOTORS)  # the pins are free
             board = LinuxBoard(profiles.load(profile, ["pins.unsafe = true"]), lambda _: ())
             board.close()
 
@@ -236,7 +236,8 @@ CHECKS = {check.__name__: check for check in OWN} | inside_wheels.CHECKS
 
 
 def main() -> int:
-    """Every check by its name: "ok", or its trace. An argument: how often each."""
+    """Run every check and print its name with "ok" or its trace. The argument is the number of
+    runs of each."""
     outside, runs = plug(), int(sys.argv[1])
 
     def often(check: Callable[[Outside], None]) -> None:

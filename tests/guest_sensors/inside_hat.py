@@ -1,7 +1,7 @@
 """Runs in the guest: the real `wheels` with a PCA9685 that is the kernel's i2c-stub.
 
-The stub only remembers: what a chip would do after "all off" is done by hand here, and
-its outputs are what was written. Not shown by it: the chip.
+The stub only stores bytes. The chip's own reaction after "all off" is imitated here by hand, and
+the stored registers stand for its outputs. The chip itself is not tested.
 """
 
 import signal
@@ -17,7 +17,7 @@ from tests.guest_sensors.inside_wheels import Car, pull
 
 ADDRESS, NOBODY = 0x60, 0x61
 IN1 = pca9685.LED0 + 4 * 10 + 1
-"""ON_H of the output that sends M1 forward."""
+"""ON_H register of the output that sends M1 forward."""
 PROFILE = """
 [car]
 name = "Bowser"
@@ -36,18 +36,19 @@ port = 2
 
 
 class Chip:
-    """The stub, by a second open file."""
+    """The stub, through a second open file."""
 
     def __init__(self, bus: int) -> None:
         self._bus, self._hand = bus, SmbusI2c(bus, ADDRESS)
 
     def driven(self) -> bool:
-        """M1's bridge is on, and not all is off."""
+        """Return whether M1's bridge is on, and "all off" is not set."""
         off = self._hand.read(pca9685.ALL_OFF_H, 1)[0]
         return bool(self._hand.read(IN1, 1)[0]) and not off & pca9685.FULL
 
     def car(self) -> Car:
-        """Drives; "all off" was forgotten since, as by the chip at the next write."""
+        """Return a driving car. "all off" is cleared after that, as the chip does at the next
+        write."""
         self._hand.write(IN1, b"\0")
 
         def driven() -> bool:
@@ -62,7 +63,7 @@ class Chip:
         return car
 
     def set_up(self) -> None:
-        """All off; then awake, totem pole, the highest frequency."""
+        """The chip gets "all off", then: awake, totem pole, the highest frequency."""
         self._hand.write(pca9685.ALL_OFF_H, b"\0")
         pca9685.Pca9685(self._hand, 1526)
         registers = {
@@ -75,7 +76,7 @@ class Chip:
         assert found == registers, found
 
     def absent(self) -> None:
-        """A HAT that does not answer: which, and what is wrong."""
+        """A HAT that does not answer is refused with its name and the fault."""
         try:
             pca9685.Pca9685(SmbusI2c(self._bus, NOBODY), 1526)
         except PinsLost as fault:
@@ -85,7 +86,7 @@ class Chip:
 
 
 def main() -> int:
-    """Every check by its name: "ok", or its trace. Arguments: which."""
+    """Run the checks named by the arguments and print each name with "ok" or its trace."""
     chip = Chip(stub_bus())
     checks: dict[str, Callable[[], None]] = {
         "set_up": chip.set_up,

@@ -2,10 +2,11 @@
 
     driver -> SmbusI2c -> smbus2 -> ioctl -> i2c-dev -> SMBus core -> i2c-stub (memory)
 
-The stub only remembers what was written. What a chip would answer is put into it, by
-transfers of a second open file, just before the driver reads it; so each byte of each
-transfer goes through the kernel, in the size, order and kind that the driver chose.
-Not shown by it: an adapter's own errors, clock stretching, and any chip's timing.
+The stub only stores the bytes written. A chip's answer is put into it by transfers of a second open
+file, just before the driver reads it. So each byte of each transfer goes through the kernel, in the
+size, order and kind that the driver chose.
+
+Limits: an adapter's own errors, clock stretching, and any chip's timing are not tested.
 """
 
 import os
@@ -25,18 +26,18 @@ from tests.guest_sensors import tell
 from tests.support.i2c_contract import BUS, CHECKS, error_of
 
 HELD = 0x52
-"""An address that a driver of the kernel has."""
+"""Address that a kernel driver holds."""
 NOBODY_UID = 65534
 
 
 class Chip(Protocol):
-    """A model of the bench."""
+    """Chip model of the bench, by its transactions."""
 
     def write(self, data: bytes) -> None:
-        """One write transaction."""
+        """Take one complete write transaction."""
 
     def read(self, count: int) -> bytes:
-        """One read transaction."""
+        """Answer one complete read transaction."""
 
 
 class Behind(OpenDevice):
@@ -48,26 +49,26 @@ class Behind(OpenDevice):
         self._chip = chip
 
     def read(self, register: int, size: int) -> bytes:
-        """The chip's answer, by way of the kernel, twice."""
+        """Return the chip's answer, after two passes through the kernel."""
         self.transfers += 1
         self._chip.write(bytes((register,)))
         self._hand.write(register, self._chip.read(size))
         return self._driver.read(register, size)
 
     def write(self, register: int, data: bytes) -> None:
-        """Checks that the chip gets what the kernel was given."""
+        """Write through the kernel, then pass the stored bytes to the chip's model."""
         self.transfers += 1
         self._driver.write(register, data)
         self._chip.write(bytes((register,)) + self._hand.read(register, len(data)))
 
     def close(self) -> None:
-        """Both files."""
+        """Close the files of driver and hand."""
         self._driver.close()
         self._hand.close()
 
 
 def stub_bus() -> int:
-    """The number of i2c-stub's adapter."""
+    """Return the number of i2c-stub's adapter."""
     for name in Path("/sys/class/i2c-adapter").glob("i2c-*/name"):
         if "stub" in name.read_text():
             return int(name.parent.name.removeprefix("i2c-"))
@@ -75,7 +76,7 @@ def stub_bus() -> int:
 
 
 def ina219(bus: int) -> None:
-    """Volts and amps of both signs."""
+    """Read volts, and amps of both signs."""
     amps = 1.25
     device = Behind(bus, 0x40, Ina219Chip(lambda: 7.456, lambda: amps))
     gauge = Ina219(device, 0.1)
@@ -88,7 +89,7 @@ def ina219(bus: int) -> None:
 
 
 def vl53l0x(bus: int) -> None:
-    """Set up, two calibrations, some samples."""
+    """The sensor starts, calibrates twice, and gives some samples."""
     chip = Vl53l0xChip(lambda: 0.5, time.monotonic, boot_s=0.0)
     device = Behind(bus, 0x29, chip)
     sensor = Vl53l0x(device, time.monotonic, time.sleep)
@@ -106,7 +107,7 @@ def vl53l0x(bus: int) -> None:
 
 
 def strangers(bus: int) -> None:
-    """A stub that nobody fills is no chip: both are refused by what they say."""
+    """A stub without a model is no chip: both drivers refuse it by its ID bytes."""
     for address, make in (
         (0x40, lambda device: Ina219(device, 0.1)),
         (0x29, lambda device: Vl53l0x(device, time.monotonic, time.sleep)),
@@ -120,7 +121,7 @@ def strangers(bus: int) -> None:
 
 
 def held(bus: int) -> None:
-    """The kernel's dummy driver holds the chip: that is said."""
+    """An address held by the kernel's dummy driver is reported."""
     place = Path(f"/sys/bus/i2c/devices/i2c-{bus}/new_device")
     place.write_text(f"dummy {HELD:#x}")
     device = SmbusI2c(bus, HELD)
@@ -130,7 +131,7 @@ def held(bus: int) -> None:
 
 
 def forbidden(bus: int) -> None:
-    """A user who is not in the group i2c is told so."""
+    """A user outside the group i2c gets that advice."""
     os.seteuid(NOBODY_UID)
     try:
         words = error_of(lambda: SmbusI2c(bus, 0x50))
@@ -140,7 +141,7 @@ def forbidden(bus: int) -> None:
 
 
 def main() -> int:
-    """Every check by its name: "ok", or its trace."""
+    """Run every check and print its name with "ok" or its trace."""
     bus = stub_bus()
 
     def opens(number: int, address: int) -> OpenDevice:

@@ -1,7 +1,7 @@
 """Runs in the guest: the V4L2 capture of the depth camera, on the kernel's vivid.
 
-vivid has no Z16, but Y16: 16 bits a pixel as well, mapped and queued alike. Not shown
-by it: USB, and what a RealSense puts into its pixels.
+vivid has no Z16, but Y16: also 16 bits a pixel, mapped and queued alike. Limits: USB, and the pixel
+values of a RealSense are not tested.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from tests.guest_sensors import tell
 Y16, SIZE = "Y16 ", (640, 360)
 SOON_S = 5.0
 FPS = 10
-"""vivid numbers a frame by the clock, and wakes too early by as long as it draws: where
-that is half a frame, on a busy host, two have one number."""
+"""Frames a second. vivid numbers a frame by the clock, and wakes too early by its drawing time.
+If that is half a frame, on a busy host, two frames have one number."""
 
 
 @contextlib.contextmanager
@@ -35,7 +35,7 @@ def refusal(wanted: str) -> str:
 
 
 def frames() -> None:
-    """Whole, in order, with a time that is now."""
+    """Frames are complete, in order, and have a current time."""
     with capture() as camera:
         assert (camera.width, camera.height) == SIZE, (camera.width, camera.height)
         last = -1
@@ -52,7 +52,7 @@ def frames() -> None:
 
 
 def looked_at() -> None:
-    """A test picture is no flat wall."""
+    """A test picture has several depths, unlike a flat wall."""
     with capture() as camera:
         frame = camera.frame(SOON_S)
         assert frame is not None
@@ -81,7 +81,7 @@ def refused() -> None:
 
 
 def busy() -> None:
-    """One camera, two who want it."""
+    """A second user of the camera is refused; the first one keeps it."""
     with capture() as camera:
         assert camera.frame(SOON_S) is not None
         assert "resource busy" in refusal(Y16), refusal(Y16)
@@ -89,7 +89,7 @@ def busy() -> None:
 
 
 def again() -> None:
-    """Whoever closes it can open it."""
+    """A closed camera can be opened again."""
     for _ in range(3):
         with capture() as camera:
             assert camera.frame(SOON_S) is not None

@@ -1,7 +1,7 @@
 """Runs in the guest: `fpvcar camera v4l2` on the kernel's vivid, as a process.
 
-vivid gives YUYV in the sizes of a webcam and has its controls; it can be unplugged. Not
-shown by it: USB, MJPEG and H.264 of a webcam, and a sensor's light.
+vivid gives YUYV in the sizes of a webcam and has its controls; it can be unplugged. Limits: USB,
+MJPEG and H.264 of a webcam, and a sensor's light are not tested.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tests.guest_sensors import tell
 DEVICE, SIZE, FPS = Path("/dev/video0"), (320, 180), 15.0
 DRIVER = Path("/sys/bus/platform/drivers/vivid")
 SOON_S = 60.0
-"""The guest's processor is emulated."""
+"""Long, because the guest's processor is emulated."""
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def record(camera: "subprocess.Popen[bytes]") -> Record:
 
 
 def formats() -> None:
-    """Which of them it has, and that it is no webcam on USB."""
+    """The camera's own format is chosen, and it is not found as a webcam on USB."""
     assert v4l2.choose(DEVICE, ("H264", "YUYV", "MJPG"), *SIZE, FPS) == "YUYV"
     try:
         v4l2.choose(DEVICE, ("H264", "MJPG"), *SIZE, FPS)
@@ -75,7 +75,7 @@ def formats() -> None:
 
 
 def newest() -> None:
-    """Of those that wait the last one is taken, and it is young."""
+    """The last of the waiting frames is taken, and it is recent."""
     with webcam() as camera:
         first = camera.frame(SOON_S)
         assert first is not None
@@ -87,7 +87,7 @@ def newest() -> None:
 
 
 def controls() -> None:
-    """Brightness and flips are the driver's; what it has not got it says."""
+    """Brightness and flips are the driver's; missing controls are reported."""
     with webcam() as camera:
         assert camera.set_flip("both") and camera.set_brightness(0.5)
         own = v4l2_controls.query(camera.fd, v4l2_controls.BRIGHTNESS)
@@ -97,7 +97,8 @@ def controls() -> None:
 
 
 def encoded() -> None:
-    """Access units with stamps of the kernel, a key on request, an end with stdin."""
+    """The process writes access units with stamps of the kernel, a key frame on request, and
+    ends with stdin."""
     camera = camera_process()
     assert camera.stdin and camera.stderr
     records = [record(camera) for _ in range(4)]
@@ -113,7 +114,7 @@ def encoded() -> None:
 
 
 def unplugged() -> None:
-    """It says so and ends; plugged in again, it is a camera again."""
+    """An unplugged camera is reported and ends the process; plugged in again, it works again."""
     camera = camera_process()
     record(camera)
     (DRIVER / "unbind").write_text("vivid.0")

@@ -1,4 +1,4 @@
-"""Runs in the guest: the real `wheels`, driven, with gpio-sim; what fails, stops it.
+"""Runs in the guest: the real `wheels`, driven, with gpio-sim; each fault stops the car.
 
 driver (as `run`) -> wheels and guardian, real processes -> gpiolib -> gpio-sim
 """
@@ -18,11 +18,11 @@ from tests.support.wheels import Client, until
 SOON_S, ZEROS = 60.0, 5
 ENDED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 OFF_S = 1.5
-"""The table says 0.3 s; an emulated processor starts and ends processes slowly."""
+"""The design's table says 0.3 s; an emulated processor starts and ends processes slowly."""
 
 
 def forked(act: Callable[[], object]) -> int:
-    """Does something in a process of its own, which has no program to load first."""
+    """Run a function in a process of its own that has no program to load first."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -33,8 +33,8 @@ def forked(act: Callable[[], object]) -> int:
 
 
 def drive(runtime: Path) -> None:
-    """As `run` does with somebody who never lets go: zeros first, then no more. Ends
-    when a busy machine has made a setpoint too late."""
+    """Drive as `run` does for a driver who never stops: zeros first, then none. Ends when a busy
+    machine has made a setpoint too late."""
     client, zeros = Client(runtime), ZEROS
     while True:
         answer = client.send(0.0 if zeros else 0.3)
@@ -46,10 +46,11 @@ def drive(runtime: Path) -> None:
 
 
 class Car:
-    """The real `wheels`, and somebody who drives it."""
+    """The real `wheels`, and a driver."""
 
     def __init__(self, toml: str, driven: Callable[[], bool]) -> None:
-        """`driven()`: a motor turns, or may in the next moment."""
+        """Start both processes and wait until the car drives. `driven()` returns whether a motor
+        turns, or may in the next moment."""
         self._toml, self._driven, self._runtime = toml, driven, Path("/run/car")
         self._runtime.mkdir(exist_ok=True)
         end_s = time.monotonic() + SOON_S
@@ -70,17 +71,17 @@ class Car:
 
     @property
     def guardian(self) -> int:
-        """The only child of `wheels`."""
+        """The only child process of `wheels`."""
         pid = self.wheels
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return int(children[0])
 
     def watch(self, driven: Callable[[], bool]) -> None:
-        """By other eyes from now on."""
+        """Use another check for "driven" from now on."""
         self._driven = driven
 
     def stands(self) -> None:
-        """Soon, and for longer than any pulse."""
+        """Assert that the car stops soon, and stays stopped for longer than any pulse."""
         begin_s = last_s = time.monotonic()
         while time.monotonic() < begin_s + OFF_S + 1.0:
             if self._driven():
@@ -88,7 +89,7 @@ class Car:
         assert last_s - begin_s <= OFF_S, f"it drove on for {last_s - begin_s:.3f} s"
 
     def end(self) -> None:
-        """Both, however they are."""
+        """End both processes, in any state."""
         for one in (self.driver, self.wheels):
             os.kill(one, signal.SIGKILL)
             os.waitpid(one, 0)
@@ -96,7 +97,7 @@ class Car:
 
 
 def pull(car: Car, part: str, number: signal.Signals) -> None:
-    """A part of a car that drives gets a signal: it stands, and is ended."""
+    """Send a signal to a part of a driving car; assert that it stops, then end it."""
     try:
         os.kill(getattr(car, part), number)
         car.stands()
@@ -121,4 +122,4 @@ CHECKS: dict[str, Callable[[Outside], None]] = {
     "guardian_hangs": _check("guardian", signal.SIGSTOP),
 }
 LONG = {"driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs"}
-"""Only in the long form."""
+"""Checks of the long form only."""

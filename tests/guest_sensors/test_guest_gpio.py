@@ -1,6 +1,6 @@
 """Motors, pins and edges over the kernel's gpio-sim and i2c-stub in the guest.
 
-What that shows and what not: inside_gpio.py, inside_hat.py.
+For the limits of these tests see inside_gpio.py and inside_hat.py.
 """
 
 import json
@@ -36,7 +36,7 @@ LONG = ("driver_killed", "driver_hangs", "guardian_killed", "guardian_hangs")
 
 @pytest.fixture(scope="module")
 def home(guest: Guest, share: Path) -> str:
-    """What runs there, in the guest's memory."""
+    """Copy the programs into the guest's memory; return their folder."""
     here = share / "gpio"
     here.mkdir()
     bring(here)
@@ -46,7 +46,7 @@ def home(guest: Guest, share: Path) -> str:
 
 
 def said(guest: Guest, home: str, script: str, for_s: float = 240.0) -> dict[str, str]:
-    """The verdict on each check."""
+    """Run a script in the guest; return the verdict on each check."""
     command = f"cd {home} && python3 -B -m tests.guest_sensors.{script}"
     verdicts: dict[str, str] = json.loads(guest.check(command, for_s))
     return verdicts

@@ -1,7 +1,7 @@
-"""Over a kernel's own devices: INA219 and VL53L0X on /dev/i2c-N, depth and a webcam on
+"""Sensors over a kernel's own devices: INA219 and VL53L0X on /dev/i2c-N, depth and a webcam on
 V4L2.
 
-What that shows and what not: inside_i2c.py, inside_video.py, inside_webcam.py.
+For the limits of these tests see inside_i2c.py, inside_video.py and inside_webcam.py.
 """
 
 import importlib.util
@@ -35,10 +35,10 @@ VIDEO = ("frames", "looked_at", "refused", "busy", "again")
 
 
 def bring(share: Path) -> None:
-    """The drivers, the libraries that they need, and what runs them.
+    """Put the drivers, their libraries and the scripts that run them into the share.
 
-    msgspec and PyAV are built for the Python here; the guest, which is of the host's
-    release, has the same.
+    msgspec and PyAV are built for the Python of this host; the guest, of the same release, has the
+    same Python.
     """
     ignore = shutil.ignore_patterns("__pycache__", "web", "hardware")
     for package in (paths._PACKAGE, paths._PACKAGE.parent / "fpvbench"):
@@ -61,7 +61,7 @@ def bring(share: Path) -> None:
 
 
 def cpp_library() -> str:
-    """libstdc++ as it is used here: PyAV needs it, and the guest has none."""
+    """Return the libstdc++ in use here: PyAV needs it, and the guest has none."""
     import av.video  # noqa: F401
 
     maps = Path("/proc/self/maps").read_text().splitlines()
@@ -69,7 +69,7 @@ def cpp_library() -> str:
 
 
 def printed(guest: Guest, script: str) -> dict[str, str]:
-    """Runs a script in the guest; the verdict on each of its checks, by name."""
+    """Run a script in the guest; return the verdict on each of its checks, by name."""
     said: dict[str, str] = json.loads(
         guest.check(f"cd /share && python3 -B -m tests.guest_sensors.{script}")
     )
@@ -78,7 +78,7 @@ def printed(guest: Guest, script: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def drivers(share: Path) -> None:
-    """They are in what the guest sees as /share."""
+    """Put the drivers into the folder that the guest sees as /share."""
     bring(share)
 
 
