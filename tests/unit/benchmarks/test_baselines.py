@@ -1,4 +1,4 @@
-"""The baselines do what is said of them, and Firefox's wire."""
+"""Both baselines as described, and the wire protocol of Firefox."""
 
 import json
 import time
@@ -47,7 +47,7 @@ async def test_the_track_has_its_own_rate() -> None:
 
 
 class FakeFirefox:
-    """Answers by method; an event comes before each answer."""
+    """Firefox that answers by method and sends an event before each answer."""
 
     def __init__(self, **answers: Any) -> None:
         self.asked: list[dict[str, Any]] = []

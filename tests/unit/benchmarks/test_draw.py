@@ -12,7 +12,7 @@ SIZE_MOST = 150_000
 
 
 def results() -> list[Result]:
-    """As a full run has them: 900 pictures, 200 stops."""
+    """Return the results of a full run: 900 pictures, 200 stops."""
     ages = [8.0 + number * 7 % 17 for number in range(900)]
     paths = [
         "path 640x480@29.9, WebCodecs",

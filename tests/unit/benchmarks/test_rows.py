@@ -1,4 +1,4 @@
-"""The benchmark's table: statistics, aims, and how a line reads. And its clock."""
+"""Table of the benchmark: statistics, aims, format of a line. And its clock."""
 
 import pytest
 from benchmarks import glass
@@ -82,7 +82,7 @@ def test_painted_leaves_the_first_out() -> None:
 
 
 def test_presented_goes_by_the_media_time() -> None:
-    """A strip that is one picture ahead of what is said to be shown misleads nobody."""
+    """A strip that is one picture ahead of the reported one changes no age."""
     samples = [[7000 + 33.0 * n, 7028 + 33.0 * n, 0.033 * n] for n in range(20)]
     samples[12][0] += 33.0
     seen = glass.presented(samples, 0.0)
@@ -91,7 +91,7 @@ def test_presented_goes_by_the_media_time() -> None:
 
 
 def test_presented_follows_a_new_source() -> None:
-    """Media time begins anew after a reset of the element; the ages go on."""
+    """Media time restarts at 0 after a reset of the element; the ages continue."""
     samples = [
         [7000 + 33.0 * n, 7028 + 33.0 * n, 0.033 * (n if n < 20 else n - 20)] for n in range(40)
     ]

@@ -1,4 +1,4 @@
-"""Contacts that bounce: what is a push, what is held; no clock, no pins."""
+"""Contacts that bounce: pushes and holds; no clock, no pins."""
 
 import math
 
@@ -15,7 +15,7 @@ def pushes(contact: Contact, edges: list[tuple[float, bool]]) -> int:
 
 
 def train(start_s: float, gaps_s: list[float], closed: bool) -> list[tuple[float, bool]]:
-    """Edges that begin with `closed` and end with it, `gaps_s` apart."""
+    """Return edges `gaps_s` apart that begin and end with `closed`."""
     edges = [(start_s, closed)]
     for number, gap_s in enumerate(gaps_s):
         edges.append((edges[-1][0] + gap_s, closed == bool(number % 2)))

@@ -79,7 +79,7 @@ def test_nobody_can_make_a_light_flash_more_than_four_times_a_second(
     assert all(two - one >= GLOW_S - EPSILON_S for one, two in pairwise(rises))
 
 
-# --- rainbow, and how the car's own buttons begin things ----------------------
+# --- rainbow, and the modes that the car's own buttons start --------------------
 
 
 def test_the_rainbow_lights_one_after_the_other_until_somebody_pushes() -> None:
@@ -99,7 +99,7 @@ def test_the_rainbow_lights_one_after_the_other_until_somebody_pushes() -> None:
 
 @pytest.mark.parametrize(
     ("held", "mode"), [(0b0001, "show"), (0b0110, "rainbow"), (0b0111, "free")]
-)  # three are somebody's whole arm
+)  # three buttons span a whole arm
 def test_buttons_of_the_car_that_are_held_for_long(held: int, mode: str) -> None:
     play = playing()
     play.hold(CAR, held, 1.0)
@@ -142,7 +142,8 @@ def test_a_page_holds_as_long_as_it_likes() -> None:
 
 
 def watch(play: Play) -> list[int]:
-    """Sits through a show; the pattern as a child sees it. Each is dark between."""
+    """Watch a show to its end; return the pattern as a child sees it. Each button is dark in
+    between."""
     seen, before = [], 0
     assert play.view.mode == "show"
     while play.view.mode == "show":
@@ -157,7 +158,7 @@ def watch(play: Play) -> list[int]:
 
 
 class Child:
-    """Pushes as a child does; time goes on by itself."""
+    """Player that pushes like a child; time advances by itself."""
 
     def __init__(self, play: Play, now_s: float = 0.0) -> None:
         self.play, self.now_s = play, now_s
@@ -178,7 +179,7 @@ class Child:
 
 
 def all_dark(play: Play) -> None:
-    """Whatever comes by itself comes; in the end nothing is lit."""
+    """Run every due event; in the end no button is lit."""
     for _ in range(2000):
         if play.due_s == math.inf:
             break
@@ -276,7 +277,7 @@ def test_a_game_that_nobody_plays_on_ends_quietly() -> None:
 
 
 def test_many_play_one_game() -> None:
-    """One repeats the first, another one, on the car, the second."""
+    """The first button is repeated by one player, the second by another, on the car."""
     play = playing(iter([0, 2]))
     child = Child(play)
     child.watch()

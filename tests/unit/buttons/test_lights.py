@@ -1,4 +1,4 @@
-"""Lights: which are on, what blinks, how an LED goes out. No clock, no pins."""
+"""Lights that are on or blink, and the fading of an LED. No clock, no pins."""
 
 import math
 
@@ -53,7 +53,7 @@ def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
     lamp.follow(True, False, 10.0)
     seen = []
     for _ in range(4):
-        lamp.follow(True, False, lamp.due_s)  # the same again changes no beat
+        lamp.follow(True, False, lamp.due_s)  # an unchanged state changes no beat
         seen.append((lamp.lit, lamp.due_s))
         lamp.tick(lamp.due_s)
     assert [lit for lit, _ in seen] == [True, False, True, False]
@@ -63,7 +63,7 @@ def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
 
 
 def told(code: str) -> list[int]:
-    """Who counts blinks between long pauses, the first long light apart."""
+    """Count blinks between long pauses, the first long light apart."""
     lamp, counted = CodeLamp(), [0]
     lamp.tell(code, 10.0)
     lit_s = dark_s = -math.inf
@@ -111,7 +111,7 @@ def test_the_lamp_of_the_code_tells_once_each_time_that_somebody_asks() -> None:
 
 
 def times_told(networks: list[str], every_s: float) -> int:
-    """How often the code is told, if these ask one after the other."""
+    """Count the times the code is blinked if these networks ask one after the other."""
     lamp, told = CodeLamp(), 0
     for number, network in enumerate(networks):
         now_s = number * every_s
@@ -141,7 +141,7 @@ def test_car_without_lights() -> None:
 
 
 def seen(indicators: Indicators, from_s: float, to_s: float) -> list[tuple[bool, bool]]:
-    """What is lit, change by change, with nothing done to it."""
+    """Return the lights at each change, without any input."""
     indicators.tick(from_s)
     found, now_s = [indicators.sides(from_s)], from_s
     while (now_s := indicators.due_s) <= to_s:

@@ -1,4 +1,4 @@
-"""The panel by itself: pages, contacts, lights, all in step. Time by hand, no pins."""
+"""Button panel alone: pages, contacts and lights in step. Time by hand, no pins."""
 
 import json
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ RED, YELLOW, GREEN, BLUE = WIRED.buttons.values()
 
 @dataclass
 class Page:
-    """What a page heard."""
+    """Page that keeps its received messages."""
 
     source: str
     heard: list[dict[str, Any]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Page:
 
 
 class Room:
-    """A panel whose time stands still."""
+    """Panel whose clock stands still."""
 
     def __init__(self, profile: config.Profile = BARE) -> None:
         self.now_s = 100.0
@@ -56,7 +56,7 @@ class Room:
         self.panel.step()
 
     def wait(self, seconds: float) -> None:
-        """Whatever is due is done when it is due."""
+        """Run each due event at its time."""
         end_s = self.now_s + seconds
         while (pause_s := self.panel.step()) is not None:
             if self.now_s + pause_s > end_s:
@@ -67,7 +67,7 @@ class Room:
 
     @property
     def duties(self) -> dict[int, float]:
-        """What the pins are to do."""
+        """Return the duties that the pins are set to."""
         assert isinstance(self.panel._thread, ButtonsThread)
         return dict(self.panel._thread._wanted)
 
@@ -111,7 +111,7 @@ def test_a_page_that_is_gone_holds_nothing() -> None:
     before = len(one.heard)
     room.hold(other, 0b1)
     assert len(one.heard) == before
-    room.panel.leave(one)  # twice is no fault
+    room.panel.leave(one)  # leaving twice is no fault
 
 
 def test_pages_hear_twice_a_second_that_the_car_is_there() -> None:
@@ -238,7 +238,7 @@ def test_a_contact_that_is_stuck_begins_nothing() -> None:
     room.touch(YELLOW, True)
     assert room.bright(YELLOW) == 1.0 and room.bright(RED) == 0.0
     room.touch(RED, False)
-    room.touch(RED, True)  # it bounces
+    room.touch(RED, True)  # the contact bounces
     assert room.bright(RED) == 0.0
 
 
@@ -283,7 +283,7 @@ def test_what_lights_up_goes_before_what_fades() -> None:
 
 
 def lamps(room: Room) -> tuple[float, ...]:
-    """Head, rear, left, right."""
+    """Return the duties of head, rear, left and right lights."""
     pins = (WIRED.lights.head, WIRED.lights.rear)
     sides = (WIRED.lights.indicator_left, WIRED.lights.indicator_right)
     return tuple(room.duties[gpios[0]] for gpios in (*pins, *sides))

@@ -23,7 +23,7 @@ LEFT = PROFILE.lights.indicator_left[0]
 
 
 class Page:
-    """Keeps what is lit, change by change."""
+    """Page that keeps the lit buttons, change by change."""
 
     source = "page"
 
@@ -68,7 +68,7 @@ async def soon(holds: Callable[[], bool], what: str) -> None:
 
 
 def press(chip: Chip, number: int, down: bool = True) -> None:
-    """The outside world pulls the contact to ground, or lets it go."""
+    """Pull the contact to ground from outside, or release it."""
     gpio = LOOKS[number].button
     assert gpio is not None
     chip.soc.pin[gpio].external = 0 if down else chips.FLOATING
@@ -94,7 +94,7 @@ async def test_a_push_lights_the_led_and_the_page(chip: Chip) -> None:
 
 
 async def push(chip: Chip, page: Page, number: int) -> None:
-    """LED and page follow, there and back."""
+    """Push a button; check that LED and page follow, on and off."""
     most = LOOKS[number].brightness
     press(chip, number)
     await soon(lambda: page.lit[-1] == 1 << number, "no page")

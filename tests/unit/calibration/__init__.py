@@ -1,1 +1,1 @@
-"""Tests of pi/fpvcar/calibration."""
+"""Tests of the package pi/fpvcar/calibration."""

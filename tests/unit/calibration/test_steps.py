@@ -1,4 +1,4 @@
-"""What people say to a step, what it wishes, and what it refuses."""
+"""Calibration steps: user input, the step's wishes, refused input."""
 
 import itertools
 from typing import Any
@@ -18,7 +18,7 @@ SERVO = profile_of("mx1508-servo")
 
 
 def play(step: Step, seconds: float, *duties: float, start_s: float = 0.0) -> None:
-    """The car does this for so long."""
+    """Show the step a car that drives like this for `seconds`."""
     for tick in range(round(seconds / 0.02)):
         moves = duties[0] if duties else 0.0
         step.see(Seen(start_s + tick * 0.02, moves, 0.0, duties or (0.0, 0.0)))
@@ -68,7 +68,7 @@ def test_a_dead_band_that_is_never_left_ends() -> None:
 
 
 def test_a_duty_that_does_not_arrive_climbs_no_step() -> None:
-    """As with a guard, or a speed limit, that holds the car."""
+    """A guard or a speed limit that holds the car has this effect."""
     step = DeadBand(BENCH.motors, "drive")
     for tick in range(500):
         step.see(Seen(tick * 0.02, 0.1, 0.0, (0.01, 0.0)))
@@ -195,7 +195,7 @@ def see_wall(step: Distance, range_m: float) -> None:
 
 @pytest.mark.parametrize("tape_m", [0.657, 1.0, 1.9])
 def test_distance_that_is_far_off_offers_no_offset(tape_m: float) -> None:
-    """0.343 m, once offered, let the car touch a wall before the guard stopped it."""
+    """An offset of 0.343 m, once offered, let the car touch a wall before the guard stopped it."""
     step = Distance(BENCH, "rear")
     see_wall(step, tape_m - 0.343)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What is kept over a profile: bounds, undo, dates, files, a servo's pulses."""
+"""Calibrated values over a profile: bounds, undo, dates, files, a servo's pulses."""
 
 import tomllib
 from pathlib import Path
@@ -213,7 +213,7 @@ def test_fitting_drops_values_that_a_profile_has_no_more() -> None:
 
 
 def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None:
-    """One line of car.toml was edited after these values had been calibrated."""
+    """A line of car.toml was edited after these values had been calibrated."""
     values: dict[str, Value] = {
         "motors.drive.invert": True,
         DEAD: 0.2,
@@ -234,7 +234,7 @@ def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None
 def test_fitting_adds_voltages_in_the_order_in_which_they_fit(
     full_v: float, nominal_v: float, empty_v: float
 ) -> None:
-    """Each alone clashes with the profile's others; a fourth value clashes for good."""
+    """Each value alone clashes with the profile's others; a fourth value clashes for good."""
     volts: dict[str, Value] = {
         "battery.full_v": full_v,
         "battery.nominal_v": nominal_v,
@@ -278,7 +278,7 @@ def test_a_direction_of_a_motor_that_is_gone_puts_all_others_in_doubt() -> None:
 
 
 def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
-    """`wheels` knows the profile alone: `run` may send nothing above its limits."""
+    """`wheels` reads the profile alone: `run` may not send more than its limits."""
     for values in (
         {"battery.empty_v": 3.2},
         {"battery.empty_v": 3.2, "battery.nominal_v": 4.0},
@@ -296,7 +296,7 @@ def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
 
 
 class Applied:
-    """A tuner, and the profile that the car drives by."""
+    """Tuner with the profile that the car drives by."""
 
     def __init__(self, profile: Profile = BENCH) -> None:
         self.tuner, self.profile = Tuner(profile, Kept()), profile
@@ -368,7 +368,7 @@ def test_a_word_that_the_profile_refuses_changes_nothing() -> None:
 def test_a_word_that_changes_no_value_disturbs_no_part() -> None:
     car = Applied()
     car.tuner.begin("dead_band", "drive", 1.0)
-    car.profile = SERVO  # as if it were another's
+    car.profile = SERVO  # as if the profile were another car's
     for tick in range(10):
         car.tuner.see(Seen(1.0 + tick * 0.02, 0.1, 0.0, (0.1, 0.0)))
     car.tuner.say("turns", [])

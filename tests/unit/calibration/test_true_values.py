@@ -1,4 +1,4 @@
-"""Each step on the bench's physics, compared with what is true there."""
+"""Each step on the bench's physics, compared with the true values there."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.profiles import profile_of
 
 @pytest.fixture(scope="module")
 def true_dead_band() -> float:
-    """The least duty at which the world's car leaves its place, by trying each."""
+    """Return the least duty at which the world's car starts to move, by trying each."""
     car = PlayedCar(profile_of("bench"))
     charge = car.world.battery.charge
     for thousandths in range(125, 160):
@@ -76,7 +76,7 @@ def test_two_sides_are_balanced_within_5_percent(side: int) -> None:
 
 
 def true_top_mps(car: PlayedCar) -> float:
-    """How fast it is at full throttle in the end, across the whole room."""
+    """Return the final speed at full throttle, across the whole room."""
     car.put(-2.2)
     car.tuner.say("throttle", [1.0])
     car.finger = True

@@ -22,7 +22,7 @@ from tests.unit.recorder.test_folder import NAME, record
 
 
 def damaged(path: Path) -> Path:
-    """A file with a flipped byte in its second chunk."""
+    """Write a file with a flipped byte in its second chunk."""
     data = bytearray(file(5))
     path.write_bytes(data)
     with reader.read(path) as made:
@@ -56,7 +56,7 @@ def test_a_folder_is_listed_by_its_index(
     assert run("list", tmp_path) == 1
     first = capsys.readouterr()
     assert first.err.count("no MCAP: begins with") == 20 and "pictures" in first.out
-    monkeypatch.delattr(summaries, "entry_of")  # nothing is looked into again
+    monkeypatch.delattr(summaries, "entry_of")  # the files are not read again
     assert run("list", tmp_path) == 1 and capsys.readouterr() == first
 
 
@@ -97,7 +97,7 @@ def test_what_is_being_recorded_is_well_so_far(
 def test_an_index_that_leads_astray_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No CRC of the format covers it, and other people's readers go by it."""
+    """No CRC of the format covers the index, and other readers use it."""
     data, path = file(5), tmp_path / "astray.mcap"
     path.write_bytes(data)
     with reader.read(path) as made:

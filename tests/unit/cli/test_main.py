@@ -1,4 +1,4 @@
-"""What ends a verb is said with the next step."""
+"""Errors that end a verb: the message gives the next step."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from fpvcar.__main__ import main
 
 @pytest.fixture(autouse=True)
 def umask() -> Iterator[None]:
-    """`main` sets it for its process."""
+    """Restore the umask, as `main` sets it for its process."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""`fpvcar profile`: what ships, what is whole, what fits this board."""
+"""`fpvcar profile`: shipped profiles, complete profiles, profiles that fit this board."""
 
 import tomllib
 from collections.abc import Collection, Sequence
@@ -87,7 +87,7 @@ def test_it_proposes_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_without_the_bus_it_says_that_it_did_not_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A fresh Raspberry Pi OS: I2C is off until setup."""
+    """State of a fresh Raspberry Pi OS: I2C is off until setup."""
     assert profile.run("propose", [], board(tmp_path, PI_4), nobody) == 0
     said = capsys.readouterr().err
     assert said.startswith("nobody could look for a HAT: enable I2C: sudo raspi-config")

@@ -1,4 +1,4 @@
-"""`fpvcar setup` below a folder of the test's own, and what it would have run."""
+"""`fpvcar setup` below a folder of the test's own, with the commands it would have run."""
 
 import argparse
 from pathlib import Path
@@ -15,7 +15,7 @@ CONFIG_TXT = "# For more options see README\ndtparam=audio=on\n\n[cm5]\ndtoverla
 
 @pytest.fixture
 def card(tmp_path: Path) -> Path:
-    """A card with Raspberry Pi OS, as far as setup looks at it."""
+    """Make a card with the files of Raspberry Pi OS that setup reads."""
     (tmp_path / "boot" / "firmware").mkdir(parents=True)
     (tmp_path / "boot" / "firmware" / "config.txt").write_text(CONFIG_TXT)
     return tmp_path

@@ -1,4 +1,4 @@
-"""`fpvcar stop`: which pins, which process, and what is asked for."""
+"""`fpvcar stop`: pins, process, and the stop request."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ signal.pause()
 
 
 class Off:
-    """Stands in for the registers and the I2C bus."""
+    """Stand-in for the registers and the I2C bus."""
 
     def __init__(self, status: int = 0) -> None:
         self.gpios: list[int] = []
@@ -42,7 +42,7 @@ class Off:
 
 @pytest.fixture
 def wheels(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that listens at wheels.sock and does nothing else."""
+    """Start a process that only listens at wheels.sock."""
     process = subprocess.Popen(
         [sys.executable, "-IS", "-c", LISTEN, str(tmp_path / "wheels.sock")],
         stdout=subprocess.PIPE,
@@ -142,7 +142,7 @@ def test_stop_looks_past_a_run_time_directory_of_somebody_else(
 def test_stop_that_reaches_nothing_fails_with_the_next_step(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / SOCKET).touch()  # a file, and nobody listens there
+    (tmp_path / SOCKET).touch()  # a file without a listener
     (tmp_path / "wheels.sock").touch()
     assert stop.run(BENCH, [], [tmp_path], Off(1)) == 1
     assert "sudo systemctl stop fpvcar-wheels" in capsys.readouterr().err

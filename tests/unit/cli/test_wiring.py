@@ -1,4 +1,4 @@
-"""`fpvcar wiring`: a profile that ships, or a file, drawn or as text."""
+"""`fpvcar wiring`: a shipped profile or a file, as drawing or text."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MX1508 = str(paths.HARDWARE / "mx1508.toml")
 
 @pytest.fixture(autouse=True)
 def mask() -> Iterator[None]:
-    """`main` sets that of its process."""
+    """Restore the umask, as `main` sets that of its process."""
     before = os.umask(0o077)
     yield
     os.umask(before)

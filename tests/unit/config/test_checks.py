@@ -1,4 +1,4 @@
-"""What no bound of a key can say: pins, addresses and names that clash."""
+"""Checks beyond the bounds of one key: pins, addresses and names that clash."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from tests.support.profiles import minimal
 
 
 def four(**red: Any) -> dict[str, dict[str, Any]]:
-    """Buttons; `red` changes the first."""
+    """Return four buttons; `red` changes the first."""
     colours = ("red", "yellow", "green", "blue")
     shapes = ("circle", "star", "heart", "square")
     made: dict[str, dict[str, Any]] = {
@@ -224,7 +224,8 @@ def test_pulses_over_the_peak_are_told_with_both_currents_and_the_cure() -> None
 
 @pytest.mark.parametrize("gpio", [2, 3])
 def test_no_motor_hangs_on_a_pin_that_the_board_holds_up(gpio: int) -> None:
-    """Who lets go of it makes it an input: high, to an MX1508 an order to turn."""
+    """Letting go of the pin makes it an input that is pulled high: an MX1508 would turn the
+    motor."""
     motors = minimal()["motors"]
     high = motors | {"steer": motors["steer"] | {"reverse": gpio}}
     with pytest.raises(ConfigError, match=f"motors.steer.reverse = {gpio}: .* 1.8 kΩ"):

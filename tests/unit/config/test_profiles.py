@@ -1,4 +1,4 @@
-"""Profiles: bounds are kept, strangers refused by name, pins used once."""
+"""Profiles: bounds are checked, unknown keys refused by name, pins used once."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def test_the_bounds_are_the_promises_of_the_design() -> None:
 
 
 def motor(**drive: Any) -> dict[str, Any]:
-    """A drive motor with these keys, too."""
+    """Return a drive motor with these keys added."""
     motors = minimal()["motors"]
     return {"motors": {**motors, "drive": {**motors["drive"], **drive}}}
 

@@ -1,6 +1,6 @@
-"""One contract for motor drivers: what each bridge does, seen at the motor.
+"""Contract of all motor drivers: the state of each bridge, measured at the motor.
 
-The meter is the bench's model of the chip, which knows the pins and no driver.
+The meter is the bench's model of the chip. The model reads pins and is independent of the drivers.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,18 +30,18 @@ OFF, BRAKE = Bridge(0.0, 0.0, 1.0), Bridge(0.0, 1.0, 0.0)
 
 
 def outputs(motor: DcMotor) -> tuple[int, ...]:
-    """The pins of a motor; on a HAT those of its chip."""
+    """Return the pins of a motor; on a HAT those of its chip."""
     return HAT_CHANNELS[motor.port] if isinstance(motor, MotorHat) else motor.pins()
 
 
 class Bench:
-    """A driver on fake pins, and what its chip did at every change of a pin."""
+    """Driver on fake pins, with the state of its chip at every change of a pin."""
 
     def __init__(self, motor: DcMotor) -> None:
         self.motor = motor
         self.states = [OFF]
         self.pins = FakePins(lambda _: self.states.append(self.now))
-        if isinstance(motor, MotorHat):  # the chip has had its frequency
+        if isinstance(motor, MotorHat):  # the chip already has its frequency
             for channel in outputs(motor):
                 self.pins.set_frequency(channel, 4000)
         self.driver: MotorDriver = DRIVERS[type(motor)](motor, self.pins)
@@ -49,7 +49,7 @@ class Bench:
 
     @property
     def now(self) -> Bridge:
-        """What the chip does with the pins as they are."""
+        """Return the state of the chip for the current pins."""
         duties = (self.pins.duty(gpio) for gpio in outputs(self.motor))
         return CHIPS[type(self.motor)].bridge(*duties)
 
@@ -69,7 +69,8 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 def runs(bench: Bench, duty: float) -> Bridge:
-    """Driven one way, and between let go of; a TB6612 brakes there."""
+    """Return the state of a bridge driven one way and released in between; a TB6612 brakes in
+    between."""
     rest: Any = pytest.approx(1.0 - abs(duty))
     if isinstance(bench.motor, MotorHat):
         return Bridge(duty, rest, 0.0)
@@ -170,7 +171,7 @@ def test_a_direction_after_a_long_pause_needs_no_rest(make: Make) -> None:
 
 
 def test_after_a_kick_it_holds_with_less(make: Make) -> None:
-    """Held against its stop a motor draws what stalls it."""
+    """A motor held against its stop draws its stall current."""
     bench = make(kick_s=0.3, hold=0.5)
     for now_s in (0.0, 0.1, 0.29):
         bench.driver.drive(0.4, now_s)
@@ -221,7 +222,7 @@ STEPS = st.lists(
 def test_between_two_ways_the_bridge_is_off_and_a_brake_is_whole(
     steps: list[tuple[float, float]], name: str, brake_s: float
 ) -> None:
-    """At every change of a pin, not only when a call is over."""
+    """Check at every change of a pin, not only after a call."""
     motor = msgspec.structs.replace(WIRED[name], brake_s=brake_s)
     bench, now_s = Bench(motor), 0.0
     for duty, wait_s in steps:
@@ -238,7 +239,7 @@ def test_between_two_ways_the_bridge_is_off_and_a_brake_is_whole(
 
 
 def kind_of(state: Bridge) -> str:
-    """ "off", "brake", or which way it is driven."""
+    """Return "off", "brake", or the direction of driving."""
     if state.brake == 1.0:
         return "brake"
     if not state.drive:

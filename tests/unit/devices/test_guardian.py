@@ -1,4 +1,4 @@
-"""The guardian: real processes, killed, stopped and orphaned; a file says `off`."""
+"""Guardian with real processes that are killed, stopped and orphaned; a file records `off`."""
 
 import os
 import signal
@@ -43,12 +43,12 @@ time.sleep(60)
 
 
 def switch(path: Path, failures: int = 0) -> Callable[[], Off]:
-    """What makes an `off` that fails so often, and then makes the file."""
+    """Return a factory whose `off` fails `failures` times, and then makes the file."""
 
     left = [failures]
 
     def prepare() -> Off:
-        broken = left[0] > 0  # what is opened now stays as it is
+        broken = left[0] > 0  # the `off` made now keeps this state
         left[0] -= 1
 
         def off() -> None:
@@ -62,7 +62,7 @@ def switch(path: Path, failures: int = 0) -> Callable[[], Off]:
 
 
 class Wheels:
-    """A process that feeds a guardian, then is silent."""
+    """Process that feeds a guardian, then is silent."""
 
     def __init__(self, path: Path, feeds: int, then: str, failures: int = 0) -> None:
         self.process = subprocess.Popen(
@@ -97,7 +97,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def gone(pid: int) -> bool:
-    """No such process, or a zombie that nobody has waited for."""
+    """Return True if no such process exists, or it is a zombie that was not waited for."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -114,7 +114,7 @@ def test_a_silent_one_is_killed_and_the_motors_are_off(start: Start, tmp_path: P
 
 
 def test_what_a_killed_one_wrote_last_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SIGKILL does not wait; a call to the bus is finished, maybe after our own."""
+    """SIGKILL does not wait; a bus call of the victim may be finished after our own."""
     victim = subprocess.Popen(["sleep", "60"])
     dead: list[bool] = []
 
@@ -157,7 +157,7 @@ def test_who_rests_may_be_silent(start: Start, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_outlives_what_ends_a_unit(start: Start, tmp_path: Path, number: signal.Signals) -> None:
-    """systemd sends SIGTERM to the whole group; the guardian is to be the last."""
+    """systemd sends SIGTERM to the whole group; the guardian must end last."""
     wheels = start(1000)
     os.kill(wheels.guardian, number)
     time.sleep(0.05)
@@ -233,7 +233,7 @@ def test_one_that_was_left_is_reaped_by_the_next(tmp_path: Path) -> None:
 def test_one_that_has_ended_is_not_killed_again(
     guardian: Guardian, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its number may be another process's by then."""
+    """The number may belong to another process by then."""
     guardian.remove()
     killed: list[int] = []
     with monkeypatch.context() as patch:
@@ -252,7 +252,7 @@ def test_what_cannot_be_prepared_is_said() -> None:
 
 
 def test_it_holds_no_file_of_its_parent(tmp_path: Path) -> None:
-    """A lock that a dead process had is free."""
+    """The lock of a dead process is free."""
     with (tmp_path / "lock").open("w"):
         guardian = Guardian(switch(tmp_path / "off"))
     opened = {os.readlink(one) for one in Path(f"/proc/{guardian.pid}/fd").iterdir()}
@@ -261,7 +261,7 @@ def test_it_holds_no_file_of_its_parent(tmp_path: Path) -> None:
 
 
 def slow(path: Path, takes_s: float) -> Callable[[], Off]:
-    """What makes an `off` that needs so long, and then makes the file."""
+    """Return a factory whose `off` takes `takes_s`, and then makes the file."""
 
     def off() -> None:
         time.sleep(takes_s)
@@ -271,7 +271,7 @@ def slow(path: Path, takes_s: float) -> Callable[[], Off]:
 
 
 def test_the_next_waits_until_the_one_before_is_done(tmp_path: Path) -> None:
-    """It would switch off what the next one drives."""
+    """The earlier guardian would switch off the pins that the next one drives."""
     turn = take_turn(tmp_path / "lock")
     before = Guardian(slow(tmp_path / "off", TURN_S / 2), turn=turn)
     os.close(turn)

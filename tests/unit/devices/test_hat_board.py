@@ -1,4 +1,4 @@
-"""A PCA9685's board: what turns all off when the bus, OE or both do not answer."""
+"""PCA9685 board: all outputs are switched off although the bus, OE or both do not answer."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ OE, PORT_1 = 4, 8
 
 
 class OePins(FakePins):
-    """Of OE; whoever writes to it is told of before it answers or does not."""
+    """Pins of OE; each write calls `heard` before it is answered or fails."""
 
     def __init__(self, heard: Callable[[], None] = lambda: None) -> None:
         super().__init__()
@@ -45,11 +45,11 @@ class OePins(FakePins):
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing is open."""
+        pass
 
 
 class Hat:
-    """The chip with one output on, its wire, and a profile that has OE or not."""
+    """Chip with one output on, its wire, and a profile with or without OE."""
 
     def __init__(self, folder: Path) -> None:
         self.soc, self.wire = hat(folder)
@@ -83,7 +83,7 @@ def no_daemon() -> IoPins:
 
 
 def test_the_chip_is_off_before_oe_is_asked(chip: Hat) -> None:
-    """A daemon that hangs would delay it, and `wheels` with it."""
+    """A hanging daemon would delay the chip, and `wheels` with it."""
     ran: list[bool] = []
     pins = OePins(lambda: ran.append(chip.runs()))
     Switch(profile(), chip.buses, lambda: pins)()
@@ -108,7 +108,7 @@ def test_without_the_bus_oe_will_do(chip: Hat) -> None:
 
 @pytest.mark.parametrize("oe", [True, False])
 def test_with_neither_it_fails_and_is_closed(chip: Hat, oe: bool) -> None:
-    """Tried anew every 10 ms it would run out of files."""
+    """A retry every 10 ms would run out of files otherwise."""
     switch = Switch(profile(oe), chip.buses, no_daemon)
     chip.wire.failing = 1
     with pytest.raises((I2cError, PinsFault)):

@@ -1,4 +1,4 @@
-"""The ultrasonic sensor: the driver alone, and against the emulated daemon."""
+"""Ultrasonic sensor: the driver alone, and against the emulated daemon."""
 
 import contextlib
 import math
@@ -29,13 +29,13 @@ FILTER = partial(NoiseFilter, JUMP_M, JUMP_SHARE)
 
 @dataclass
 class Air:
-    """Answers a trigger with the edges of a script: (us after it, gpio, level)."""
+    """Pins that answer a trigger with the edges of a script: (us after it, gpio, level)."""
 
     answers: Callable[[], Sequence[tuple[int, int, int]]]
     now_us: int = 5_000_000
     triggers: int = 0
     stuck_s: float = math.inf
-    """From then on it may be triggered while the echo is high."""
+    """Time after which a trigger is accepted while the echo is high."""
     coming: list[Edge] = field(default_factory=list)
     levels: dict[int, int] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ def echo(width_us: int) -> list[tuple[int, int, int]]:
 
 
 def test_a_metre_at_twenty_degrees() -> None:
-    """Data sheet: 58 us a centimetre."""
+    """Data sheet: 58 us per centimetre."""
     sample = Air(lambda: echo(5800)).sensor().measure()
     assert sample.status is Status.OK
     assert sample.range_m == pytest.approx(1.0, abs=0.01)
@@ -122,7 +122,7 @@ def test_nobody_there_is_said_soon() -> None:
 
 
 def test_a_trigger_that_waits() -> None:
-    """The pins wait, and the echo is waited for so much longer."""
+    """The pins wait, and the wait for the echo is extended by the same time."""
     air = Air(lambda: echo(5800))
     begin_us = air.now_us
     spark = [Edge(begin_us + 9_000, ECHO, 1), Edge(begin_us + 9_006, ECHO, 0)]
@@ -150,8 +150,8 @@ def test_silence_after_the_burst_is_far_and_it_waits_for_the_end() -> None:
 def stuck_one(
     then: Callable[[], Sequence[tuple[int, int, int]]],
 ) -> tuple[Air, HcSr04, list[Status]]:
-    """Its echo does not fall; `then` is what it answers to triggers after that. What
-    it says in a second and a half, measured every 33 ms."""
+    """Measure a sensor with an echo that does not fall, every 33 ms for 1.5 s; `then` answers
+    its triggers after that. Returns the pins, the sensor and its statuses."""
     air = Air(lambda: [(450, ECHO, 1)])
     air.stuck_s = air.clock_s() + hcsr04.STUCK_S
     sensor, statuses = air.sensor(), []
@@ -164,7 +164,7 @@ def stuck_one(
 
 
 def test_right_behind_an_echo_one_that_does_not_end_may_be_stuck() -> None:
-    """ "No target" at once would hide a wall; twice in a row it is none."""
+    """ "No target" at once would hide a wall; two long echoes in a row are accepted."""
     widths = iter([5800, 5800, 38_000, 5800, 38_000, 38_000])
     sensor = Air(lambda: echo(next(widths))).sensor()
     statuses = []
@@ -176,7 +176,7 @@ def test_right_behind_an_echo_one_that_does_not_end_may_be_stuck() -> None:
 
 
 def test_behind_a_wait_the_median_begins_anew() -> None:
-    """What it had is a quarter of a second old, and a car may have driven."""
+    """Old values are a quarter of a second old, and a car may have driven."""
     median = Median()
     for range_m in (1.4, 1.3, 1.2):
         median.add(Sample(range_m, Status.OK))
@@ -198,14 +198,14 @@ def test_an_echo_that_never_falls_is_stuck_and_comes_back() -> None:
 
 
 def test_one_that_holds_its_echo_until_the_next_trigger_gets_it() -> None:
-    """Some clones do, where they hear nothing."""
+    """Some clones do so if they receive no echo."""
     _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), *echo(5800)])
     assert statuses[:8] == [Status.FAR] + [Status.WAITING] * 7
     assert set(statuses[9:]) == {Status.OK}
 
 
 def test_of_a_stuck_one_only_an_echo_that_ends_is_believed() -> None:
-    """Else it would say every second that the way is free."""
+    """Otherwise the sensor would report a free way every second."""
     _, _, statuses = stuck_one(lambda: [(5, ECHO, 0), (450, ECHO, 1)])
     assert set(statuses[1:]) == {Status.WAITING, Status.STUCK}
 
@@ -258,7 +258,7 @@ def test_against_the_daemon(tmp_path: Path) -> None:
             for range_m in (0.3, 1.7, math.inf, 0.05):
                 daemon.soc.world.range_m[0] = range_m
                 for number in range(8):
-                    while edges.level(ECHO):  # the end of what came from nothing
+                    while edges.level(ECHO):  # the end of a reading without an echo
                         edges.read(0.01)
                     got = sensor.measure(after_s=0.0 if number % 2 else 0.02)
                 if range_m == math.inf:

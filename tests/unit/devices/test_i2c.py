@@ -30,7 +30,7 @@ from tests.unit.fpvbench.test_pigpiod_i2c import Memory
 
 
 class FakeSMBus:
-    """smbus2.SMBus on a bus of the bench, with a kernel's errors."""
+    """Fake of smbus2.SMBus on a bus of the bench, with a kernel's errors."""
 
     bus = Bus()
     fault: OSError | None = None
@@ -62,7 +62,7 @@ class FakeSMBus:
         return self._read(address, register, 1)[0]
 
     def read_word_data(self, address: int, register: int) -> int:
-        """SMBus sends the low byte first."""
+        """Read a word; SMBus sends the low byte first."""
         return int.from_bytes(self._read(address, register, 2), "little")
 
     def read_i2c_block_data(self, address: int, register: int, size: int) -> list[int]:
@@ -80,12 +80,12 @@ class FakeSMBus:
         self._write(address, bytes((register, *data)))
 
     def close(self) -> None:
-        """Nothing is open."""
+        pass
 
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> type[FakeSMBus]:
-    """The kernel's side, with a memory on its bus."""
+    """Patch in the kernel's side, with a memory on its bus."""
 
     class Mine(FakeSMBus):
         bus = Bus(Memory())
@@ -96,7 +96,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> type[FakeSMBus]:
 
 @contextmanager
 def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
-    """The emulator in a thread, with any bus; its port."""
+    """Run the emulator in a thread, with any bus; yield its port."""
     chips.create(folder / "soc")
     server = Server(Daemon(chips.attach(folder / "soc"), Attached(buses={1: bus}), clock_us()))
     ready, ports = threading.Event(), list[int]()
@@ -157,7 +157,7 @@ def test_a_byte_that_is_refused_in_the_middle(opens: Open) -> None:
 
 
 def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> None:
-    """And no other that hangs on the same connection."""
+    """Another device on the same connection reports no fault."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
         given = profile("pigpio", port)
@@ -174,7 +174,7 @@ def test_what_was_wrong_with_a_posted_write_its_device_says(tmp_path: Path) -> N
 
 
 def test_pigpiod_waits_before_a_transfer(tmp_path: Path) -> None:
-    """Before all of its steps, but not before what was posted."""
+    """The wait comes before all of its steps, but after the posted ones."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(pigpiod(tmp_path, Bus(Memory())))
         given = profile("pigpio", port)
@@ -269,7 +269,7 @@ def test_the_drivers_over_the_kernel(kernel: type[FakeSMBus]) -> None:
 
 
 class Sharing:
-    """One register, at an address that it shares. Off, it acknowledges nothing."""
+    """Device with one register, at a shared address. If off, it acknowledges no transfer."""
 
     address = 0x29
 
@@ -290,7 +290,7 @@ class Sharing:
 
 
 def test_two_at_one_address_talk_at_once() -> None:
-    """As on a real bus: what either one pulls low is low."""
+    """A bit that either device pulls low is low, like on a real bus."""
     one, other = Sharing(0b1100), Sharing(0b1010)
     bus = Bus(one, other)
     assert bus.read(0x29, 2) == b"\b\b"

@@ -1,4 +1,4 @@
-"""The battery's sensor on a register map, and what is left in the battery."""
+"""Battery sensor on a register map, and the charge left in the battery."""
 
 import msgspec
 import pytest
@@ -10,7 +10,7 @@ from fpvcar.sensors.battery import BATTERY_EVERY_S, Gauge
 
 
 class Chip(I2cDevice):
-    """An INA219's registers, as SBOS448 section 8.6 has them."""
+    """Registers of an INA219, from SBOS448 section 8.6."""
 
     def __init__(self) -> None:
         self.written: list[tuple[int, int]] = []
@@ -36,7 +36,7 @@ class Chip(I2cDevice):
 
 
 class Gone(Chip):
-    """Nobody at this address."""
+    """Address without a device behind it."""
 
     def write(self, register: int, data: bytes) -> None:
         raise I2cError("I2C write failed")

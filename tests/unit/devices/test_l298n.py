@@ -1,4 +1,4 @@
-"""The L298N bridge, pin by pin; test_bridges.py has what all bridges do."""
+"""L298N bridge, pin by pin; test_bridges.py has the contract of all bridges."""
 
 from fpvcar.config import L298n
 from fpvcar.devices.fake import FakePins

@@ -1,5 +1,5 @@
-"""The kernel's pins without a kernel: what is asked of it, and what is made of its
-answers. Over a real gpiochip: tests/guest_sensors/inside_gpio.py."""
+"""Kernel pins without a kernel: requests to it, and handling of its answers. Over a real
+gpiochip: tests/guest_sensors/inside_gpio.py."""
 
 import ctypes
 import threading
@@ -24,7 +24,7 @@ FORWARD, REVERSE = 17, 27
 
 
 class FakeLines:
-    """One request; `chip.sets` has each call to the kernel."""
+    """Single request; `chip.sets` has each call to the kernel."""
 
     def __init__(self, chip: "FakeChip", gpios: Sequence[int]) -> None:
         self.chip, self.gpios, self.open = chip, tuple(gpios), True
@@ -38,7 +38,7 @@ class FakeLines:
 
 
 class FakeChip:
-    """Has all lines but those in `taken`."""
+    """Chip with all lines except those in `taken`."""
 
     label, lines = "pinctrl-bcm2835", 54
 
@@ -73,7 +73,7 @@ def loaded(*overrides: str, path: Path = TOAD) -> Profile:
 
 
 def test_structures_are_as_the_kernel_has_them() -> None:
-    """As a C compiler says of linux/gpio.h."""
+    """Sizes and numbers are those of a C compiler for linux/gpio.h."""
     assert ctypes.sizeof(gpiochip._Request) == 592
     assert ctypes.sizeof(gpiochip._LineInfo) == 256
     assert gpiochip.EVENT.size == 48
@@ -104,7 +104,7 @@ def test_pins_that_are_claimed_together_switch_by_one_call(chip: FakeChip) -> No
 
 
 def test_a_line_whose_owner_is_gone_is_pulled_down(chip: FakeChip) -> None:
-    """A request's bias stays when the kernel makes its line an input."""
+    """The bias of a request stays when the kernel makes its line an input."""
     pins = LinuxPins("a test")
     pins.claim((FORWARD, REVERSE))
     pins.write(5, 1)

@@ -1,4 +1,4 @@
-"""The MX1508 bridge, pin by pin; test_bridges.py has what all bridges do."""
+"""MX1508 bridge, pin by pin; test_bridges.py has the contract of all bridges."""
 
 import pytest
 from hypothesis import given

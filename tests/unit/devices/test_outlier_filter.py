@@ -1,4 +1,4 @@
-"""What is noise and what is the world: readings of one sensor, one after the other."""
+"""Noise and real changes in successive readings of one sensor."""
 
 import math
 import random
@@ -18,7 +18,7 @@ def verdicts(readings: Iterable[float | None]) -> list[bool]:
 
 @given(some.floats(0.1, 4.0), some.floats(-0.1, 0.1), some.integers(3, 60))
 def test_whatever_moves_steadily_is_quiet(from_m: float, step_m: float, count: int) -> None:
-    """3 m/s at 30 readings a second."""
+    """Speed up to 3 m/s at 30 readings a second."""
     line = [max(0.01, from_m + number * step_m) for number in range(count)]
     assert not any(verdicts(line))
 
@@ -31,7 +31,7 @@ def test_the_chips_own_noise_is_quiet() -> None:
 
 
 def test_poles_that_are_passed_are_quiet() -> None:
-    """Each of two readings, every twelve."""
+    """Each pole is seen in two of twelve readings."""
     assert not any(verdicts(([0.4] * 2 + [3.0] * 10) * 20))
 
 

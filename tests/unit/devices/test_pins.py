@@ -1,4 +1,4 @@
-"""One contract for pins: the fake, and the real client on the emulated chip."""
+"""Contract of all pins: the fake, and the real client on the emulated chip."""
 
 import contextlib
 import threading
@@ -25,18 +25,18 @@ from tests.support.wheels import BENCH, Chip, until
 
 
 class Bench(Protocol):
-    """Pins, a meter on them, and what may happen to the daemon."""
+    """Pins, a meter on them, and faults of the daemon."""
 
     pins: Pins
 
     def duty(self, gpio: int) -> float:
-        """Share of the time for which the pin is high."""
+        """Return the share of the time for which the pin is high."""
 
     def cut(self) -> None:
-        """The daemon dies."""
+        pass
 
     def hang(self) -> None:
-        """The daemon hangs."""
+        pass
 
 
 class FakeBench:
@@ -144,7 +144,7 @@ def test_hung_daemon_is_silent(bench: Bench) -> None:
     shows(bench, gpio17=1.0)
 
 
-# --- what only the real client has --------------------------------------------
+# --- only the real client -----------------------------------------------------
 
 
 def test_nobody_there_is_said(chip: Chip) -> None:
@@ -164,7 +164,7 @@ def test_what_to_do_is_said_where_nobody_is(chip: Chip) -> None:
 
 
 def test_a_daemon_that_listens_at_ipv6_alone_is_found(tmp_path: Path) -> None:
-    """pigpiod -l, as Debian's unit starts it."""
+    """Options of Debian's unit: pigpiod -l."""
     with Chip(tmp_path, "--host=::1", host="::1") as chip:
         pins = PigpioPins("127.0.0.1", chip.port)
         pins.write(17, 1)
@@ -203,8 +203,8 @@ def test_a_daemon_that_hangs_behind_a_trigger_is_silent(chip: Chip) -> None:
 
 
 def test_two_edges_are_waited_for_together(chip: Chip) -> None:
-    """The second one comes though the first was not read: Nagle's algorithm at the
-    daemon waits for the kernel's acknowledgement."""
+    """The second edge arrives although the first was not read: Nagle's algorithm at the daemon
+    waits for the kernel's acknowledgement."""
     with contextlib.closing(PigpioPins("127.0.0.1", chip.port, 1.0)) as pins:
         pins.write(21, 0)
         edges = PigpioEdges("127.0.0.1", chip.port, [21], 1.0)

@@ -1,4 +1,4 @@
-"""Letting go of pins at the registers: against a model of both kinds of chip."""
+"""Releasing pins at the registers: against a model of both kinds of chip."""
 
 import mmap
 import struct
@@ -18,15 +18,15 @@ FLOATS, DOWN, UP = "floats", "down", "up"
 
 
 class Chip:
-    """The GPIO block: function selects are memory; the pulls of the BCM2835 latch when
-    a clock bit rises while GPPUD holds them (BCM2835 ARM Peripherals, 6.1)."""
+    """GPIO block: function selects are memory; the pulls of the BCM2835 latch when a clock bit
+    rises while GPPUD holds them (BCM2835 ARM Peripherals, 6.1)."""
 
     def __init__(self, stubborn: int = 0) -> None:
         self.words = [0x5A5A5A5A] * (pins_off.REGISTERS_B // 4)
         self.words[pins_off.GPPUD : pins_off.GPPUDCLK + 2] = [0, 0, 0]
         self.pulls = dict.fromkeys(range(54), FLOATS)
         self.stubborn = stubborn
-        """A daemon undoes so many writes of function selects."""
+        """Number of writes of function selects that a daemon undoes."""
 
     def __getitem__(self, index: int, /) -> int:
         return self.words[index]
@@ -94,7 +94,7 @@ def test_one_that_goes_on_writing_is_said_and_the_pulls_are_set() -> None:
 
 @pytest.fixture
 def pi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a Pi 4's registers, all ones, and what it says it is."""
+    """Make a folder with a Pi 4's registers, all ones, and its `compatible` file."""
     (tmp_path / "gpiomem").write_bytes(b"\xff" * mmap.PAGESIZE)
     (tmp_path / "compatible").write_bytes(b"raspberrypi,4-model-b\0brcm,bcm2711\0")
     monkeypatch.setattr(pins_off, "DEVICE", str(tmp_path / "gpiomem"))
@@ -195,7 +195,7 @@ def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:
 
 
 def test_a_hat_is_switched_off_by_one_byte(pi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Although its pins fail: whichever is left stops the car."""
+    """The pins of the HAT fail: either remaining way stops the car."""
     bus, asked = pi / "i2c-1", list[int]()
     bus.write_bytes(b"")
     monkeypatch.setattr(pins_off, "I2C", str(pi / "i2c-{}"))

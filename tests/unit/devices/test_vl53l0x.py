@@ -1,4 +1,4 @@
-"""The time-of-flight sensor: driver and bench chip, a fault at every transfer."""
+"""Time-of-flight sensor: driver and bench chip, a fault at every transfer."""
 
 import math
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ TRACE = Path(__file__).parents[2] / "vectors" / "vl53l0x_set_up.txt"
 
 
 def samples(rig: Rig, sensor: Vl53l0x, seconds: float) -> Iterator[vl53l0x.Sample]:
-    """All that come in that time, looked for every millisecond."""
+    """Yield all samples of that time, reading every millisecond."""
     end_s = rig.now_s + seconds
     while rig.now_s < end_s:
         rig.sleep(0.001)
@@ -49,8 +49,8 @@ def test_thirty_samples_a_second_of_what_stands_there() -> None:
 
 
 def test_every_transfer_of_the_set_up_is_the_apis() -> None:
-    """Most registers are secret, and no model knows what they do: it was compared with
-    ST's API by hand. Looks in a row are one."""
+    """Most registers are secret, and no model covers them: the trace was compared with ST's API
+    by hand. Successive equal reads count as one."""
     rig = Rig()
     ranging(rig)
     assert [line for line, _ in groupby(rig.trace)] == [
@@ -66,7 +66,7 @@ def test_every_transfer_of_the_set_up_is_the_apis() -> None:
         (0x05, "54ffffffffff", "540300000000"),
         (0x85, "ffffffffffff", "00f001000000"),  # apertures begin at 12
         (0x85, "00000f00ffff", "00000f000100"),
-        (0xB0, "ffffffffffff", "00f0ffffffff"),  # there are no more
+        (0xB0, "ffffffffffff", "00f0ffffffff"),  # there are no more apertures
     ],
 )
 def test_so_many_good_spads_are_chosen_of_their_kind(info: int, good: str, chosen: str) -> None:
@@ -191,7 +191,7 @@ def test_a_fault_at_any_transfer_is_said_and_the_next_try_works() -> None:
 
 
 class Wired(OpenDevice):
-    """A Tof on its bus, moved to an address of its own, with its XSHUT."""
+    """Tof on its bus, moved to an address of its own, with its XSHUT."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fails_at: int = -1) -> None:
         self.rig = Rig(power=False, fails_at=fails_at)
@@ -201,11 +201,11 @@ class Wired(OpenDevice):
         self.tof = Tof(where, self.reading, pins, self.open, lambda: self.rig.now_s)
 
     def write(self, register_or_pin: int, data: bytes | bool) -> None:
-        """As its bus, or its pin."""
+        """Write to the bus, or to the XSHUT pin."""
         if isinstance(data, bool):
             assert register_or_pin == 4
             self.rig.power = data
-            self.rig.chip.address  # noqa: B018 - it feels it at once
+            self.rig.chip.address  # noqa: B018 - the chip notices at once
             return
         self.answers()
         self.rig.write(register_or_pin, data)
@@ -227,7 +227,7 @@ class Wired(OpenDevice):
         self.opened -= 1
 
     def turns(self, readings: int, most_s: float) -> None:
-        """Until it has said so much, or one turn failed."""
+        """Run turns until so many readings are taken, or one turn failed."""
         end_s, wanted = self.rig.now_s + most_s, self.reading.readings + readings
         before = self.reading.state
         while self.reading.readings < wanted and self.reading.state in (before, "ok"):
@@ -237,7 +237,7 @@ class Wired(OpenDevice):
 
 
 def test_a_fault_at_any_transfer_of_its_thread_is_got_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Moved to its address, set up and read twice."""
+    """The transfers move it to its address, set it up and read twice."""
     whole = Wired(monkeypatch)
     whole.turns(2, 1.0)
     assert whole.reading.readings == 2 and whole.address == 0x30
@@ -285,7 +285,7 @@ def test_another_chip_is_not_moved() -> None:
 
 
 def test_one_that_still_ranges_for_a_former_run_is_stopped_first() -> None:
-    """Without XSHUT nobody has reset it: its calibrations would be lost."""
+    """A sensor without XSHUT was not reset: its calibrations would be lost."""
     rig = Rig()
     ranging(rig)
     rig.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The time-of-flight sensor's timing registers, and what they cannot hold."""
+"""Timing registers of the time-of-flight sensor, and values beyond their range."""
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,6 @@ def test_a_timeout_that_no_register_holds_is_refused(mclks: int) -> None:
 
 
 def test_the_budget_after_tuning_is_the_documented_33_ms() -> None:
-    """As ST and others give it for the default settings: some 33 ms."""
+    """ST and others give some 33 ms for the default settings."""
     steps = vl53l0x_timing.Steps(0xE8, 0x26, 0x97, 0x1FD, 14, 10)
     assert 30_000 <= steps.budget_us() <= 34_000

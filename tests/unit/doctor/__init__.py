@@ -1,1 +1,1 @@
-"""Tests of pi/fpvcar/doctor."""
+"""Tests of the package pi/fpvcar/doctor."""

@@ -1,7 +1,7 @@
-"""Doctor on cars that are ill in one way each, and on one that is well.
+"""Doctor on cars with one fault each, and on one without a fault.
 
-Each is a folder with the files of a card, whose machine is played: exactly its own
-finding comes of it, in words without a gap.
+Each car is a folder with the files of a card and a played machine. It produces exactly its own
+finding, in words without a gap.
 """
 
 import json
@@ -36,7 +36,7 @@ def in_profile(old: str, new: str) -> Ill:
 
 
 def a_word(start: str, old: str, new: str) -> Ill:
-    """A program says something else."""
+    """Return a fault: a program prints other text."""
 
     def ill(root: Path, machine: PlayedMachine) -> None:
         words = machine.said[start]
@@ -156,7 +156,7 @@ ILL: list[tuple[str, Ill]] = [
     ("watchdog", a_word("systemctl show --property=RuntimeWatchdogUSec", "15s", "0")),
 ]
 ELSEWHERE = {"module", "profile", "motor", "card-full", "card-no-room"}
-"""Kinds that tests of their own bring about, below."""
+"""Kinds that have tests of their own, below."""
 
 
 def keys(root: Path, machine: PlayedMachine, *words: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""How findings are told."""
+"""Report of findings as text."""
 
 import json
 

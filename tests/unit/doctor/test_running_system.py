@@ -1,4 +1,4 @@
-"""What doctor asks of a machine that runs: an emulated pin daemon, real processes."""
+"""Doctor's checks of a running machine: an emulated pin daemon, real processes."""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.unit.wheels.test_hat import HAT
 HAT_CHIP = "--i2c=1:0x60:pca9685"
 FAKE = str(Path(__file__).parents[2] / "support" / "fake_camera.py")
 SOON_S = 0.15
-"""The dead man's patience is 0.2 s; a loaded machine needs as long as it likes."""
+"""The dead man's time-out is 0.2 s; a loaded machine has no limit."""
 
 
 def overrides(chip: Chip) -> list[str]:
@@ -74,13 +74,13 @@ def test_beside_a_wheels_that_runs_nothing_of_it_is_touched(tmp_path: Path) -> N
 
 
 def test_a_wheels_that_has_its_lock_elsewhere_is_not_touched(tmp_path: Path) -> None:
-    """As the bench's, when somebody types `fpvcar doctor` beside it."""
+    """The lock of the bench, for example, when `fpvcar doctor` is typed beside it."""
     with Rig(tmp_path) as rig:
         client, nobodys = Client(rig.runtime), tmp_path / "nobodys"
         nobodys.mkdir()
         client.send(0.0)
         words = [f"--profile={BENCH}", *(f"--set={one}" for one in overrides(rig))]
-        for _ in range(2):  # the first leaves no lock to be taken for a car's
+        for _ in range(2):  # the first leaves no lock that looks like a car's
             tripped(Live(words, [nobodys], 1).trip(), whole=False)
         answer = client.send(0.0)
         assert answer is not None and client.why == ""

@@ -1,4 +1,4 @@
-"""The gate's owner: what it sends, when it latches, what it tells."""
+"""Owner of the gate: sent setpoints, latches, reports."""
 
 from collections.abc import Callable
 
@@ -70,7 +70,7 @@ def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
 
 
 def test_what_holds_the_car_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Drivers who come and go beneath it change nothing that is worth a line."""
+    """Drivers who come and go under a latched stop add no line to the log."""
     rig = Rig()
     with caplog.at_level("INFO", "fpvcar.gate"):
         rig.control.estop("Bob", grown_up=False)
@@ -332,7 +332,7 @@ def test_every_change_of_reason_is_told() -> None:
 
 
 def test_the_words_for_the_page_are_the_wires() -> None:
-    """State carries what Control says, unchanged."""
+    """`State` carries the texts of Control unchanged."""
     rig = Rig()
     assert rig.control.wheels == "ok"
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)

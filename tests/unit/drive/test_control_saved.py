@@ -1,4 +1,4 @@
-"""What grown-ups have set, and their stop, outlive the gate's owner."""
+"""Settings and stops of grown-ups outlive the gate's owner."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from tests.support.control import PROFILE, Rig
 
 
 class Saving(Rig):
-    """A control whose words to the saver are heard; it can start again."""
+    """Control whose messages to the saver are recorded; it can start again."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,7 +95,7 @@ def test_a_restart_makes_nothing_looser_than_the_profile() -> None:
 
 
 def test_what_is_the_profiles_own_is_never_written_down() -> None:
-    """A profile that is changed changes the car."""
+    """A change of the profile then changes the car."""
     rig = Saving()
     rig.control.guard("warn")
     rig.control.guard("limit")

@@ -1,4 +1,4 @@
-"""The gate's owner in any order of events: invariants after every one."""
+"""Owner of the gate under any order of events: invariants after every event."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from tests.support.control import PROFILE, Rig
 class Storm(RuleBasedStateMachine):
     """Any order of wishes, delays, doubles, faults and pushes, on a clock of its own.
 
-    A second, simpler model says after every step when the car must stand.
+    A second, simpler model decides after every step whether the car must stand.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Storm(RuleBasedStateMachine):
         back=st.sampled_from([0, 0, 0, 1, 5]),
     )
     def a_wish_arrives(self, throttle: float, steer: float, late_ms: int, back: int) -> None:
-        """Late, doubled and reordered ones among them."""
+        """Send a wish; late, doubled and reordered ones are included."""
         self.seq += 1
         sent_ms = self.rig.now_ns / 1e6 - late_ms
         now_s = self.rig.now_ns / 1e9
@@ -57,21 +57,20 @@ class Storm(RuleBasedStateMachine):
 
     @rule(ticks=st.integers(1, 20))
     def time_passes(self, ticks: int) -> None:
-        """Up to 0.4 s, with the invariants checked after each tick of 20 ms."""
+        """Advance by up to 0.4 s, with the invariants checked after each tick of 20 ms."""
         for _ in range(ticks):
             self.rig.tick()
             self.it_stands_when_it_must()
 
     @rule(grown_up=st.booleans())
     def somebody_stops(self, grown_up: bool) -> None:
-        """The octagon."""
         self.rig.control.estop("somebody", grown_up)
         self.need_push = True
         self.grown_up_stop = self.grown_up_stop or grown_up
 
     @rule(grown_up=st.booleans())
     def somebody_goes_on(self, grown_up: bool) -> None:
-        """A deliberate push."""
+        """Resume by a deliberate push."""
         held = self.rig.control.decision.latches.hold
         self.rig.control.resume(grown_up)
         if held is not None and (grown_up or not self.grown_up_stop):
@@ -80,20 +79,20 @@ class Storm(RuleBasedStateMachine):
 
     @rule(lost=st.booleans())
     def the_driver_goes(self, lost: bool) -> None:
-        """The socket closes or the wheel is given away."""
+        """Close the driver's socket or give the wheel away."""
         self.rig.control.nobody(lost)
         self._lose()
 
     @rule()
     def somebody_else_sits_down(self) -> None:
-        """A new driver, a new socket, a new clock."""
+        """Seat a new driver with a new socket and a new clock."""
         self.rig.control.handover()
         self.fresh, self.seq = Freshness(PROFILE.gate.stale_s, PROFILE.gate.late_s), 0
         self._lose()
 
     @rule(fault=st.sampled_from(["absent", "hung", "pins"]))
     def something_breaks(self, fault: str) -> None:
-        """The wheels or their pins."""
+        """Break the wheels or their pins."""
         self.fault = self.need_push = True
         if fault == "pins":
             self.rig.answer(Status.REFUSED, WheelsReason.PINS_SILENT)
@@ -103,27 +102,26 @@ class Storm(RuleBasedStateMachine):
 
     @rule(reason=st.sampled_from([WheelsReason.DEADLINE, WheelsReason.BAD_MESSAGE]))
     def the_wheels_stop_by_themselves(self, reason: WheelsReason) -> None:
-        """`wheels` stops and says so."""
+        """Let `wheels` stop and report the reason."""
         self.need_push = True
         self.rig.answer(Status.STOPPED, reason)
 
     @precondition(lambda self: self.fault)
     @rule()
     def it_is_mended(self) -> None:
-        """The next setpoint is applied."""
         self.fault = False
         self.rig.answer(Status.APPLIED)
 
     @rule(blind=st.booleans())
     def the_picture_comes_and_goes(self, blind: bool) -> None:
-        """The profile says blind = "stop"."""
+        """Change the picture's age; the profile has blind = "stop"."""
         self.blind = blind
         self.rig.picture_age_s = 9.0 if blind else 0.03
         self.rig.control.step()
 
     @invariant()
     def it_stands_when_it_must(self) -> None:
-        """The second model's word, and what holds always."""
+        """Check the second model's verdict and the invariants."""
         rig = self.rig
         duties = rig.sent[-1] if rig.sent else (0.0, 0.0)
         silent = self.heard_ns is None or rig.now_ns - self.heard_ns >= 250_000_000

@@ -1,4 +1,4 @@
-"""The gate: every rule of "Who stops the car" that it decides, with time passed in."""
+"""Every rule of "Who stops the car" that the gate decides, with time passed in."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ NEUTRAL = Wish(0.0, 0.0, received_s=10.0)
     ids=lambda value: type(value).__name__,
 )
 def test_no_value_changes_once_it_is_made(value: Struct) -> None:
-    """The recorder's thread reads them later."""
+    """The recorder's thread reads the values later."""
     field = value.__struct_fields__[0]
     with pytest.raises(AttributeError):
         setattr(value, field, getattr(value, field))
@@ -176,12 +176,12 @@ def test_blind_does_not_rename_another_stop() -> None:
 
 
 def us(now_s: float) -> int:
-    """A moment as the wire has it."""
+    """Return a moment in the wire's unit, us."""
     return int(now_s * 1e6)
 
 
 class Page:
-    """A page that returns nonces of some age, 0.3 s unless given."""
+    """Page that returns nonces of some age, 0.3 s unless given."""
 
     def __init__(self, stale_s: float, late_s: float) -> None:
         self.fresh = Freshness(stale_s, late_s)
@@ -196,7 +196,7 @@ class Page:
 
 
 class TestFreshness:
-    """Ages on one socket; the browser's clock starts anywhere."""
+    """Ages on one socket; the browser's clock has any start."""
 
     def test_the_first_wish_is_the_measure(self) -> None:
         assert Page(0.15, 0.4).accept(1, 5_000_000.0, 100.0) is None
@@ -208,7 +208,7 @@ class TestFreshness:
         assert page.accept(2, 1040.0, 100.04 + late_s) == verdict
 
     def test_exactly_the_limit_is_fresh(self) -> None:
-        page = Page(0.25, 0.4)  # a number that floats can hold
+        page = Page(0.25, 0.4)  # a number that floats represent exactly
         assert page.accept(0, 0.0, 100.0) is None
         assert page.accept(1, 0.0, 100.25) is None
         assert page.accept(2, 0.0, 100.25 + 2**-20) == "stale"
@@ -238,8 +238,8 @@ class TestFreshness:
 
     def test_a_better_link_raises_the_bar(self) -> None:
         page = Page(0.15, 0.4)
-        page.accept(1, 1000.0, 100.3)  # 300 ms on the way, but nothing to compare
-        assert page.accept(2, 1040.0, 100.04) is None  # 0 ms: the new measure
+        page.accept(1, 1000.0, 100.3)  # 300 ms on the way, but no reference yet
+        assert page.accept(2, 1040.0, 100.04) is None  # 0 ms: the new reference
         assert page.accept(3, 1080.0, 100.38) == "stale"
 
     def test_the_measure_is_forgotten_after_30_s(self) -> None:
@@ -312,7 +312,7 @@ class TestFreshness:
         assert len(fresh._fastest) == 1
 
     def test_after_a_stand_a_wish_counts_as_old_as_it_can_be(self) -> None:
-        fresh = Freshness(0.25, 0.5)  # numbers that floats can hold
+        fresh = Freshness(0.25, 0.5)  # numbers that floats represent exactly
         fresh.sent(7, us(100.0))
         assert fresh.accept(1, 0.0, 7, 100.0) is None
         fresh.sent(8, us(110.0))
@@ -346,10 +346,10 @@ def test_what_is_said_of_a_decision(latches: Latches, words: str) -> None:
 @pytest.mark.parametrize(
     ("picture_age_s", "blind", "holds_s"),
     [
-        (0.01, "stop", 0.20),  # until the wish is silence
+        (0.01, "stop", 0.20),  # until the wish counts as silence
         (0.12, "stop", 0.13),  # until the picture is too old
         (0.12, "ignore", 0.20),
-        (None, "limit", 0.20),  # it is blind already
+        (None, "limit", 0.20),  # blind already
         (0.25, "limit", 0.20),
         (0.30, "limit", 0.20),
     ],

@@ -1,4 +1,4 @@
-"""The collision guard: alone, and in the gate."""
+"""Collision guard: alone, and in the gate."""
 
 import math
 
@@ -131,7 +131,7 @@ RULE = config.Guard(
         (0.8, 0.0, 0.92, 0.5),  # 0.1 * 0.92 + 0.4232 = 0.515 m
         (3.0, 0.1, 0.0, 1.0),  # 2.1 m/s
         (2.58, 0.1, 0.0, 0.9954),
-        (0.2, 0.0, 0.0, 0.0),  # nothing left
+        (0.2, 0.0, 0.0, 0.0),  # no room left
         (0.2151, 0.0, 0.0, 0.05),  # the least: 0.1 m/s
         (0.2149, 0.0, 0.0, 0.0),
         (None, 0.1, 3.0, 1.0),
@@ -184,10 +184,10 @@ def test_an_age_at_the_limit_still_counts() -> None:
     assert Guard(RULE).look([measured(None, 0.201)], 1.0).ahead == RULE.unseen_limit
 
 
-# --- what is seen no more ---
+# --- obstacles out of sight ---
 
 SEE = msgspec.structs.replace(RULE, unseen_limit=1.0)
-"""So that what is remembered shows as it is."""
+"""Rule that shows the remembered range unchanged."""
 LOST = measured(0.9, state="I2C bus 1 address 0x29: nobody")
 STALE, NOTHING = measured(0.9, 0.25), measured(None, 0.0)
 
@@ -243,14 +243,14 @@ def test_what_is_seen_between_begins_the_row_anew() -> None:
 
 
 def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
-    """(throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
+    """Step (throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
     guard, now_s, near_m = Guard(SEE), 1.0, 1.5
     guard.look([measured(near_m, 0.0)], now_s)
     for throttle, passed_s, mps in (
         (0.5, 0.1, 0.2),  # no car starts faster
         (0.5, 0.1, 0.4),
-        (0.05, 0.25, 0.5),  # it has what was wished, and CREEP
-        (0.0, 0.1, 0.4),  # it rolls on
+        (0.05, 0.25, 0.5),  # it has the wished speed, and CREEP
+        (0.0, 0.1, 0.4),  # the car rolls on
         (0.8, 0.3, 1.0),
         (0.05, 0.1, 0.9),
         (0.05, 0.5, 0.5),
@@ -280,7 +280,7 @@ def test_while_a_range_got_old_the_car_drove_on() -> None:
     for index in range(4):
         now_s = 1.0 + 0.1 * index
         guard.look([measured(1.6 - 0.1 * index, 0.05)], now_s)
-    # reckoned to 1 - 0 m/s when the last one came: it brakes no harder than it can
+    # computed as 1 - 0 m/s when the last one came: the car brakes no harder than it can
     near_m = 1.3 - (1.0 - 0.1) * 0.05
     assert guard.look([LOST], now_s).ahead == remembered(near_m, 1.0)
 
@@ -327,7 +327,7 @@ def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
 
 
 def test_what_comes_nearer_fast_stops_the_car() -> None:
-    """1 m/s from 1.0 m on, seen 30 times a second, each 20 ms old."""
+    """Approach at 1 m/s from 1.0 m on, seen 30 times a second, each sample 20 ms old."""
     guard, at_s = Guard(RULE), 5.0
     frees = []
     for index in range(4):
@@ -344,9 +344,9 @@ def test_what_comes_nearer_fast_stops_the_car() -> None:
 
 @pytest.mark.parametrize(("nearest_m", "expected"), [(0.82, 0.5089), (0.78, 0.0)])
 def test_the_speed_is_by_when_it_was_measured(nearest_m: float, expected: float) -> None:
-    """1 m/s: measured every 0.1 s, told with ages between 0 and 0.19 s.
+    """Speed of 1 m/s: measured every 0.1 s, reported with ages between 0 and 0.19 s.
 
-    0.1 + 0.5 m must fit into what is left of the range without stop_m.
+    0.1 + 0.5 m must fit into the rest of the range without stop_m.
     """
     guard = Guard(RULE)
     for behind_m, age_s in ((0.2, 0.0), (0.1, 0.19), (0.0, 0.0)):

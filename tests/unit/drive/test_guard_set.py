@@ -1,4 +1,4 @@
-"""The collision guard's owner: modes, what is told of it, and how often it acts."""
+"""Owner of the collision guard: modes, reports, and counted interventions."""
 
 import msgspec
 import pytest
@@ -63,7 +63,7 @@ def test_a_mode_counts_from_the_same_moment() -> None:
 
 
 def test_a_wall_makes_no_flood_of_words(caplog: pytest.LogCaptureFixture) -> None:
-    """Noise at the edge of what is free changes the reason many times a second."""
+    """Noise at the edge of the free range changes the reason many times a second."""
     caplog.set_level("INFO", "fpvcar.gate")
     rig = Rig()
     rig.drive_off()
@@ -108,7 +108,7 @@ def test_how_old_the_wish_is() -> None:
     assert rig.control.wish_age_s(rig.now_ns / 1e9) is None
 
 
-# --- by the page ---
+# --- controlled by the page ---
 
 
 def test_only_a_grown_up_sets_the_guard() -> None:

@@ -1,4 +1,4 @@
-"""Full throttle at walls and boxes of the bench's world, the guard between.
+"""Full throttle at walls and boxes of the bench's world, with the guard in between.
 
 Gate, mixing, bridge and world, without a process: much faster than real time.
 """
@@ -35,18 +35,19 @@ from tests.unit.drive.test_guard import BENCH, LIMITS
 WORLDS, WORLDS_SOAK = 12, 200
 SENSOR_S = 0.031
 WISH_S = 0.04
-"""So often a page wishes; between two wishes the gate runs when it is due."""
+"""Interval of a page's wishes; between two wishes the gate runs when it is due."""
 LATE_TICKS = 3
-"""So long ago a VL53L0X began to measure what it tells now."""
+"""Age of the measurement that a VL53L0X reports now, in ticks."""
 REAR, ECHO_US_PER_M, NO_ECHO_US = 3, 2e6 / 343.0, 38_000
 RUN_UP_M, FULL_MPS, DRIVE_S = 2.2, 1.2, 6.0
 WIDTH_M, SLANT_M = [-0.12 + 0.02 * number for number in range(13)], 0.1
-"""Of the car's way; by how much its sides may be nearer than what its sensor sees."""
+"""Points across the car's way, and the most by which its sides may be nearer than the range of
+its sensor."""
 
 
 @dataclass
 class Drive:
-    """One car, one wall."""
+    """Single car before a single wall."""
 
     seed: int
     profile: config.Profile
@@ -75,7 +76,7 @@ class Drive:
         self.past_m = deque[float](maxlen=LATE_TICKS + 1)
 
     def in_a_bare_room(self) -> World:
-        """Somewhere before a wall, as far off as full speed takes."""
+        """Place the car before a wall, at the distance that full speed takes."""
         world = World(self.seed, place=scene.Layout((), scene.Ramp(0.5, 1.2)))
         start_m = self.dice.uniform(RUN_UP_M, 4.0)
         x_m, y_m = scene.ROOM_X_M / 2 - 0.115 - start_m, self.dice.uniform(-0.9, 0.1)
@@ -84,8 +85,8 @@ class Drive:
         return world
 
     def in_a_room(self) -> World:
-        """At a seeded room's start, turned to where its sensor looks at what the car
-        would meet first, far enough off, and past the ramp."""
+        """Place the car at a seeded room's start. It is turned until its sensor points at the
+        first obstacle in its way, far enough off, and past the ramp."""
         world = World(self.seed)
         aside = -math.copysign(1.0, scene.layout(self.seed).ramp.y)
         while True:
@@ -97,7 +98,7 @@ class Drive:
                 return world
 
     def looked_m(self, world: World, aside_m: float, yaw: float) -> float:
-        """What the sensor of a car says that stands there so far aside."""
+        """Return the range of the sensor if the car stands so far aside."""
         x_m = scene.START_X_M - math.sin(yaw) * aside_m
         y_m = scene.START_Y_M + math.cos(yaw) * aside_m
         world.put(x_m, y_m, yaw + math.radians(self.turned_deg))
@@ -105,11 +106,11 @@ class Drive:
         return world.ranges_m[self.eye_at]
 
     def at_the_end_wall(self) -> bool:
-        """Does it stand there, and not before a box?"""
+        """Return True if the car stands at the end wall, not before a box."""
         return self.world.pose[0] > scene.ROOM_X_M / 2 - 0.6
 
     def sense(self) -> None:
-        """As the VL53L0X: a budget late, which its age does not tell; noisy, and blind
+        """Model of a VL53L0X: one budget late, without the delay in its age; noisy, and blind
         beyond its reach."""
         self.past_m.append(self.world.ranges_m[0])
         if self.now_s < self.due_s:
@@ -122,11 +123,11 @@ class Drive:
         self.due_s = self.now_s + SENSOR_S
 
     def faulty(self, measured: telemetry.Range) -> telemetry.Range:
-        """As the guard gets it."""
+        """Change a range before the guard receives it."""
         return measured
 
     def step(self, throttle: float) -> None:
-        """What is decided now the pins have a tick later."""
+        """Run one tick; the pins get its decision a tick later."""
         self.now_s += TICK_S
         self.sense()
         if self.now_s >= self.volts_due_s:
@@ -136,7 +137,7 @@ class Drive:
         now = inputs(self.pins.duty(drive.forward), self.pins.duty(drive.reverse))
         if self.now_s >= self.wish_due_s:
             if not self.control.driven():
-                self.control.wish(0.0, 0.0, self.now_s)  # it arms the gate
+                self.control.wish(0.0, 0.0, self.now_s)  # this wish arms the gate
             self.control.wish(throttle, 0.0, self.now_s)
             self.wish_due_s = self.now_s + WISH_S
         else:
@@ -147,18 +148,17 @@ class Drive:
         self.fastest_mps = max(self.fastest_mps, abs(self.world.speed_mps))
 
     def ranges(self, now_s: float) -> Sequence[telemetry.Range]:
-        """For the gate."""
+        """Return the ranges for the gate."""
         return [self.faulty(self.reading.status(now_s))]
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:
-        """For the gate."""
+        """Apply the duties of the gate."""
         self.bridge.drive(duties[0], self.now_s)
         return True
 
 
 class Backing(Drive):
-    """Backwards, by an HC-SR04 that is alone, and its driver: its echo comes late, its
-    median later."""
+    """Drive backwards with one HC-SR04 and its driver: its echo comes late, its median later."""
 
     eye_at, turned_deg, throttle_way = REAR, 180.0, -1.0
 
@@ -170,7 +170,7 @@ class Backing(Drive):
         self.done_s, self.sample = math.inf, hcsr04.Sample(None, hcsr04.Status.FAR)
 
     def echo(self) -> Sequence[tuple[int, int, int]]:
-        """The edges after a trigger now."""
+        """Return the edges after a trigger now."""
         range_m = self.world.ranges_m[REAR] + self.dice.gauss(0.0, 0.003)
         return echo(round(min(range_m * ECHO_US_PER_M, NO_ECHO_US)))
 
@@ -186,8 +186,8 @@ class Backing(Drive):
 
 
 class Sticking(Backing):
-    """Its echo does not fall again and again, once it has seen the wall: for a while,
-    or until a trigger comes that it may not get before."""
+    """Sensor whose echo repeatedly does not fall, once it has seen the wall: for a while, or
+    until a trigger that it may not get before."""
 
     failed, holds = 0, False
 
@@ -204,8 +204,8 @@ class Sticking(Backing):
 
 
 class Failing(Drive):
-    """Its sensor fails again and again, once it has seen the wall: it does not answer,
-    falls silent, or sees nothing once."""
+    """Sensor that fails repeatedly, once it has seen the wall: it does not answer, falls silent,
+    or sees no target once."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,11 +243,10 @@ def at_a_wall(
 @pytest.mark.parametrize("furnished", [False, True])
 @pytest.mark.parametrize("car", [Drive, Backing])
 def test_nothing_ahead_is_hit(soaking: bool, car: type[Drive], furnished: bool) -> None:
-    """From full speed, driver's throttle never let go; what it does then is creep.
+    """Drive from full speed with the throttle never released; creeping contact is allowed.
 
-    Straight ahead only: a sensor of the bench is one ray from the bumper's middle, and
-    what only a corner of the car would meet the guard cannot know, nor on the ramp's
-    slope a kerb that the ray is above.
+    Straight ahead only: a sensor of the bench is one ray from the bumper's middle. The guard cannot
+    detect an obstacle at a corner of the car, nor a kerb below the ray on the ramp's slope.
     """
     began_s = time.monotonic()
     seeds = range(WORLDS_SOAK if soaking else WORLDS)
@@ -279,7 +278,7 @@ def test_a_sensor_that_fails_on_the_way_lets_no_wall_be_hit(
 
 @pytest.mark.parametrize("furnished", [False, True])
 def test_these_walls_are_hard(furnished: bool) -> None:
-    """The same drives with a guard that reckons with brakes which the car has not."""
+    """The same drives with a guard that assumes brakes stronger than the car's."""
     reckless = msgspec.structs.replace(LIMITS, brake_mps2=20.0, reaction_s=0.0)
     runs = [at_a_wall(seed, reckless, furnished=furnished) for seed in range(3)]
     assert any(run.hardest_mps > 0.3 for run in runs)

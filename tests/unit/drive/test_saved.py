@@ -1,4 +1,4 @@
-"""What grown-ups have set: kept by a thread, whole or not at all, and never looser."""
+"""Settings of grown-ups: saved by a thread, atomically, and never looser."""
 
 import errno
 import os
@@ -74,7 +74,7 @@ def test_nobody_waits_for_a_card_and_the_newest_is_written(
     with saving(tmp_path) as saver:
         saver.put(Saved(0.9))
         assert syncing.wait(WITHIN_S)
-        for percent in range(80, 20, -1):  # none of these waits
+        for percent in range(80, 20, -1):  # each put returns at once
             saver.put(Saved(percent / 100))
         assert not (tmp_path / FILE).exists(), "not synced, but in place"
         free.set()

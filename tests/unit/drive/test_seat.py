@@ -1,4 +1,4 @@
-"""One seat: handed over, kept for whoever comes back, freed when unused."""
+"""Seat of the driver: handed over, reserved for a returning driver, freed when unused."""
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_a_seat_whose_page_is_gone_is_kept_for_ten_seconds() -> None:
 
 
 def test_the_ten_seconds_count_from_the_last_that_was_heard() -> None:
-    """Of the last wish and the loss of the page, whichever was first."""
+    """The earlier of the last wish and the loss of the page counts."""
     seat = seated(now_s=100.0)
     seat.lost("client-Ann", 106.0)
     assert seat.wait_s(106.0) == 4.0

@@ -1,4 +1,4 @@
-"""A running emulator, the `pigpio` client on it, and gpiozero's factory."""
+"""Fixtures: a running emulator, the `pigpio` client on it, and gpiozero's factory."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The bench camera's process: records, pictures, requests, and what it never does."""
+"""Process of the bench camera: records, pictures, requests, and forbidden behaviour."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ def test_modes_of_a_pi_camera(start: Start, width: int, height: int, fps: int) -
     clocks = [camera_strip.read(luma(each)) for each in pictures]
     assert clocks == [record.capture_us // 1000 % 2**32 for record in records]
     gaps_us = [b.capture_us - a.capture_us for a, b in zip(records, records[1:], strict=False)]
-    assert sorted(gaps_us)[4] > 0.9e6 / fps  # never faster than was asked for
+    assert sorted(gaps_us)[4] > 0.9e6 / fps  # never faster than requested
 
 
 def test_key_on_request_within_two_frames(start: Start) -> None:
@@ -91,7 +91,7 @@ def test_bitrate_on_request(start: Start) -> None:
     change = [strip.record() for _ in range(4)]
     second = [strip.record() for _ in range(30)]
     for record in change + second:
-        decode(codec, record.unit)  # the same decoder goes on
+        decode(codec, record.unit)  # continue with the same decoder
     # a key frame of the old rate may come first, when its two seconds are over
     answer = max(n for n, record in enumerate(change) if record.key)
     new = change[answer:] + second
@@ -116,7 +116,7 @@ def test_a_slow_reader_gets_fresh_frames(start: Start) -> None:
         strip.record()
     time.sleep(1.0)
     old, next_one = strip.record(), strip.record()
-    # what lay in the pipe, then one taken after it was read
+    # first the record left in the pipe, then one captured after it was read
     assert next_one.capture_us - old.capture_us > 700_000
     assert time.monotonic_ns() // 1000 - next_one.capture_us < 300_000
 
@@ -195,7 +195,7 @@ def test_goes_on_without_a_world_and_follows_a_new_one(
         record = room.record()
         picture = decode(codec, record.unit)
         assert camera_strip.read(luma(picture)) == record.capture_us // 1000 % 2**32
-    chip.world.sequence = 7  # killed while it wrote
+    chip.world.sequence = 7  # as if killed while writing
     room.record()
     chip.world.sequence = 8
     place(chip, -1.0)

@@ -1,4 +1,4 @@
-"""The bench camera's clock strip, and its encoder."""
+"""Clock strip of the bench camera, and its encoder."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_strip_refuses_what_is_none() -> None:
     assert strip.read(picture) is None
 
 
-@pytest.mark.parametrize("size", [(640, 480), (328, 240)])  # lines with room behind
+@pytest.mark.parametrize("size", [(640, 480), (328, 240)])  # lines with padding
 def test_an_led_of_the_chip_shines_in_the_picture(tmp_path: Path, size: tuple[int, int]) -> None:
     chip.create(tmp_path / "soc")
     soc = chip.attach(tmp_path / "soc")

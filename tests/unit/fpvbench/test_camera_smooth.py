@@ -1,4 +1,4 @@
-"""The bench camera's antialiasing, against edges of which the true area is known."""
+"""Antialiasing of the bench camera, against edges of known true area."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ FINE = 16
 
 
 def half_plane(slope: float, upright: bool, fine: int) -> NDArray[np.float64]:
-    """A dark and a light half, as seen by fine x fine points in each pixel."""
+    """Return a dark and a light half, sampled by fine x fine points in each pixel."""
     y, x = np.mgrid[0 : HEIGHT * fine, 0 : WIDTH * fine] / fine
     x, y = x - WIDTH / 2 + 0.5 / fine, y - HEIGHT / 2 + 0.5 / fine
     light = (x > slope * y + 0.3) if upright else (y > slope * x + 0.3)

@@ -1,4 +1,4 @@
-"""What the bench knows of its own machine."""
+"""Processes and processor waits that the bench measures on its own machine."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Bit-banged I2C and SPI: what they do to pins, and what they answer."""
+"""Bit-banged I2C and SPI: effect on pins, and answers."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def program(*parts: int) -> bytes:
 
 @pytest.fixture
 def i2c(core: Core) -> Core:
-    """Open at 100 kbaud, pulled up."""
+    """Open the bus at 100 kbaud, pulled up."""
     core(Cmd.PUD, SDA, 2)
     core(Cmd.PUD, SCL, 2)
     core(Cmd.MODES, SCL, 4)
@@ -40,7 +40,7 @@ def i2c(core: Core) -> Core:
 
 
 def heard_i2c(reports: list[Report]) -> list[str]:
-    """What a listener on SDA and SCL hears: S, P, and each byte with its answer."""
+    """Decode SDA and SCL like a listener: S, P, and each byte with its answer."""
     out, bits = list[str](), list[int]()
     sda = scl = 1
     for report in reports:
@@ -76,7 +76,7 @@ def test_nobody_answers(i2c: Core) -> None:
 
 
 def test_bits_take_their_time(i2c: Core) -> None:
-    """Half a bit of 5 us, and the microsecond that pigpio spins longer."""
+    """Half a bit takes 5 us, and the microsecond that pigpio spins longer."""
     reader = i2c.reader(1 << SCL)
     i2c(Cmd.BI2CZ, SDA, 0, program(ADDRESS, 0x53, START, WRITE, 1, 0))
     i2c.run(5000)
@@ -146,7 +146,7 @@ def open_spi(core: Core, flags: int = 0, cs: int = CS, baud: int = 50_000) -> in
 
 
 def heard_spi(reports: list[Report], flags: int, before: int) -> list[int]:
-    """What a slave of this mode hears on MOSI while it is selected."""
+    """Return the bytes that a slave of this mode reads on MOSI while it is selected."""
     out, bits, last = list[int](), list[int](), before
     rising = not flags & 1 ^ flags >> 1 & 1
     for report in reports:

@@ -1,4 +1,4 @@
-"""Chains of waves: loops, waits, what follows them, against their unrolled loops."""
+"""Chains of waves: loops, waits, following waves, against their unrolled loops."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ Played = list[tuple[int, int]]
 
 
 def played(core: Core, chain: bytes, for_us: int) -> Played:
-    """(microseconds behind the lead, level) that a chain puts on GPIO 4."""
+    """Return (microseconds after the lead, level) that a chain puts on GPIO 4."""
     reader = core.reader(ON)
     begin_us = core.now_us + LEAD_US
     assert core(Cmd.WVCHA, 0, 0, chain) == 0
@@ -92,7 +92,7 @@ def test_a_bad_chain_stops_what_is_played(core: Core) -> None:
 
 @st.composite
 def chains(draw: st.DrawFn, depth: int = 3) -> list[object]:
-    """Waves (their number), waits ("wait", us), loops (times, steps)."""
+    """Draw waves (their number), waits ("wait", us), loops (times, steps)."""
     steps: list[object] = []
     for _ in range(draw(st.integers(1, 3))):
         kind = draw(st.sampled_from(("wave", "wait", "loop")[: 2 + (depth > 0)]))
@@ -157,7 +157,7 @@ def test_chains_are_their_unrolled_loops(
 
 
 def _visible(edges: Played) -> Played:
-    """Without pulses that begin and end on one sample."""
+    """Remove pulses that begin and end on one sample."""
     out: Played = []
     for at_us, level in edges:
         if out and out[-1][0] == at_us:
@@ -168,7 +168,7 @@ def _visible(edges: Played) -> Played:
 
 
 def bursts(core: Core) -> bytes:
-    """The chain of pigpio's own test: a wave 128, 256 and 512 times, with gaps."""
+    """Return the chain of pigpio's own test: a wave 128, 256 and 512 times, with gaps."""
     pulses = [(ON, 0, 50), (0, ON, 70), (ON, 0, 130), (0, ON, 150), (ON, 0, 90)]
     number = stored_wave(core, *pulses, (0, ON, 110))
     return bytes(

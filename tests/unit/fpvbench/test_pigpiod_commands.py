@@ -1,4 +1,4 @@
-"""Every command's checks, in pigpio's order, and its result: tables of the facts."""
+"""Checks of every command, in pigpio's order, and its result: tables of the facts."""
 
 from pathlib import Path
 
@@ -251,7 +251,7 @@ CHECKS = [
     ("BSPIX", 2, 0, b"", -142),
     ("BSCX", 0, 0, b"", 4),
     ("BSCX", 0x305, 0, b"abc", 4),
-    # what is not there
+    # unsupported functions
     ("SERO", 1, 1, b"/etc/passwd", -79),
     ("SERO", 1, 1, b"/dev/ttyS0", -80),
     ("SERO", 9600, 1, b"/dev/ttyS0", -77),

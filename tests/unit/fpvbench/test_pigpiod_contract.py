@@ -1,4 +1,4 @@
-"""The unmodified `pigpio` client drives the emulator, for real."""
+"""Unmodified `pigpio` client that drives the emulator."""
 
 import os
 import subprocess
@@ -219,7 +219,7 @@ def test_emulator_option_that_is_refused_names_the_choices(
 
 
 def test_waves_over_a_wire(pi: Any) -> None:
-    """What a program for infrared or steppers does: build, repeat, chain, stop."""
+    """Act like a program for infrared or steppers: build, repeat, chain, stop."""
     pi.set_mode(27, pigpio.OUTPUT)
     pi.write(27, 0)
     seen: list[tuple[int, int]] = []

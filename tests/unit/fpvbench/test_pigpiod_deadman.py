@@ -1,4 +1,4 @@
-"""The dead man's script: motors off 200-220 ms after the last heartbeat."""
+"""Script of the dead man: motors off 200-220 ms after the last heartbeat."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def started(core: Core) -> int:
 
 
 def drive(core: Core, script: int, beats: int, first: int = 1) -> None:
-    """Heartbeats every 20 ms, with a duty each."""
+    """Send heartbeats every 20 ms, with a duty each."""
     for beat in range(first, first + beats):
         core(Cmd.PWM, 17, 128)
         core(Cmd.PWM, 24, 255)
@@ -128,5 +128,5 @@ def test_a_killed_client_for_real(running: Emulator) -> None:
     took_s = time.monotonic() - killed_s
     client.wait(5)
     client.stdout.close()
-    assert 0.1 < took_s < 2.0  # 0.2 to 0.22 on a machine that is free
+    assert 0.1 < took_s < 2.0  # 0.2 to 0.22 on an idle machine
     assert running.soc.pin[17].mode == 1

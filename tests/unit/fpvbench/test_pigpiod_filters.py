@@ -1,9 +1,9 @@
-"""The filters against references that look at every sample, on random traces.
+"""Filters against references that check every sample, on random traces.
 
-What pigpio's documentation says: the glitch filter does not report a level unless it
-was stable for at least `steady` microseconds; the noise filter ignores changes until a
-level was stable for `steady` microseconds, then reports changes for `active`
-microseconds, after which the process repeats.
+Rules of pigpio's documentation: the glitch filter does not report a level unless it was stable for
+at least `steady` microseconds; the noise filter ignores changes until a level was stable for
+`steady` microseconds, then reports changes for `active` microseconds, after which the process
+repeats.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ TICK_US = 5
 
 @st.composite
 def traces(draw: st.DrawFn) -> list[int]:
-    """Levels at each sample: runs of random length, some glitches."""
+    """Draw levels at each sample: runs of random length, some glitches."""
     levels: list[int] = []
     level = draw(st.integers(0, 1))
     for length in draw(st.lists(st.integers(1, 60) | st.integers(1, 4), max_size=30)):
@@ -33,7 +33,7 @@ def traces(draw: st.DrawFn) -> list[int]:
 
 
 def glitch_reference(levels: list[int], steady_us: int) -> list[int]:
-    """At each sample: the last level that was the same for `steady_us` up to then."""
+    """Return for each sample the last level that was constant for `steady_us` up to then."""
     shown, out = levels[0], []
     begun = 0
     for number, level in enumerate(levels):
@@ -46,7 +46,7 @@ def glitch_reference(levels: list[int], steady_us: int) -> list[int]:
 
 
 def noise_reference(levels: list[int], steady_us: int, active_us: int, set_us: int) -> list[int]:
-    """At each sample: the pin in a window, else the level before the last window."""
+    """Return for each sample the pin in a window, otherwise the level before the last window."""
     out, held, before = [], 0, 0
     quiet_since_us, open_until_us = set_us, -1
     is_open = False
@@ -64,7 +64,7 @@ def noise_reference(levels: list[int], steady_us: int, active_us: int, set_us: i
 
 
 def filtered(levels: list[int], by: Filter, cuts: set[int]) -> list[int]:
-    """What a filter shows at each sample, when batches end behind `cuts`."""
+    """Return the output of a filter at each sample, with batches that end after `cuts`."""
     out: list[int] = []
     ends = sorted({cut for cut in cuts if cut < len(levels)} | {len(levels)})
     start = 0
@@ -116,7 +116,7 @@ def core(tmp_path: Path) -> Core:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_what_a_reader_gets(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    """The same through the daemon: reports are the changes of the reference."""
+    """Through the daemon: reports are the changes of the reference."""
     core = make_core(tmp_path_factory.getbasetemp())
     levels, steady_us = data.draw(traces()), data.draw(st.integers(1, 400))
     reader = core.reader(1 << 22)

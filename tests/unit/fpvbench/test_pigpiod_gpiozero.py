@@ -1,4 +1,4 @@
-"""gpiozero drives the emulator, for real."""
+"""Library gpiozero that drives the emulator."""
 
 import gc
 import math
@@ -34,7 +34,7 @@ def test_led_and_button(factory: PiGPIOFactory, running: Emulator) -> None:
 
 
 def test_button_with_bounce_time(factory: PiGPIOFactory, running: Emulator) -> None:
-    """Nobody pressed; then a press and a release, both of which bounce."""
+    """No push at first; then a press and a release, both of which bounce."""
     with Button(7, bounce_time=0.02, pin_factory=factory) as button:
         events: list[str] = []
         button.when_pressed = lambda: events.append("pressed")
@@ -53,7 +53,7 @@ def test_button_with_bounce_time(factory: PiGPIOFactory, running: Emulator) -> N
 
 
 def bounce(running: Emulator, level: int) -> None:
-    """GPIO 7 goes there, and back and forth for 4 ms."""
+    """Set GPIO 7 to a level with 4 ms of bouncing."""
     now_us = time.monotonic_ns() // 1000
     for number in range(9):
         drive(running.soc, 7, level ^ number % 2, now_us + 500 * number)
@@ -105,7 +105,7 @@ def test_distance_sensor(factory: PiGPIOFactory, running: Emulator) -> None:
 
 @pytest.mark.parametrize("hardware", [True, False])
 def test_mcp3008(factory: PiGPIOFactory, hardware: bool) -> None:
-    """On the SPI hardware, or bit-banged by gpiozero's software SPI."""
+    """Test on the SPI hardware, or bit-banged by gpiozero's software SPI."""
     for channel, share in enumerate((*SHARES, 0.0)):
         pins = (
             {"device": 1}
@@ -115,13 +115,13 @@ def test_mcp3008(factory: PiGPIOFactory, hardware: bool) -> None:
         with MCP3008(channel, pin_factory=factory, **pins) as adc:
             assert adc.value == pytest.approx(share, abs=0.001)
             assert adc.voltage == pytest.approx(3.3 * share, abs=0.005)
-        # Its SPI gives the pins back in __del__, under a lock that gpiozero holds while
-        # it makes the next one: collected in there, it would wait for itself.
+        # Its SPI releases the pins in __del__, under a lock that gpiozero holds while it makes the
+        # next one: a collection in there would deadlock.
         gc.collect()
 
 
 def test_a_button_on_a_wire(factory: PiGPIOFactory) -> None:
-    """One program pushes what another one feels: both are the same here."""
+    """A program pushes the button of another one: both are the same here."""
     with (
         LED(27, pin_factory=factory) as led,
         Button(22, pull_up=None, active_state=True, pin_factory=factory) as button,

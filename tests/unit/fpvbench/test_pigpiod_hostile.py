@@ -200,7 +200,7 @@ def test_a_slow_reader_loses_reports_and_stalls_nobody(running: Emulator) -> Non
             assert len(receive(peer, 3200)) == 3200
         assert still_answers(running)
         assert resident_kb(running) < 100_000
-        reports = receive(slow, 12 * 100)  # whole ones, from the beginning
+        reports = receive(slow, 12 * 100)  # whole reports, from the beginning
         sequences = [r[0] for r in struct.iter_unpack("<HHII", reports)]
         assert sequences == list(range(100))
     assert still_answers(running)
@@ -242,7 +242,7 @@ def test_a_flood_leaves_others_their_turn(running: Emulator) -> None:
         ticks = request(Cmd.TICK)
         flooder.sendall(ticks * 3000)
         peer.sendall(ticks)
-        assert len(receive(peer, 16)) == 16  # before anybody reads the flood's replies
+        assert len(receive(peer, 16)) == 16  # before the flood's replies are read
         replies = receive(flooder, 3000 * 16)
         seen = [entry[3] for entry in struct.iter_unpack("<IIII", replies)]
         assert len(seen) == 3000 and seen == sorted(seen)

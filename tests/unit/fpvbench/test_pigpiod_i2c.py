@@ -10,7 +10,7 @@ from tests.support.pigpiod import Core, make_core, words
 
 
 class Memory:
-    """256 registers with an index that moves on; refuses writes from 0xF0 up."""
+    """Device with 256 registers and an advancing index; refuses writes from 0xF0 up."""
 
     address = 0x50
 
@@ -137,7 +137,7 @@ def test_zip_with_long_counts(core: Core) -> None:
 def test_an_error_in_a_zip_leaves_its_transfers_undone(
     core: Core, between: tuple[int, ...], done: bool
 ) -> None:
-    """Unless combined mode was switched in between: that does what there was."""
+    """A switch of combined mode in between executes the earlier transfers."""
     program = bytes([4, 0x50, 7, 2, 0x20, 9, *between, 99])
     assert core(Cmd.I2CZ, 0, 0, program) == -111
     again = bytes([4, 0x50, 7, 1, 0x20, 6, 1, 0])

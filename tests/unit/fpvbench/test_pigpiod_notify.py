@@ -142,7 +142,7 @@ def test_nothing_is_due_while_nobody_watches(core: Core) -> None:
 
 
 def test_batches_come_where_something_is_awaited(core: Core) -> None:
-    """Edges come within a millisecond, on the grid of batches; else it only looks."""
+    """Edges come within a millisecond, on the grid of batches; otherwise the daemon only polls."""
     reader = core.reader(1 << 22)
     assert core.daemon.due_us(core.now_us) == T0 + LOOK_US
     core.daemon.lines.play(22, [(T0 + 2300, 1)])
@@ -244,7 +244,7 @@ def test_pipes(tmp_path: Path) -> None:
     core(Cmd.WRITE, 17, 1)
     core.run(2000)
     assert len(os.read(reader, 4096)) == 12
-    for number in range(12_000):  # nobody reads: reports are lost, nothing stalls
+    for number in range(12_000):  # unread reports are lost, and the daemon does not stall
         core(Cmd.WRITE, 17, number % 2)
         core.run(20)
     assert len(os.read(reader, 1 << 20)) % 12 == 0

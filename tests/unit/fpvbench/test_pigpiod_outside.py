@@ -1,4 +1,4 @@
-"""What is outside of the chip: wires from pin to pin, levels driven from outside."""
+"""Surroundings of the chip: wires from pin to pin, levels driven from outside."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def core(tmp_path: Path) -> Core:
 
 
 def test_pulls_after_a_reset(core: Core) -> None:
-    """BCM2835 ARM Peripherals, table 6-31."""
+    """Pulls of BCM2835 ARM Peripherals, table 6-31."""
     high = {*range(9), 34, 35, 36, *range(46, 54)}
     assert {gpio for gpio in range(54) if core(Cmd.READ, gpio)} == high
 
@@ -120,7 +120,7 @@ def test_nets_are_what_can_be_reached(wires: list[tuple[int, int]]) -> None:
 
 
 def test_outside_changes_have_their_own_ticks(core: Core) -> None:
-    """Between two batches, sampled every 5 us like a pin."""
+    """Ticks lie between two batches, sampled every 5 us like a pin."""
     reader = core.reader(1 << 5)
     core.run(5000)
     for at_us, level in ((5101, 0), (5111, 1), (5502, 0), (5503, chip.FLOATING)):
@@ -197,7 +197,7 @@ def test_outside_is_sampled_like_a_pin(
         level = now
     core.run(5000)
     seen: list[tuple[int, int]] = []
-    for time_us, now in wanted:  # what falls on one sample is one level
+    for time_us, now in wanted:  # changes on one sample are one level
         if seen and seen[-1][0] == time_us:
             seen[-1] = (time_us, now)
         else:

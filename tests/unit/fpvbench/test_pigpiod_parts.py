@@ -22,7 +22,7 @@ def test_glitch_filter_reports_late_and_drops_short_pulses(core: Core) -> None:
     reader = core.reader(1 << 22)
     core(Cmd.FG, 22, 1000)
     core.run(5000)
-    assert reader.edges(22) == []  # it starts at the level that the pin has
+    assert reader.edges(22) == []  # the filter starts at the level of the pin
     pulse = [(T0 + 10_000, 1), (T0 + 10_900, 0)]
     core.daemon.lines.play(22, [*pulse, (T0 + 20_000, 1), (T0 + 22_000, 0)])
     core.run(30_000)
@@ -107,7 +107,7 @@ def test_ultrasonic_takes_a_pulse_by_write(tmp_path: Path) -> None:
     core(Cmd.WRITE, 20, 1)
     core.run(30)
     core(Cmd.WRITE, 20, 0)
-    core.run(500)  # nobody watches; a READ sees it all the same
+    core.run(500)  # no client watches; a READ sees the level all the same
     assert core(Cmd.READ, 21) == 1
     core.run(38_000)
     assert core(Cmd.READ, 21) == 0

@@ -1,4 +1,4 @@
-"""The command pipe: words, operands and answers, and the pipes themselves."""
+"""Command pipe: words, operands and answers, and the pipes themselves."""
 
 import os
 import select
@@ -23,7 +23,7 @@ def core(tmp_path: Path) -> Core:
 
 
 def say(core: Core, line: str) -> str:
-    """What the pipe answers to a line."""
+    """Return the pipe's answer to a line."""
     said = ""
     try:
         for request in command_text.commands(line):
@@ -108,7 +108,7 @@ def test_what_is_no_command(core: Core, line: str) -> None:
 
 
 def test_answers(core: Core) -> None:
-    """As the script that checks pigpio's pipe reads them."""
+    """Format expected by the script that checks pigpio's pipe."""
     assert say(core, "bc1 0 bs2 0") == "0\n0\n"
     assert say(core, "br1") == f"{core(Cmd.BR1):08X}\n"
     assert say(core, "br2") == "003FC01C\n"
@@ -182,7 +182,7 @@ def running(tmp_path: Path) -> Iterator[Emulator]:
 
 
 def ask(directory: Path, text: bytes, lines: int) -> list[str]:
-    """Writes to `pigpio` and reads so many lines of `pigout`, as a shell would."""
+    """Write to `pigpio` and read so many lines of `pigout`, like a shell."""
     end_s, got = time.monotonic() + LIMIT_S, b""
     answers = os.open(directory / "pigout", os.O_RDONLY | os.O_NONBLOCK)
     try:

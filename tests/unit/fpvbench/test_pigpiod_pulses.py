@@ -10,7 +10,7 @@ LISTS = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15), st.integers(0
 
 
 def timeline(pulses: list[tuple[int, int, int]]) -> dict[int, tuple[int, int]]:
-    """At each time: all that is switched on, and off."""
+    """Return the bits switched on and off at each time."""
     at_us, out = 0, dict[int, tuple[int, int]]()
     for on, off, wait_us in pulses:
         old = out.get(at_us, (0, 0))
@@ -42,7 +42,7 @@ def test_adding_changes_no_time(
 
 
 def decoded(pulses: Pulses, baud: int, data_bits: int, count: int) -> list[int]:
-    """What a receiver hears that looks at the middle of each bit."""
+    """Decode like a receiver that samples the middle of each bit."""
     bit_us, out = 1e6 / baud, list[int]()
     edges = [(pulse.at_us, int(bool(pulse.on))) for pulse in pulses.pulses]
 

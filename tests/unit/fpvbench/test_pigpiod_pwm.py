@@ -207,10 +207,10 @@ def test_a_restarted_daemon_finds_modes_and_levels(tmp_path: Path) -> None:
     core(Cmd.PWM, 17, 128)
     core(Cmd.HP, 18, 1000, words(500_000))
     assert core.soc.pin[17].pwm
-    core = Core(core.soc, Attached())  # the old one was killed
+    core = Core(core.soc, Attached())  # as if the old daemon was killed
     assert (core(Cmd.READ, 5), core(Cmd.MODEG, 17), core.soc.pin[17].pwm) == (1, 1, 0)
     assert core(Cmd.GDC, 17) == -92
-    assert core.soc.pin[18].duty() == pytest.approx(0.5)  # the PWM hardware goes on
+    assert core.soc.pin[18].duty() == pytest.approx(0.5)  # the PWM hardware continues
 
 
 def test_the_end_of_the_daemon_freezes_the_wave(core: Core) -> None:

@@ -30,7 +30,7 @@ def status(core: Core, script: int) -> tuple[int, ...]:
 
 
 def ran(core: Core, text: str, *parameters: int) -> tuple[int, ...]:
-    """p0..p9 after a script has run for 100 ms."""
+    """Return p0..p9 after a script has run for 100 ms."""
     script = store(core, text)
     assert script >= 0, script
     assert core(Cmd.PROCR, script, 0, words(*parameters)) == 0

@@ -1,4 +1,4 @@
-"""Bit-banged serial reads, I2C and SPI: what they do to pins, and what they answer."""
+"""Bit-banged serial reads, I2C and SPI: effect on pins, and answers."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def core(tmp_path: Path) -> Core:
 
 
 def send(core: Core, data: bytes, baud: int, data_bits: int = 8) -> None:
-    """On GPIO 17, as a wave; returns when all is sent and reported."""
+    """Send data on GPIO 17 as a wave; return when all is sent and reported."""
     core(Cmd.WRITE, 17, 1)
     core(Cmd.WVNEW)
     core(Cmd.WVAS, 17, baud, words(data_bits, 2, 0) + data)
@@ -95,7 +95,7 @@ def test_inverted(core: Core) -> None:
 
 
 def test_a_watchdog_ends_what_brings_no_edge(core: Core) -> None:
-    """It is the pin's own: who watches the pin gets its reports."""
+    """The watchdog belongs to the pin: a client that watches the pin gets its reports."""
     reader = core.reader(1 << 27)
     core(Cmd.SLRO, 27, 1000, words(8))
     core(Cmd.WRITE, 17, 1)
@@ -119,14 +119,14 @@ def test_users_of_a_pin(core: Core) -> None:
     assert core(Cmd.BSPIO, 5, 0, words(27, 6, 7, 50_000, 0)) == -50
     assert core(Cmd.BI2CO, SDA, SCL, words(100_000)) == 0
     assert core(Cmd.SLRO, SCL, 9600, words(8)) == -50
-    assert core(Cmd.SLRC, SCL) == 0  # pigpio says so, and closes nothing
+    assert core(Cmd.SLRC, SCL) == 0  # pigpio returns 0, and closes no pin
     assert core(Cmd.SLRI, SCL, 1) == -38
     assert core(Cmd.BI2CC, SCL) == -108
     assert (core(Cmd.BI2CC, SDA), core(Cmd.SLRO, SCL, 9600, words(8))) == (0, 0)
 
 
 def character(value: int, bits: int, start_us: int, bit_us: int) -> list[tuple[int, int]]:
-    """The edges of one, (level, time)."""
+    """Return the edges of one character, (level, time)."""
     levels = [0, *(value >> number & 1 for number in range(bits)), 1]
     out, last = [], 1
     for number, level in enumerate(levels):

@@ -1,4 +1,4 @@
-"""SPI by the hardware, the MCP3008 on it, and the BSC slave that nobody masters."""
+"""Hardware SPI, the MCP3008 on it, and the BSC slave without a master."""
 
 from pathlib import Path
 
@@ -103,7 +103,7 @@ def test_a_long_transfer_takes_its_time(core: Core) -> None:
     "channel,value", [(0, 0), (1, 256), (2, 512), (3, 1022), (4, 1023), (5, 0), (6, 1023), (7, 0)]
 )
 def test_mcp3008(core: Core, channel: int, value: int) -> None:
-    """As everybody asks it: three bytes, the value in the last ten bits."""
+    """Usual request: three bytes, the value in the last ten bits."""
     handle = open_spi(core, 1)
     answer = core.raw(Cmd.SPIX, handle, 0, bytes([1, 8 + channel << 4, 0]))
     assert isinstance(answer, bytes)
@@ -129,7 +129,7 @@ def test_mcp3008_is_heard_by_bit_banging_too(core: Core) -> None:
 def test_mcp3008_on_any_clock(
     code: int, single: bool, idle_bits: int, shares: list[float], idle: int
 ) -> None:
-    """A start bit anywhere: the answer stands behind it, then again backwards."""
+    """Start bit at any place: the answer follows it, then again backwards."""
     chip = Mcp3008(fixed_inputs(shares))
     pair = max(0.0, shares[code] - shares[code ^ 1])
     value = min(1023, int((shares[code] if single else pair) * 1024))
@@ -150,7 +150,7 @@ def test_mcp3008_takes_any_bytes(data: bytes, idle: int) -> None:
 
 
 def status(core: Core, control: int, data: bytes = b"") -> tuple[int, int]:
-    """What was copied, and the flags."""
+    """Return the number of copied bytes, and the flags."""
     answer = core.raw(Cmd.BSCX, control, 0, data)
     assert isinstance(answer, bytes) and len(answer) == 4
     value = int.from_bytes(answer, "little")
@@ -158,7 +158,7 @@ def status(core: Core, control: int, data: bytes = b"") -> tuple[int, int]:
 
 
 def test_a_slave_without_a_master(core: Core) -> None:
-    """Its FIFO of 16 fills up; flags: RE 2, TF 4, TE 16, the level from bit 6 on."""
+    """The FIFO of 16 fills up; flags: RE 2, TF 4, TE 16, the level from bit 6 on."""
     enabled = 0x33 << 16 | 0x305
     assert status(core, enabled) == (0, 2 | 16)
     assert modes(core, (18, 19, 20)) == [7, 7, 0]

@@ -26,7 +26,7 @@ To fright the souls of fearful adversaries,
 He capers nimbly in a lady's chamber
 To the lascivious pleasing of a lute.
 """
-"""What the tests of pigpio send, and know the figures of."""
+"""Wave of pigpio's own tests, with known figures."""
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_levels_follow_though_nobody_watches(core: Core) -> None:
     core.run(LEAD_US + 1)
     assert (core(Cmd.READ, 4), core.soc.pin[4].out) == (1, 1)
     core.run(3500)
-    assert core.soc.pin[4].out == 0  # by itself: the world looks at the chip's file
+    assert core.soc.pin[4].out == 0  # without a call: the world reads the chip's file
     core.run(10_000)
     assert core.daemon.due_us(core.now_us) is None
 
@@ -95,7 +95,7 @@ def test_halt_leaves_the_level(core: Core) -> None:
 
 
 def test_a_wave_sets_registers_only(core: Core) -> None:
-    """An input keeps its mode, PWM goes on; an output goes where the wave says."""
+    """An input keeps its mode, PWM continues; an output follows the wave."""
     core(Cmd.PWM, 5, 128)
     core(Cmd.MODES, 6, 0)
     assert core(Cmd.WVTX, stored_wave(core, (ON | OFF | 1 << 6, 0, 10), (OFF, 0, 10))) > 0
@@ -146,7 +146,7 @@ def test_generic_pulses_are_added_in_time_order(core: Core) -> None:
 def test_numbers(core: Core) -> None:
     numbers = [square(core, high_us, 10) for high_us in (1, 2, 3)]
     assert numbers == [0, 1, 2]
-    assert core(Cmd.WVCRE) == -69  # it takes what is pending
+    assert core(Cmd.WVCRE) == -69  # WVCRE takes the pending pulses
     assert (core(Cmd.WVDEL, 1), core(Cmd.WVDEL, 1), core(Cmd.WVTX, 1)) == (0, -66, -66)
     assert stored_wave(core, (ON, 0, 1)) == 3  # not as large as the deleted one
     assert square(core, 7, 7) == 1
@@ -161,7 +161,7 @@ def test_numbers(core: Core) -> None:
 
 
 def test_memory_for_waves(core: Core) -> None:
-    """25,016 control blocks, 1,180 of them for chains; 12,000 pulses at most."""
+    """Limits: 25,016 control blocks, 1,180 of them for chains; 12,000 pulses at most."""
     many = words(*([ON, 0, 1, 0, ON, 1] * 2700))
     assert core(Cmd.WVAG, 0, 0, many) == 5400
     assert (core(Cmd.WVCRE), core(Cmd.WVTX, 0)) == (0, 10_801)
@@ -184,7 +184,7 @@ def test_memory_for_waves(core: Core) -> None:
 
 
 def test_words_run_out_too(core: Core) -> None:
-    """16,748 words, 790 of them for chains; on and off take one each."""
+    """Limits: 16,748 words, 790 of them for chains; on and off take one each."""
     both = words(*([ON, OFF, 0] * 5400))
     assert core(Cmd.WVAG, 0, 0, both) == 5400
     assert (core(Cmd.WVCRE), core(Cmd.WVTX, 0)) == (0, 5401)
@@ -209,7 +209,7 @@ def test_padding(core: Core) -> None:
     assert core(Cmd.WVCRE) == -67
     core(Cmd.WVDEL, 0)
     core(Cmd.WVAG, 0, 0, words(OFF, 0, 10))
-    assert core(Cmd.WVCAP, 50) == 0  # a padded one fits the place of another
+    assert core(Cmd.WVCAP, 50) == 0  # a padded wave fits the place of another
     core(Cmd.WVCLR)
     core(Cmd.WVAG, 0, 0, words(ON, 0, 10))
     assert core(Cmd.WVCAP, 10, 0, words(0)) == -68
@@ -268,7 +268,7 @@ def test_waves_take_the_clock_of_hardware_pwm(core: Core) -> None:
 
 
 def test_pulses_faster_than_the_sampler(core: Core) -> None:
-    """Those on one sample are one change; the levels in between are not seen."""
+    """Pulses on one sample are one change; the levels in between are not seen."""
     reader = core.reader(ON)
     core(Cmd.WVTXR, stored_wave(core, *[(ON, 0, 1), (0, ON, 1)] * 3, (ON, 0, 7), (0, ON, 7)))
     core.run(1000)
@@ -278,7 +278,7 @@ def test_pulses_faster_than_the_sampler(core: Core) -> None:
 
 
 ENDLESS = bytes([255, 0] * 9 + [0, 255, 1, 0, 0] + [255, 1, 255, 255] * 8)
-"""Loops that do nothing, 65,535 to the power of eight times."""
+"""Empty loops, 65,535 to the power of eight times."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The bench's own words: where it answers, and when it does not."""
+"""Messages of the bench: its address, and start failures."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ def test_a_bench_that_does_not_answer_says_so(
 
 
 def test_what_is_near_the_pins_stands_in_front_of_other_sessions() -> None:
-    """Where sessions are groups for the scheduler, a process's nice value is little."""
+    """If sessions are groups of the scheduler, the nice value of a process has little effect."""
     said = subprocess.run(
         ["sh", "-c", "nice; cat /proc/self/autogroup || true"],
         preexec_fn=lambda: units.leash(supervisor.NEAR_PINS),

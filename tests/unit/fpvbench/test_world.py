@@ -1,4 +1,4 @@
-"""The emulated car: does it drive, stop, steer and sag as a toy car does?"""
+"""Emulated car that drives, stops, steers and sags like a toy car."""
 
 import math
 import random
@@ -20,7 +20,7 @@ PROFILE = Path(__file__).parents[3] / "hardware" / "bench.toml"
 NOWHERE = scene.Ramp(0.0, 9.0)
 EMPTY = scene.Layout((), NOWHERE)
 FULL = 0.4
-"""3 V of 7.5 V: what a profile with max_volts = 3 lets through."""
+"""Duty of 3 V from 7.5 V, the maximum of a profile with max_volts = 3."""
 DIAGONAL = math.atan2(4.0, 5.0)
 
 
@@ -37,7 +37,7 @@ def drive(world: World, bridges: Bridges, ticks: int) -> World:
 
 
 def way_m(world: World, duties: list[Bridges], last: Bridges) -> float:
-    """Metres until it stands."""
+    """Return the metres until the car stands."""
     start, ticks = world.pose, 0
     while abs(world.speed_mps) > 0.01:
         world.step(duties[ticks] if ticks < len(duties) else last)
@@ -111,7 +111,7 @@ def test_braking_is_shorter_than_coasting() -> None:
     coasting = way_m(at_full_speed(), [], inputs())
     braking = way_m(at_full_speed(), [], inputs(1, 1))
     profile_s = [inputs(1, 1)] * 20
-    stop = way_m(at_full_speed(), profile_s, inputs())  # brake_s = 0.2, then let go
+    stop = way_m(at_full_speed(), profile_s, inputs())  # brake_s = 0.2, then coast
     assert 0.7 < coasting < 1.3
     assert braking < 0.65 * coasting
     assert braking < stop < 0.85 * coasting
@@ -225,7 +225,7 @@ def test_put_back_when_it_has_left_the_room() -> None:
 
 
 def sides(left: float, right: float) -> Bridges:
-    """A car with a motor a side."""
+    """Return the bridges of a car with one motor per side."""
     made = inputs(max(left, 0.0), max(-left, 0.0), max(right, 0.0), max(-right, 0.0))
     return made._replace(differential=True)
 

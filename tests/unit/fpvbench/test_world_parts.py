@@ -1,4 +1,4 @@
-"""The emulated car's battery, bridge, motor and rack; the room's layout."""
+"""Battery, bridge, motor and rack of the emulated car; the room's layout."""
 
 import math
 from typing import Any
@@ -136,7 +136,7 @@ def test_the_first_metre_is_free(seed: int) -> None:
 
 
 SENSOR_Z_M = scene.WHEEL_R_M + 0.035
-"""Of the range sensors, with the car on the floor."""
+"""Height of the range sensors, with the car on the floor."""
 ROOM_HALF = np.array([scene.ROOM_X_M / 2, scene.ROOM_Y_M / 2, math.inf])
 
 
@@ -156,8 +156,8 @@ def test_furniture_reaches_the_floor_and_is_broad_where_sensors_look(seed: int) 
 
 @pytest.mark.parametrize("seed", [1, 2, 9])
 def test_what_is_drawn_is_what_is_hit(seed: int) -> None:
-    """A ray at the sensors' height meets both in one place; at a wall, skirting board
-    and door are drawn 15 mm before it."""
+    """A ray at the sensors' height meets both in one place; at a wall, skirting board and door
+    are drawn 15 mm before it."""
     model = looks.build(seed, 64, 64)
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -183,12 +183,12 @@ def test_rooms_differ_by_seed() -> None:
 
 
 MX1508_BEARS_A = 2.5
-"""For a moment; vendors differ from 2 to 2.5."""
+"""Peak current for a moment; vendors differ from 2 to 2.5."""
 
 
 @pytest.mark.parametrize(("hz", "bears"), [(800, False), (4000, True)])
 def test_a_fast_pwm_spares_the_bridge_when_the_motor_stalls(hz: int, bears: bool) -> None:
-    """3 V of a pack of 7.5 V on the mean, and what stalls it in each slow pulse."""
+    """Mean of 3 V from a pack of 7.5 V, and the stall current in each slow pulse."""
     motor = Motor(losses=CHIPS[Mx1508].losses._replace(pwm_hz=hz))
     assert motor.henry / motor.ohm == pytest.approx(0.15e-3, rel=0.01)
     stalled = motor.peak_a(mx1508(FULL, 0), 7.5, 0.0)

@@ -1,4 +1,4 @@
-"""The world between chip and clock: wiring, publishing, the process."""
+"""World between chip and clock: wiring, publishing, the process."""
 
 import signal
 import subprocess

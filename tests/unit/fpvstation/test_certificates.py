@@ -1,4 +1,4 @@
-"""A car with another certificate: it is the same one, or somebody else."""
+"""Car with another certificate: the same car, or an impostor."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -38,14 +38,14 @@ def tls_of(state: Path, *names: str) -> ssl.SSLContext:
 
 
 def car_of(folder: Path, state: Path) -> web.Application:
-    """The car of this state, as it says of itself."""
+    """Return the car of this state, with the certificate that it reports."""
     own = credentials.fingerprint((state / PEM).read_bytes())
     return car_application(folder, stations_of(state), certificate=own)
 
 
 @asynccontextmanager
 async def paired(folder: Path, state: Path, home: Path) -> AsyncIterator[Car]:
-    """The car as plague.local; a station in `home` knows it."""
+    """Serve the car as plague.local, paired with a station in `home`."""
     tls = tls_of(state, "plague", "plague.local")
     async with car_at(car_of(folder, state), tls) as url:
         pin = await client.fingerprint_of(url)
@@ -54,7 +54,7 @@ async def paired(folder: Path, state: Path, home: Path) -> AsyncIterator[Car]:
 
 
 def moved(home: Path, url: str) -> Car:
-    """The tests' ports differ; the address that a station knows is the same."""
+    """Change the car's port in the list; its address stays the same."""
     cars = Cars(home)
     (car,) = cars.all()
     text = (home / "cars.json").read_text().replace(car.url, url)
@@ -84,7 +84,7 @@ async def test_a_car_with_a_new_name_is_the_same_car(folder: Path, tmp_path: Pat
 
 
 async def refused(home: Path, app: web.Application, tls: ssl.SSLContext) -> str:
-    """What is said of this one, where the car should be."""
+    """Return the refusal of this application in the car's place."""
     async with car_at(app, tls) as url:
         with pytest.raises(CarFault) as said:
             await certificate_of(moved(home, url))

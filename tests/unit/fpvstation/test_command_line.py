@@ -1,4 +1,4 @@
-"""`fpvstation`: what each verb says and does, without a car."""
+"""Verbs of `fpvstation` without a car: messages and effects."""
 
 import errno
 import socket
@@ -195,7 +195,7 @@ def test_status_of_another_program_names_the_address(
             self.wfile.write(answer or b"")
 
         def log_message(self, *_: object) -> None:
-            """Keep the terminal quiet."""
+            pass
 
     with HTTPServer(("127.0.0.1", 0), Other) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

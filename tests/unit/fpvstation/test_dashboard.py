@@ -1,4 +1,4 @@
-"""The Grafana dashboard: every figure that it asks for is there, with its labels."""
+"""Grafana dashboard: each queried figure exists, with its labels."""
 
 import json
 import re
@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parents[3]
 DASHBOARD = json.loads((ROOT / "base-station" / "grafana.json").read_text())
 PANELS = [one for one in DASHBOARD["panels"] if one["type"] != "row"]
 SCRAPED = {"instance", "job"}
-"""Labels that Prometheus gives."""
+"""Labels that Prometheus itself adds."""
 
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, set[str]]:
-    """Of every figure that car and station show when all is known of them."""
+    """Return the labels of every figure that car and station can show."""
     car = Car()
     ann = car.house.visitor("Ann")
     ann.drive(0.0)

@@ -1,4 +1,4 @@
-"""What goes by itself: old trash, old litter, and what is over a bound."""
+"""Automatic clean-up: old trash, old litter, and sessions over a bound."""
 
 import asyncio
 import datetime
@@ -87,7 +87,7 @@ def bound(store: Store, root: Path, most: int) -> Bound:
 
 
 class Enough(BaseException):
-    """Ends a test of endless chores."""
+    """End of a test of endless chores."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A store of very many sessions: listed at a rate, and searched in no time."""
+"""Store of very many sessions: listed at a rate, and searched in no time."""
 
 import random
 import statistics
@@ -20,7 +20,7 @@ from tests.support.mcaps import BEGAN_NS, Logged, McapFile
 
 SESSIONS, SESSIONS_SOAK = 600, 100_000
 RATE_AIM, RATE_LEAST, ANSWER_MOST_S = 1000, 500, 0.1
-"""Sessions a second, and that even where others have the processors, too."""
+"""Sessions per second: the aim, and the least on a busy machine; longest answer in s."""
 EVERY_NS = 600 * SECOND_NS
 DRIVERS = ("Ada", "Grace", "Konrad", "Linus", "Margaret")
 CAUSES = ("estop", "estop_grown_up", "silence", "blind")
@@ -28,7 +28,7 @@ WORDS = ("puddle", "ramp", "crash into the shelf", "under the sofa", "race")
 
 
 def fill(root: Path, count: int) -> None:
-    """Puts sessions of five cars into a store, an hour's work of the dice in each."""
+    """Put sessions of five cars into a store, with random contents."""
     dice = random.Random(1)
     for number in range(count):
         began_ns = BEGAN_NS + number * EVERY_NS
@@ -78,12 +78,12 @@ def test_very_many_sessions(tmp_path: Path, soaking: bool) -> None:
     }
     catalogue.close()
     assert not slow
-    # The short form is of too few to judge the processes that it starts.
+    # The short form has too few sessions to measure the processes that it starts.
     assert not soaking or rate >= RATE_LEAST
 
 
 def asked(words: str, ask: Callable[[], None]) -> float:
-    """How long an answer takes, s: the middle one of five."""
+    """Return the time of an answer in s: the median of five."""
     took_s = []
     for _ in range(5):
         began_s = time.perf_counter()
@@ -95,7 +95,7 @@ def asked(words: str, ask: Callable[[], None]) -> float:
 
 
 def questions(catalogue: Catalogue, count: int) -> dict[str, Callable[[], None]]:
-    """What people ask: how, and whether the answer is right."""
+    """Return queries of people by name; each checks its answer."""
     middle_ms = (BEGAN_NS + count // 2 * EVERY_NS) / 1e6
 
     def ask(least: int, before_ms: float = float("inf"), **wanted: object) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""A store on file systems that refuse what it needs: said, and nothing is lost."""
+"""Store on file systems that refuse some calls: the fault is reported, and all data is kept."""
 
 import errno
 import os
@@ -78,7 +78,7 @@ def test_what_can_be_no_store_is_said_at_the_start(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A new one, and one that was good until then."""
+    """Both a new store, and one that was good until then."""
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
     argv = ["run", f"--store={odd.root}", "--port=1"]
     for was in ("new", "good"):
@@ -94,7 +94,7 @@ def test_what_can_be_no_store_is_said_at_the_start(
 
 @pytest.mark.parametrize("fault", ["ENOSPC", "EDQUOT"])
 def test_a_full_disk_is_a_store_all_the_same(odd: Mounted, fault: str) -> None:
-    """The oldest of it may go, and then there is room."""
+    """The oldest sessions may be removed to make room."""
     store = opened(odd.root)
     odd.refuse(f"WRITE {fault}")
     store.try_out()
@@ -109,7 +109,7 @@ def test_what_a_kill_left_of_a_trial_is_no_strangers(tmp_path: Path) -> None:
 
 
 async def test_without_links_it_is_a_store(odd: Mounted) -> None:
-    """As FAT is, which refuses modes, too."""
+    """FAT has no links, and refuses modes, too."""
     odd.refuse(*NO_LINK, "SETATTR EPERM")
     done = await pull_into(opened(odd.root), PlayedCar({})).once(False)
     assert done.receipts == len(NAMES) and stored(odd.root) == set(NAMES)
@@ -144,7 +144,7 @@ async def test_what_is_refused_later_is_said_and_made_good(
 
 
 async def test_a_disk_whose_server_is_gone(tmp_path: Path) -> None:
-    """As of a network file system."""
+    """Behaviour of a network file system."""
     car = PlayedCar({})
     with mounted(tmp_path) as odd:
         store = opened(odd.root)
@@ -158,7 +158,7 @@ async def test_a_disk_whose_server_is_gone(tmp_path: Path) -> None:
 
 
 async def test_bytes_that_a_disk_did_not_take_come_again(tmp_path: Path) -> None:
-    """After a sync that failed Linux forgets which bytes it lost: fsync(2)."""
+    """After a failed sync Linux forgets which bytes it lost: fsync(2)."""
     disk, car = FakeDisk(Random(1)), PlayedCar({})
     store = Store(disk)
     store.open("")

@@ -1,6 +1,6 @@
-"""Seeded schedules of cuts, stalls, flips, kills, power cuts, full disks, bounds, wrong
-clocks, damaged lists and offices that rot. No recording is absent from all places,
-twice in a store or wrong; all of it comes home, and `verify` names every fault."""
+"""Seeded schedules of cuts, stalls, flips, kills, power cuts, full disks, bounds, wrong clocks,
+damaged lists and offices that rot. No recording is absent from all places, twice in a store
+or wrong; all recordings reach the office, and `verify` names every fault."""
 
 import subprocess
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_nothing_is_lost_whatever_fails(
 
 
 def recorded(dice: Random) -> bytes:
-    """A segment with a mark that no other one has."""
+    """Return a segment with a unique mark."""
     mark = messages.Event(BEGAN_NS, messages.INFO, f"{dice.random()}", "Ada")
     said = [Logged(BEGAN_NS, messages.MARK, messages.encode(mark))]
     return b"".join(McapFile(said).chunks())
@@ -52,7 +52,7 @@ def recorded(dice: Random) -> bytes:
 def test_strangers_can_judge_and_read_what_is_stored(
     tmp_path: Path, soaking: bool, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`sha256sum -c`, and the MCAP library of Foxglove."""
+    """The checks use `sha256sum -c`, and the MCAP library of Foxglove."""
     monkeypatch.setattr(checksums, "PIECE", REAL_PIECE)
     monkeypatch.setattr("tests.support.station_links.PIECE", REAL_PIECE)
     read = 0

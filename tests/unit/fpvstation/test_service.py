@@ -1,4 +1,4 @@
-"""The wiring's own part: pairing with the car beside, which tries on."""
+"""Wiring of the service: pairing with the car beside, which retries."""
 
 import asyncio
 import socket

@@ -1,1 +1,1 @@
-"""Tests of pi/fpvcar/hil."""
+"""Tests of the package pi/fpvcar/hil."""

@@ -1,4 +1,4 @@
-"""A rig that is played: each part is there unless it is taken away."""
+"""Played rig: each part is present unless it is taken away."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from fpvcar.hil.rig import Check
 
 
 class PlayedRig:
-    """Lacks what it is told to lack; counts how often it rests."""
+    """Rig without the given parts; counts its rests."""
 
     where = "bench"
 
@@ -25,12 +25,12 @@ class PlayedRig:
 def check(
     act: Callable[[Any], Measured] | None, *needs: str, most: float = 1.0, **more: Any
 ) -> Check:
-    """One with a limit of so many seconds."""
+    """Return a check with a limit of so many seconds."""
     limit = Limit(most, "s", "a test")
     return Check("one", "pins", "It works.", limit, needs, act, **more)
 
 
 def values(*figures: float) -> Callable[[Any], Measured]:
-    """Measures these in turn."""
+    """Return an action that measures these in turn."""
     left = list(figures)
     return lambda rig: Measured(left.pop(0), ((0.0, 1.0), (left[0] if left else 1, 0.0)))

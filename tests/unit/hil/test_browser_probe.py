@@ -1,4 +1,4 @@
-"""What a browser says of its picture, and whom nobody hears. No browser needed."""
+"""Browser reports of its picture, and rejected origins. No browser needed."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def test_a_picture_is_one_cell_for_one() -> None:
 
 
 async def _says(port: int, origin: str, *texts: str | bytes) -> list[str]:
-    """A page of that origin; what it is answered."""
+    """Connect as a page of that origin; return the answers."""
     url = f"ws://127.0.0.1:{port}/"
     async with ClientSession() as session, session.ws_connect(url, origin=origin) as ws:
         for text in texts:

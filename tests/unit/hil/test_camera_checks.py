@@ -1,4 +1,4 @@
-"""From the LED to where it is seen: what is learnt, what is measured, what fails."""
+"""Latency from the LED to its picture: learning, measuring, failing."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ EVERY_NS, LATE_NS = 33_000_000, 100_000_000
 
 
 class PlayedCamera:
-    """A picture each 33 ms that shows the LED as it was 100 ms before."""
+    """Camera with a picture each 33 ms that shows the LED's state 100 ms ago."""
 
     profile = profiles.load(paths.HARDWARE / "rig.toml")
 

@@ -1,4 +1,4 @@
-"""Where an LED shines in a picture is learnt; what does not shine is refused."""
+"""Locating an LED in a picture; a spot that does not shine is refused."""
 
 import random
 
@@ -13,7 +13,7 @@ LED = 5 * led_detector.COLUMNS + 7
 
 
 def pictures(lit: bool, led: float, noise: float = 10.0, seed: int = 1) -> list[list[float]]:
-    """Five of a grey room that flickers, and an LED that adds so much."""
+    """Return five pictures of a grey room that flickers, with an LED that adds `led`."""
     dice = random.Random(seed + lit)
     made = [[100.0 + dice.gauss(0.0, noise) for _ in range(CELLS)] for _ in range(5)]
     for one in made:
@@ -32,7 +32,7 @@ def test_the_brightest_change_is_the_led(led: float) -> None:
 def test_an_led_that_nobody_sees_is_no_spot() -> None:
     with pytest.raises(Failed, match="24 of 255 brighter, at most .*before the lens"):
         led_detector.find(pictures(False, 0.0), pictures(True, 0.0))
-    with pytest.raises(Failed, match="put the LED"):  # it makes the picture darker
+    with pytest.raises(Failed, match="put the LED"):  # the LED makes the picture darker
         led_detector.find(pictures(False, -60.0), pictures(True, -60.0))
 
 

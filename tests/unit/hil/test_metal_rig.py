@@ -1,4 +1,4 @@
-"""A rig of real pins, as far as no Pi is needed: what it lacks, and who hears."""
+"""Rig of real pins without a Pi: missing parts and receivers."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ LINUX = profiles.load(paths.HARDWARE / "rig.toml", ('pins.backend = "linux"',))
 
 
 class Heard:
-    """Pins on which nothing happens but what is written."""
+    """Pins that only record writes."""
 
     def __init__(self) -> None:
         self.written: list[tuple[int, int]] = []
@@ -38,7 +38,7 @@ class Heard:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The back ends that were opened."""
+    """Return the list of back ends that were opened."""
     found: list[str] = []
 
     def open_pins(profile: Profile) -> Heard:
@@ -56,7 +56,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def pi(tmp_path: Path) -> Path:
-    """The root of a Raspberry Pi."""
+    """Make the root of a Raspberry Pi."""
     (tmp_path / MODEL).parent.mkdir(parents=True)
     (tmp_path / MODEL).write_text("Raspberry Pi Zero 2 W Rev 1.0")
     return tmp_path
@@ -96,7 +96,7 @@ def test_that_pigpiod_dies_is_a_check_for_metal_alone(pi: Path) -> None:
     (check,) = (one for one in CHECKS if one.name == "metal-pigpiod-killed")
     assert check.metal and check.act is not None
     rig = MetalRig(PIGPIO, 8080, root=pi)
-    needs = [one for one in check.needs if one != "processes"]  # root's
+    needs = [one for one in check.needs if one != "processes"]  # needs root
     assert [rig.lacks(part) for part in needs] == [""] * len(needs)
 
 

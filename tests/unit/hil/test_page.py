@@ -1,4 +1,4 @@
-"""The report as HTML and as JUnit XML."""
+"""Report as HTML and as JUnit XML."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""From a failure to motors off; what a train of pulses is. Clocks are passed in."""
+"""Time from a failure to motors off; detection of pulse trains. Clocks are passed in."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ MS = 1_000_000
 
 
 def seen(*looks: tuple[int, tuple[float, ...]]) -> Scope:
-    """A scope that looked at these times, in ms, and saw this."""
+    """Return a scope that sampled these values at these times, in ms."""
     clock = iter([at for at, _ in looks])
     duties = iter([one for _, one in looks])
     scope = Scope(lambda: next(duties), lambda: next(clock) * MS)
@@ -64,7 +64,7 @@ def test_what_breaks_the_poll_is_told_to_whoever_asks() -> None:
 
 
 class PlayedEdges:
-    """Edges that come when they are played."""
+    """Edges that arrive when they are played."""
 
     def __init__(self) -> None:
         self.coming: list[Edge] = []

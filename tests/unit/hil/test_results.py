@@ -1,4 +1,4 @@
-"""Exit status, JSON there and back."""
+"""Exit status, and results to JSON and back."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Each check has a verdict of its own, whatever it meets."""
+"""Runner: each check has a verdict of its own, for any outcome."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""docs/status.md: a bench confirms what a bench can, and nothing of metal."""
+"""docs/status.md: a bench confirms only the bench's checks, and no metal ones."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ CHECKS = (
 
 
 def rows(where: Where, **verdicts: Verdict) -> dict[str, list[str]]:
-    """Name of a check -> the cells of its row."""
+    """Return the cells of each check's row by its name."""
     found = tuple(
         Result(one.name, one.group, one.proves, LIMIT, verdicts[one.name], (0.1,), metal=one.metal)
         for one in CHECKS

@@ -1,4 +1,4 @@
-"""The recorder: a queue that never waits, and a card that does what it likes."""
+"""Recorder with a queue that never blocks, and a card with any fault."""
 
 import errno
 import threading
@@ -151,7 +151,7 @@ def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
 
 @pytest.mark.parametrize(("faults", "sealed"), [(1, True), (3, True), (4, False)])
 def test_what_a_fault_interrupts_is_sealed_later(faults: int, sealed: bool) -> None:
-    """The folder was let go of meanwhile; it may be what the card fails at."""
+    """The folder was released in between; the fault of the card may be this file."""
     rig = Rig()
     rig.salvage_steps = 10_000
     rig.disk.files[LEFT] = bytearray(b"x")
@@ -190,7 +190,7 @@ def test_the_thread_writes_and_seals(tmp_path: object) -> None:
 
 
 class Strange(BaseException):
-    """Nobody thought of it."""
+    """Exception of an unexpected type."""
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -199,7 +199,7 @@ def test_a_thread_that_ends_is_told_and_another_goes_on(caplog: pytest.LogCaptur
     append = rig.disk.append
 
     def ends(file: int, parts: Sequence[bytes]) -> None:
-        whole = len(parts) == 1  # the head
+        whole = len(parts) == 1  # the head of the file
         append(file, parts if whole else [b"".join(parts)[:7000]])
         if not whole:
             rig.disk.append = append  # type: ignore[method-assign]
@@ -230,7 +230,7 @@ def test_stop_without_start_is_fine() -> None:
 
 
 def until(what: Callable[[], bool]) -> None:
-    """Waits for a thread."""
+    """Wait for a thread's condition."""
     end_s = time.monotonic() + 5.0
     while not what():
         assert time.monotonic() < end_s

@@ -1,4 +1,4 @@
-"""What the car's parts do becomes messages; nothing of it disturbs them."""
+"""Events of the car's parts become messages; recording does not disturb them."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ FREE = Latches(None)
 
 
 class Car:
-    """A feed, and what it looks at."""
+    """Feed of the recorder with its inputs."""
 
     def __init__(self, **settings: object) -> None:
         self.rig = Rig(**settings)
@@ -47,11 +47,11 @@ class Car:
         )
 
     def second(self) -> None:
-        """What the feed does once a second."""
+        """Run the feed's work of one second."""
         self.feed._second(lambda: messages.Health("ok", "ok", "ok", 1))
 
     def measure(self, range_m: float | None, ago_s: float = 0.01) -> None:
-        """The sensor ahead measures."""
+        """Let the front sensor measure."""
         at_s = self.rig.now_ns / 1e9 - ago_s
         self.measured.append(telemetry.Measured("front", 0.0, range_m, at_s))
         self.ranges = (telemetry.Range("front", 0.0, range_m, ago_s),)
@@ -71,7 +71,7 @@ class Car:
         latches: Latches = FREE,
         seconds: float = 0.02,
     ) -> Stepped:
-        """A run of the gate."""
+        """Run the gate once; return its step."""
         self.rig.wait(seconds)
         decision = gate.Decision(throttle, 0.0, reason, latches)
         stepped = Stepped(
@@ -90,7 +90,7 @@ class Car:
         return stepped
 
     def said(self, topic: str) -> list[messages.Message]:
-        """What was recorded there so far."""
+        """Return the recorded messages of a topic so far."""
         self.rig.thread.turn()
         return [
             messages.decode(topic, one.data) for one in self.rig.messages() if one.topic == topic
@@ -125,7 +125,7 @@ def test_stops_and_their_reasons_are_events() -> None:
 
 
 def events(car: Car) -> list[tuple[str, int, str]]:
-    """Text, level and name of each event so far."""
+    """Return text, level and name of each event so far."""
     noted = [one for one in car.said(messages.EVENT)]
     return [(one.text, one.level, one.name) for one in noted if isinstance(one, messages.Event)]
 
@@ -206,7 +206,7 @@ def test_each_file_of_a_drive_knows_who_drives() -> None:
 
 
 def test_each_measurement_of_a_range_is_recorded_once() -> None:
-    """However rarely the gate runs; what is wrong with a sensor once, too."""
+    """Recorded once even if the gate runs rarely; a sensor's fault is recorded once, too."""
     car = Car()
     car.measure(0.6)  # before this recording began
     car.step()
@@ -321,7 +321,7 @@ def test_a_recording_that_begins_knows_what_holds() -> None:
     assert isinstance(said[messages.STEP], messages.Step)
     event = said[messages.EVENT]
     assert isinstance(event, messages.Event) and event.text == "driving"
-    car.rig.utc_ns += 3600 * 10**9  # somebody sets the clock
+    car.rig.utc_ns += 3600 * 10**9  # the clock is set
     keys = car.keys
     car.second()
     assert car.keys == keys + 1, "the next recording begins with a whole picture"
@@ -350,7 +350,7 @@ def test_pictures_and_the_second() -> None:
 
 
 def test_a_drive_is_a_file_soon_after_it() -> None:
-    """A station takes what is closed: its page has a drive within a minute."""
+    """A station takes closed files: its page has a drive within a minute."""
     car = Car(segment_s=60.0)
     car.feed.picture(AccessUnit(True, car.rig.now_ns // 1000, KEY))
     car.step(0.0, "neutral", seconds=STILL_S + 1.0)
@@ -429,7 +429,7 @@ def test_health_is_figures_and_words() -> None:
     )
 
 
-# --- the hub and the gate's owner tell it ---
+# --- calls of the hub and the gate's owner ---
 
 
 def test_the_house_tells_the_recorder() -> None:

@@ -99,7 +99,7 @@ def test_a_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
 
 
 def replace(path: Path, old: Path) -> None:
-    """Another directory is where a folder was."""
+    """Replace a folder by another directory."""
     path.rename(old)
     path.mkdir(mode=0o700)
 
@@ -165,7 +165,7 @@ def test_a_file_in_the_way_is_said(tmp_path: Path) -> None:
 
 
 def record(path: Path, seconds: int, close: bool = True) -> None:
-    """A rotation on a real folder."""
+    """Run a rotation on a real folder."""
     rotation = Rotation(Folder(path), config.Recording(segment_s=5.0, keep_free_mb=0), CATALOGUE)
     rotation.begin(about(0), False)
     for number in range(seconds):

@@ -1,4 +1,4 @@
-"""What passes between the loop and the recorder's thread."""
+"""Hand-over between the loop and the recorder's thread."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The last minute: what rolls while recording is off, and what is kept of it."""
+"""Last minute: the ring while recording is off, and the files kept from it."""
 
 import errno
 
@@ -54,7 +54,7 @@ def test_a_car_at_rest_ends_a_file_and_keeps_nothing() -> None:
 
 
 def test_what_was_deleted_leaves_no_mark_when_it_is_kept() -> None:
-    """Of two files of the last minute a grown-up deleted one."""
+    """A grown-up deleted one of two files of the last minute."""
     disk = FakeFolder()
     rotation = recorded(disk, 3)
     for number in (3, 4):

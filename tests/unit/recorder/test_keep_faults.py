@@ -1,4 +1,4 @@
-"""The last minute, where the card fails or the clock is set just when it is kept."""
+"""Last minute, with a card fault or a clock change while it is kept."""
 
 import errno
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ FAULT = OSError(errno.EIO, "Input/output error")
 
 
 def kept(rig: Rig) -> list[str]:
-    """Which files stay."""
+    """Return the names of the files that stay."""
     return [one.removesuffix(".keep") for one in rig.disk.names if ".keep" in one]
 
 
 def steps(rig: Rig, names: Sequence[str]) -> int:
-    """How many steps are in files, whatever they are called by now."""
+    """Count the steps in these files, under any name they have by now."""
     found = [one for one in rig.disk.names if one.removesuffix(".part") in names]
     return sum(rig.disk.recording(one).counts[messages.STEP] for one in found)
 
@@ -42,7 +42,7 @@ def test_a_push_while_the_card_fails_is_not_forgotten() -> None:
 
 
 def test_the_minute_before_a_fault_may_be_kept_after_it() -> None:
-    """Also the file that the fault had interrupted."""
+    """The file that the fault had interrupted is kept, too."""
     rig = Rig(segment_s=15.0)
     rig.drive(20)
     rig.disk.fault = FAULT

@@ -1,4 +1,4 @@
-"""What was recorded with nobody at the wheel goes before drives."""
+"""Recordings of a parked car are removed before drives."""
 
 import math
 
@@ -16,7 +16,7 @@ OFFSET_NS = about(0).utc_offset_ns
 
 
 def files(count: int, *parked: int) -> list[File]:
-    """So many of ten bytes."""
+    """Return `count` files of ten bytes."""
     entries = [(name(number), 10) for number in range(1, count + 1)]
     return names.files_of(entries + [(name(one) + ".parked", 0) for one in parked])
 
@@ -29,7 +29,7 @@ def test_parked_ones_go_first_and_then_the_oldest() -> None:
 
 
 def test_the_newest_are_no_less_than_drives() -> None:
-    """Else a log of sensors would go as it is made, in a ring full of drives."""
+    """Otherwise a log of sensors would be removed as it is made, in a ring full of drives."""
     some = files(16, 2, 15, 16)
     verdict = make_room(some, 0, ROOM, False)
     assert verdict.gone[:3] == (name(2), name(1), name(3))
@@ -46,7 +46,7 @@ def test_nobody_is_parked_where_nothing_is_known() -> None:
 
 
 def recorded(disk: FakeFolder, seconds: range, attended_s: range) -> Rotation:
-    """Files of five seconds; somebody had the wheel meanwhile, and not else."""
+    """Record files of five seconds; the wheel is taken only during `attended_s`."""
     rotation = Rotation(disk, SETTINGS, CATALOGUE)
     rotation.begin(about(0), False)
     rotation.attended_ns = 0
@@ -59,7 +59,7 @@ def recorded(disk: FakeFolder, seconds: range, attended_s: range) -> Rotation:
 
 
 def parked(disk: FakeFolder) -> list[int]:
-    """The numbers of those files."""
+    """Return the numbers of those files."""
     marks = [one for one in disk.names if one.endswith(".parked")]
     found = [names.parse(one.removesuffix(".parked")) for one in marks]
     return [one.number for one in found if one is not None]
@@ -67,7 +67,7 @@ def parked(disk: FakeFolder) -> list[int]:
 
 def test_a_file_is_parked_if_nobody_had_the_wheel_in_all_of_it() -> None:
     disk = FakeFolder()
-    disk.files[name(3) + ".parked"] = bytearray()  # its file was taken away
+    disk.files[name(3) + ".parked"] = bytearray()  # its file was removed
     recorded(disk, range(26), range(9, 12))
     assert parked(disk) == [1, 4, 5]
 

@@ -1,4 +1,4 @@
-"""The recorder: what goes into which file, on and off, and the minute that is kept."""
+"""Recorder: contents of each file, on and off, and the minute that is kept."""
 
 import msgspec
 import pytest
@@ -65,7 +65,7 @@ def test_files_begin_with_key_frames_and_none_is_lost_between() -> None:
 def test_off_and_on_begins_another_recording() -> None:
     rig = Rig()
     rig.drive(3)
-    rig.recorder.switch(True)  # it is on
+    rig.recorder.switch(True)  # recording is on
     rig.recorder.switch(False)
     rig.drive(2)
     assert not rig.recorder.status().on

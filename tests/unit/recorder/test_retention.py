@@ -1,4 +1,4 @@
-"""What the ring removes, how much may be recorded before, and what the page shows."""
+"""Files that the ring removes, the room left before, and the page's figures."""
 
 import pytest
 from hypothesis import given
@@ -75,7 +75,7 @@ def test_open_files_never_go() -> None:
     assert make_room(files, 0, ROOMY, False) == Verdict((), False)
 
 
-# --- how much is left ---
+# --- room left ---
 
 
 def test_it_ends_where_the_first_of_both_bounds_is() -> None:
@@ -96,7 +96,7 @@ def test_what_a_base_station_has_is_room() -> None:
 def test_the_ring_agrees_to_the_byte(
     some: list[tuple[int, bool]], free: int, keep_free: int, most: int
 ) -> None:
-    """So much fits without a loss, and one byte more does not."""
+    """Check that exactly this size fits without a loss, and one byte more does not."""
     room = Room(keep_free, most)
     entries = [(name(number), size) for number, (size, _) in enumerate(some)]
     fetched = [name(number) for number, (_, has) in enumerate(some) if has]

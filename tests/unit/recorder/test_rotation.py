@@ -1,4 +1,4 @@
-"""Which file a message goes into, and when that is sealed."""
+"""File that a message goes into, and the moment it is sealed."""
 
 import errno
 
@@ -27,7 +27,7 @@ def item(at_s: float, key: bool = False) -> Item:
     return Item(1, int(at_s * SECOND_NS), b"x", key)
 
 
-# --- where the next file begins ---
+# --- start of the next file ---
 
 
 def test_a_file_ends_before_a_key_frame() -> None:
@@ -149,7 +149,7 @@ def test_a_full_card_makes_room_by_the_oldest() -> None:
 
 def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
     disk = FakeFolder(room=600_000)
-    for number in range(1, 4):  # of a day to come, by the clock of now
+    for number in range(1, 4):  # of a future day, by the present clock
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
     rotation = recorded(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
     rotation._ring.room = Room(keep_free=100_000, most=8 * MB)

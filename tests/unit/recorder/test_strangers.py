@@ -1,4 +1,4 @@
-"""Whoever may only watch cannot fill the card, whatever they send."""
+"""Viewers without rights cannot fill the card, with any messages."""
 
 from fpvcar.drive.control import Stepped
 from fpvcar.recordings import messages
@@ -12,13 +12,13 @@ REPORT = up.Report("webcodecs", 12.5, 4.25, 29.9, 3)
 
 
 def recorded_bytes(car: Car) -> int:
-    """All that was recorded so far."""
+    """Return the size of all recordings so far."""
     car.rig.thread.turn()
     return sum(len(one.data) for one in car.rig.messages())
 
 
 def test_a_crowd_that_floods_is_hardly_recorded() -> None:
-    """A second of what the sockets let through: wishes, reports, and STOP pushed."""
+    """Second with all messages that the sockets accept: wishes, reports, and STOP pushed."""
     car = Car()
     runs: list[Stepped] = []
     house = House(recorder=car.feed, watcher=runs.append)

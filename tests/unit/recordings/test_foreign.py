@@ -1,4 +1,4 @@
-"""Recordings in other people's programs; e2e/test_recording.py has the bench's."""
+"""Recordings in foreign programs; e2e/test_recording.py has the bench's."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.support.recording_foreign import HAS_RERUN, by_javascript, by_mcap, b
 
 
 def mcap_file() -> McapFile:
-    """Some seconds with all that a drive has."""
+    """Return some seconds with all messages of a drive."""
     drive = Drive(4)
     drive.go(3.0)
     return McapFile(
@@ -29,7 +29,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def recovered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `fpvcar log recover` makes of a damaged one."""
+    """Make the output of `fpvcar log recover` for a damaged file."""
     folder = tmp_path_factory.mktemp("foreign")
     bad = mcaps.flipped(folder / "bad.mcap", mcap_file().chunks(), 2)
     with reader.read(bad) as made:

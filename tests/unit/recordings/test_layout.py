@@ -1,4 +1,4 @@
-"""docs/foxglove-layout.json names topics and fields that recordings have."""
+"""Topics and fields in docs/foxglove-layout.json exist in recordings."""
 
 import json
 import re
@@ -17,7 +17,7 @@ TOPICS = {one.name: one for one in topics.topics(SENSORS)}
 
 
 def texts(value: Any) -> Iterator[str]:
-    """All texts in a layout, names of fields too."""
+    """Yield all texts in a layout, names of fields too."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield name
@@ -30,7 +30,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def field_of(schema: dict[str, Any], path: list[str]) -> bool:
-    """Does a JSON Schema have this field? It may be one of several kinds there."""
+    """Return True if a JSON Schema has this field, in any of its alternatives."""
     known = schema.get("$defs", {})
 
     def found(node: dict[str, Any], left: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""A day's files: more of them than a process may open."""
+"""Files of a whole day: more of them than a process may open."""
 
 import itertools
 import os
@@ -15,13 +15,13 @@ from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, Drive, Logged, McapFile
 
 FILES, ROOM = 40, 12
-"""So many files, and so few descriptors that are left."""
+"""Number of files, and of remaining descriptors."""
 STEP_S = 1.0
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A drive in files of a second, the last of which was never closed."""
+    """Make a drive in files of a second; the last one was never closed."""
     made = tmp_path_factory.mktemp("day")
     drive = Drive(11)
     drive.go(FILES * STEP_S)
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def few_descriptors() -> Iterator[None]:
-    """No more than a few files can be open at once."""
+    """Limit the files that can be open at once."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = {int(name) for name in os.listdir("/proc/self/fd")}
     left = itertools.islice((n for n in itertools.count() if n not in taken), ROOM)

@@ -1,4 +1,4 @@
-"""What a recording says comes back as it was, by our hands and by others'."""
+"""Messages of a recording: round trip through our and foreign code."""
 
 import io
 import math
@@ -81,7 +81,7 @@ def test_points_are_what_protobuf_makes_of_them(
 
 
 def test_a_reading_is_an_arc_around_the_car() -> None:
-    """Left is +y; nobody knows where in its cone an echo was."""
+    """Left is +y; the place of an echo within its cone is unknown."""
     arc = points_of(5, messages.Reading(90.0, 2.0)).points
     assert len(arc) == BEAM_POINTS and arc[2] == pytest.approx((0.0, 2.0, 0.0))
     assert all(math.hypot(x, y) == pytest.approx(2.0) and z == 0.0 for x, y, z in arc)
@@ -104,7 +104,7 @@ def test_video_is_what_protobuf_makes_of_it(when: int, unit: bytes, frame: str) 
     ours = messages.encode(picture)
     parsed = CompressedVideo.FromString(ours)
     assert parsed == theirs
-    if unit:  # an empty field they leave out
+    if unit:  # their writer omits an empty field
         assert ours == theirs.SerializeToString(deterministic=True)
     assert messages.decode(messages.CAMERA, theirs.SerializeToString()) == picture
 
@@ -115,7 +115,7 @@ def test_a_log_line_is_what_protobuf_makes_of_it(
 ) -> None:
     theirs = Log(level=level, message=text, name=name)  # type: ignore[arg-type]
     theirs.timestamp.seconds, theirs.timestamp.nanos = divmod(when, 10**9)
-    theirs.line = 7  # a field that we do not read
+    theirs.line = 7  # an unused field
     event = messages.Event(when, level, text, name)
     assert Log.FromString(messages.encode(event)).message == text
     assert messages.decode(messages.EVENT, theirs.SerializeToString()) == event

@@ -1,4 +1,4 @@
-"""Whatever happened to a file: what is whole in it comes out, and nothing else does."""
+"""Reader of damaged files: whole messages are returned, and only those."""
 
 import io
 import os
@@ -30,7 +30,7 @@ def read(data: bytes) -> list[Message]:
 
 
 def by_chunk(data: bytes) -> list[list[Message]]:
-    """The messages of each chunk: a second each."""
+    """Return the messages of each chunk: a second each."""
     seconds: dict[int, list[Message]] = {}
     for one in read(data):
         seconds.setdefault(one.log_ns // SECOND_NS, []).append(one)
@@ -99,7 +99,7 @@ def test_a_file_cut_anywhere_yields_all_whole_chunks(cut: int) -> None:
 
 
 def check_flip(whole: bytes, at: int, mask: int) -> None:
-    """At most the chunk around it is lost, and what comes out is what went in."""
+    """Check that at most the chunk around the flip is lost, and the others are unchanged."""
     made = recording(flipped(whole, at, mask))
     found = list(made.messages())
     hit = [n for n, span in enumerate(SPANS) if span.at <= at < span.at + span.length]
@@ -237,7 +237,7 @@ def test_a_card_that_fails_while_it_is_read_is_an_error(
 
 
 class Shrinking(BytesSource):
-    """A file that somebody cuts while it is read."""
+    """File that is truncated while it is read."""
 
     def read(self, at: int, size: int) -> bytes:
         return super().read(at, size) if at < SPANS[2].at else b""

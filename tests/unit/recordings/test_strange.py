@@ -1,4 +1,4 @@
-"""Files that somebody else made, or nobody would: read, glanced at, recovered."""
+"""Foreign and absurd files: read, summarised, recovered."""
 
 import importlib
 import io
@@ -21,7 +21,7 @@ from tests.support.recording import file, flipped, recording
 
 
 def theirs(compression: CompressionType, chunked: bool = True) -> bytes:
-    """A file as the mcap library writes it."""
+    """Return a file written by the mcap library."""
     out = io.BytesIO()
     writer = TheirWriter(out, compression=compression, use_chunking=chunked)
     writer.start("", "someone else")
@@ -115,7 +115,7 @@ def test_a_glance_says_what_a_reading_says(data: bytes, tmp_path: Path) -> None:
 
 
 def raw_chunk(*inner: bytes) -> bytes:
-    """A chunk whose CRC holds, whatever is in it."""
+    """Return a chunk with a valid CRC and any content."""
     body = b"".join(inner)
     return records.chunk_head(5, 6, body) + body
 
@@ -172,7 +172,7 @@ def test_an_about_that_is_none_is_none() -> None:
 
 
 def closed(*groups: tuple[int, bytes], chunk: bytes = b"") -> bytes:
-    """A file with that summary."""
+    """Return a file with that summary."""
     head = records.MAGIC + records.header("x") + chunk + records.data_end()
     return head + records.summary(len(head), groups)
 
@@ -186,7 +186,7 @@ def test_a_summary_is_believed_if_it_is_one(tmp_path: Path) -> None:
         data = closed(*groups, chunk=chunk)
         assert recording(data).closed == whole, groups
         path.write_bytes(data)
-        seen = overview_of(path)  # without statistics it has to be read
+        seen = overview_of(path)  # without statistics the file has to be read
         assert seen.counts == {"/lights": 1} and seen.start_ns == 5
 
 

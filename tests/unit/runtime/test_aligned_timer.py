@@ -1,4 +1,4 @@
-"""Loops that sleep for different times wake together."""
+"""Loops with different sleep times wake together."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from fpvcar.runtime.aligned_timer import aligned_sleep
 
 
 class Clock(asyncio.SelectorEventLoop):
-    """A loop whose time passes at once."""
+    """Loop whose time passes at once."""
 
     now_s = 0.0
 

@@ -1,4 +1,4 @@
-"""What a child's last words are, however they come."""
+"""Last words of a child process, in any number of pieces."""
 
 import asyncio
 import errno
@@ -19,7 +19,7 @@ PIECE_BYTES = 64
 def test_a_long_line_in_pieces_keeps_its_beginning(
     end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is wrong stands first, and the next step."""
+    """The fault comes first in the line, then the next step."""
     monkeypatch.setattr(child_process, "READ_BYTES", PIECE_BYTES)
     line = "no EGL; apt install libegl1 " + "why " * 100
 
@@ -85,7 +85,7 @@ def test_child_process_without_a_pipe_leaves_no_descriptor(
 
     before = _descriptors()
 
-    async def start() -> None:  # the loop has its own by now
+    async def start() -> None:  # the loop has its own pipe by now
         monkeypatch.setattr("fpvcar.runtime.child_process.os.pipe", pipe)
         with pytest.raises(OSError, match="Too many open files"):
             child_process.ChildProcess(["sleep", "60"], True, lambda data: None)

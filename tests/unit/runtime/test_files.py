@@ -17,18 +17,18 @@ CALLS = ("open", "fsync", "link", "rename", "replace", "unlink")
 
 
 class PowerCut(BaseException):
-    """Nothing runs any more."""
+    """End of every process by a power cut."""
 
 
 def no_links(old: Path, new: Path) -> None:
-    """link(2) of FAT."""
+    """Fail like link(2) of FAT."""
     raise PermissionError(errno.EPERM, "Operation not permitted")
 
 
 class Card:
     """Calls of `os` that fail from the `fails_at`-th on, or only there.
 
-    It knows what was synced: after a power cut nothing else is on it.
+    The card records syncs: after a power cut only synced files are on it.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ class Card:
             monkeypatch.setattr(os, name, self._watched(name, getattr(os, name)))
 
     def has_no_links(self) -> None:
-        """As on a FAT."""
+        """Refuse hard links like a FAT."""
         self._patch.setattr(os, "link", self._watched("link", no_links))
 
     def _watched(self, name: str, act: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +55,7 @@ class Card:
         return watched
 
     def step(self, name: str) -> None:
-        """One step more; it may be the one that fails."""
+        """Count one more step; it may be the failing one."""
         number, cut = len(self.done), isinstance(self.fault, PowerCut)
         self.done.append(name)
         if self.fails_at is not None and (
@@ -64,13 +64,13 @@ class Card:
             raise self.fault
 
     def pieces(self) -> Iterator[bytes]:
-        """What is written, each piece a step."""
+        """Yield the pieces to write, each piece a step."""
         for piece in NEW:
             self.step("piece")
             yield piece
 
     def power_returns(self, folder: Path) -> None:
-        """What was not synced is lost."""
+        """Discard everything that was not synced."""
         for path in folder.iterdir():
             if path.stat().st_ino not in self.synced:
                 path.write_bytes(path.read_bytes()[:3])

@@ -1,4 +1,4 @@
-"""Garbage is collected while the wheels stand, and not while they turn."""
+"""Garbage collection runs while the wheels stand, and not while they turn."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from fpvcar.runtime import gc_policy
 
 @pytest.fixture
 def young() -> Iterator[None]:
-    """As `run` starts; afterwards as Python starts."""
+    """Set the thresholds of `run`; restore Python's afterwards."""
     before = gc.get_threshold()
     gc_policy.hold_back()
     yield
@@ -22,14 +22,14 @@ def young() -> Iterator[None]:
 
 
 class Ring:
-    """Refers to itself: only a collection frees it."""
+    """Object that refers to itself: only a collection frees it."""
 
     def __init__(self) -> None:
         self.ring = self
 
 
 def old_ring(collections: int = 2 * gc_policy.COLLECT_AT) -> "weakref.ref[Ring]":
-    """Garbage that only a full collection finds, after so many others."""
+    """Make garbage that only a full collection finds, after so many others."""
     ring = Ring()
     found = weakref.ref(ring)
     gc.collect(0)
@@ -41,7 +41,7 @@ def old_ring(collections: int = 2 * gc_policy.COLLECT_AT) -> "weakref.ref[Ring]"
 
 
 async def collected(garbage_of_ours: "weakref.ref[Ring]", still: bool) -> bool:
-    """Is it gone after some looks?"""
+    """Return True if the garbage is gone after some looks."""
     task = asyncio.create_task(gc_policy.collect_while(lambda: still))
     for _ in range(100):
         await asyncio.sleep(0.001)

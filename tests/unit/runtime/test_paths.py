@@ -1,4 +1,4 @@
-"""Directories of a run, of a car, of its recordings: whose they are, where they are."""
+"""Directories of a run, of a car, of its recordings: owners and places."""
 
 import os
 import stat

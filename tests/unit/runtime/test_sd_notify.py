@@ -1,4 +1,4 @@
-"""What services tell systemd, at a socket of the test's own."""
+"""Notifications of services to systemd, at a socket of the test's own."""
 
 import os
 import socket
@@ -50,7 +50,7 @@ def test_a_manager_that_does_not_read_holds_up_nobody(manager: socket.socket) ->
     [
         ("2000000", None, 1_000_000_000),
         ("2000000", "us", 1_000_000_000),
-        ("2000000", "1", None),  # it is for our parent
+        ("2000000", "1", None),  # for our parent
         ("", None, None),
         ("x", None, None),
     ],

@@ -1,4 +1,4 @@
-"""The parts of a service: their order, and what becomes of them when one ends."""
+"""Parts of a service: their order, and the end of all when one ends."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ PutOff = Callable[[float], None]
 
 
 class Service:
-    """Parts that write down what happens to them."""
+    """Parts that record their events."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -49,7 +49,7 @@ async def is_busy() -> None:
 
 
 async def returns() -> None:
-    """Ends at once."""
+    pass
 
 
 async def is_asked_to_end() -> None:
@@ -124,7 +124,7 @@ async def test_a_turn_by_timer_is_put_off() -> None:
 
     def turn() -> float:
         turns.append(loop.time())
-        handed[0](0.0)  # within a turn what it returns counts
+        handed[0](0.0)  # within a turn the returned time counts
         return 0.02 if len(turns) == 1 else 60.0
 
     running = asyncio.create_task(service.by_timer(turn, handed.append))

@@ -1,4 +1,4 @@
-"""The watchdog of the event loop: when it bites, and when it must not."""
+"""Watchdog of the event loop: when it bites, and when it must not."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ from fpvcar.runtime.watchdog import LOOK_S, PATIENCE_S, STATUS, Watchdog
 
 
 def looks(dog: Watchdog, count: int, every_s: float = LOOK_S, at_s: float = 0.0) -> int:
-    """How many looks in a row did not bite."""
+    """Count the looks in a row that did not bite."""
     return next((n for n in range(count) if dog.look(at_s + (n + 1) * every_s)), count)
 
 
@@ -49,7 +49,7 @@ def test_a_loop_that_never_began_is_ended_too() -> None:
 
 @pytest.mark.parametrize("slept_s", [3.0, 3600.0, 1e6])
 def test_a_process_that_was_stopped_is_not_a_loop_that_hangs(slept_s: float) -> None:
-    """SIGCONT, or the machine wakes: the thread may well run before the loop does."""
+    """After SIGCONT or a wake-up of the machine the thread may run before the loop does."""
     dog = Watchdog()
     dog.beat()
     dog.look(0.0)

@@ -1,4 +1,4 @@
-"""Threads of `run`: they are woken, and rest while nobody is here."""
+"""Threads of `run`: woken on demand, at rest without visitors."""
 
 import asyncio
 import threading
@@ -9,21 +9,21 @@ from fpvcar.runtime.workers import REST_S, Worker
 
 
 class Sleeper(Worker):
-    """Notes how long it would wait."""
+    """Worker that records its wait."""
 
     def __init__(self) -> None:
         super().__init__("sleeper")
         self.pauses: list[float] = []
 
     def live(self) -> None:
-        """Nothing."""
+        pass
 
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
 
 class Waiter(Worker):
-    """Waits for a minute, as long as nobody wakes it."""
+    """Worker that waits for a minute unless it is woken."""
 
     def live(self) -> None:
         self.pause(60.0)
@@ -35,7 +35,7 @@ def test_a_wake_ends_a_pause_or_the_next_one() -> None:
         waiter = Waiter("waiter")
         if early:
             waiter.wake()
-            waiter.wake()  # two are one
+            waiter.wake()  # two wake-ups count as one
         waiter.start()
         if not early:
             waiter.wake()
@@ -45,7 +45,7 @@ def test_a_wake_ends_a_pause_or_the_next_one() -> None:
 
 
 class Failing(Worker):
-    """Dies when it is woken."""
+    """Worker that dies when it is woken."""
 
     def _run(self) -> None:
         self.pause(60.0)
@@ -53,7 +53,7 @@ class Failing(Worker):
             raise ZeroDivisionError
 
     def live(self) -> None:
-        """Nothing."""
+        pass
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -129,4 +129,4 @@ def test_whoever_comes_ends_a_rest() -> None:
     waiter = Waiter("waiter")
     waiter.attend(False)
     waiter.attend(True)
-    waiter.pause(60.0)  # else it takes a minute
+    waiter.pause(60.0)  # otherwise a minute

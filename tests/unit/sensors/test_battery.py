@@ -1,4 +1,4 @@
-"""The battery's gauge: real thread, driver and emulated chip; ages, absence, faults."""
+"""Battery gauge with real thread, driver and emulated chip; ages, absence, faults."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ def chip(tmp_path: Path) -> Iterator[Chip]:
 
 @contextmanager
 def measuring(chip: Chip) -> Iterator[Callable[[], telemetry.Battery]]:
-    """What the gauge of the bench's car says."""
+    """Yield the reading of the gauge of the bench's car."""
     sensor = BatterySensor(profiles.load(BENCH, [f"pins.port = {chip.port}"]))
     sensor.start()
 
@@ -119,11 +119,11 @@ def test_a_thread_that_fails_ends_the_service(monkeypatch: pytest.MonkeyPatch) -
     sensor._thread.join(5.0)  # its traceback belongs to this test
 
 
-# --- the thread's body on a chip in hand, with a clock of our own -------------
+# --- the thread's body on a model, with a clock of our own ---------------------
 
 
 class Stage(OpenDevice):
-    """The sensor on the model, over the other back end; `pause` lets time go on."""
+    """Sensor on the model, over the other back end; `pause` advances the time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s, self.begun, self.closed = 100.0, 0, 0
@@ -192,7 +192,7 @@ def test_volts_are_for_motors_while_they_are_young(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_chip_that_converts_no_more_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It answers, and says the same for ever: the ready flag tells."""
+    """The chip answers with a constant value: the ready flag shows the fault."""
     stage = Stage(monkeypatch)
     stage.run(1.0)
     before = stage.sensor.status(stage.now_s)
@@ -208,7 +208,7 @@ def test_a_chip_that_converts_no_more_is_stuck(monkeypatch: pytest.MonkeyPatch) 
 
 
 TRANSFERS = 12
-"""Set up, and more than two readings."""
+"""Transfers of the set-up and more than two readings."""
 
 
 @pytest.mark.parametrize("fails_at", range(1, TRANSFERS + 1))

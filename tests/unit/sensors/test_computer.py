@@ -1,4 +1,4 @@
-"""What a computer says of itself: any machine's files, and none of them."""
+"""State of a computer: from the files of any machine, and without them."""
 
 import os
 import resource
@@ -120,7 +120,7 @@ def test_no_file_of_any_kind_is_an_error(
     judge(Found(a, b, c, d, None, e, f, g, None))
 
 
-# --- where it is read ---
+# --- sources of the readings ---
 
 
 def put(root: Path, name: str, text: str) -> None:
@@ -185,7 +185,7 @@ def test_vcgencmd_where_there_is_no_file(
     fake_vcgencmd(tmp_path, body)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     machine = Machine()
-    machine._throttled = machine._alarm = None  # whatever this machine has
+    machine._throttled = machine._alarm = None  # hide the files of this machine
     assert judge(machine.read()).throttled == health
 
 

@@ -1,4 +1,4 @@
-"""The depth camera: the bench's, run's end of its process, the device's process."""
+"""Depth camera: the bench's, run's end of its process, the device's process."""
 
 import asyncio
 import math
@@ -33,7 +33,7 @@ from fpvcar.wire.errors import WireError
 
 
 def at_a_wall(start_m: float, soc: chips.Soc) -> float:
-    """The front of the car so far from a bare wall; what the depth camera then sees."""
+    """Place the front of the car so far from a bare wall; return the range of the depth camera."""
     world = World(3)
     world.put(scene.ROOM_X_M / 2 - 0.12 - start_m, 0.0, 0.0)
     world.step(Bridges())
@@ -123,7 +123,7 @@ async def test_how_it_ends_is_said(then: str, words: str) -> None:
 
 
 class Hurried(BackOff):
-    """Nobody waits, but it says how long anybody would have."""
+    """Back-off that waits for no time and records its pauses."""
 
     def __init__(self) -> None:
         super().__init__(AGAIN_S, AGAIN_MOST_S)
@@ -135,7 +135,7 @@ class Hurried(BackOff):
 
 
 async def pauses(argv: list[str], count: int) -> list[float]:
-    """Between so many lives."""
+    """Return the pauses between so many lives."""
     looking, hurried = DepthCamera(argv, LastReading("depth", 0.0)), Hurried()
     looking.back_off = hurried
     task = asyncio.create_task(looking.run())
@@ -196,7 +196,7 @@ def test_the_profile_chooses_the_program(tmp_path: Path) -> None:
 
 
 class Camera:
-    """Gives what it is told, then is silent."""
+    """Camera that gives the given frames, then is silent."""
 
     width, height, line_b = 80, 45, 160
 
@@ -223,7 +223,7 @@ def test_frames_become_records_and_silence_an_end() -> None:
 
 
 def end_of(*frames: bytes) -> tuple[int, str]:
-    """How many records there were, and why there are no more."""
+    """Return the number of records and the reason of the end."""
     camera: Any = Camera(*frames)
     written: list[bytes] = []
     with pytest.raises(CaptureError) as fault:
@@ -234,7 +234,7 @@ def end_of(*frames: bytes) -> tuple[int, str]:
 def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
     frame = np.full((45, 80), 600, dtype="<u2")
     same, most = frame.tobytes(), device.SAME_MOST
-    frame[44, 79] += 1  # where nobody looks
+    frame[44, 79] += 1  # an unused pixel
     other = frame.tobytes()
     silent = "no frame for 2 s"
     assert end_of(*[same] * 100) == (most, f"stuck: {most} times the same frame")
@@ -244,7 +244,7 @@ def test_a_camera_that_repeats_one_frame_is_stuck() -> None:
 
 
 def test_the_numbers_are_the_kernels() -> None:
-    """As <linux/videodev2.h> has them on 64 bits."""
+    """Numbers in <linux/videodev2.h> on 64 bits."""
     assert v4l2_uapi.QUERYCAP == 0x80685600 and v4l2_uapi.ENUM_FMT == 0xC0405602
     assert v4l2_uapi.S_FMT == 0xC0D05605 and v4l2_uapi.REQBUFS == 0xC0145608
     assert v4l2_uapi.QUERYBUF == 0xC0585609 and v4l2_uapi.QBUF == 0xC058560F

@@ -1,4 +1,4 @@
-"""A depth image: how far it is to the nearest thing in the way; the small picture."""
+"""Depth image: range of the nearest obstacle in the way; the small picture."""
 
 import io
 import math
@@ -40,12 +40,12 @@ def test_a_box_is_nearest_and_a_speck_is_not() -> None:
     frame[100:140, 220:260] = 700
     assert range_of(frame) == 0.7
     frame = frame_of(3000)
-    frame[100:112, 236:248] = 100  # four pixels of those that are looked at
+    frame[100:112, 236:248] = 100  # four pixels of the sampled ones
     assert range_of(frame) == 3.0
 
 
 def test_what_stands_aside_is_passed_by() -> None:
-    """A box of 0.2 m, half a metre ahead, from the edge of the way outwards."""
+    """Box of 0.2 m, half a metre ahead, from the edge of the way outwards."""
     for aside_m, expected in ((0.0, 0.5), (0.12, 0.5), (0.16, math.inf), (0.3, math.inf)):
         frame = frame_of(65535)
         for side in (-1, 1):
@@ -71,7 +71,8 @@ def test_what_is_not_measured_hides_nothing() -> None:
 
 
 def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
-    """Nearer than a D435 can see, black or shiny: zeros, and a room on both sides."""
+    """A surface nearer than the D435's least range, black or shiny: zeros, and a room on both
+    sides."""
     frame = frame_of(3000)
     frame[:, 200:280] = 0
     assert math.isnan(range_of(frame))
@@ -87,7 +88,7 @@ def test_what_fills_the_way_and_cannot_be_measured_is_not_free() -> None:
 def test_every_size_and_every_padding(width: int, height: int, pad: int) -> None:
     frame = np.zeros((height, width + pad), dtype="<u2")
     frame[:, :width] = np.arange(width) + 1
-    frame[:, width:] = 7  # what stands in the padding is no pixel
+    frame[:, width:] = 7  # padding is ignored
     small = decimated(memoryview(frame.tobytes()), width, height, 2 * (width + pad))
     step = max(1, width // depth_image.WIDE)
     expected = frame[step // 2 :: step, step // 2 : width : step]

@@ -1,4 +1,4 @@
-"""Absent, silent, stuck, noisy: a sensor says which, with its age, and comes back."""
+"""Sensor faults absent, silent, stuck, noisy: reported with the age, and cleared on recovery."""
 
 import math
 import random
@@ -26,7 +26,7 @@ OFF_M = 0.7
 
 
 class Bench(OpenDevice):
-    """One VL53L0X on its model, as its thread has it. Time goes on by `until_due`."""
+    """VL53L0X on its model, in the state of its thread. `until_due` advances the time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rig = Rig(range_m=0.6)
@@ -54,7 +54,7 @@ class Bench(OpenDevice):
         pass
 
     def run(self, seconds: float) -> list[str]:
-        """Its thread's turns; every state that it had."""
+        """Run the thread's turns; return every state of the reading."""
         end_s, states = self.rig.now_s + seconds, [self.reading.state]
         while self.rig.now_s < end_s:
             self.rig.now_s = max(self.rig.now_s, self.tof.due_s)
@@ -133,7 +133,7 @@ def test_a_tof_sensor_is_stuck(bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_wall_that_keeps_its_distance_is_not_stuck(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the millimetre, before a white wall: but the light changes."""
+    """A range constant to the millimetre, before a white wall: but the light changes."""
     real, number = Vl53l0x.read, 0
 
     def still(chip: Vl53l0x, after_s: float) -> Sample | None:
@@ -167,7 +167,8 @@ def test_a_tof_sensor_is_noisy_its_age_says_since_when(bench: Bench) -> None:
 
 
 def test_a_tof_sensor_is_asked_little_and_loses_nothing(bench: Bench) -> None:
-    """One look and a bit a sample, each with one transfer, and one that clears it."""
+    """A sample takes a little more than one look, each with one transfer, and one transfer that
+    clears it."""
     bench.run(2.0)
     readings, transfers = bench.reading.readings, bench.rig.transfers
     bench.run(10.0)
@@ -234,7 +235,7 @@ def test_a_depth_camera_is_noisy() -> None:
 
 
 class Never(OpenDevice):
-    """It says that it is a VL53L0X, and is never ready."""
+    """Device that identifies as a VL53L0X, and is never ready."""
 
     def read(self, register: int, size: int) -> bytes:
         if register == vl53l0x.Register.RESULT_INTERRUPT_STATUS:
@@ -273,7 +274,7 @@ def test_one_that_is_never_ready_holds_up_no_other(bench: Bench) -> None:
 
 @pytest.fixture
 def noisy(tmp_path: Path) -> Iterator[Chip]:
-    """Both range sensors of the bench's car have the fault."""
+    """Yield a chip on which both range sensors of the bench's car have the fault."""
     chip = Chip(tmp_path, f"--i2c=1:0:vl53l0x:4:{OFF_M}", f"--hcsr04=20,21,3,{OFF_M}")
     put(chip, 0.8, 1.5)
     try:

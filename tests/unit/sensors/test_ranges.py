@@ -1,4 +1,4 @@
-"""The range sensors' real threads and drivers on the emulated chip."""
+"""Real threads and drivers of the range sensors on the emulated chip."""
 
 import math
 import time
@@ -33,7 +33,7 @@ FITTED = ("--i2c=1:0:vl53l0x:4", f"--hcsr04={TRIGGER},{ECHO},{REAR}")
 
 @contextmanager
 def sensing(chip: Chip, *overrides: str) -> Iterator[Callable[[], list[telemetry.Range]]]:
-    """What the sensors of the bench's car say."""
+    """Yield the readings of the bench car's sensors."""
     profile = profiles.load(paths.HARDWARE / "bench.toml", [f"pins.port = {chip.port}", *overrides])
     ranges = Ranges(profile)
     ranges.start()
@@ -88,7 +88,7 @@ def test_a_stuck_echo_is_said_and_the_other_goes_on(chip: Chip) -> None:
 def test_a_sensor_that_loses_its_power_is_set_up_anew(chip: Chip) -> None:
     with sensing(chip) as reported:
         until(lambda: near(reported()[0], 0.8), SOON_S, "no range")
-        chip.soc.pin[POWER].out = 0  # a dip, which nobody ordered
+        chip.soc.pin[POWER].out = 0  # an unexpected power dip
         until(lambda: reported()[0].state != "ok", SOON_S, "not said")
         until(lambda: near(reported()[1], 1.5), SOON_S, "the other one is held up")
         until(lambda: near(reported()[0], 0.8), SOON_S, "not back")
@@ -128,8 +128,8 @@ def test_a_daemon_that_dies_and_comes_back(chip: Chip) -> None:
 
 
 class FakeChip:
-    """A VL53L0X that gives one sample. None: it answers, and ranges no more, as after a
-    dip too short to be seen."""
+    """VL53L0X that gives one sample. With None it answers, and ranges no more, as after a dip
+    too short to be detected."""
 
     result = b""
 
@@ -183,7 +183,7 @@ def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
 
 
 def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
-    """An output, as an LED has it; filtered, as a button has it. pigpiod keeps that."""
+    """Former uses: an output for an LED; a filtered input for a button. pigpiod keeps that."""
     pins = PigpioPins("127.0.0.1", chip.port, 5.0)
     pins.listen(ECHO, 20_000)
     pins.write(ECHO, 0)
@@ -195,7 +195,7 @@ def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
 
 
 class Bus(OpenDevice):
-    """What the kernel has at 0x29: a model, until it fails."""
+    """Device of the kernel at 0x29: a model, until it fails."""
 
     def __init__(self) -> None:
         self.rig, self.closed = Rig(), 0

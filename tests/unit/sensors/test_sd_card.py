@@ -1,4 +1,4 @@
-"""The card: what a made root says of it, and what people are told."""
+"""SD card: health from a made root, and the messages about it."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ short line
 
 
 def root(tmp_path: Path, **cards: str) -> Path:
-    """A file system with cards; NAME = "LIFE TIMES; PRE EOL"."""
+    """Make a file system with cards; NAME = "LIFE TIMES; PRE EOL"."""
     for name, text in cards.items():
         device = tmp_path / "sys/block" / name / "device"
         device.mkdir(parents=True)

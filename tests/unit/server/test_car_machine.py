@@ -1,19 +1,19 @@
-"""The car's decisions as one machine on a clock under control.
+"""Decisions of the car as one machine on a clock under control.
 
     browsers (clocks of their own) -> Session -> Hub -> Control: gate, mixing
         -> packets, late or not -> Wheels: lease, bridges -> fake pins, dead man
 
-All parts are the real ones, wired as in app.py; sockets, time and metal are not. In
-any order browsers join, drop, drive, flood, replay; processes hang, die and come back;
-the picture and the pin daemon go; walls come near, and their sensors fail. After every
-5 ms and at every change of a pin:
+All parts are the real ones, wired as in app.py; sockets, time and metal are not. In any order
+browsers join, drop, drive, flood, replay; processes hang, die and come back; the picture and the
+pin daemon go; walls come near, and their sensors fail. After every 5 ms and at every change of a
+pin:
 
-1. a bridge has never both inputs on but to brake;
-2. what moves was wished, fresh and in that direction, by whoever has the seat, at most
-   0.3 s before - or, where a process or the daemon failed meanwhile, since then;
-3. an e-stop holds until a push of somebody who may, a grown-up's over a new `run`, too;
-4. a car that stands says why;
-5. with the guard on "limit" nothing drives at a wall that is seen nearer than allowed.
+1. a bridge never has both inputs on except to brake;
+2. each movement was wished, fresh and in that direction, by the holder of the seat, at most
+   0.3 s before - or, if a process or the daemon failed in between, since then;
+3. an e-stop holds until a push by a person with the right, a grown-up's over a new `run`, too;
+4. a car that stands reports the reason;
+5. with the guard on "limit" the car does not drive at a wall seen nearer than allowed.
 """
 
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ WHO = st.sampled_from([0, 0, 0, 1, 2])
 
 @dataclass
 class Page:
-    """A browser: its socket, its clock, its numbers, and what it has sent."""
+    """Browser with its socket, clock, numbers, and sent wishes."""
 
     name: str
     ahead_ms: float
@@ -56,7 +56,7 @@ class Page:
 
 
 class Car(WiredCar, RuleBasedStateMachine):
-    """See the head of this file; machine_rig.py has the parts and what the pins do."""
+    """Machine of the module's docstring; support/machine.py has the parts and the pins."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @initialize()
     def the_car_has_started(self) -> None:
-        """A moment later somebody drives: most sequences are about that."""
+        """Drive off a moment after the start: most sequences need a driver."""
         self.pass_time(400)
         for who in range(len(NAMES)):
             self.somebody_joins(who)
@@ -75,7 +75,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO)
     def somebody_joins(self, who: int) -> None:
-        """A new socket, also of a page that has one; numbers and clock begin anew."""
+        """Open a new socket, also for a page that has one; numbers and clock restart."""
         page = self.pages[who]
         code = CODES.grown_up if page.name == "Mum" else ""
         if self.hub._seat.holds(page.name):
@@ -86,7 +86,6 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO)
     def somebody_drops(self, who: int) -> None:
-        """The socket closes."""
         page = self.pages[who]
         if page.session is not None:
             self.hub.leave(page.session)
@@ -115,7 +114,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO)
     def drives_off(self, who: int) -> None:
-        """Lets go, wishes, and holds the stick for a while."""
+        """Release, wish, and hold the stick for a while."""
         self.drive(self.pages[who], 0.0, 0.0, 0.0)
         for _ in range(3):
             self.drive(self.pages[who], 1.0, -0.5, 0.0)
@@ -128,9 +127,9 @@ class Car(WiredCar, RuleBasedStateMachine):
         late_ms=st.sampled_from([0, 0, 0, 210, 400, 5000]),
     )
     def somebody_wishes(self, who: int, throttle: float, steer: float, late_ms: int) -> None:
-        """In time or not."""
+        """Send a wish, in time or late."""
         page = self.pages[who]
-        if late_ms and not page.seq:  # the first one would be the measure itself
+        if late_ms and not page.seq:  # the first one would be the reference itself
             self.drive(page, 0.0, 0.0, 0.0)
         self.drive(page, throttle, steer, late_ms)
 
@@ -141,7 +140,7 @@ class Car(WiredCar, RuleBasedStateMachine):
         after_ms=st.sampled_from([0, 20, 400]),
     )
     def a_flood_of_old_wishes(self, who: int, back: int, count: int, after_ms: int) -> None:
-        """Doubled and reordered, as they were sent; of the same socket only."""
+        """Resend old wishes, doubled and reordered; of the same socket only."""
         self.pass_time(after_ms)
         page = self.pages[who]
         old = [one for one in page.sent[-back:] if one.seq <= page.seq]
@@ -151,7 +150,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO, word=st.sampled_from([up.Take(), up.Release()]))
     def the_wheel_changes_hands(self, who: int, word: up.Upward) -> None:
-        """Taken or given away, or asked for in vain."""
+        """Take the wheel or give it away, or ask for it in vain."""
         page = self.pages[who]
         drove = self.hub._seat.holds(page.name)
         self.say(page, word)
@@ -160,7 +159,6 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO)
     def somebody_stops(self, who: int) -> None:
-        """The octagon."""
         page = self.pages[who]
         if page.session is not None:
             self.say(page, up.Estop())
@@ -169,7 +167,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(who=WHO)
     def somebody_goes_on(self, who: int) -> None:
-        """Go on: of the driver or a grown-up, and hers only she clears."""
+        """Push "go on" as the driver or a grown-up; only Mum clears her own stop."""
         page = self.pages[who]
         may = page.name == "Mum" or (self.hub._seat.holds(page.name) and self.held_by != "Mum")
         if may and page.session is not None:
@@ -180,24 +178,25 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(by=st.integers(0, 2), who=st.integers(0, 2))
     def somebody_stops_and_somebody_goes_on(self, by: int, who: int) -> None:
-        """Of all sequences the one that must not be left to luck."""
+        """Stop, then go on: the sequence that must not depend on chance."""
         self.somebody_stops(by)
         self.an_estop_holds()
         self.somebody_goes_on(who)
 
     @rule(who=WHO, by_ms=st.sampled_from([-5000.0, 50.0, 3.6e6]))
     def a_clock_is_set(self, who: int, by_ms: float) -> None:
-        """The browser's; the car's own cannot be. Wishes may look stale: never new."""
+        """Set the browser's clock; the car's own cannot be set. Wishes may look stale: never
+        new."""
         self.pages[who].ahead_ms += by_ms
 
     @rule(mode=st.sampled_from(["off", "warn", "limit", "limit"]))
     def the_grown_up_sets_the_guard(self, mode: GuardMode) -> None:
-        """Also to what the profile would not allow at a start."""
+        """Set the guard's mode, also to one that the profile would not allow at a start."""
         self.say(self.pages[-1], up.Guard(mode))
 
     @rule(way=st.sampled_from(sorted(WAYS)), range_m=st.sampled_from([None, 0.05, 0.15, 0.4, 2.0]))
     def a_wall_comes_or_goes(self, way: str, range_m: float | None) -> None:
-        """From one moment to the next: nothing real is worse."""
+        """Place or remove a wall instantly: worse than any real one."""
         sensor = self.sensors[way]
         if sensor.silent_ns is None:
             sensor.range_m = range_m
@@ -205,7 +204,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(way=st.sampled_from(sorted(WAYS)), at_m=st.sampled_from([0.05, 0.15]))
     def somebody_drives_at_a_wall(self, way: str, at_m: float) -> None:
-        """For longer than any stop takes, and without a silence."""
+        """Drive at a wall for longer than any stop takes, and without a silence."""
         self.a_wall_comes_or_goes(way, at_m)
         for page in self.pages:
             self.drive(page, 0.0, 0.0, 0.0)
@@ -214,36 +213,37 @@ class Car(WiredCar, RuleBasedStateMachine):
                 self.drive(page, WAYS[way], 0.0, 0.0)
             self.pass_time(40)
 
-    # --- what fails ---
+    # --- failures ---
 
     @rule(way=st.sampled_from(sorted(WAYS)), ms=st.sampled_from([50, 150, 500]))
     def a_range_sensor_is_silent(self, way: str, ms: int) -> None:
-        """And comes back."""
+        """Silence a range sensor for a while."""
         self.sensors[way].silent_ns = self.now_ns
         self.pass_time(ms)
         self.sensors[way].silent_ns = None
 
     @rule(ms=st.integers(5, 400))
     def time_passes(self, ms: int) -> None:
-        """Nobody says anything."""
+        """Advance the time without messages."""
         self.pass_time(ms)
 
     @rule(ms=st.sampled_from([0, 0, 10, 60, 99, 150]))
     def packets_to_the_wheels_are_late(self, ms: int) -> None:
-        """A busy machine: a failure besides, whose time comes on top of any other's."""
+        """Delay packets like a busy machine: a failure besides, whose time is added to any
+        other's."""
         self.delay_ns = ms * MS
         self.latest_ns = max(self.latest_ns, self.delay_ns)
 
     @rule(ms=st.sampled_from([30, 120, 400, 3000]))
     def run_hangs(self, ms: int) -> None:
-        """Its loop is blocked, or it was stopped."""
+        """Hang `run`: its loop is blocked, or it was stopped."""
         self.fail()
         self.run_until_ns = self.now_ns + ms * MS
         self.pass_time(ms)
 
     @rule()
     def run_is_killed(self) -> None:
-        """And its unit starts it again."""
+        """Kill `run`; its unit starts it again."""
         self.connected = False
         self.queue.clear()
         if self.now_ns >= self.wheels_until_ns:
@@ -260,16 +260,16 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule()
     def the_grown_up_stops_and_run_is_killed(self) -> None:
-        """Whoever drives then: hers outlives it."""
+        """Check with any driver that Mum's stop outlives `run`."""
         self.somebody_joins(NAMES.index("Mum"))
         self.somebody_stops(NAMES.index("Mum"))
         self.run_is_killed()
         self.an_estop_holds()
 
-    @precondition(lambda self: not self.daemon_hangs)  # nobody else asks the helper
+    @precondition(lambda self: not self.daemon_hangs)  # no other part calls the helper
     @rule(ms=st.sampled_from([30, 120, 400, 3000]), hears=st.booleans())
     def wheels_hang(self, ms: int, hears: bool) -> None:
-        """Stopped and continued; `run` notices or not."""
+        """Stop and continue `wheels`; `run` notices or not."""
         self.fail()
         self.wheels_until_ns = self.now_ns + ms * MS
         if hears and ms > 150:
@@ -279,7 +279,7 @@ class Car(WiredCar, RuleBasedStateMachine):
     @precondition(lambda self: not self.daemon_hangs)
     @rule()
     def wheels_are_killed(self) -> None:
-        """The dead man stops the car; the new ones take nothing but zero."""
+        """Kill `wheels`: the dead man stops the car; the new process accepts only zero."""
         self.fail()
         self.connected = False
         self.queue.clear()
@@ -294,7 +294,8 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(hangs=st.booleans())
     def the_pin_daemon_fails(self, hangs: bool) -> None:
-        """Killed: its unit lets go of the pins. Hung: `wheels` ask the helper."""
+        """Fail the pin daemon. Killed: its unit lets go of the pins. Hung: `wheels` call the
+        helper."""
         self.fail()
         if hangs:
             self.pins.hang()
@@ -305,14 +306,14 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @rule(sees=st.booleans())
     def the_picture_comes_and_goes(self, sees: bool) -> None:
-        """The profile says blind = "stop"."""
+        """Change the picture's age; the profile has blind = "stop"."""
         self.sees = sees
 
-    # --- what must hold ---
+    # --- invariants ---
 
     @invariant()
     def an_estop_holds(self) -> None:
-        """Until somebody who may goes on."""
+        """Check that an e-stop holds until a person with the right resumes."""
         if self.held_by is not None and not self.run_is_deaf():
             held = self.control.decision.latches.hold
             assert held is not None and self.control.duties == (0.0, 0.0)
@@ -321,7 +322,7 @@ class Car(WiredCar, RuleBasedStateMachine):
 
     @invariant()
     def a_car_that_stands_says_why(self) -> None:
-        """Nothing is held back without a word to everybody."""
+        """Check that each stop is reported to all pages."""
         decision, stop = self.control.decision, self.hub.stop()
         if decision.neutral:
             assert decision.reason in ("neutral", "nobody", "stopped", "guarded")
@@ -335,11 +336,11 @@ class Car(WiredCar, RuleBasedStateMachine):
     @precondition(lambda self: self.control.decision.neutral)
     @invariant()
     def zero_is_zero(self) -> None:
-        """What the gate holds back, mixing does not make up."""
+        """Check that mixing adds no duty to a wish that the gate held back."""
         assert self.control.duties == (0.0, 0.0)
 
     def teardown(self) -> None:
-        """Everything falls silent: the car stands after 0.3 s, whatever was before."""
+        """Check that after complete silence the car stands within 0.3 s, from any state."""
         self.wheels_until_ns = self.run_until_ns = 0
         self.pass_time(600)
         assert self.moves == (0.0, 0.0), self.words()

@@ -3,12 +3,12 @@
     page -> kernel's queue -> pace (RateLimit) -> Shortcut -> Session -> Hub -> gate
         -> packets -> Wheels: lease, bridges -> fake pins, dead man
 
-Every part of the car is real, time is an argument, and each sequence follows from its
-seed. Two rules are checked every 5 ms:
+Every part of the car is real, time is an argument, and each sequence follows from its seed. Two
+rules are checked every 5 ms:
 
-none late           a motor is driven only if a live page wished it at most 0.7 s ago,
-                    and 0.3 s more behind a failure of a process
-none drives again   a car that stood is driven only if the driver has let go since
+    not late            a motor is driven only if a live page wished it at most 0.7 s ago,
+                        and 0.3 s more after a failure of a process
+    no second start     a car that stood is driven only if the driver has let go since
 """
 
 import asyncio
@@ -43,7 +43,7 @@ SAMPLE, SOAK = 30, 1000
 
 
 class LongWay(asyncio.Protocol):
-    """The texts that the shortcut hands on: they are acted on in the next step."""
+    """Queue of texts that the shortcut passes on: they are handled in the next step."""
 
     def __init__(self) -> None:
         self.texts: deque[str] = deque()
@@ -55,7 +55,7 @@ class LongWay(asyncio.Protocol):
 
 
 class Socket:
-    """One connection of a page; the kernel's queues on both sides."""
+    """Connection of a page; the kernel's queues on both sides."""
 
     closed = False
 
@@ -72,7 +72,7 @@ class Socket:
         take = functools.partial(_direct, self.session, car.receive, lambda: car.now_ns / 1e9)
         self._shortcut = Shortcut(self._behind, take, self.session.close, self.session.fresh.forget)
 
-    # The session's transport.
+    # Transport of the session.
 
     def is_closing(self) -> bool:
         return self.closed
@@ -85,10 +85,10 @@ class Socket:
         if message["kind"] in ("state", "pong"):
             self.downward.append(message["nonce"])
 
-    # What the car's loop does in 5 ms.
+    # Work of the car's loop in 5 ms.
 
     def serve(self) -> None:
-        """Reads what has come, at the pace of a listener, and sends what waits."""
+        """Read the waiting messages at the pace of a listener, and send the queue."""
         now_ns, session = self.car.now_ns, self.session
         if self.paused and now_ns >= self.paused_until_ns:
             self.paused = False
@@ -126,7 +126,7 @@ class Socket:
 
 
 class FaultyCar(WiredCar):
-    """A car, the page at its wheel, and all that may happen to either."""
+    """Car with the page at its wheel, and all faults of either."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class FaultyCar(WiredCar):
         self.hub.receive(session, message)
 
     def wish(self, throttle: float, seen: int, ahead_ms: float = 0.0, size: int = 0) -> bytes:
-        """The frame of a wish."""
+        """Return the frame of a wish."""
         self.seq += 1
         t = self.now_ns / 1e6 - self.stopped_clock_ms + ahead_ms
         message = {
@@ -173,7 +173,7 @@ class FaultyCar(WiredCar):
         self.socket.upward += data
 
     def run_page(self) -> None:
-        """What the page's own timers do, unless it is frozen."""
+        """Run the page's own timers, unless it is frozen."""
         if self.now_ns < self.frozen_until_ns:
             return
         while self.socket.downward:
@@ -190,7 +190,7 @@ class FaultyCar(WiredCar):
             self.say(frame(json.dumps(ping).encode()))
 
     def guess(self) -> int:
-        """What a page may claim to have seen without having seen it."""
+        """Return a nonce that the page claims to have seen."""
         return self.dice.choice(
             (
                 0,
@@ -211,7 +211,7 @@ class FaultyCar(WiredCar):
             self.pass_time(STEP_MS)
 
     def whatever_moves_was_wished(self) -> None:
-        """The two rules of this file."""
+        """Check the two rules of this file."""
         now_ns = self.now_ns
         if not self.moves[0]:
             if self.stood_ns is None:
@@ -227,10 +227,10 @@ class FaultyCar(WiredCar):
             self.drives += 1
         self.stood_ns = None
 
-    # --- what the driver does ---
+    # --- the driver's actions ---
 
     def drive_off(self) -> None:
-        """Goes on, lets go, and holds the stick."""
+        """Go on, let go, and hold the stick."""
         if not self.socket.session.closing:
             self.receive(self.socket.session, up.Resume())
         self.held = 0.0
@@ -238,13 +238,13 @@ class FaultyCar(WiredCar):
         self.held = self.dice.choice((1.0, -1.0))
         self.live(self.dice.choice((200, 600)))
 
-    # --- what the page does wrong ---
+    # --- faults of the page ---
 
     def freeze(self) -> None:
         self.frozen_until_ns = self.now_ns + self.dice.choice((100, 300, 2000)) * MS
 
     def clock_stands_still(self) -> None:
-        """The phone slept, and its socket lived."""
+        """Stop the page's clock: the phone slept, and its socket lived."""
         ms = self.dice.choice((300, 5000))
         self.stopped_clock_ms += ms
         self.frozen_until_ns = self.now_ns + ms * MS
@@ -253,8 +253,8 @@ class FaultyCar(WiredCar):
         self.lying_until_ns = self.now_ns + 2000 * MS
 
     def preload_and_freeze(self) -> None:
-        """Wishes for the moments at which the car will read them, behind a flood that
-        makes it slow down, or not; then SIGSTOP."""
+        """Send wishes for the moments at which the car will read them, with or without a flood
+        that slows the car down; then SIGSTOP."""
         size, every_ms = 4000, self.dice.choice((40, 61))
         flood = self.dice.choice((0, 140))
         knows = self.dice.random() < 0.5
@@ -286,7 +286,7 @@ class FaultyCar(WiredCar):
         self.socket = self.connect_page("page-of-ann")
 
     def hand_over(self) -> None:
-        """A grown-up takes the wheel, says nothing, and gives it back."""
+        """Let a grown-up take the wheel, send no wish, and give it back."""
         mum = Session("10.0.0.2", Rights(drive=True, grown_up=True), PROFILE.gate)
         self.receive(mum, up.Hello(1, "page-of-mum", "Mum"))
         self.receive(mum, up.Take())
@@ -296,7 +296,7 @@ class FaultyCar(WiredCar):
         if not self.socket.session.closing:
             self.receive(self.socket.session, up.Take())
 
-    # --- which process fails ---
+    # --- failing processes ---
 
     def hang_run(self) -> None:
         self.fail()
@@ -341,7 +341,7 @@ class FaultyCar(WiredCar):
         self.helper()
 
     def run(self, faults: int) -> None:
-        """A sequence: the stick is held through every fault, and let go behind some."""
+        """Run a sequence: the stick is held through every fault, and let go after some."""
         pages: list[Callable[[], None]] = [
             self.freeze,
             self.clock_stands_still,

@@ -1,4 +1,4 @@
-"""Who is let in, who drives, who stops, and what everybody is told."""
+"""Hub: admission, driver, stops, and messages to all pages."""
 
 import random
 from typing import Any
@@ -245,13 +245,13 @@ def test_a_driver_who_leaves_stops_the_car_and_keeps_the_seat_for_a_while() -> N
 
 
 def test_ten_thousand_old_commands_move_nothing() -> None:
-    """Stale, doubled and reordered full throttle; nothing else holds the car."""
+    """Stale, doubled and reordered full throttle; no other rule holds the car."""
     house, dice = House(), random.Random(1)
     ann, stale = house.visitor("Ann"), up.Drive(0, 0.0, 1.0, 1.0)
     ann.seq = 1_000_000
     for number in range(10_000):
         house.now_s += 0.004
-        if number % 10 == 0:  # in time: the measure of this link
+        if number % 10 == 0:  # in time: the reference of this link
             ann.drive(0.0)
         now_ms, now_us = house.now_s * 1000.0, int(house.now_s * 1e6)
         if number % 3 == 0:
@@ -387,7 +387,7 @@ def test_sensors_rest_when_nobody_was_here_for_a_while() -> None:
 
 
 def test_time_passes_for_the_rest_beside_a_driver_too() -> None:
-    """His wishes send the states, and put the timer off that does both."""
+    """The driver's wishes send the states, and postpone the timer that does both."""
     house = House()
     ann, hub = house.visitor("Ann"), house.hub
     hub._timed(lambda seconds: None)
@@ -408,7 +408,7 @@ def test_time_passes_for_the_rest_beside_a_driver_too() -> None:
 def test_states_go_out_with_what_answers_a_driver_ten_a_second(
     wishes: bool, most_gap_ms: int
 ) -> None:
-    """By the timer alone only where no wish comes."""
+    """Only without wishes the timer alone sends them."""
     house = House()
     ann, hub, sent, by_timer = house.visitor("Ann"), house.hub, [0], 0
     begin_s, waits = house.now_s, [hub._beat()]

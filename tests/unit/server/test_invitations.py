@@ -25,13 +25,13 @@ Client = TestClient[Any, Any]
 
 @pytest.fixture
 def house() -> House:
-    """One whose day passes as its clock does."""
+    """Return a house whose UTC advances with its clock."""
     made = House(utc_s=lambda: made.now_s)
     return made
 
 
 def invited(house: House, name: str = "Bo", minutes: float = 60.0) -> Visitor:
-    """Somebody who came by an invitation."""
+    """Return a visitor that came by an invitation."""
     guest = house.visitor(name, drive=False)
     guest.say(up.Unlock(house.devices.invite(minutes, house.now_s)))
     return guest
@@ -169,7 +169,7 @@ def test_of_too_many_invitations_the_oldest_goes(tmp_path: Path) -> None:
 
 
 class Rig:
-    """The routes of a car that listens at `host`."""
+    """Routes of a car that listens at `host`."""
 
     def __init__(self, tmp_path: Path, host: str = "0.0.0.0") -> None:
         self.now_s, self.house = 1000.0, House()

@@ -1,8 +1,8 @@
 """Links that are late, both ways: the car never drives by history.
 
-A page, a link and the real car (session, hub, gate, wheels, fake pins) on one clock.
-The link is in order, as TCP is: what is late holds up what follows. The page sends
-wishes every 40 ms whatever the link is like: its own caution is not what is tested.
+A page, a link and the real car (session, hub, gate, wheels, fake pins) on one clock. The link is in
+order, like TCP: a late message delays all later ones. The page sends wishes every 40 ms on any
+link: its own caution is not tested here.
 """
 
 import random
@@ -21,15 +21,15 @@ from tests.support.hub import PROFILE
 from tests.support.machine import MS, WiredCar
 
 OFF_S = 0.7
-"""The motors are off so long after the finger came up, at the latest."""
+"""Latest time after the release of the stick at which the motors are off."""
 STEP_MS = 5
 DelayS = Callable[[float], float]
-"""How long a message takes that sets out at a moment, both in s."""
+"""Delay of a message by the moment of its start, both in s."""
 DELAYS_S = (0.2, 0.5, 1.0, 3.0)
 
 
 class Way:
-    """One direction of a link. Nothing overtakes."""
+    """Single direction of a link. Messages stay in order."""
 
     def __init__(self, delay_s: DelayS) -> None:
         self._delay_s = delay_s
@@ -37,18 +37,18 @@ class Way:
         self._arrives_s = 0.0
 
     def put(self, message: object, now_s: float) -> None:
-        """A message sets out."""
+        """Start a message on its way."""
         self._arrives_s = max(self._arrives_s, now_s + self._delay_s(now_s))
         self._carried.append((self._arrives_s, message))
 
     def take(self, now_s: float) -> Iterable[object]:
-        """What has arrived by now."""
+        """Yield the messages that have arrived by now."""
         while self._carried and self._carried[0][0] <= now_s:
             yield self._carried.popleft()[1]
 
 
 class LateCar(WiredCar):
-    """A car, one page that drives it, and the link between them."""
+    """Car with one page that drives it, and the link between them."""
 
     def __init__(self, upward_s: DelayS, downward_s: DelayS) -> None:
         super().__init__()
@@ -64,11 +64,11 @@ class LateCar(WiredCar):
 
     @property
     def now_s(self) -> float:
-        """Since the start of the drive."""
+        """Return the time since the start of the drive."""
         return self.now_ns / 1e9 - self.start_s
 
     def whatever_moves_was_wished(self) -> None:
-        """Every 5 ms: what moves was held at most 0.7 s ago."""
+        """Check every 5 ms that each movement was held at most 0.7 s ago."""
         if self.held:
             self.held_s = self.now_s
         if self.moves[0]:
@@ -77,7 +77,7 @@ class LateCar(WiredCar):
             assert late_s <= OFF_S, f"moves {late_s:.2f} s after the finger came up"
 
     def hold(self, throttle: float, for_s: float) -> None:
-        """The driver holds the stick so for a while; the page does what it does."""
+        """Hold the driver's stick for a while; the page runs as usual."""
         self.held = throttle
         if not throttle or self.held_s < 0.0:
             self._wish()  # from the event handler itself
@@ -114,17 +114,17 @@ class LateCar(WiredCar):
 
 
 def after(start_s: float, delay_s: float) -> DelayS:
-    """In time, and then late."""
+    """Return a delay that starts small and grows at `start_s`."""
     return lambda now_s: delay_s if now_s >= start_s else 0.005
 
 
 def in_time(now_s: float) -> float:
-    """A good Wi-Fi."""
+    """Return the delay of a good Wi-Fi."""
     return 0.005
 
 
 def pushes(car: LateCar, count: int = 3) -> None:
-    """Let go, drive for a second; a few times, and then look for 4 s."""
+    """Let go, drive for a second; a few times, and then watch for 4 s."""
     for _ in range(count):
         car.hold(0.0, 0.5)
         car.hold(1.0, 1.0)
@@ -147,7 +147,7 @@ def test_a_link_that_is_late_from_some_moment_on(delay_s: float, from_s: float, 
 
 @pytest.mark.parametrize("ways", ["up", "down", "both"])
 def test_a_link_that_creeps_by_10_ms_a_second(ways: str) -> None:
-    """Slower than the fastest of the last 30 s ever shows."""
+    """Drift below the one that the fastest of the last 30 s can show."""
 
     def creeping(now_s: float) -> float:
         return 0.01 * now_s
@@ -176,7 +176,7 @@ def test_what_a_stall_held_back_comes_at_once(stall_s: float, up_too: bool) -> N
 
 
 def test_a_new_socket_that_stalls_and_then_delivers() -> None:
-    """Nothing says how fast this link can be: its first wishes are the measure."""
+    """The best speed of this link is unknown: its first wishes are the reference."""
     car = LateCar(after(0.0, 3.0), in_time)
     car.hold(0.0, 0.1)
     car.hold(1.0, 1.0)
@@ -205,7 +205,7 @@ Delays = st.lists(st.one_of(st.floats(0.0, 0.3), st.floats(0.0, 4.0)), min_size=
 def test_whatever_the_link_does_nothing_moves_by_history(
     upward: list[float], downward: list[float], held: list[float]
 ) -> None:
-    """Another delay every half a second, each way; the finger goes down and up."""
+    """Another delay every half a second, each way; the stick is pushed and released."""
 
     def process(delays: list[float]) -> DelayS:
         return lambda now_s: delays[int(now_s * 2) % len(delays)]

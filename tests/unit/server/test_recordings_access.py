@@ -1,4 +1,4 @@
-"""/api/recordings: who may see them, on the car and on the page of some files."""
+"""Rights to /api/recordings, on the car and on the page of some files."""
 
 import asyncio
 import time
@@ -164,7 +164,7 @@ def test_the_page_refuses_what_is_no_recording(
 
 
 def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
-    """Behind the server: Host, Origin, no bodies; and its pages do not hide them."""
+    """Rules of the server: Host, Origin, no bodies; its pages do not hide the routes."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
 
     async def act() -> None:
@@ -184,7 +184,7 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
 
 
 def test_the_cars_own_page_asks_for_a_film_with_a_body(folder: Path) -> None:
-    """It names its files there: those of a day fit into no address."""
+    """The body names its files: those of a day do not fit into an address."""
     hub: Any = SimpleNamespace(leave=lambda _: None)
     wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}
 

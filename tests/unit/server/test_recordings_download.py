@@ -1,4 +1,4 @@
-"""/api/recordings/NAME: a file whole and in part; no name leads elsewhere."""
+"""Route /api/recordings/NAME: a file whole and in part; no name escapes the folder."""
 
 import os
 from pathlib import Path

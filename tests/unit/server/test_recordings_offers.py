@@ -1,4 +1,4 @@
-"""What the recordings page offers besides: contact sheets, tables, what was fetched."""
+"""Further offers of the recordings page: contact sheets, tables, fetched files."""
 
 import importlib
 import importlib.util

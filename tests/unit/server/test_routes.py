@@ -1,4 +1,4 @@
-"""The routes by themselves: who is let in, what is served. No car behind them."""
+"""Routes alone: admission and files. No car behind them."""
 
 import asyncio
 import time
@@ -35,14 +35,14 @@ FEW = msgspec.structs.replace(
 
 
 def serving(hub: Any, root: Path, **more: Any) -> web.Application:
-    """The routes of a car for few."""
+    """Return the routes of a car with few places."""
     source = SimpleNamespace(request_key=lambda: None)
     stream = Stream(source, PROFILE.camera.bitrate)
     return server_of(FEW, hub, stream, web_root=root, **more).application()
 
 
 def status(path: str, root: Path, *, body: bytes | None = None) -> int:
-    """What GET `path` answers."""
+    """Return the status of GET `path`."""
 
     async def ask() -> int:
         async with TestClient(TestServer(serving(SimpleNamespace(), root))) as client:
@@ -54,7 +54,7 @@ def status(path: str, root: Path, *, body: bytes | None = None) -> int:
 async def says_hello(
     client: TestClient[Any, Any], name: str, code: str = ""
 ) -> tuple[aiohttp.ClientWebSocketResponse, str]:
-    """The socket, and the page's video id."""
+    """Return the socket, and the page's video id."""
     ws = await client.ws_connect("/ws/drive")
     await ws.send_json({"kind": "hello", "v": 1, "client": f"client-{name}", "code": code})
     welcome = await ws.receive_json(timeout=3)
@@ -187,7 +187,7 @@ def test_a_body_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_full_house_keeps_a_place_for_whoever_may_drive(tmp_path: Path) -> None:
-    """Two may watch. The third goes again, the driver gets in and stays."""
+    """Two may watch. The third is refused, the driver gets in and stays."""
 
     async def crowd() -> None:
         async with TestClient(TestServer(serving(House(FEW).hub, tmp_path))) as client:

@@ -1,4 +1,4 @@
-"""Lights, marks: who may switch what, and what follows the car."""
+"""Lights and marks: the rights to switch them, and lights that follow the car."""
 
 from fpvcar.server.recorder import NoRecorder
 from fpvcar.wire import up
@@ -54,7 +54,7 @@ def test_indicators_hear_of_steering_and_stops() -> None:
 
 
 class Marks(NoRecorder):
-    """Counts what is marked."""
+    """Recorder that counts the marks."""
 
     def __init__(self) -> None:
         self.count = 0

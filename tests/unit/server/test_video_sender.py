@@ -1,4 +1,4 @@
-"""Who sends units to a viewer: by one connection or two, of which each may be full."""
+"""Sender of units to a viewer: by one connection or two, each of which may be full."""
 
 import asyncio
 import time
@@ -16,8 +16,7 @@ from tests.unit.server.sockets.test_video_socket import Car
 
 
 class OpenLink:
-    """A link with room, on which the last unit is never quite acknowledged; one that
-    is full; one that is gone."""
+    """Link with room whose last unit is never quite acknowledged; it can be full or gone."""
 
     closing = False
 
@@ -46,7 +45,7 @@ class OpenLink:
 
 
 async def test_a_link_is_looked_at_between_units_only_if_it_matters() -> None:
-    """At the full bitrate a unit that went off needs no second look."""
+    """At the full bitrate a sent unit needs no second look."""
     stream = Car().stream
     viewer = stream.add_viewer(lambda: True)
     link, told = OpenLink(), list[float | None]()
@@ -62,7 +61,7 @@ async def test_a_link_is_looked_at_between_units_only_if_it_matters() -> None:
 
 
 class Copied:
-    """A sender at the wheel with a second connection."""
+    """Sender at the wheel with a second connection."""
 
     def __init__(self, first_room: bool = True, room: bool = True) -> None:
         self.stream = Car().stream
@@ -79,19 +78,19 @@ class Copied:
             self.stream.publish(AccessUnit(True, 0, b"key"))
 
     def units(self, letters: str) -> None:
-        """Publishes units that end with these letters; "K" is a key frame."""
+        """Publish units that end with these letters; "K" is a key frame."""
         for letter in letters:
             self.stream.publish(AccessUnit(letter == "K", 0, letter.encode()))
 
     @property
     def sent(self) -> tuple[str, str]:
-        """Last letters of the units that went by the first, by the second."""
+        """Return the last letters of the units sent by the first, by the second."""
         first, second = (b"".join(one.units) for one in (self.first, self.copies))
         return first.decode(), second.decode()
 
     @property
     def went(self) -> tuple[bool, bool]:
-        """Has anything gone by the first, by the second?"""
+        """Return whether units were sent by the first, by the second."""
         return self.first.written > 0, self.copies.written > 0
 
 
@@ -109,7 +108,7 @@ async def test_sender_sends_by_the_other_connection_what_one_stands_still_with()
     copied.units("K")
     copied.copies.room = False
     copied.units("a")
-    copied.first.room = False  # it stands still with "a"
+    copied.first.room = False  # the connection stalls with "a"
     copied.copies.room = True
     copied.units("b")
     assert copied.sent == ("Ka", "Ka"), '"b" is of no use without "a"'
@@ -171,7 +170,7 @@ async def test_what_fails_on_the_second_connection_is_not_the_viewers(
 async def test_a_newer_second_connection_ends_the_older() -> None:
     copied, newer = Copied(), OpenLink()
     copied.sender.copy_to(cast(Link, newer))
-    copied.sender.copy_no_more(cast(Link, copied.copies))  # it hears of its end late
+    copied.sender.copy_no_more(cast(Link, copied.copies))  # its end is reported late
     copied.publish()
     assert copied.copies.aborted and newer.written and not copied.copies.written
     copied.sender.copy_no_more(cast(Link, newer))
@@ -182,7 +181,7 @@ async def test_a_newer_second_connection_ends_the_older() -> None:
 async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Twice as much would fill it more: what is lost there is lost for want of room."""
+    """Doubled units would fill the queue more: these losses are due to lack of room."""
     monkeypatch.setattr(video_socket, "REPORT_S", 0.0)
     monkeypatch.setattr(LinkMeter, "settled", lambda *_: True)
     monkeypatch.setattr(LossMeter, "recent", 0.1)
@@ -199,7 +198,7 @@ async def test_units_go_once_while_a_queue_is_full_and_for_a_while_after(
 
 
 async def test_round_trips_that_are_longer_on_one_connection_are_no_queue() -> None:
-    """Its least is of a time when the way was shorter: the phone has walked away."""
+    """The minimum is of a time when the way was shorter: the phone has walked away."""
     copied = Copied()
     copied.first.queue_s = video_socket.QUEUED_S
     copied.publish()
@@ -211,7 +210,7 @@ async def test_round_trips_that_are_longer_on_one_connection_are_no_queue() -> N
 async def test_that_units_go_twice_is_reported_while_some_are_lost(
     monkeypatch: pytest.MonkeyPatch, recent: float, copies: int
 ) -> None:
-    """Behind a narrow link that is wide again they may be as large as before."""
+    """After a narrow link is wide again, units may be as large as before."""
     monkeypatch.setattr(video_socket, "REPORT_S", 0.0)
     monkeypatch.setattr(LinkMeter, "settled", lambda *_: True)
     monkeypatch.setattr(LossMeter, "recent", recent)

@@ -1,10 +1,10 @@
-"""The air between two hosts: what the router's channel does to packets."""
+"""Air between two hosts: effect of the router's channel on packets."""
 
 from tests.support.air import Channel, Weather
 
 
 def flight(weather: Weather, count: int = 10_000) -> list[float | None]:
-    """How long each of many packets takes, one sent each ms."""
+    """Return the flight time of each of many packets, one sent each ms."""
     channel = Channel(seed=1)
     channel.set(weather, 0.0)
     sent = [number / 1000 for number in range(count)]

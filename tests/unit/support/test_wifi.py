@@ -1,4 +1,4 @@
-"""What a distance does to Wi-Fi, by the model."""
+"""Effect of distance on Wi-Fi, by the model."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Without processes: what a camera program's bytes mean, and which program runs."""
+"""Parsing of a camera program's bytes, and the choice of program; without processes."""
 
 from pathlib import Path
 

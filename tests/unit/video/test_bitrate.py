@@ -1,4 +1,4 @@
-"""The link meter and the bitrate controller, against a simulated link."""
+"""Link meter and bitrate controller, against a simulated link."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ MOST = 2_000_000
 
 @dataclass
 class Link:
-    """One queue: bytes leave at `carries(now_s)` bit/s and are acknowledged later."""
+    """Single queue: bytes leave at `carries(now_s)` bit/s and are acknowledged later."""
 
     carries: Callable[[float], float]
     rtt_s: float
@@ -28,12 +28,11 @@ class Link:
     _goes: deque[tuple[int, int]] = field(default_factory=deque)
 
     def send(self, size: int, capture_us: int) -> None:
-        """A packet is put in."""
         self.sent += size
         self._goes.append((self.sent, capture_us))
 
     def pass_to(self, now_s: float) -> Iterator[int]:
-        """Another tick; the capture times of the packets that have left."""
+        """Run another tick; return the capture times of the packets that have left."""
         self._credit += self.carries(now_s) / 8 * TICK_S
         gone = min(int(self._credit), self.sent - self._left)
         self._credit = min(self._credit - gone, 1500.0)
@@ -47,7 +46,7 @@ class Link:
 
 @dataclass
 class Car:
-    """A camera, a stream, one driver, and a link.
+    """Camera, stream, one driver, and a link.
 
     Key frames are five times the others; a new bitrate makes one.
     """
@@ -71,14 +70,14 @@ class Car:
         return True
 
     def unit(self, number: int) -> AccessUnit:
-        """What the camera yields now."""
+        """Return the camera's next unit."""
         key = self.key or number % 30 == 0
         self.key = False
         size = self.bitrate / 8 / 34 * (5 if key else 1)
         return AccessUnit(key, int(self.now_s * 1e6), b"x" * int(size))
 
     def send(self, viewer: Viewer, meter: LinkMeter, link: Link) -> bool:
-        """All that may go now goes; has the link room then?"""
+        """Send all that may go now; return True if the link has room left."""
         while True:
             unacked = link.sent - link.acked
             meter.sample(self.now_s, link.acked, unacked, self.rtt_s)
@@ -90,7 +89,7 @@ class Car:
             link.send(len(packet.packet), packet.capture_us)
 
     def run(self, until_s: float) -> None:
-        """From the start to `until_s`."""
+        """Run from the start to `until_s`."""
         self.key, self.bitrate = True, self.most
         fanout = Stream(self, self.most, lambda: self.now_s)
         viewer = fanout.add_viewer(lambda: True)
@@ -144,11 +143,11 @@ def test_a_good_link_is_left_alone() -> None:
 def test_a_narrow_link(rate: float, rtt_s: float) -> None:
     car = Car(narrow(rate, 5.0, 30.0), rtt_s=rtt_s)
     car.run(40.0)
-    # Down quickly; a link that is only a little too narrow shows it at key frames.
+    # The rate falls quickly; a link that is only a little too narrow shows it at key frames.
     assert car.changes[0][0] < (5.6 if rate < 1e6 else 6.5)
     assert car.bitrate_at(7.0) <= rate
     held = [car.bitrate_at(7.0 + at / 10) for at in range(230)]
-    assert max(held) <= 1.3 * rate  # and it stays there, but for small probes
+    assert max(held) <= 1.3 * rate  # and the rate stays there, but for small probes
     assert sum(held) / len(held) >= 0.4 * rate
     assert len([at for at in car.drops if at > 8.0]) <= 12
     late = sorted(age for at, age in car.ages_s if 8.0 <= at < 30.0)
@@ -266,7 +265,7 @@ def test_the_meter_forgets() -> None:
 
 
 def burst(meter: LinkMeter) -> float:
-    """The best burst in bytes/s once its window is over."""
+    """Return the best burst in bytes/s once its window is over."""
     meter.sample(0.5, 100_000, 0, 0.02)
     return meter.report(0.0, 0).burst / 8
 
@@ -302,7 +301,7 @@ def test_a_unit_below_a_segment_tells_nothing() -> None:
 def test_progress() -> None:
     meter = LinkMeter(1.0, 0)
     meter.sample(2.0, 0, 0, 0.02)
-    assert meter.progress_s == 2.0  # nothing is due
+    assert meter.progress_s == 2.0  # no acknowledgement is due
     meter.sample(3.0, 0, 500, 0.02)
     assert meter.progress_s == 2.0
     meter.sample(4.0, 100, 400, 0.02)

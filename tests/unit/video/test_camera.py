@@ -1,4 +1,4 @@
-"""The camera's child process: framed and plain, dying, hanging, never outliving us."""
+"""Child process of the camera: framed and plain, dying, hanging, never outliving us."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ FAKE = str(Path(__file__).parents[2] / "support" / "fake_camera.py")
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of wire records: 10 units, a key frame every fifth."""
+    """Make a file of wire records: 10 units, a key frame every fifth."""
     path = tmp_path_factory.mktemp("film") / "film"
     units = encode(frames=10, slices=4)
     path.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
@@ -90,7 +90,7 @@ async def test_units_arrive_whole(film: Path, mode: str) -> None:
 async def test_pictures_that_nobody_sees_wait_in_the_pipe(
     film: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until somebody comes, who asks for a key frame. A plain program's cannot wait."""
+    """The first viewer requests a key frame. A plain program's pictures cannot wait."""
     monkeypatch.setattr(video_camera, "REST_S", 30.0)
     units: list[AccessUnit] = []
     here: list[str] = []
@@ -314,7 +314,7 @@ async def test_a_killed_camera_is_not_explained_by_an_old_line(film: Path) -> No
 async def test_a_line_from_long_before_the_silence_is_not_its_cause(
     film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faults, "BEFORE_S", -0.001)  # else half a second of pictures
+    monkeypatch.setattr(faults, "BEFORE_S", -0.001)  # otherwise half a second of pictures
     units: list[AccessUnit] = []
     camera = Camera(argv(film, "framed"), True, silence_s=0.5)
     async with running(camera, units.append):
@@ -397,7 +397,7 @@ PARENT = """
 
 @pytest.fixture(params=["hang", "write", "framed"])
 def orphan(request: pytest.FixtureRequest, film: Path) -> Iterator[tuple[int, int]]:
-    """(parent, child): a `run` with a camera, for killing."""
+    """Start a `run` with a camera, for killing; yield (parent, child)."""
     words = {
         "hang": ["plain", *argv(film, "plain", "--after", "0", "--then", "hang")],
         "write": ["plain", *argv(film, "plain", "--then", "ignore-term")],

@@ -1,4 +1,4 @@
-"""What is said of each trouble with the camera: its cause, and a next step."""
+"""Messages for each camera fault: its cause, and a next step."""
 
 import errno
 import os

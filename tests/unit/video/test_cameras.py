@@ -1,4 +1,4 @@
-"""One contract for every camera's process: the bench's, the real ones over fakes."""
+"""Contract of every camera's process: the bench's, the real ones over fakes."""
 
 import os
 import time
@@ -15,8 +15,8 @@ SIZE = ("--width=320", "--height=240")
 
 @dataclass(frozen=True)
 class Kind:
-    """A camera's process. `keys`: whether it gives key frames on request, and `rates`
-    another bitrate while it runs."""
+    """Process of a camera. `keys`: it gives key frames on request. `rates`: it takes another
+    bitrate while it runs."""
 
     name: str
     program: str
@@ -49,7 +49,7 @@ KINDS = (
     ),
 )
 SOON_PICTURES = 10
-"""A third of the way to the next key frame that comes by itself."""
+"""A third of the way to the next automatic key frame."""
 Start = Callable[..., Camera]
 
 
@@ -67,7 +67,7 @@ def start() -> Iterator[Start]:
 
 
 def some(*needs: str) -> pytest.MarkDecorator:
-    """The kinds that can do all of it."""
+    """Parametrize with the kinds that have all these abilities."""
     kinds = [kind for kind in KINDS if all(getattr(kind, need) for need in needs)]
     return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.name)
 
@@ -99,7 +99,7 @@ def test_a_key_frame_comes_soon_after_it_is_asked_for(start: Start, kind: Kind) 
         camera.record()
     asked_us = time.monotonic_ns() // 1000
     camera.ask("key")
-    since = 0  # pictures; those from before wait in the pipe where we are late
+    since = 0  # pictures; earlier ones wait in the pipe if we are late
     while not (record := camera.record()).key:
         since += record.capture_us > asked_us
         assert since < SOON_PICTURES
@@ -153,7 +153,7 @@ def test_a_slow_reader_gets_a_picture_of_now(start: Start, kind: Kind) -> None:
     for _ in range(3):
         decode(codec, camera.record().unit)
     time.sleep(1.0)
-    for _ in range(12):  # what was in the pipe at most, and then whole pictures
+    for _ in range(12):  # at most the contents of the pipe, and then whole pictures
         record = camera.record()
         decode(codec, record.unit)
     assert time.monotonic_ns() // 1000 - record.capture_us < 300_000

@@ -49,7 +49,7 @@ def test_of_a_unit_with_a_hole_nothing_is_left(missing: int) -> None:
             reassembly.gap()
         else:
             assert reassembly.feed(piece) is None or at < missing
-    if missing == 2:  # its end is missing: what comes next begins anew
+    if missing == 2:  # its end is missing: the next piece starts a new unit
         assert reassembly.feed(small) == small
     assert reassembly.feed(small) == small
     assert reassembly.lost == 1
@@ -84,7 +84,7 @@ def test_only_the_process_that_was_started_is_heard(receiver: Receiver) -> None:
         assert arrived.data == unit_of(200)
         assert 0 <= time.monotonic_ns() // 1000 - arrived.time_us < 1_000_000
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-            other.sendto(unit_of(300), to)  # of this process, too: one sender is one
+            other.sendto(unit_of(300), to)  # of this process, too: only one sender counts
         sender.sendto(unit_of(400), to)
         assert [one.data for one in receiver.buffers(os.getpid())] == [unit_of(400)]
 
@@ -111,7 +111,7 @@ def test_what_the_kernel_dropped_is_counted(receiver: Receiver) -> None:
 
 
 class Pipe:
-    """A metadata pipe, and what reads it."""
+    """Metadata pipe with its reader."""
 
     def __init__(self) -> None:
         ours, self._theirs = os.pipe()

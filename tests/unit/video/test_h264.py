@@ -1,4 +1,4 @@
-"""The Annex B splitter: any chunking, real x264 streams, torn units, garbage."""
+"""Annex B splitter: any chunking, real x264 streams, torn units, garbage."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ KEY = SPS + PPS + IDR
 
 
 def split(data: bytes, sizes: list[int]) -> list[bytes]:
-    """The units of `data`, fed in chunks of the given sizes and then the rest."""
+    """Return the units of `data`, fed in chunks of the given sizes and then the rest."""
     splitter, units, at = AnnexB(), [], 0
     for size in [*sizes, len(data)]:
         units += splitter.feed(data[at : at + size])
@@ -55,7 +55,7 @@ def test_starts_anywhere(which: int, skipped: int) -> None:
     want = list(units)[len(units) - len(got) :]
     assert len(got) >= 1
     assert got[1:] == want[1:]
-    assert want[0].endswith(got[0])  # its head may be what was skipped
+    assert want[0].endswith(got[0])  # its head may be in the skipped part
 
 
 def test_a_unit_comes_whole_when_flushed() -> None:

@@ -1,10 +1,10 @@
-"""Whether a camera answers requests for key frames is learned from its units."""
+"""Learning from a camera's units whether it answers requests for key frames."""
 
 from fpvcar.video.keys import ANSWER_UNITS, ANSWERS, KeyRequests
 
 
 def film(keys: KeyRequests, kinds: str) -> None:
-    """Units of a camera: K or P; "?" is a request, "!" one that cannot be made."""
+    """Feed units of a camera: K or P; "?" is a request, "!" one that cannot be made."""
     for kind in kinds:
         if kind in "?!":
             keys.asked(kind == "?")

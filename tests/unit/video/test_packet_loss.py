@@ -1,4 +1,4 @@
-"""Which share of the packets is sent again: counts and seconds in."""
+"""Share of retransmitted packets, from counts and seconds."""
 
 from fpvcar.video.packet_loss import EVERY_S, LossMeter
 
@@ -36,7 +36,7 @@ def test_of_few_packets_nothing_is_said() -> None:
 
 
 def test_more_than_all_cannot_be_lost() -> None:
-    """The kernel counts what it sends again when it goes, both figures not at once."""
+    """The kernel counts a retransmission when it is sent; the two figures are not read at once."""
     meter = LossMeter()
     meter.sample(0.0, 0, 0)
     meter.sample(1.0, 60, 61)

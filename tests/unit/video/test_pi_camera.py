@@ -1,4 +1,4 @@
-"""`fpvcar camera picamera2`: the real picamera2 0.3.38 with both of its encoders."""
+"""Command `fpvcar camera picamera2`: the real picamera2 0.3.38 with both of its encoders."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ def test_it_is_the_sensors_picture_not_padded(cameras: list[Camera], board: str)
 
 @BOARDS
 def test_one_frame_in_one_unit_out(cameras: list[Camera], board: str) -> None:
-    """No thread of the encoder holds one: the first comes at once, each is new."""
+    """No thread of the encoder holds a frame back: the first comes at once, each is new."""
     camera, codec = pi(cameras, board, "--fps=10"), decoder()
     records = [camera.record() for _ in range(4)]
     for record in records:

@@ -1,4 +1,4 @@
-"""A grown-up's settings of the picture: live, by a new start, refused, and kept."""
+"""Picture settings of a grown-up: live, by a restart, refused, and kept."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tests.support.hub import PROFILE, House
 
 
 class Told(Camera):
-    """A camera that runs nothing; keeps what it is told."""
+    """Camera that only records its settings."""
 
     def __init__(self) -> None:
         super().__init__([], True)
@@ -99,7 +99,7 @@ def test_what_was_kept_holds_from_the_start(tmp_path: Path) -> None:
 
 
 CARD_S = 30.0
-"""So long a busy disk may take."""
+"""Longest time that a busy disk may take."""
 
 
 def test_neither_part_of_the_car_forgets_the_others_settings(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_saver_stopped_before_its_first_turn_still_writes(tmp_path: Path) -> Non
     assert Saver(tmp_path).before == Saved(limit=0.5)
 
 
-# --- who may -------------------------------------------------------------------------
+# --- rights --------------------------------------------------------------------------
 
 
 def test_only_a_grown_up_sets_the_picture() -> None:

@@ -1,4 +1,4 @@
-"""What stdin of a camera's process may say, its options, and what its reader missed."""
+"""Requests on stdin of a camera's process, its options, and units its reader missed."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from fpvcar.video import options, process
 from fpvcar.video.image_settings import Look, look_of
 from fpvcar.wire.camera import Record, parse_record_header
 
-# --- what stdin asks -----------------------------------------------------------------
+# --- requests on stdin ---------------------------------------------------------------
 
 
 def test_control_takes_pieces_of_lines() -> None:
@@ -104,7 +104,7 @@ def test_bad_options_are_refused(word: str, said: str, capsys: pytest.CaptureFix
 
 
 class Coded:
-    """A camera that has encoded: what is in `waiting` is there at once."""
+    """Camera with encoded units in `waiting`, which are ready at once."""
 
     def __init__(self) -> None:
         self.fd, self._theirs = os.pipe()
@@ -135,7 +135,7 @@ class Coded:
 
 
 class Reader:
-    """The other ends of a process's pipes."""
+    """Other ends of a process's pipes."""
 
     def __init__(self) -> None:
         self.stdin, self._say = os.pipe()
@@ -148,7 +148,7 @@ class Reader:
         os.close(self._say)
 
     def read(self) -> list[int]:
-        """The stamps of the records that are there."""
+        """Return the stamps of the waiting records."""
         data, stamps = os.read(self._heard, 1 << 16), []
         while data:
             length, _, stamp = parse_record_header(data[:16])
@@ -159,7 +159,7 @@ class Reader:
 
 @contextmanager
 def serving(camera: Coded) -> Iterator[Reader]:
-    """The camera's process, as a thread that has ended well at the end."""
+    """Run the camera's process as a thread; check that it ends well."""
     reader, control = Reader(), process.Control()
     pipes = process.Pipes(reader.stdin, reader.stdout, control)
     thread = threading.Thread(target=process.serve, args=(camera, pipes, control))
@@ -203,7 +203,7 @@ def test_after_units_that_the_reader_missed_comes_a_key_frame() -> None:
     with serving(camera) as reader:
         camera.give(True, 1)
         until(lambda: not camera.waiting)
-        time.sleep(2 * process.BEHIND_S)  # it does not read
+        time.sleep(2 * process.BEHIND_S)  # no read in this time
         camera.give(False, 2)
         until(lambda: not camera.waiting)
         assert reader.read() == [1] and camera.asked == []

@@ -1,4 +1,4 @@
-"""`fpvcar camera rpicam`: what rpicam-vid is told, sends, and how it ends."""
+"""Command `fpvcar camera rpicam`: arguments of rpicam-vid, its output, and its end."""
 
 import time
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_an_old_one_works_as_well(cameras: list[Camera]) -> None:
 
 
 def test_stamps_are_the_sensors(cameras: list[Camera]) -> None:
-    """Not those of the arrival: the stand-in stamps before it paints and encodes."""
+    """Arrival times differ: the stand-in stamps before it paints and encodes."""
     camera = rpicam(cameras, "--width=1280", "--height=720", RPICAM_NOISE="100")
     for _ in range(3):
         camera.record()
@@ -107,7 +107,7 @@ def test_flip_and_another_look(cameras: list[Camera]) -> None:
     camera = rpicam(cameras, "--flip=horizontal")
     assert corner(seen(camera)) == ("top", "right")
     camera.ask("look normal 0.5 0")
-    for _ in range(60):  # it starts anew
+    for _ in range(60):  # the program restarts
         record = camera.record()
         if record.key and middle(luma(decode(decoder(), record.unit))) > LEVEL + 30:
             return

@@ -1,4 +1,4 @@
-"""The size in an SPS, as x264 wrote it; one that is cut is refused."""
+"""Picture size in an SPS written by x264; a truncated one is refused."""
 
 import av
 import numpy as np
@@ -9,7 +9,7 @@ from fpvcar.video.sps import Shape, SpsError, shape_of
 
 
 def sps_of(width: int, height: int, profile: str, pixels: str, **options: str) -> bytes:
-    """The SPS of a stream as x264 makes it."""
+    """Return the SPS of a stream made by x264."""
     codec = av.CodecContext.create("libx264", "w")
     assert isinstance(codec, av.VideoCodecContext)
     codec.width, codec.height, codec.pix_fmt = width, height, pixels
@@ -51,7 +51,7 @@ def test_one_that_is_cut_is_refused(profile: str) -> None:
     refused = 0
     for end in range(len(sps)):
         try:
-            assert shape_of(sps[:end]) == whole  # only what comes behind is cut
+            assert shape_of(sps[:end]) == whole  # only later fields are cut
         except SpsError:
             refused += 1
     assert refused >= 8

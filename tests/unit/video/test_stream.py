@@ -1,4 +1,4 @@
-"""The fan-out's policy with a clock in hand; nobody waits for the slow."""
+"""Policy of the fan-out with a clock in hand; slow viewers delay no other."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FRAME_S = 1 / 30
 
 
 class FakeSource:
-    """A camera that remembers what it was asked for."""
+    """Camera that records its requests."""
 
     def __init__(self) -> None:
         self.keys: list[float] = []
@@ -29,7 +29,7 @@ class FakeSource:
 
 
 class Deaf(FakeSource):
-    """A camera that can do nothing of what it is asked: a plain program, or none."""
+    """Camera that refuses all requests: a plain program, or none."""
 
     def request_key(self) -> bool:
         return False
@@ -39,7 +39,7 @@ class Deaf(FakeSource):
 
 
 class Bench:
-    """A stream with a clock and a fake source."""
+    """Stream with a clock and a fake source."""
 
     def __init__(self, source: FakeSource | None = None) -> None:
         self.source = source or FakeSource()
@@ -50,7 +50,7 @@ class Bench:
         return self.source.now_s
 
     def publish(self, kinds: str) -> None:
-        """One unit a letter, K or P, a frame apart."""
+        """Publish one unit per letter, K or P, a frame apart."""
         for kind in kinds:
             self.source.now_s += FRAME_S
             self.stream.publish(AccessUnit(kind == "K", int(self.now_s * 1e6), b"unit"))
@@ -109,7 +109,7 @@ def test_a_new_viewer_takes_the_key_frame_that_is_the_newest() -> None:
     bench.publish("PK")
     assert bench.drain(bench.viewer()) == "K"
     assert bench.source.keys == []
-    bench.source.now_s += 0.2  # it is no picture of now any more
+    bench.source.now_s += 0.2  # the picture is no longer current
     viewer = bench.viewer()
     assert bench.drain(viewer) == "" and len(bench.source.keys) == 1
 
@@ -174,7 +174,7 @@ def test_viewer_backlog_is_bounded_in_number_whatever_the_stamps() -> None:
 def test_viewer_of_a_camera_that_ignores_requests_keeps_units_once_that_shows() -> None:
     bench = Bench()
     viewer = bench.viewer(driver=True)
-    bench.publish("PPPPPPP")  # none of them answers the new viewer's request
+    bench.publish("PPPPPPP")  # these do not answer the new viewer's request
     bench.publish("KPPPPPPP")
     assert (viewer.waiting, viewer.needs_key) == (8, False)
 

@@ -1,4 +1,4 @@
-"""`fpvcar camera v4l2`: what a webcam is asked for, sees, and how it goes away."""
+"""Command `fpvcar camera v4l2`: requests to a webcam, its frames, and its removal."""
 
 import sys
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ def test_h264_with_rare_key_frames_is_encoded_here(cameras: list[Camera]) -> Non
 
 
 def test_keys_that_a_slow_reader_missed_are_not_rare() -> None:
-    """It skipped those that came meanwhile."""
+    """The reader skipped the keys that came in between."""
     coder, late_us = Passed(), round(GOP_MOST_S * 1e6) + 1
     inter = memoryview(b"\0\0\0\1\x41\x9a")
     assert coder.unit(inter, 0, False) is not None

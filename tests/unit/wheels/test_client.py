@@ -1,4 +1,4 @@
-"""`run`'s end of the wheels' socket, against a server that may be absent or hang."""
+"""Client of the wheels' socket in `run`, against a server that may be absent or hang."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ SOON_S = 5.0
 
 
 class Wheels:
-    """The other end, played by hand."""
+    """Server end of the socket, played by hand."""
 
     def __init__(self, path: Path) -> None:
         path.unlink(missing_ok=True)
@@ -51,7 +51,7 @@ class Wheels:
 
 
 class Observed:
-    """What the client said, and a way to wait for it."""
+    """Events of the client, and a way to wait for them."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
@@ -102,7 +102,7 @@ async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClie
 
 
 async def _hear(client: WheelsClient) -> None:
-    """As the gate's owner does at each tick."""
+    """Read at each tick, in the way of the gate's owner."""
     while True:
         client.hear()
         await asyncio.sleep(0.001)
@@ -138,7 +138,7 @@ async def test_setpoint_and_answer(
 async def test_what_follows_the_newest_answer_is_heard_next(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
-    """The wheels stop by themselves right behind an answer, and once before one."""
+    """The wheels stop by themselves right after an answer, and once before one."""
     await wheels.accept()
     for _ in range(2):
         client.send((0.25, 0.0), time.monotonic_ns())
@@ -187,7 +187,7 @@ async def test_unanswered_is_hung_until_answered(
 async def test_mute_wheels_make_it_ask_the_helper(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
-    """Moving or not: it cannot know what the pins do."""
+    """Moving or not, the client cannot determine the state of the pins."""
     await wheels.accept()
     for now_ns in (0, HUNG_NS + 1, MUTE_NS - 1):
         client.send((0.0, 0.0), now_ns)
@@ -215,7 +215,7 @@ async def test_wheels_that_went_in_the_middle_of_a_drive(
     stopped: bool,
     asked: int,
 ) -> None:
-    """Unless they said before that they had stopped."""
+    """An earlier report that they had stopped needs no helper."""
     peer = await wheels.accept()
     client.send((0.3, 0.0), 0)
     wheels.answer(1)
@@ -235,7 +235,7 @@ async def test_wheels_that_went_in_the_middle_of_a_drive(
 async def test_they_are_lost_from_the_send_on_after_which_nobody_was_heard(
     client: WheelsClient, wheels: Wheels, observed: Observed
 ) -> None:
-    """Whoever sends hears first; the loop need not turn in between."""
+    """Each send reads first; the loop need not turn in between."""
     await wheels.accept()
     client.send((0.3, 0.0), 0)
     wheels.answer(1)
@@ -254,7 +254,7 @@ async def test_late_loop_of_our_own_is_no_hang(
 ) -> None:
     await wheels.accept()
     client.send((0.0, 0.0), 0)
-    wheels.answer(1)  # it is there, but this loop has not run since
+    wheels.answer(1)  # the answer is waiting, but this loop has not run since
     client.send((0.0, 0.0), 10 * HUNG_NS)
     assert "hung" not in observed.states
     await observed.until(lambda: client.state == "ok")

@@ -1,4 +1,4 @@
-"""The wheels' core on fake pins: leases, latch, messages, the order of things."""
+"""Core of the wheels on fake pins: leases, latch, messages, order of events."""
 
 import pytest
 
@@ -84,7 +84,7 @@ def test_deadlines_that_are_refused(ahead_ms: float, reason: WheelsReason) -> No
 def test_after_a_stall_nothing_queued_moves() -> None:
     car = Car().driving()
     queue = []
-    for _ in range(100):  # the client goes on while the process is stopped
+    for _ in range(100):  # the client continues while the process is stopped
         car.skip(20)
         queue.append(car.packet(0.3))
     answers = car.send(*queue)
@@ -175,7 +175,7 @@ def test_only_applied_setpoints_feed() -> None:
 
 
 def test_the_times_of_the_wheels() -> None:
-    """FED_NS is shorter than the dead man's patience: nothing drives into it."""
+    """FED_NS is shorter than the dead man's time-out: it never trips while driving."""
     assert (RETRY_NS, SILENT_TRIES, CHECKED_NS) == (250 * MS, 8, 1000 * MS)
     assert FED_NS == 150 * MS < FakeDeadMan.TICK_S * FakeDeadMan.PATIENCE_TICKS * 1e9
 

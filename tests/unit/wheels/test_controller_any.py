@@ -1,4 +1,4 @@
-"""The wheels' core: whatever comes, in whatever order, the car stops in time."""
+"""Core of the wheels: the car stops in time for any events in any order."""
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ ACTS = st.lists(
 
 
 class Watched(Car):
-    """Asserts what must hold after every change of a pin."""
+    """Car that asserts its invariants after every change of a pin."""
 
     def __init__(self) -> None:
         self.zero_had = self.was_powered = False
@@ -59,7 +59,7 @@ def test_whatever_comes_the_car_stops_in_time(acts: list[tuple[str, float, int]]
             car.note(car.send(packet), sent)
         elif kind == "wait":
             car.note(car.wait(value), sent)
-        elif kind == "hang":  # the process stands still; a client may go on meanwhile
+        elif kind == "hang":  # the process stands still; a client may continue in between
             car.skip(value)
             if extra:
                 packet = car.packet(0.3)

@@ -1,4 +1,4 @@
-"""The wheels' core when pins, dead man or daemon fail: it stops, and tries again."""
+"""Core of the wheels when pins, dead man or daemon fail: it stops, and retries."""
 
 import logging
 from itertools import pairwise
@@ -85,7 +85,7 @@ def test_pins_that_could_not_be_freed_are_named(caplog: pytest.LogCaptureFixture
 
 
 def test_daemon_that_hangs_at_start_is_reported_at_its_second_silence() -> None:
-    """One silent try alone may be a machine under load."""
+    """A single silent try may be a machine under load."""
     car = Car()
     car.refuse = PinsSilent("no answer")
     car.pins.cut()
@@ -130,7 +130,7 @@ def test_it_ends_without_pins_too() -> None:
 
 
 def test_a_dead_man_that_tripped_must_wake_before_anything_moves() -> None:
-    """It was seen awake a moment ago; that no longer counts."""
+    """The dead man was awake a moment ago; that no longer counts."""
     car = Car().driving()
     car.skip(240)
     assert car.drive(0.0).status == Status.APPLIED
@@ -163,7 +163,7 @@ def test_a_dead_man_that_is_fed_is_looked_at_once_a_second(monkeypatch: pytest.M
 
 
 class Refused:
-    """A daemon that hangs from the start; its tries, and what they said."""
+    """Daemon that hangs from the start, with its tries and their messages."""
 
     def __init__(self) -> None:
         self.words, self.tries, self.alarms = "no answer", 0, 0
@@ -227,7 +227,7 @@ def test_the_helper_is_asked_before_a_word_is_said() -> None:
 
 
 def test_the_dead_man_is_told_whenever_the_motors_stand() -> None:
-    """Else a guardian would take the silence of who stands for that of who hangs."""
+    """Otherwise a guardian would take the silence of standing wheels for that of hanging ones."""
     car = Car().driving()
     assert car.board is not None and car.board.dead_man.rests == 0
     car.wait(150)
@@ -264,7 +264,7 @@ def test_a_dead_man_that_takes_no_rest_is_lost(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_motor_that_takes_no_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dead man is not told to rest: the motor may still turn."""
+    """The dead man does not rest: the motor may still turn."""
     car = Car().driving()
     assert car.board is not None
     monkeypatch.setattr(car.board.drivers[0], "drive", _refuses)
@@ -274,7 +274,7 @@ def test_a_motor_that_takes_no_stop_is_lost(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_after_a_stop_the_dead_man_must_wake_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was seen awake a moment ago, and may have gone to sleep while it rested."""
+    """The dead man was awake a moment ago, and may have gone to sleep while it rested."""
     car = Car().driving()
     car.wheels.stop(WheelsReason.CLOSED, car.now_ns)
     assert car.board is not None

@@ -1,4 +1,4 @@
-"""The real wheels process and its guardian on an emulated PCA9685: pull every plug."""
+"""Real wheels process and its guardian on an emulated PCA9685: pull every plug."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 
 
 def guardian(rig: Rig) -> int:
-    """The wheels' only child; 0 while there is none."""
+    """Return the pid of the wheels' only child; 0 if there is no child."""
     pid = rig.wheels.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(children[0]) if children else 0
@@ -46,7 +46,7 @@ def test_it_drives_and_stops_with_its_driver(rig: Rig) -> None:
 
 
 def test_a_driver_that_hangs(rig: Rig) -> None:
-    """`wheels` itself stops the car: nobody kills it."""
+    """`wheels` itself stops the car, without a kill."""
     driver = rig.drive()
     os.kill(driver.pid, signal.SIGSTOP)
     rig.stands(0.15)
@@ -70,7 +70,7 @@ def test_wheels_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_guardian_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
-    """Nobody would stop the car after us: `wheels` does, and takes a new guardian."""
+    """No guardian could stop the car after us: `wheels` does, and takes a new guardian."""
     driver = rig.drive()
     before = guardian(rig)
     os.kill(before, number)
@@ -83,7 +83,7 @@ def test_guardian_killed_or_hung(rig: Rig, number: signal.Signals) -> None:
 
 
 def test_a_guardian_that_is_late_stops_no_new_wheels(tmp_path: Path) -> None:
-    """It would set OE, and the car would stand for ever while `wheels` drives."""
+    """A late guardian would set OE, and the car would stand for ever while `wheels` drives."""
     with rig_of(tmp_path, f"pca9685.oe = {OE}") as rig:
         driver = rig.drive()
         late = guardian(rig)
@@ -100,7 +100,7 @@ def test_a_guardian_that_is_late_stops_no_new_wheels(tmp_path: Path) -> None:
 
 
 def test_one_error_on_the_bus_is_lived_through(rig: Rig) -> None:
-    """The wire shakes for less than two transactions take."""
+    """The wire fails for less than two transactions take."""
     driver = rig.drive()
     for _ in range(20):
         rig.soc.hat.broken = 1
@@ -110,7 +110,7 @@ def test_one_error_on_the_bus_is_lived_through(rig: Rig) -> None:
 
 
 def test_a_bus_that_fails_stops_the_car_when_it_is_back(rig: Rig) -> None:
-    """Without OE nobody reaches the chip meanwhile; `wheels` says what it is."""
+    """The chip is unreachable in that time without OE; `wheels` reports the cause."""
     client = Client(rig.runtime)
     until(lambda: drives(rig, client), START_S, "it does not drive")
     rig.soc.hat.broken = 1

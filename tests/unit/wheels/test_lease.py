@@ -1,4 +1,4 @@
-"""The lease on the motors alone: which packet counts, until when, and the answers."""
+"""Lease on the motors alone: valid packets, their deadline, and the answers."""
 
 import pytest
 
@@ -140,7 +140,7 @@ def test_what_the_motors_refuse_is_said() -> None:
 
 
 def test_ten_thousand_old_packets_move_nothing() -> None:
-    """Past, far ahead, replayed while a zero is due: all at once or one by one."""
+    """Packets are past, far ahead, or replayed while a zero is due: all at once or one by one."""
     lease = Lease(MOST)
     packets = [packet(seq, 0.3, ahead_ns=(seq * 7919) % 10**9 - 10**9) for seq in range(5000)]
     packets += [packet(seq, 0.3) for seq in range(5000)]

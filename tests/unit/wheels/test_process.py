@@ -1,4 +1,4 @@
-"""The real wheels process on the emulated chip: pull every plug, watch the pins.
+"""Real wheels process on the emulated chip: pull every plug, watch the pins.
 
 The times are the design's plus a margin for a busy machine; `make benchmark` measures.
 """
@@ -48,7 +48,7 @@ def test_client_stopped(rig: Rig) -> None:
     driver = rig.drive()
     os.kill(driver.pid, signal.SIGSTOP)
     rig.stands(0.15)
-    os.kill(driver.pid, signal.SIGCONT)  # it wants 0.3 still, and gets it not
+    os.kill(driver.pid, signal.SIGCONT)  # its 0.3 is refused
     rig.stays(0.5)
 
 
@@ -73,7 +73,7 @@ def test_wheels_start_again_after_a_kill(rig: Rig) -> None:
 
 
 def test_wheels_start_again_after_their_unit_let_go(rig: Rig) -> None:
-    """ExecStopPost, over a pin daemon that lives on and knows nothing of it."""
+    """ExecStopPost runs while the pin daemon stays alive and unaware of it."""
     driver = rig.drive()
     rig.wheels.kill()
     rig.wheels.wait()
@@ -109,7 +109,7 @@ def test_pigpiod_killed_then_back(rig: Rig) -> None:
 
 
 def test_pigpiod_killed_while_driving_keeps_the_duty(rig: Rig) -> None:
-    """Without the unit's stand-in DMA runs on: why ExecStopPost is there."""
+    """DMA runs on without the unit's stand-in: the reason for ExecStopPost."""
     rig.drive()
     rig.pigpiod.kill()
     rig.pigpiod.wait()
@@ -229,7 +229,7 @@ def test_no_pigpiod_is_said(tmp_path: Path) -> None:
     )
     try:
         assert process.stderr is not None
-        # Where a process may lock no memory, it says so first.
+        # A process that may lock no memory reports it first.
         line = next(one for one in process.stderr if "memory is not" not in one)
         assert "Connection refused" in line and "trying again" in line
     finally:

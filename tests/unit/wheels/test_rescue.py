@@ -1,4 +1,4 @@
-"""Is the helper asked only where nothing proves that the motors are off?"""
+"""Calls for the helper, made only without proof that the motors are off."""
 
 import asyncio
 import contextlib
@@ -15,12 +15,12 @@ from fpvcar.wheels.rescue import Rescue
 from tests.support.wheels import BENCH, Chip, until
 
 WITHIN_S = 5.0
-"""A loaded machine answers as late as it likes."""
+"""Generous limit for a loaded machine."""
 SOON_S = 0.3
 
 
 class Look:
-    """Stands in for the pin daemon; counts the calls for a helper."""
+    """Stand-in for the pin daemon; counts the calls for a helper."""
 
     def __init__(self, off: bool | Exception) -> None:
         self.off, self.looks, self.asked = off, 0, 0

@@ -1,4 +1,4 @@
-"""The loop around the wheels: it waits when nothing is due."""
+"""Loop around the wheels: it sleeps until work is due."""
 
 import select
 import signal
@@ -25,7 +25,7 @@ def nobody() -> MotorBoard:
 
 
 def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
-    """Its byte is taken from the pipe, or poll would return at once for good."""
+    """The signal's byte is taken from the pipe; otherwise poll would return at once for good."""
     wheels = Wheels(
         profiles.load(paths.HARDWARE / "bench.toml"), connect=nobody, alarm=lambda: None
     )
@@ -46,7 +46,7 @@ def test_a_signal_that_ends_nothing_leaves_no_busy_loop(tmp_path: Path) -> None:
 def test_the_loop_feeds_the_watchdog_of_its_unit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though nothing else is due it does not wait for longer than the unit does."""
+    """An idle loop waits no longer than the unit's watchdog."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
@@ -78,7 +78,7 @@ def test_the_helper_reads_the_pins_that_the_profile_names(tmp_path: Path) -> Non
 
 
 def test_the_helper_is_asked_before_a_word_is_said(tmp_path: Path) -> None:
-    """Whoever reads the log may hang, and pigpiod does."""
+    """The reader of the log may hang, and pigpiod does."""
     path = tmp_path / "pins-off.sock"
     with socket.socket(socket.AF_UNIX) as helper:
         helper.bind(str(path))

@@ -1,4 +1,4 @@
-"""When the car opens its own network: the machine alone, with time passed in."""
+"""Decision to open the car's own network: the machine alone, with time passed in."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def phase(machine: Machine) -> str:
 
 
 def opened(machine: Machine, at_s: float) -> None:
-    """It has its own network at `at_s`."""
+    """Bring the machine to its own network at `at_s`."""
     assert machine.look(IDLE, False, at_s) == Open()
     assert phase(machine) == "opening"
     machine.look(OWN, False, at_s)

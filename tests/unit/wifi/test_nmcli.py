@@ -1,4 +1,4 @@
-"""What nmcli says, understood; no NetworkManager runs here."""
+"""Parsing of nmcli's output; no NetworkManager runs here."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ esac
 
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of what a stand-in of nmcli answers, and what it was asked."""
+    """Make a folder with the answers of a stand-in for nmcli, and its recorded calls."""
     program = tmp_path / "nmcli"
     program.write_text(NMCLI)
     program.chmod(0o755)

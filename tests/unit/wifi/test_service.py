@@ -1,4 +1,4 @@
-"""The service over the fake radio, and `run`'s side of its socket."""
+"""Service over the fake radio, and `run`'s side of its socket."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ OWN = Own("Rusty", "twelve chars")
 
 
 class Rig:
-    """A service at its socket, and a clock that stands until it is set."""
+    """Service at its socket, and a clock that stands until it is set."""
 
     def __init__(self, path: Path, opens: bool = True) -> None:
         self.now_s, self.used = 0.0, False
@@ -32,7 +32,7 @@ class Rig:
         self.path = path
 
     async def at(self, now_s: float) -> None:
-        """It is later, and the service notices."""
+        """Advance the clock and wake the service."""
         self.now_s = now_s
         self.radio.stir()
 
@@ -61,7 +61,7 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 async def test_a_socket_that_was_given_outlives_the_service(tmp_path: Path) -> None:
-    """It is systemd's: whoever asks meanwhile waits there for the next service."""
+    """The socket is systemd's: clients in between wait there for the next service."""
     rig = Rig(tmp_path / SOCKET)
     with socket.socket(socket.AF_UNIX) as given:
         given.bind(str(rig.path))
@@ -138,7 +138,7 @@ async def test_it_looks_again_when_asked(rig: Rig) -> None:
 async def test_at_its_start_it_listens_around_only_outside_a_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    """While a radio listens around it is deaf, and somebody may drive."""
+    """A scanning radio carries no traffic, and a driver may be active."""
     rig, looks, looked = Rig(tmp_path / SOCKET), list[bool](), asyncio.Event()
 
     async def networks(anew: bool = True) -> list[Network]:

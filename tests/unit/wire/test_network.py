@@ -1,4 +1,4 @@
-"""Between `run` and the service of the network: what goes through, what is refused."""
+"""Messages between `run` and the network service: accepted and refused."""
 
 from collections.abc import Callable
 

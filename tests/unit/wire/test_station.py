@@ -1,4 +1,4 @@
-"""MACs as they come in headers."""
+"""MACs in the form of headers."""
 
 from fpvcar.wire import station
 
@@ -7,7 +7,7 @@ STRANGE = b"\xff".decode(errors="surrogateescape")
 
 
 def test_what_is_signed_stays_as_it_is() -> None:
-    """Or cars and stations of two versions take each other for impostors."""
+    """A change would make cars and stations of two versions reject each other."""
     path = "/api/station/segments"
     assert station.request_mac(KEY, NONCE, "GET", path) == (
         "42230fce3b062cee6eaae65b726eaa85494981d966c8cdc3e2bcd4665d40aaac"

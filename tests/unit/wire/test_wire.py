@@ -42,7 +42,7 @@ def vectors(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", make.FILES)
 def test_the_files_are_what_wire_makes(name: str) -> None:
-    """A difference breaks older pages; if it is meant: python -m tests.vectors.make"""
+    """A difference breaks older pages; for a change on purpose: python -m tests.vectors.make"""
     assert (VECTORS / f"{name}.json").read_text("utf-8") == make.rendered(name)
 
 
@@ -222,7 +222,7 @@ def test_errors_name_what_value_and_limit() -> None:
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 @pytest.mark.parametrize("head", ["", '{"kind":"mark","text":'])
 def test_deep_nesting_is_malformed_and_no_fault_of_ours(opening: str, head: str) -> None:
-    """A stranger's brackets cost a strike, and no traceback in the log."""
+    """Brackets of a stranger cost a strike, and no traceback in the log."""
     frame = (head + opening * 4096)[:4096]
     for parse in (up.parse_upward, parse_buttons_upward):
         with pytest.raises(WireError, match=r"malformed JSON|message refused"):
@@ -230,7 +230,7 @@ def test_deep_nesting_is_malformed_and_no_fault_of_ours(opening: str, head: str)
 
 
 def test_every_control_and_format_character_is_refused() -> None:
-    """The pattern against Unicode's own tables, as far as both know them."""
+    """Comparison of the pattern with Unicode's own tables, as far as both cover."""
     bad = {"Cc", "Cf", "Zl", "Zp"}
     plain = re.compile(PLAIN)
     for code in range(0x110000):

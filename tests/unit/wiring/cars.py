@@ -1,4 +1,4 @@
-"""Cars to wire: every profile that ships, and some that none of them is."""
+"""Cars to wire: every profile that ships, and some further variants."""
 
 import tomllib
 

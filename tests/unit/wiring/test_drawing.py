@@ -1,7 +1,7 @@
-"""The drawings, read as a person reads them: a line is followed from end to end.
+"""Drawings, read like a person reads them: a line is followed from end to end.
 
-Nothing is taken from the program but the committed file: where a line begins and ends,
-which pin's field or which part's terminal is there, and what is written beside it.
+The only input is the committed file: the ends of a line, the pin's field or the part's terminal
+there, and the text beside it.
 """
 
 import re
@@ -30,7 +30,7 @@ Line = tuple[Point, Point]
 
 
 class Seen(NamedTuple):
-    """A line: its colour, all that it touches, its pieces."""
+    """Line with its colour, all points that it touches, and its pieces."""
 
     colour: str
     ends: frozenset[str]
@@ -54,7 +54,7 @@ def said(group: ET.Element) -> list[str]:
 
 
 def terminals(root: ET.Element) -> dict[Point, str]:
-    """Where a part's wires end -> "MX1508 IN1"."""
+    """Return the name of each terminal, such as "MX1508 IN1", by its place."""
     found = {}
     for part in groups(root, "part"):
         name = said(part)[0]
@@ -69,7 +69,7 @@ def terminals(root: ET.Element) -> dict[Point, str]:
 
 
 def pin_at(root: ET.Element, point: Point) -> str | None:
-    """The pin on whose edge a line begins: "pin 11 (GPIO 17)"."""
+    """Return the pin on whose edge a line begins: "pin 11 (GPIO 17)"."""
     x, y = point
     for pin in groups(root, "pin"):
         (field,) = pin.iter(f"{SVG}rect")
@@ -82,7 +82,7 @@ def pin_at(root: ET.Element, point: Point) -> str | None:
 
 
 def pieces(way: str) -> list[tuple[Point, list[Line]]]:
-    """Each stroke of a path: where it begins, and its straight pieces."""
+    """Return each stroke of a path: its start, and its straight pieces."""
     strokes = []
     for stroke in way.split(" M"):
         x, y = (int(one) for one in re.match(r"M?(\d+) (\d+)", stroke).groups())  # type: ignore[union-attr]
@@ -96,7 +96,7 @@ def pieces(way: str) -> list[tuple[Point, list[Line]]]:
 
 
 def lines_of(root: ET.Element) -> list[Seen]:
-    """Every line, with what it touches."""
+    """Return every line, with all that it touches."""
     places, found = terminals(root), []
     for wire in groups(root, "wire"):
         edge, colour = wire.iter(f"{SVG}path")
@@ -116,7 +116,7 @@ def lines_of(root: ET.Element) -> list[Seen]:
 
 
 def wanted(plan: Plan) -> set[tuple[str, frozenset[str]]]:
-    """What the lines of a plan are: colour, and all ends."""
+    """Return the lines of a plan: colour, and all ends."""
     nets: dict[str, set[str]] = {}
     colours = {}
     for wire in plan.wires():
@@ -173,7 +173,7 @@ def test_a_pin_has_the_colour_of_its_wire(name: str) -> None:
 
 
 def overlap(one: Line, other: Line) -> bool:
-    """Do two lines run on top of one another?"""
+    """Return True if two lines run on top of one another."""
     for across in (0, 1):
         same = {point[across] for point in (*one, *other)}
         if len(same) == 1:

@@ -1,4 +1,4 @@
-"""The header, beside what gpiozero knows of it."""
+"""Pin header, compared with gpiozero's data."""
 
 from gpiozero.pins import data
 
@@ -6,7 +6,7 @@ from fpvcar.wiring.header import PIN_OF, PINS
 
 
 def names_by_gpiozero() -> list[str]:
-    """Of pins 1 to 40: "GPIO17", or "GND", "5V", "3V3"."""
+    """Return the names of pins 1 to 40: "GPIO17", or "GND", "5V", "3V3"."""
     rows, columns, pins = data.PLUS_J8
     assert rows * columns == 40
     return [pins[number].get("gpio") or pins[number][""] for number in range(1, 41)]

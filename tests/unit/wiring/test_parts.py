@@ -1,5 +1,4 @@
-"""A profile's wires: each GPIO once, nothing of the battery's on the Pi, one colour a
-use."""
+"""Wires of a profile: each GPIO once, no battery wire on the Pi, one colour per use."""
 
 from collections import Counter
 
@@ -26,7 +25,7 @@ COLOURS = {
     "out": "violet",
     "contact": "violet",
 }
-"""The last word of a profile's key -> the colour of its wire; lights are white."""
+"""Last word of a profile's key -> the colour of its wire; lights are white."""
 
 
 def plan(name: str) -> Plan:
@@ -34,19 +33,19 @@ def plan(name: str) -> Plan:
 
 
 def ends(name: str) -> dict[str, Wire]:
-    """ "MX1508 IN1" -> its wire."""
+    """Return the wires by their end, such as "MX1508 IN1"."""
     return {str(wire.end): wire for wire in plan(name).wires()}
 
 
 def ways(name: str, part: str) -> dict[str, str]:
-    """Terminal of a part -> where its wire comes from."""
+    """Return the start of the wire of each terminal of a part."""
     wires = [wire for wire in plan(name).wires() if wire.end.part == part]
     return {wire.end.terminal: str(wire.start) for wire in wires}
 
 
 @pytest.mark.parametrize("name", CARS)
 def test_each_gpio_of_a_profile_has_one_wire_in_its_colour(name: str) -> None:
-    """Of a rig some have two: to a part, and to the pin that hears, or plays, it."""
+    """Some pins of a rig have two wires: to a part, and to the pin that measures or drives it."""
     wires = list(plan(name).wires())
     for number, key in checks.used_pins(CARS[name], ""):
         here = [one for one in wires if one.start == gpio(number)]
@@ -147,7 +146,7 @@ def test_an_echo_goes_through_a_divider_and_an_led_through_a_resistor() -> None:
 
 @pytest.mark.parametrize("name", CARS)
 def test_each_input_of_a_driver_has_a_pull_down(name: str) -> None:
-    """As hardware/assembly.md asks for: a green wire's terminal, 10 kΩ, ground."""
+    """hardware/assembly.md requires it: a green wire's terminal, 10 kΩ, ground."""
     for wire in plan(name).wires():
         pull_down = wire.use.colour == "green" and wire.start.part == PI
         if name == "rig" or wire.end.terminal == "OE":

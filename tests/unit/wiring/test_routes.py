@@ -1,4 +1,4 @@
-"""Tracks: what crosses what, and in which order they cross least."""
+"""Tracks: their crossings, and the order with the fewest."""
 
 from itertools import permutations
 

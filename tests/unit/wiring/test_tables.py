@@ -1,4 +1,4 @@
-"""The pin table as the header lies, and the list of wires."""
+"""Pin table in the layout of the header, and the list of wires."""
 
 import re
 
@@ -10,7 +10,7 @@ from fpvcar.wiring.plan import PI
 from tests.unit.wiring.cars import CARS
 
 LINE = re.compile(r"^(.*?) *(GPIO \d+|3V3|5V|GND) (.{4})(.{4}) (GPIO \d+|3V3|5V|GND) *")
-"""What hangs on the odd pin, its name, the two numbers, the even pin's name."""
+"""Part on the odd pin, its name, the two numbers, the even pin's name."""
 
 
 @pytest.mark.parametrize("name", CARS)

@@ -1,4 +1,4 @@
-"""The catalogue: what is in the store is found, whatever becomes of its file."""
+"""Catalogue: lists each stored drive, even after changes of its file."""
 
 import logging
 import sqlite3
@@ -54,7 +54,7 @@ def opened(tmp_path: Path, store: Store, store_id: str = "s1") -> Catalogue:
 
 
 def drives(catalogue: Catalogue, before_ms: float = FOREVER, **wanted: object) -> list[Drive]:
-    """What a list shows."""
+    """Return the drives of a list."""
     found = catalogue.find(Wanted(**wanted), before_ms, 50)  # type: ignore[arg-type]
     return [msgspec.json.decode(msgspec.json.encode(one), type=Drive) for one in found.drives]
 
@@ -161,7 +161,7 @@ def test_one_that_is_removed_while_it_is_open_is_made_anew(
 def test_closed_it_is_by_every_thread_and_each_may_open_it_again(
     catalogue: Catalogue, tmp_path: Path
 ) -> None:
-    """Whoever is the last to close an SQLite file removes its log."""
+    """The last thread that closes an SQLite file removes its log."""
     log = tmp_path / "catalogue.sqlite-wal"
     with ThreadPoolExecutor(1) as other:
         for _ in range(2):
@@ -252,7 +252,7 @@ def test_words_are_looked_for_as_they_are(
 
 
 def test_the_list_is_that_of_the_car(catalogue: Catalogue) -> None:
-    """The same filters say the same here and there: see recordings/library/drives.py."""
+    """Equal filters give equal results on both: see recordings/library/drives.py."""
     (drive,) = drives(catalogue)
     for wanted in (
         Wanted(wheel="parked"),
@@ -289,7 +289,7 @@ def test_what_cannot_be_read_is_listed_as_damaged(catalogue: Catalogue, store: S
 def test_a_list_needs_nothing_of_what_a_file_begins_with(
     tmp_path: Path, made: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which car it was, and its profile: the list of files has the name."""
+    """The list of files has the name: car and profile are not needed."""
     (tmp_path / NAME).write_bytes(made)
     monkeypatch.setattr("fpvcar.recordings.overview.Walk", None)
     entry = entry_in(probe.look(probe.Look(str(tmp_path / NAME), NAME)))

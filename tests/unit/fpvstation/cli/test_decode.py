@@ -1,4 +1,4 @@
-"""The pictures of a session, decoded: which, when, and what damage does to them."""
+"""Decoded pictures of a session: selection, times, and the effect of damage."""
 
 import io
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.support.video_source import encode
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """Two minutes of a session, a second each."""
+    """Write two files of a session, one second each."""
     made = []
     for number in (1, 2):
         begins_ns = mcaps.BEGAN_NS + number * SECOND_NS
@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def of_the_film(files: list[Path], out: Path) -> bytes:
-    """The same pictures by another way: the exported film, as PyAV reads it."""
+    """Return the same pictures from the exported film, read by PyAV."""
     assert export.run("mp4", out, files, False) == 0
     with av.open(str(out)) as film:
         return b"".join(
@@ -67,7 +67,7 @@ def test_what_cannot_be_decoded_is_left_out() -> None:
 
 
 def test_all_have_the_size_of_the_first() -> None:
-    """A grown-up chose another one meanwhile; raw video cannot say so."""
+    """A grown-up changed the size in between; raw video cannot signal a change."""
     units = [*encode(3), *encode(3, width=320, height=192), *encode(3)]
     frames = [Frame(n * SECOND_NS, n % 3 == 0, one) for n, one in enumerate(units)]
     shown = list(decode.decoded(frames))
@@ -98,6 +98,6 @@ def test_each_is_shown_at_its_time_and_late_ones_at_once() -> None:
 
     shown = [Picture(at * SECOND_NS // 2, 0, 0, b"") for at in range(5)]
     for number, _ in enumerate(decode.paced(shown, lambda: now_ns[0], sleep)):
-        if number == 1:  # whoever reads it stands still
+        if number == 1:  # its reader stands still
             now_ns[0] += SECOND_NS
     assert slept == [0.5, 0.5]

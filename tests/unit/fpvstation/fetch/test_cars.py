@@ -1,4 +1,4 @@
-"""The list of cars, and the addresses that are taken."""
+"""List of cars, and the accepted addresses."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""A station and a car over HTTP: pairing, pulling, and whoever is not the car."""
+"""Station and car over HTTP: pairing, pulling, and impostors."""
 
 import asyncio
 import ssl
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def car_at(app: web.Application, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """An application on a port; its URL."""
+    """Serve an application on a port; yield its URL."""
     server = TestServer(app, scheme="https" if tls else "http")
     await server.start_server(ssl=tls)
     try:
@@ -118,7 +118,7 @@ def test_what_is_damaged_on_the_car_gets_no_receipt(folder: Path, tmp_path: Path
         async with car_at(car_application(folder, stations_of(tmp_path))) as url:
             car = await paired(url)
             async with client.session(url, "") as session:
-                await HttpCar(car, session).sums(NAME)  # and it keeps them
+                await HttpCar(car, session).sums(NAME)  # and the car keeps them
             bent = bytearray(DATA)
             bent[5] ^= 1
             (folder / NAME).write_bytes(bent)
@@ -155,7 +155,7 @@ def test_a_wrong_code_and_a_station_that_was_ended(folder: Path, tmp_path: Path)
 
 
 def lying(answer: bytes | None, key: str | None = None) -> web.Application:
-    """Something that answers all with `answer`; signed, if it has the key."""
+    """Return an application that answers all with `answer`; signed, if it has the key."""
 
     async def say(request: web.Request) -> web.StreamResponse:
         if answer is None:
@@ -291,7 +291,7 @@ def test_a_car_that_knows_no_stations_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_piece_that_drips_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is never silent, and would never be whole."""
+    """The connection is never silent, and the piece would never be complete."""
     monkeypatch.setattr(client, "PIECE_S", 0.2)
 
     async def drip(request: web.Request) -> web.StreamResponse:

@@ -19,7 +19,7 @@ PORT = 8081
 
 
 async def announced(name: str) -> AsyncZeroconf:
-    """A car of that name, as its avahi says it."""
+    """Announce a car of that name, in the form of its avahi."""
     car = AsyncZeroconf(interfaces=[LOOPBACK])
     info = AsyncServiceInfo(
         TYPE,

@@ -1,4 +1,4 @@
-"""A segment on its way: judged as a whole, or MiB by MiB."""
+"""Incoming segment: validated as a whole, or MiB by MiB."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ SUMS = sums_of(DATA)
 
 
 class Reading(Folder):
-    """Counts how often files are read whole."""
+    """Folder that counts whole reads of files."""
 
     reads = 0
 
@@ -95,9 +95,9 @@ def test_sums_that_contradict_each_other_publish_nothing(store: Store, tmp_path:
 def test_bytes_that_nobody_judged_never_reach_a_published_file(
     store: Store, tmp_path: Path
 ) -> None:
-    """A kill between link and unlink leaves it the name that it had on its way, too."""
+    """A kill between link and unlink leaves the temporary name in place, too."""
     coming = arrival_of(store)
-    coming.missing()  # asked while its disk was unmounted, say
+    coming.missing()  # requested while its disk was unmounted, for example
     other = arrival_of(store)
     other.missing()
     for number, data in enumerate(PIECES):
@@ -111,7 +111,7 @@ def test_bytes_that_nobody_judged_never_reach_a_published_file(
 
 
 def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
-    """A clock that gave a name twice, and a disk that lost the first one."""
+    """Set-up: a clock that gave a name twice, and a disk that lost the first file."""
     first, other = store_of(store, DATA), store_of(store, b"another minute")
     assert first == f"{SESSION}/{NAME}" and other != first
     Copies(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
@@ -131,7 +131,7 @@ def test_what_a_power_cut_brought_back_bent_makes_way(store: Store, tmp_path: Pa
 
 
 def store_of(store: Store, data: bytes) -> str:
-    """Stores a segment; returns its path."""
+    """Store a segment; return its path."""
     coming = arrival_of(store, sums_of(data))
     for number in coming.missing():
         coming.take(number, data[number * MIB : (number + 1) * MIB])

@@ -1,4 +1,4 @@
-"""One round, as one segment after the other fails."""
+"""Single round in which successive segments fail."""
 
 import asyncio
 import errno
@@ -21,7 +21,7 @@ NAMES = [f"Plague-20261121T193100Z-{number:04d}.mcap" for number in range(1, 7)]
 
 
 class PlayedCar:
-    """A car with six segments, some of which raise what they hold."""
+    """Car with six segments, some of which raise a fault."""
 
     def __init__(self, faults: dict[str, Exception]) -> None:
         self.faults, self.receipts = faults, list[str]()
@@ -88,7 +88,7 @@ async def test_a_disk_that_takes_nothing_more_is_told_at_once(fault: int) -> Non
 
 
 async def test_a_list_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a million segments not all are kept in memory first."""
+    """A list of a million segments must not be held in memory first."""
     monkeypatch.setattr(pull_module, "SEGMENTS_MOST", 1500)
     asked = list[str]()
 
@@ -105,7 +105,7 @@ async def test_a_list_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPat
 
 
 async def unmounted(at: int) -> bool:
-    """A round whose disk is unmounted at that call; False: it had fewer calls."""
+    """Run a round with the disk unmounted at that call; return False if it had fewer calls."""
     disk, car, calls = FakeDisk(Random(1)), PlayedCar({}), list[int]()
     store = Store(disk)
     known = store.open("")
@@ -124,7 +124,7 @@ async def unmounted(at: int) -> bool:
     if len(calls) <= at:
         return False
     assert len(car.receipts) == calls[at], "a receipt without a disk"
-    disk.mount()  # it sees whether anything was written below it
+    disk.mount()  # mount() checks that the folder below stayed empty
     await pull.once(False)
     assert set(car.receipts) == set(NAMES), "all comes when it is back"
     return True
@@ -225,7 +225,7 @@ async def test_who_is_cancelled_leaves_nothing_behind() -> None:
 
 
 class SlowCar(PlayedCar):
-    """Each piece of it takes longer than a turn."""
+    """Car whose pieces each take longer than a turn."""
 
     def __init__(self, data: bytes, now_s: list[float]) -> None:
         super().__init__({})

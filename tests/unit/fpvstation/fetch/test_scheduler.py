@@ -1,4 +1,4 @@
-"""Keeping at it: cars come and go, and what fails is tried again, ever more rarely."""
+"""Retries of the scheduler: cars come and go, and faults are retried with growing pauses."""
 
 import asyncio
 from contextlib import suppress
@@ -19,11 +19,11 @@ PAIRING = Pairing("Plague", "1" * 16, "2" * 32, "33" * 32)
 
 
 class Enough(BaseException):
-    """The test has seen it."""
+    """Exception that ends a test early."""
 
 
 class Played(Keeper):
-    """Whose rounds are played, and whose sleeps are noted."""
+    """Keeper with played rounds and recorded sleeps."""
 
     def __init__(self, home: Path, rounds: list[Round | Exception]) -> None:
         self.cars, self.slept, self.everything = Cars(home), list[float](), list[bool]()
@@ -45,7 +45,7 @@ class Played(Keeper):
         return one
 
     async def one_car(self) -> CarState:
-        """Keeps one car until nothing is left to play."""
+        """Keep one car until all rounds are played."""
         car = self.cars.add(PAIRING, "http://127.0.0.1:1", "")
         self.states[car.id] = CarState(car.name, car.folder, car.url)
         with pytest.raises(Enough):

@@ -1,4 +1,4 @@
-"""On to the office: what goes, when, what is noted, and what comes back."""
+"""Replication to the office: selection, times, records, and restores."""
 
 import errno
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class PlayedOffice:
-    """An office in memory; `faults` are raised one after the other."""
+    """Office in memory; `faults` are raised one after the other."""
 
     place = PLACE
 
@@ -73,7 +73,7 @@ class PlayedOffice:
 
 
 class Rig:
-    """A store, its records, and the office."""
+    """Store with its records, and the office."""
 
     def __init__(self, root: Path) -> None:
         self.now_s, self.utc_s = 1000.0, 5.0
@@ -89,12 +89,12 @@ class Rig:
         return self.now_s
 
     async def later(self) -> None:
-        """A round when all is due."""
+        """Run a round when all is due."""
         self.now_s += LATEST_S
         await self.relay.once(True)
 
     def bend(self, name: str = NAME) -> None:
-        """The disk here loses a byte."""
+        """Damage a byte on the local disk."""
         (self.root / SESSION / name).write_bytes(b"?" + DATA[1:])
 
 
@@ -324,7 +324,7 @@ async def test_copy_that_was_judged_too_long_ago_counts_for_no_receipt(rig: Rig)
 
 
 async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Rig) -> None:
-    """From the car, or from another office: it is wanted again."""
+    """The session is fetched again, from the car or from another office."""
     put(rig.store)
     await rig.later()
     sums = sums_of(DATA)
@@ -345,7 +345,7 @@ async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Ri
 
 
 class Enough(BaseException):
-    """The test has seen it."""
+    """Exception that ends a test early."""
 
 
 async def test_an_office_that_is_away_is_tried_ever_more_rarely(rig: Rig) -> None:

@@ -1,4 +1,4 @@
-"""A session comes back from the trash or an office, and never over what is good."""
+"""Restore of a session from the trash or an office; good files are never overwritten."""
 
 from pathlib import Path
 

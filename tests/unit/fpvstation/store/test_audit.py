@@ -1,5 +1,5 @@
-"""Damaged lists: each is named, no recording leaves its place, and only a file that
-proves a line mends it."""
+"""Damaged lists: each is reported, no recording is moved, and a line is repaired only if its
+file proves it."""
 
 from random import Random
 
@@ -20,7 +20,7 @@ OFFICE = "nas:/drives"
 
 
 class Rig:
-    """A store in memory with three segments of one session."""
+    """Store in memory with three segments of one session."""
 
     def __init__(self) -> None:
         self.disk = FakeDisk(Random(1))
@@ -32,18 +32,17 @@ class Rig:
         self.right = self.disk.read(LIST)
 
     def come(self, name: str, data: bytes) -> None:
-        """A car has this segment: fetch it if it is not here."""
+        """Offer a segment of a car: fetch it if it is not here."""
         sums = sums_of(data)
         if self.store.missing(CAR, name, sums):
             self.store.write(CAR, name, sums, 0, data)
         self.store.publish(CAR, name, sums)
 
     def put(self, path: str, data: bytes) -> None:
-        """Damage a file."""
         self.disk.names_now[path] = Inode(bytearray(data), data)
 
     def forget_records(self) -> None:
-        """An older fpvstation wrote this store."""
+        """Remove the records, like a store of an older fpvstation."""
         self.disk.names_now.pop(RECORD)
 
     def verify(self) -> list[Verdict]:
@@ -53,7 +52,7 @@ class Rig:
         ]
 
     def in_place(self) -> bool:
-        """Are all recordings where they were?"""
+        """Return True if all recordings are in their places."""
         return all(self.disk.read(f"{SESSION}/{name}") == data for name, data in self.data.items())
 
 

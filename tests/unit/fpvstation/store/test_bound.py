@@ -1,4 +1,4 @@
-"""The bound of a store: which sessions are evicted, in which order, and which never."""
+"""Bound of a store: evicted sessions, their order, and protected sessions."""
 
 import os
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def named(day: str, car: str = CAR) -> str:
 
 
 class Rig:
-    """A store with a bound; `unsure` are the sessions that are to be judged again."""
+    """Store with a bound; `unsure` are the sessions to verify again."""
 
     def __init__(self, root: Path, *places: str) -> None:
         self.root, self.places, disk = root, places, Folder(root)
@@ -45,7 +45,7 @@ class Rig:
         return str(path.parent.relative_to(self.root))
 
     def judged(self, session: str, *places: str, ago_s: float = 60.0) -> None:
-        """The offices have a session, by a judgement of that age."""
+        """Record that the offices have a session, verified at that age."""
         segments = segments_of(self.store.listed(session))
         for place in places or self.places:
             self.copies.note(session, place, segments, self.now_s - ago_s)

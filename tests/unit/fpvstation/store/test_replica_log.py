@@ -1,4 +1,4 @@
-"""Where the copies of a session are: records that grow stale with the session."""
+"""Records of the copies of a session, which become stale when the session changes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The store on a real disk: which one it is, its list, its trash, and the scrub."""
+"""Store on a real disk: its identity, list, trash, and scrub."""
 
 import errno
 import hashlib
@@ -38,7 +38,7 @@ def sums_of(data: bytes) -> Sums:
 
 
 def put(store: Store, name: str = NAME, data: bytes = DATA, car: str = CAR) -> Sums:
-    """Stores a segment as a pull does."""
+    """Store a segment in the way of a pull."""
     made = sums_of(data)
     for number in store.missing(car, name, made):
         piece = data[number * MIB : (number + 1) * MIB]
@@ -107,7 +107,7 @@ def test_a_clock_that_gives_a_name_twice_costs_neither(store: Store, tmp_path: P
 def test_a_name_that_is_at_an_office_is_given_to_no_other_segment(
     store: Store, tmp_path: Path
 ) -> None:
-    """What is there is gone from here, and must not be replaced."""
+    """The office's file is gone from here, and must not be replaced."""
     theirs = {NAME: sums_of(b"gone from here").sha256}
     Copies(Folder(tmp_path)).note(SESSION, "office", theirs, 1.0)
     made = put(store)
@@ -191,7 +191,7 @@ def test_the_scrub_finds_what_bent_and_what_is_gone(store: Store, tmp_path: Path
 
 
 def test_two_processes_never_lose_a_line_of_each_other(store: Store, tmp_path: Path) -> None:
-    """The scrub beside a station that stores."""
+    """The scrub runs beside a station that stores."""
     with ThreadPoolExecutor(1) as other:
         with Folder(tmp_path).changing():
             waits = other.submit(put, store)
@@ -233,7 +233,7 @@ def test_a_scrub_of_a_disk_that_was_unmounted_takes_nothing_off(
 
 
 def test_what_somebody_mended_meanwhile_is_not_set_aside(store: Store, tmp_path: Path) -> None:
-    """The scrub has read it bent; the station fetched it again; now the scrub acts."""
+    """The scrub has read a damaged file; the station fetched it again; now the scrub acts."""
     put(store)
     (stored,) = store.segments()
     path = tmp_path / SESSION / NAME
@@ -244,7 +244,7 @@ def test_what_somebody_mended_meanwhile_is_not_set_aside(store: Store, tmp_path:
 
 
 def test_a_session_without_segments_leaves_no_list(store: Store, tmp_path: Path) -> None:
-    """`sha256sum -c` exits with 1 for an empty one."""
+    """`sha256sum -c` exits with 1 for an empty list."""
     put(store)
     store.remove(SESSION, ".trash/2026-11-22")
     assert not list(tmp_path.glob("[!.]*"))

@@ -1,4 +1,4 @@
-"""How a station stands: faults, figures, and what `fpvstation status` prints of it."""
+"""Health of a station: faults, figures, and the output of `fpvstation status`."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The station's page and figures, over a store with drives of two cars."""
+"""Page and figures of the station, over a store with drives of two cars."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,4 +1,4 @@
-"""The station's password: kept as scrypt, asked of others, by the car's rules."""
+"""Password of the station: kept as scrypt, required from other machines, by the car's rules."""
 
 import asyncio
 import time
@@ -41,7 +41,7 @@ def ask(
     scheme: str = "https",
     remote: str = "192.0.2.7",
 ) -> None:
-    """Ask from another machine."""
+    """Run `act` as a client on another machine."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:

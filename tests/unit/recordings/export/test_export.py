@@ -1,4 +1,4 @@
-"""Exports: what other programs read in them is what was recorded."""
+"""Exports, read back by other programs, equal the recording."""
 
 import csv
 import errno
@@ -29,12 +29,12 @@ UNITS = round(SECONDS * mcaps.FPS)
 
 
 def drive() -> list[Logged]:
-    """Four seconds with pictures."""
+    """Return four seconds with pictures."""
     return [*mcaps.pictures(SECONDS), *mcaps.measured(SECONDS)]
 
 
 def film(path: Path) -> tuple[list[int], float]:
-    """Presentation times in us and the duration in s, as ffprobe reads them."""
+    """Return presentation times in us and the duration in s, read by ffprobe."""
     asked = "format=duration:stream=codec_name,width:packet=pts_time,flags"
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-show_entries", asked, "-of", "json", path],
@@ -69,7 +69,7 @@ def test_a_film_has_the_true_times(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_uneven_times_and_pauses_stay(tmp_path: Path) -> None:
-    """A camera that stumbles, and two files with a pause between them."""
+    """Times of a camera that stumbles, and two files with a pause between them."""
     first = list(mcaps.pictures(1.0))
     late = [
         one._replace(
@@ -115,7 +115,7 @@ def test_a_clock_that_was_set_back_is_said(
 
 
 def test_files_of_one_recording_may_overlap() -> None:
-    """As one that was recovered, beside what is left of it."""
+    """Overlap is normal for a recovered file beside the rest of the original."""
     one = export.File(Path("a.mcap"), 1, 0, 10 * SECOND_NS, "Plague-1")
     two = one._replace(path=Path("b.mcap"), start_ns=5 * SECOND_NS)
     export.refuse_two_films([one, two])
@@ -126,7 +126,7 @@ def test_files_of_one_recording_may_overlap() -> None:
 def test_what_is_no_recording_in_a_folder_is_passed_by(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The power went before anything was on the card."""
+    """The power went before any data was on the card."""
     folder = tmp_path / "card"
     folder.mkdir()
     McapFile(drive()).to(folder / "Plague-20251121T200000Z-0001.mcap")
@@ -253,7 +253,7 @@ def test_csv_has_a_file_a_topic_with_units_in_the_names(tmp_path: Path) -> None:
     assert (battery["age_s"], battery["state"]) == ("", "ok")
     camera = rows(out / "camera.csv")
     assert len(camera) == UNITS
-    assert camera[0]["utc"] == "2025-11-21T20:00:00.000000000Z"  # when it was captured
+    assert camera[0]["utc"] == "2025-11-21T20:00:00.000000000Z"  # time of capture
     assert [one["key_frame"] for one in camera[:11]] == ["true", *["false"] * 9, "true"]
     assert rows(out / "mark.csv")[0]["text"] == "look here"
 
@@ -324,7 +324,7 @@ def test_health_table_keeps_the_faults(tmp_path: Path) -> None:
 
 
 def test_camera_table_has_a_row_for_each_picture_of_the_film(tmp_path: Path) -> None:
-    """Pictures of a lost second, and those that refer to them, are in neither."""
+    """Pictures of a lost second, and their dependent pictures, are in neither."""
     made = McapFile([*mcaps.pictures(SECONDS, gop=45), *mcaps.measured(SECONDS)])
     bad = mcaps.flipped(tmp_path / "bad.mcap", made.chunks(), 2)
     twice = tmp_path / "copy.mcap"
@@ -386,7 +386,7 @@ def test_what_is_there_is_not_replaced_without_force(
 def test_what_else_lies_in_the_folder_is_not_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
 ) -> None:
-    os.mkfifo(tmp_path / "fifo")  # to open it would wait for its writer
+    os.mkfifo(tmp_path / "fifo")  # opening the FIFO would wait for its writer
     (tmp_path / "other").write_bytes(b"somebody else's")
     opened = list[Path]()
     monkeypatch.setattr(files, "sync", opened.append)

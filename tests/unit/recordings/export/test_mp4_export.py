@@ -1,4 +1,4 @@
-"""Films: what players read in them is what was recorded, whatever the files are."""
+"""Exported films, read back by players, equal the recording for any layout of files."""
 
 import itertools
 import math
@@ -44,7 +44,7 @@ def made(film: Film, path: Path) -> Path:
 
 
 def shown(path: Path) -> list[tuple[float, int, int]]:
-    """Time, width and height of each picture that a decoder makes of it."""
+    """Return time, width and height of each decoded picture."""
     with av.open(str(path)) as found:
         return [
             (round(frame.time or 0.0, 4), frame.width, frame.height)
@@ -53,7 +53,7 @@ def shown(path: Path) -> list[tuple[float, int, int]]:
 
 
 def said(units: tuple[bytes, ...], start_ns: int = BEGAN_NS) -> list[Logged]:
-    """A recorded film of these units."""
+    """Return a recorded film of these units."""
     times = (start_ns + number * FRAME_NS for number in range(len(units)))
     return [
         Logged(
@@ -135,8 +135,8 @@ def test_what_is_left_out_is_counted_before_the_first_byte(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("overlap", [1, 4, 9, 10, 15])
 def test_where_files_overlap_it_goes_on_with_a_key_frame(tmp_path: Path, overlap: int) -> None:
-    """The second file's first key frame is of a time that is in the film already; what
-    refers to it would be shown broken."""
+    """The second file's first key frame is of a time that is in the film already; its dependent
+    pictures would be shown broken."""
     first, second = encode(30, gop=10), encode(30, gop=10, noise=100)
     late_ns = BEGAN_NS + (30 - overlap) * FRAME_NS
     one = McapFile(said(first)).to(tmp_path / "a.mcap")
@@ -204,7 +204,7 @@ def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
 
 
 def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
-    """What makes a table in one call keeps the interpreter from the gate."""
+    """Building a table in one call would keep the interpreter from the gate."""
     sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
     index, rests = mp4.Index(), list[int]()
     for number in range(108_000):

@@ -1,4 +1,4 @@
-"""Progress: what a terminal and a log see of a long piece of work."""
+"""Progress of long work on a terminal and in a log."""
 
 import io
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from fpvcar.recordings.export.progress import Progress, span
 
 
 class Terminal(io.StringIO):
-    """Somebody looks."""
+    """Stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The first picture of a file, or of a drive in the middle of it."""
+"""First picture of a file, or of a drive in the middle of it."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
 
 
 def test_a_camera_that_starts_late_has_a_picture(tmp_path: Path) -> None:
-    """Half a minute after the recorder, as on a slow board."""
+    """The camera starts half a minute after the recorder, for example on a slow board."""
     film = mcaps.pictures(1.0, BEGAN_NS + 30 * SECOND_NS)
     path = McapFile([*mcaps.measured(31.0), *film]).to(tmp_path / "late.mcap")
     found = first_picture(path)

@@ -1,4 +1,4 @@
-"""Checksums of sealed files: added up while writing, kept, and made where none are."""
+"""Checksums of sealed files: computed while writing, kept, and made if missing."""
 
 import hashlib
 import os
@@ -60,7 +60,7 @@ def test_what_cannot_be_of_this_file_is_made_anew(tmp_path: Path, kept: bytes) -
 def test_without_room_to_keep_them_they_are_told_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.write_bytes(b"a recording")
-    path.with_name(NAME + names.SUMS).mkdir()  # nothing can take its place
+    path.with_name(NAME + names.SUMS).mkdir()  # a directory cannot be replaced
     assert checksums.sums_of(path) == checksums.read(path)
 
 
@@ -104,7 +104,7 @@ def test_sums_that_cannot_be_written_stop_no_recording() -> None:
 
 
 def test_a_file_finds_no_marks_of_one_that_had_its_name() -> None:
-    """A receipt for a file that somebody took away would cost the next one."""
+    """A receipt for a removed file would cost the next file of its name."""
     disk = FakeFolder()
     for mark in names.BESIDE:
         disk.files[name(1) + mark] = bytearray(b"old")

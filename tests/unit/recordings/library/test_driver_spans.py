@@ -1,4 +1,4 @@
-"""Who was at the wheel: as the recorder tallies it, and as its steps tell it again."""
+"""Time of each driver at the wheel: the recorder's tally, and the one from its steps."""
 
 import itertools
 
@@ -28,13 +28,13 @@ Timed = list[tuple[float, messages.Message]]
 
 
 def steps(from_s: float, to_s: float, **more: object) -> Timed:
-    """The gate's runs in this time, 50 a second."""
+    """Return the gate's runs in this time, 50 a second."""
     count = round((to_s - from_s) * 50)
     return [(from_s + n / 50, step(n, **more)) for n in range(count)]
 
 
 def tallied(said: Timed, top_mps: float = 2.0) -> list[tuple[float, ...]]:
-    """[from_s, to_s] of each stint."""
+    """Return [from_s, to_s] of each stint."""
     tally = driver_spans.Tally(top_mps)
     for at_s, message in sorted(said, key=lambda one: one[0]):
         tally.note(UTC_NS + round(at_s * SECOND_NS), message)
@@ -78,7 +78,7 @@ def test_the_way_is_the_throttle_by_the_speed_at_full() -> None:
 
 @pytest.mark.parametrize("plan", [[1.0] * 20, [0.3] * 40, [0.6] * 10 + [0.0] * 10 + [-0.6] * 10])
 def test_the_way_is_not_half_as_far_nor_twice(plan: list[float]) -> None:
-    """Against the bench's world; a throttle lasts for 0.05 s."""
+    """Comparison with the bench's world; a throttle lasts for 0.05 s."""
     world, slew = World(1, place=Layout((), Ramp(0.0, 9.0))), mixing.Slew()
     tally, real_m, tick_s = driver_spans.Tally(PROFILE.guard.top_mps), 0.0, 0.01
     world.put(-1.5, 0.0, 0.0)
@@ -121,7 +121,7 @@ def test_the_speed_is_that_of_the_car_that_drove() -> None:
 
 
 def written(said: Timed) -> Recording:
-    """A file of these, as the recorder writes it."""
+    """Write a file of these messages in the recorder's format."""
     writer, encoder = Writer(CATALOGUE, about()), Encoder()
     counts = {messages.DRIVER: itertools.count(), messages.STEP: itertools.count()}
     noted = [

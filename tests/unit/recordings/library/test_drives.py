@@ -1,4 +1,4 @@
-"""Drives: ranges of time over files, from when somebody drives to when nobody does."""
+"""Drives: time ranges over files, from taking the wheel to leaving it."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ def files(
     recording: str = RECORDING,
     start_s: float = 0.0,
 ) -> list[Entry]:
-    """A recording in files of a minute; `stints` are (from, to, name), s."""
+    """Return a recording in files of a minute; `stints` are (from, to, name), s."""
     made = []
     for number in range(int(-(-seconds // length_s))):
         from_s = start_s + number * length_s
@@ -61,7 +61,7 @@ def files(
 
 
 def shown(drives: Sequence[Drive]) -> list[tuple[float, float, bool, str]]:
-    """(from, to, parked, files), the oldest first."""
+    """Return (from, to, parked, files), the oldest first."""
     return [
         (
             round((one.start_ms - BEGAN_MS) / 1e3, 2),
@@ -85,7 +85,7 @@ def test_nobody_at_the_wheel_for_thirty_seconds_splits() -> None:
 
 
 def test_it_rests_before_each_drive() -> None:
-    """Somebody may be at the wheel, and a card have thousands."""
+    """The car may be driven, and a card have thousands of drives."""
     rests: list[None] = []
     found = drives_of(files([(0.0, 20.0, "Ann")], 90.0), lambda: rests.append(None))
     assert len(rests) == len(found) == 2
@@ -122,7 +122,7 @@ def test_files_further_apart_are_two_drives() -> None:
 
 
 def test_files_at_the_same_time_are_two_runs() -> None:
-    """Somebody set the clock back between them."""
+    """The clock was set back between the two runs."""
     was = files([(0.0, 180.0, "Ann")], 180.0)
     now = files([(65.0, 185.0, "Bob")], 120.0, recording="Plague-B", start_s=65.0)
     found = drives_of([*was, *now])
@@ -171,8 +171,8 @@ def test_marks_and_state_are_of_the_range() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_moment_is_in_one_drive(seed: int) -> None:
-    """Whatever was driven: the drives of a run follow each other without a gap, every
-    file is in one, none is next to nothing, and no pause in one is SPLIT_S long."""
+    """For any driving: the drives of a run are adjacent without a gap, each file is in a drive,
+    no drive is near zero length, and no pause in a drive is SPLIT_S long."""
     rolled = random.Random(seed)
     edges = sorted(rolled.uniform(0.0, 900.0) for _ in range(rolled.randrange(0, 30, 2)))
     stints = [(a, b, "Ann") for a, b in zip(edges[::2], edges[1::2], strict=True)]
@@ -189,7 +189,7 @@ def test_every_moment_is_in_one_drive(seed: int) -> None:
     ("from_s", "to_s"), [(50.0, 50.02), (50.0, 50.0), (59.99, 60.01), (59.97, 60.03), (59.9, 59.9)]
 )
 def test_a_drive_of_next_to_nothing_is_in_a_file(from_s: float, to_s: float) -> None:
-    """Also where a file ends; and its file does not go with the parked time."""
+    """Drives at the end of a file count, too; their file is not deleted with the parked time."""
     last, ann, first = drives_of(files([(from_s, to_s, "Ann")], 120.0))
     assert ann.drivers == ("Ann",) and ann.parts and not ann.parts[0].shared
     assert len({last.id, ann.id, first.id}) == 3
@@ -201,7 +201,7 @@ def test_a_drive_of_next_to_nothing_is_in_a_file(from_s: float, to_s: float) -> 
 
 @pytest.mark.parametrize("seed", range(50))
 def test_whatever_files_say_of_drivers_there_is_a_list(seed: int) -> None:
-    """Short, empty, backwards, at another time; in files of any length, with gaps."""
+    """Spans are short, empty, backwards or at another time; files have any length, with gaps."""
     rolled = random.Random(seed)
     entries, at_s = list[Entry](), 0.0
     for number in range(12):
@@ -275,7 +275,7 @@ def test_names_on_a_card_that_fails_hide_no_drive(tmp_path: Path) -> None:
 
 
 def test_what_stays_of_a_deleted_drive_is_none(tmp_path: Path) -> None:
-    """Also in the middle of a file, and at its end; it shares no file any more."""
+    """The rest may be in the middle of a file, or at its end; it shares no file any more."""
     stints = [(0.0, 70.0, "Ann"), (105.0, 200.0, "Bob"), (235.0, 300.0, "Eve")]
     entries = files(stints, 300.0)
     eve, _, bob, _, ann = drives_of(entries)

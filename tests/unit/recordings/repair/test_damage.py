@@ -1,4 +1,4 @@
-"""What is missing of a file, or there twice: said by topic and time, and dropped."""
+"""Missing or duplicate parts of a file: reported by topic and time, and dropped."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SECONDS = 8
 
 @pytest.fixture
 def mcap_file() -> McapFile:
-    """A drive in a closed file: a head, a chunk a second, an end."""
+    """Return a drive in a closed file: a head, a chunk per second, an end."""
     drive = Drive(2)
     steps = drive.go(float(SECONDS))
     said = [*mcaps.measured(1.0 * SECONDS), *mcaps.step_messages(steps)]

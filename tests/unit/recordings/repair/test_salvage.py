@@ -1,4 +1,4 @@
-"""What a run before left open is sealed where it stands, and disturbs nobody."""
+"""Salvage of files left open by an earlier run: sealed in place, without disturbing the drive."""
 
 import contextlib
 import io
@@ -29,7 +29,7 @@ MS = 1_000_000
 
 
 def ended(data: bytes) -> bytes:
-    """The file, closed where it stands."""
+    """Close the file at its present end."""
     ending = Ending()
     for one in Walk(BytesSource(data), len(data)).steps():
         ending.note(one)
@@ -48,7 +48,7 @@ def messages_of(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def as_others_read(data: bytes) -> list[tuple[int, bytes]]:
-    """By the indexes, as a foreign reader does; in the order of the file."""
+    """Read by the indexes like a foreign reader; in the order of the file."""
     found = make_reader(io.BytesIO(data), validate_crcs=True).iter_messages(log_time_order=False)
     return [(one.log_time, one.data) for _, _, one in found]
 
@@ -113,7 +113,7 @@ def test_indexes_that_do_not_hold_are_none() -> None:
 def test_what_is_between_chunks_stays_and_is_passed() -> None:
     front, at = OPEN[: SPANS[1].at], SPANS[1].at
     other = records.metadata("somebody's", {"a": "b"})
-    private = records.record(0x0F, bytes(4))  # says that the data end here
+    private = records.record(0x0F, bytes(4))  # claims that the data end here
     schemas = CATALOGUE.schemas + CATALOGUE.channels
     bare = records.chunk_head(0, 0, schemas) + schemas
     for between in (other, private, bare):
@@ -132,7 +132,7 @@ def test_without_its_channels_nothing_is_readable() -> None:
 
 
 def worn(data: bytes, dice: random.Random) -> bytes:
-    """What time and power cuts make of it."""
+    """Damage the bytes like time and power cuts."""
     out = bytearray(data)
     for _ in range(dice.randrange(4)):
         at = dice.randrange(len(out))
@@ -165,7 +165,7 @@ def test_whatever_happened_to_it_what_can_be_read_can_be_read_then(seed: int) ->
 
 
 class Failing(BytesSource):
-    """A card that reads a chunk well once, and then no more."""
+    """Card that reads a chunk well once, and then fails."""
 
     def __init__(self, data: bytes, at: int) -> None:
         super().__init__(data)
@@ -199,7 +199,7 @@ def part(tmp_path: Path) -> Path:
 
 
 def seal(part: Path) -> int:
-    """How many steps it takes."""
+    """Seal a file; return the number of steps."""
     return sum(1 for _ in salvage.salvage(part.parent, part.name))
 
 
@@ -274,7 +274,7 @@ def test_no_file_is_replaced(part: Path, data: bytes) -> None:
 
 
 class Work:
-    """A seal that costs 30 ms a step, on a clock of its own."""
+    """Seal that costs 30 ms per step, on a clock of its own."""
 
     def __init__(self, steps: int, fault: Exception | None = None) -> None:
         self.now_ns, self.steps, self.fault = 0, steps, fault

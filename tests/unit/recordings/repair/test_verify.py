@@ -1,4 +1,4 @@
-"""`log verify` on what no chunk's CRC covers: metadata, data end, files of others."""
+"""`log verify` on parts without a chunk's CRC: metadata, data end, foreign files."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ VERIFIED = Callable[[bytes], tuple[int, str]]
 
 @pytest.fixture
 def verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> VERIFIED:
-    """`log verify` of a file of these bytes: its exit status, and what it prints."""
+    """Return a function that runs `log verify` on these bytes: exit status and output."""
 
     def verify(data: bytes) -> tuple[int, str]:
         path = tmp_path / "some.mcap"
@@ -30,7 +30,7 @@ def verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> VERIFIED:
 
 
 def holds(data: bytes) -> bool:
-    """Is it said to be whole?"""
+    """Return True if verify reports the file as whole."""
     try:
         made = recording(data)
     except ReadError:
@@ -72,7 +72,7 @@ def test_metadata_has_to_say_what_the_chunks_say(verified: VERIFIED) -> None:
 
 
 def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
-    """Ten messages by somebody else's writer."""
+    """Write ten messages with a foreign writer."""
     with path.open("wb") as out:
         writer = Writer(
             out,

@@ -1,4 +1,4 @@
-"""Recorded steps run again: bit for bit, or it says where not."""
+"""Replay of recorded steps: bit for bit, with a report of each difference."""
 
 import functools
 import itertools
@@ -25,7 +25,7 @@ from tests.support.mcaps import Drive, Logged, McapFile
 
 
 def again(drive: Drive, steps: Sequence[Step] | None = None) -> Verdict:
-    """The drive's steps, or these, run again."""
+    """Replay the drive's steps, or the given ones."""
     return replay.run(drive.profile, drive.steps if steps is None else steps)
 
 
@@ -39,7 +39,7 @@ def test_a_drive_comes_out_as_it_was_recorded(seed: int, guard: str) -> None:
 
 
 def test_the_drives_are_worth_it() -> None:
-    """All that can happen does: else the test above proves little."""
+    """The drives cover all events; otherwise the test above proves little."""
     steps = [step for seed in range(4) for step in Drive(seed).go(20.0)]
     assert {step.reason for step in steps} >= {"driving", "guarded", "neutral", "nobody", "stopped"}
     held = {step.after.hold.cause for step in steps if step.after.hold}
@@ -52,14 +52,14 @@ def test_the_drives_are_worth_it() -> None:
 
 @functools.cache
 def driven_once() -> Drive:
-    """Twenty seconds; its steps are to be copied."""
+    """Drive for twenty seconds; its steps are to be copied."""
     drive = Drive(7)
     drive.go(20.0)
     return drive
 
 
 def up(value: float) -> float:
-    """The next number above: one bit."""
+    """Return the next number above: one bit."""
     return math.nextafter(value, math.inf)
 
 
@@ -76,7 +76,7 @@ CHANGES: dict[str, Callable[[Step], dict[str, Any]]] = {
 
 
 def driven(steps: Sequence[Step]) -> int:
-    """A step in the midst of driving forward, after many others."""
+    """Return a step in the midst of driving forward, after many others."""
     return next(
         number
         for number, step in enumerate(steps)
@@ -129,7 +129,7 @@ def test_a_hole_is_said_and_it_goes_on_behind_it() -> None:
 
 @pytest.mark.parametrize("start", [1, 50, 333])
 def test_a_recording_may_begin_in_the_middle(start: int) -> None:
-    """What the guard had seen before is not known: it has to see enough first."""
+    """The guard's earlier state is unknown: it needs enough readings first."""
     drive = Drive(5)
     steps = drive.go(20.0)
     verdict = again(drive, steps[start:])
@@ -137,7 +137,7 @@ def test_a_recording_may_begin_in_the_middle(start: int) -> None:
 
 
 class Rearless(Drive):
-    """Nobody ever heard its rear sensor."""
+    """Drive whose rear sensor never reported."""
 
     def _walls_of(self, name: str, now_s: float) -> tuple[float | None, float, str]:
         told = super()._walls_of(name, now_s)
@@ -195,7 +195,7 @@ def test_what_can_have_happened_between_two_steps() -> None:
 
 
 def recorded(drive: Drive, path: Path, steps: Sequence[Step] | None = None) -> McapFile:
-    """A mcap_file of a drive; `path` is where it is written to."""
+    """Write an mcap_file of a drive to `path`."""
     messages: list[Logged] = list(mcaps.step_messages(steps or drive.steps))
     mcap_file = McapFile(messages, profile=drive.profile)
     mcap_file.to(path)
@@ -281,7 +281,7 @@ def test_what_cannot_be_run_again_is_no_success(
 
 
 def wished(drive: Drive) -> list[Logged]:
-    """The steps of a drive, and before each that has a new wish its /wish."""
+    """Return the steps of a drive, and before each that has a new wish its /wish."""
     made, last = list[Logged](), None
     for step in drive.steps:
         wish, log_ns = step.wish, step.now_ns + mcaps.OFFSET_NS

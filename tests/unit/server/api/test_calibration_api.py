@@ -1,4 +1,4 @@
-"""/api/calibration: a grown-up only, while the car stands; what is kept is kept."""
+"""Route /api/calibration: a grown-up only, while the car stands; saved values persist."""
 
 import asyncio
 import tomllib
@@ -30,7 +30,7 @@ Act = Callable[[Client], Awaitable[None]]
 
 
 class Rig:
-    """The routes over a house."""
+    """Routes of calibration over a house."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.file, self.house = tmp_path / store.FILE, House()
@@ -79,7 +79,7 @@ def rig(tmp_path: Path) -> Rig:
 
 
 async def said(client: Client, path: str, status: int = 200) -> Any:
-    """What it answers to a POST."""
+    """Return the answer to a POST."""
     answer = await client.post(f"{BASE}/{path}")
     text = await answer.text()
     assert answer.status == status, text
@@ -208,7 +208,7 @@ def test_without_the_file_of_its_profile_none_is_exported(rig: Rig) -> None:
 
 
 def test_a_wish_of_a_step_moves_the_car_only_through_its_gate(rig: Rig) -> None:
-    """A step alone moves nothing; what its page sends is a wish as any other."""
+    """A step alone moves no motor; its page sends an ordinary wish."""
 
     async def act(client: Client) -> None:
         step = await said(client, "begin?step=dead_band&of=drive")
@@ -217,7 +217,7 @@ def test_a_wish_of_a_step_moves_the_car_only_through_its_gate(rig: Rig) -> None:
         assert not any(rig.house.duties)
         page = rig.house.visitor("Ann")
         page.drive(wish)
-        assert not any(rig.house.duties)  # nobody sits at the wheel
+        assert not any(rig.house.duties)  # the wheel is free
         rig.house.hub._seat.take("client-Ann", "Ann", False, 0.0)
         page.drive(0.0)
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""/api/doctor: a grown-up only, while the car stands; whatever the process does."""
+"""Route /api/doctor: a grown-up only, while the car stands; for any end of the process."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ from tests.support.hub import CODES
 
 
 class Rig(GrownUpsApi):
-    """The route, over a program of the test's own."""
+    """Route over a program of the test's own."""
 
     def __init__(self, tmp_path: Path) -> None:
         super().__init__(tmp_path)

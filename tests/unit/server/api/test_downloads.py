@@ -1,4 +1,4 @@
-"""Somebody downloads while another drives: the loop waits for no card and no reader."""
+"""Downloads beside a driver: the loop waits for no card and no reader."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ from tests.support.mcaps import McapFile
 NAME = "Plague-20251121T200000Z-0001.mcap"
 URL = f"/api/recordings/{NAME}"
 BIG = 24 * 1024 * 1024
-"""More than a connection on this machine can swallow."""
+"""More than a connection on this machine can buffer."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 async def serving(
     folder: Path, driven: bool = False, stalled_s: float = 20.0
 ) -> AsyncIterator[TestClient[Any, Any]]:
-    """The routes, on a port."""
+    """Serve the routes on a port."""
     routes = Recordings(
         lambda: recording_index.files_in(folder),
         Shown("Plague", True),
@@ -54,7 +54,7 @@ async def serving(
 
 
 def descriptors(folder: Path) -> int:
-    """How many files of the folder are open."""
+    """Count the open files of the folder."""
     found = 0
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -65,7 +65,7 @@ def descriptors(folder: Path) -> int:
 
 
 async def until(what: Any) -> None:
-    """Waits for what the loop or the thread is about to do."""
+    """Wait for a condition that the loop or the thread is about to set."""
     end_s = time.monotonic() + 5.0
     while not what():
         assert time.monotonic() < end_s
@@ -148,7 +148,7 @@ async def test_a_card_that_does_not_answer_holds_nobody_up(
         download = asyncio.create_task(client.get(URL))
         await until(asked.is_set)
         turns = 0
-        for _ in range(50):  # the loop turns on
+        for _ in range(50):  # the loop continues to turn
             await asyncio.sleep(0)
             turns += 1
         assert turns == 50 and not answers.is_set()
@@ -157,7 +157,7 @@ async def test_a_card_that_does_not_answer_holds_nobody_up(
 
 
 async def raw(client: TestClient[Any, Any], path: str) -> socket.socket:
-    """Asks, with a small buffer, and reads nothing."""
+    """Send a request with a small buffer, and read no answer."""
     link = socket.socket()
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     link.setblocking(False)
@@ -270,7 +270,7 @@ async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
         served._slots.leave(slots[0])
         assert [(await one).status for one in waiting] == [200] * 3
     served.close()
-    served.later(lambda: None)  # nobody hears of it
+    served.later(lambda: None)  # has no effect
 
 
 async def test_four_slow_readers_keep_no_other_client_out() -> None:

@@ -1,4 +1,4 @@
-"""/api/recordings/drives: listed, named, deleted, and by whom."""
+"""Route /api/recordings/drives: listing, naming, deleting, and the rights for each."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ CALM = Latches(None, None)
 
 
 def brief(*spans: tuple[float, float, str]) -> Logged:
-    """Who drove, as the recorder says it last in a file."""
+    """Return the brief of drivers, the last message of a file by the recorder."""
     said = Stints(
         tuple(
             Stint(
@@ -43,7 +43,7 @@ def brief(*spans: tuple[float, float, str]) -> Logged:
 
 
 def minute(number: int, *spans: tuple[float, float, str]) -> McapFile:
-    """A file of a minute without pictures, and who drove in it."""
+    """Return a file of a minute without pictures, with its drivers."""
     from_s = (number - 1) * 60.0
     ends = [
         mcaps.logged(messages.LIGHTS, from_s + at_s, messages.Lights(True)) for at_s in (0.0, 59.9)
@@ -53,8 +53,8 @@ def minute(number: int, *spans: tuple[float, float, str]) -> McapFile:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Ann drives for 70 s, nobody for 35 s, then Bob for 75 s: three files, of which
-    the second is shared."""
+    """Make a drive of Ann for 70 s, a pause of 35 s, then a drive of Bob for 75 s: three files,
+    of which the second is shared."""
     made = tmp_path / "recordings"
     made.mkdir()
     for number, spans in enumerate(
@@ -133,7 +133,7 @@ def test_where_nobody_drove_the_parked_time_is_listed(tmp_path: Path) -> None:
 def test_before_all_files_are_known_nothing_is_changed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that nobody looked into may be shared."""
+    """A file that was not read yet may be shared."""
     monkeypatch.setattr(drive_repository, "LOOK_S", 0.0)
 
     async def act(client: Client) -> None:
@@ -207,7 +207,7 @@ def test_what_another_drive_shares_stays(folder: Path) -> None:
 
 
 def test_what_stays_of_a_deleted_drive_is_not_listed(folder: Path) -> None:
-    """Nor after a restart without an index, nor does it keep a file of Bob's."""
+    """A restart without an index does not list it either, nor does it keep a file of Bob's."""
 
     async def delete(client: Client, drive: dict[str, Any]) -> dict[str, Any]:
         answer = await client.post(f"{DRIVES}/{drive['id']}/delete", headers=ORIGIN)
@@ -303,7 +303,7 @@ def test_grown_ups_rights_end_half_an_hour_after_the_last_change(folder: Path) -
 
 
 def test_a_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an older version: its steps tell the same."""
+    """Older versions wrote no brief: the steps hold the same facts."""
     steps = [mcaps.logged(messages.STEP, 180.0 + n / 50, step(n, after=CALM)) for n in range(100)]
     driver = mcaps.logged(messages.DRIVER, 181.0, Turn("Eve"))
     McapFile([*steps, driver], 4).to(folder / f"{RECORDING}-0004.mcap")

@@ -1,4 +1,4 @@
-"""/api/recordings/exports: films and zips of a drive, whole, or cut and said so."""
+"""Route /api/recordings/exports: films and zips of a drive, whole, or reported as cut."""
 
 import asyncio
 import csv
@@ -30,7 +30,7 @@ NAMES = [f"Plague-20251121T200000Z-{number:04d}.mcap" for number in (1, 2)]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A drive of two files, two seconds each."""
+    """Make a drive of two files, two seconds each."""
     made = tmp_path / "recordings"
     made.mkdir()
     pictures = [*mcaps.pictures(4.0)]
@@ -188,7 +188,7 @@ def test_what_is_being_written_is_in_the_film_and_not_in_the_zip(folder: Path) -
         data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
         with zipfile.ZipFile(io.BytesIO(data)) as made:
             assert growing.name not in made.namelist()
-        old = BEGAN_NS / 1e9  # a run that died left it
+        old = BEGAN_NS / 1e9  # left by a run that died
         os.utime(growing, (old, old))
         one = await begun(client, "zip", [NAMES[0], growing.name])
         data = await (await client.get(f"{BASE}/{one['id']}/file")).read()
@@ -252,7 +252,7 @@ def test_a_drive_without_pictures_makes_no_film(tmp_path: Path) -> None:
 def test_a_plan_that_is_cancelled_or_forgotten_ends(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And two at once are the most."""
+    """At most two plans run at once."""
     held, steps = threading.Event(), [0]
 
     def slow(_: Any) -> int:
@@ -285,7 +285,7 @@ def test_a_plan_that_is_cancelled_or_forgotten_ends(
 def test_work_ends_with_who_wanted_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
 ) -> None:
-    """Sending is endless here, until nobody takes it, or it is cancelled."""
+    """Sending is endless here, until its reader is gone, or it is cancelled."""
     closed = threading.Event()
 
     def endless(self: Any) -> Any:

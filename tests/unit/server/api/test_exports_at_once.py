@@ -1,4 +1,4 @@
-"""Exports at the same time: few are made, each is sent once, and HEAD sends none."""
+"""Concurrent exports: few are made, each is sent once, and HEAD sends no body."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> list[threading.Event]:
-    """Zips that have no end; for each sending, what is set when it is closed."""
+    """Make zips endless; return for each sending the event set at its close."""
     closed = list[threading.Event]()
 
     def pieces(_: DriveZip) -> Iterator[bytes]:
@@ -41,7 +41,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> list[threading.Event]:
 
 
 async def begun(client: Client) -> str:
-    """The address of an export."""
+    """Begin an export; return its address."""
     answer = await client.post(EXPORTS, json=ASKED)
     assert answer.status == 201
     return f"{EXPORTS}/{(await answer.json())['id']}"
@@ -101,7 +101,7 @@ def test_a_new_sending_ends_the_one_before(folder: Path, endless: list[threading
 def test_places_are_taken_before_the_card_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of many that ask at the same moment few get one."""
+    """Only a few of many simultaneous requests get a place."""
     made, read = Workshop.job, threading.Event()
 
     def slow(*given: Any) -> Job:

@@ -1,4 +1,4 @@
-"""/metrics and /healthz: Prometheus' own parser reads it; reasons are sentences."""
+"""Routes /metrics and /healthz: Prometheus' own parser reads the figures; reasons are sentences."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ FOREIGN = {"Host": "evil.example"}
 
 
 class Senses(FakeSenses):
-    """As many sensors as a test wants."""
+    """Any number of sensors, chosen by a test."""
 
     def __init__(self) -> None:
         self.seen: tuple[telemetry.Range, ...] = (
@@ -59,7 +59,7 @@ class Senses(FakeSenses):
 
 
 class FakeRecorder(NoRecorder):
-    """Its status is what a test wants."""
+    """Recorder with a status chosen by a test."""
 
     def __init__(self) -> None:
         self.recording: telemetry.Recording | None = None
@@ -69,7 +69,7 @@ class FakeRecorder(NoRecorder):
 
 
 class Deaf:
-    """A camera that cannot be asked."""
+    """Camera that takes no requests."""
 
     def request_key(self) -> bool:
         return False
@@ -79,7 +79,7 @@ class Deaf:
 
 
 class Car:
-    """Everything that is asked, real where it is pure."""
+    """All sources of the figures, real if they are pure."""
 
     def __init__(self) -> None:
         self.house, self.senses = House(), Senses()
@@ -104,7 +104,7 @@ class Car:
         return SimpleNamespace(state="ok", restarts=2, age_s=lambda _: 0.03)
 
     def read(self) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-        """What Prometheus would have: by name and labels."""
+        """Return Prometheus' view of the figures: by name and labels."""
         found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
         for family in text_string_to_metric_families(self.metrics.text()):
             assert family.documentation and family.type in ("gauge", "counter")

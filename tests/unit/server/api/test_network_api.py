@@ -1,4 +1,4 @@
-"""/api/network: a grown-up only, and not while somebody drives."""
+"""Route /api/network: a grown-up only, and not while a driver is active."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ STATE = NetworkState("own", OWN, "Home", "wrong key", (Network("Home", 80, "key"
 
 
 class PlayedService(NetworkClient):
-    """Is in its own network, and keeps what it was asked."""
+    """Service in its own network that records its requests."""
 
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"), lambda: False, lambda: 3.0)
@@ -29,7 +29,7 @@ class PlayedService(NetworkClient):
 
 
 class Rig(GrownUpsApi):
-    """The routes, over a service that is played."""
+    """Routes over a service that is played."""
 
     def __init__(self, tmp_path: Path) -> None:
         super().__init__(tmp_path)

@@ -1,4 +1,4 @@
-"""/api/recordings: what is listed and played, also of damaged and growing files."""
+"""Route /api/recordings: lists and plays files, also damaged and growing ones."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_the_list_says_what_there_is(folder: Path) -> None:
 
 
 def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
-    """A name that is no text, a pipe, and summaries that lie, with a CRC that holds."""
+    """Odd files: an undecodable name, a pipe, and wrong summaries with a valid CRC."""
     (folder / os.fsdecode(b"Pl\xe4gue.mcap")).write_bytes(b"latin")
     os.mkfifo(folder / "pipe.mcap")
     for name, index in (("odd", bytes(7)), ("huge", struct.pack("<HQ", 12, 0))):
@@ -250,7 +250,7 @@ def test_a_long_list_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def many(folder: Path, count: int) -> list[str]:
-    """More files of the same bytes; the names of all."""
+    """Add files of the same bytes; return the names of all."""
     for number in range(2, count + 1):
         (folder / NAME.replace("0001", f"{number:04d}")).hardlink_to(folder / NAME)
     return sorted(one.name for one in folder.iterdir())
@@ -267,7 +267,7 @@ def test_an_index_is_believed_as_long_as_it_is_right(
         return real(path, *more)
 
     def listed() -> list[summaries.Entry]:
-        """What another process lists."""
+        """Return the list of another process."""
         looked.clear()
         return Library(lambda: recording_index.files_in(folder), folder=folder).entries()
 

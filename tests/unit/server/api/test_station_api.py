@@ -1,4 +1,4 @@
-"""/api/station: pairing, what is listed and sent, and which receipt lets a file go."""
+"""Route /api/station: pairing, listing, sending, and the receipts that release a file."""
 
 import hashlib
 import json
@@ -117,7 +117,8 @@ def test_a_folder_that_was_never_made_lists_nothing(tmp_path: Path) -> None:
 
 
 def test_the_loop_signs_no_list(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of 500 segments costs a Zero W milliseconds in which nobody drives."""
+    """A list of 500 segments would block the loop of a Zero W, and thus driving, for
+    milliseconds."""
     signers, real = list[threading.Thread](), wire.answer_mac
 
     def mac(key: bytes, nonce: str, body: bytes) -> str:

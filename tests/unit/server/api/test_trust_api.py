@@ -1,4 +1,4 @@
-"""/trust: the certificate to trust, and a page that may look whether it is."""
+"""Route /trust: the certificate to trust, and a page that can check the trust."""
 
 import asyncio
 import ssl
@@ -20,7 +20,7 @@ Client = TestClient[Any, Any]
 
 
 def ask(state: Path, host: str, act: Callable[[Client], Awaitable[None]]) -> None:
-    """Speaks to a car that is open to `host`."""
+    """Send requests to a car that listens at `host`."""
     api = TrustApi(paths.WEB, state, endpoints.address(host, 8080, state, "Plague"), "Plague")
     server = server_of(PROFILE, House().hub, SimpleNamespace(), trust=api)
 

@@ -62,7 +62,7 @@ def test_many_addresses_that_guess_are_one_guesser() -> None:
 
 
 def wait_after(tries: list[str]) -> CodeCheck:
-    """Wrong tries within a second, each from another network."""
+    """Enter wrong codes within a second, each from another network."""
     codes = CodeCheck(CODES)
     for number, code in enumerate(tries):
         codes.unlock(code, f"10.{number >> 8}.{number & 255}.1", 1.0)
@@ -111,7 +111,7 @@ def test_a_whole_ipv6_network_is_one_peer() -> None:
 
 def test_wrong_tries_are_forgotten_and_bounded() -> None:
     codes = CodeCheck(CODES)
-    for number in range(3000):  # slowly: they are not kept out for being many
+    for number in range(3000):  # slowly, so that the rate limit does not apply
         codes.unlock("000000", f"10.0.{number >> 8}.{number & 255}", 4.0 * number)
     assert len(codes._wrong) == access.ADDRESSES_MAX
     assert codes.wait_s("000000", "10.0.11.180", 4.0 * 3000 + 61.0) == 0.0
@@ -208,7 +208,7 @@ def test_origin_must_be_the_page_itself(
 
 
 class Routed(socket.socket):
-    """A probe that the routing table sends out of the LAN's own address."""
+    """Probe that the routing table sends out of the LAN's own address."""
 
     def connect(self, address: Any, /) -> None:
         assert address == ("192.0.2.1", 9)
@@ -218,7 +218,7 @@ class Routed(socket.socket):
 
 
 class Unrouted(Routed):
-    """A probe on a machine without a network."""
+    """Probe on a machine without a network."""
 
     def connect(self, address: Any, /) -> None:
         raise OSError("Network is unreachable")

@@ -1,4 +1,4 @@
-"""Lock again, by a push and by time; who may drive, and what a grown-up ends."""
+"""Re-locking, by a push and by time; driving rights, and their end by a grown-up."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.support.hub import PROFILE, House, Visitor
 
 
 def people(visitor: Visitor) -> dict[str, down.Person]:
-    """What a grown-up sees, by name."""
+    """Return the people on a grown-up's page, by name."""
     visitor.say(up.Who())
     answer = visitor.session._outbox[-1]
     assert isinstance(answer, down.People)
@@ -18,14 +18,14 @@ def people(visitor: Visitor) -> dict[str, down.Person]:
 
 
 def remembered(house: House, visitor: Visitor) -> None:
-    """Its page fetches its cookie."""
+    """Let its page fetch the cookie."""
     passes = [one for one in visitor.session._outbox if isinstance(one, down.Pass)]
     assert house.hub.unlocking.claim(passes[-1].ticket) is visitor.session.device
     assert visitor.session.device is not None
 
 
 def again(house: House, visitor: Visitor, name: str) -> Visitor:
-    """A new page on the same device: it has the cookie, and says no code."""
+    """Open a new page on the same device: with the cookie, without a code."""
     device = visitor.session.device
     found = device and house.devices.find(house.devices.cookie(device), house.now_s)
     session = Session("10.0.0.1", Rights(), PROFILE.gate, found)
@@ -83,7 +83,7 @@ def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
     device = mum.session.device
     assert device is not None
     house.now_s += GROWN_UP_S - 1.0
-    house.devices.used(device, house.now_s)  # as the recordings page does
+    house.devices.used(device, house.now_s)  # in the way of the recordings page
     house.now_s += GROWN_UP_S - 1.0
     assert mum.state.grown_up
     house.now_s += 1.0
@@ -91,7 +91,7 @@ def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
 
 
 def test_a_page_that_opens_again_uses_no_grown_ups_rights() -> None:
-    """A phone does so whenever it wakes; by its page's id, or by its cookie."""
+    """A phone reopens its page at each wake-up, identified by its page's id or its cookie."""
     house = House(utc_s=lambda: house.now_s)
     mum = house.visitor("Mum", drive=False, code="grownups")
     dad = house.visitor("Dad", drive=False, code="grownups")
@@ -108,7 +108,7 @@ def test_a_page_that_opens_again_uses_no_grown_ups_rights() -> None:
 
 
 def test_a_clock_that_is_set_locks_no_page_in_use() -> None:
-    """An idle page of the same device is no reason either."""
+    """An idle page of the same device does not lock it either."""
     utc_s = [1000.0]
     house = House(utc_s=lambda: utc_s[0])
     mum = house.visitor("Mum", drive=False, code="grownups")

@@ -38,7 +38,7 @@ def test_codes_are_made_once_and_private(tmp_path: Path) -> None:
 def test_damaged_or_short_codes_are_set_aside_and_replaced(
     tmp_path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An empty code would open everything to whoever sends none."""
+    """An empty code would grant all rights to a request without a code."""
     (tmp_path / "codes.json").write_bytes(rubbish)
     codes = credentials.load_codes(tmp_path)
     assert len(codes.drive) == 6 and len(codes.grown_up) == 8
@@ -75,7 +75,7 @@ def test_the_certificate_is_kept_and_names_the_car(tmp_path: Path) -> None:
 
 
 def names_in(directory: Path) -> set[str]:
-    """The names of the saved certificate, by a reader of its own."""
+    """Return the names of the saved certificate, read by openssl."""
     done = subprocess.run(
         ["openssl", "x509", "-in", directory / "https.crt", "-noout", "-text"],
         check=True,
@@ -90,7 +90,7 @@ def names_in(directory: Path) -> set[str]:
 def test_a_torn_certificate_is_set_aside_and_made_anew(
     tmp_path: Path, name: str, left: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The power went at the first start: no later one may fail for it."""
+    """After a power cut in the first start no later one may fail."""
     credentials.server_context(tmp_path, ["localhost"])
     path = tmp_path / name
     torn = path.read_bytes()[:left]
@@ -102,7 +102,7 @@ def test_a_torn_certificate_is_set_aside_and_made_anew(
 
 
 def test_a_key_of_another_certificate_is_no_pair(tmp_path: Path) -> None:
-    """Power that goes between the two files leaves a new key beside an old one."""
+    """A power cut between the two files leaves a new key beside an old certificate."""
     other = tmp_path / "other"
     other.mkdir()
     for directory in (tmp_path, other):
@@ -152,7 +152,7 @@ def test_two_that_start_at_once_have_the_same_codes(tmp_path: Path) -> None:
 def test_a_clock_in_1970_makes_no_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Browsers with a good clock would call it expired."""
+    """Browsers with a correct clock would report it as expired."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
     with pytest.raises(RuntimeError, match="the clock is wrong, 1970-01-01 00:00"):
         credentials.server_context(tmp_path, ("localhost",))
@@ -174,7 +174,7 @@ def sign(directory: Path, *extensions: str) -> None:
 
 
 def vouches(directory: Path, name: str = "https.crt", *more: str) -> bool:
-    """Does openssl, strict, say that the car's authority signed it?"""
+    """Return True if openssl, strict, verifies the signature of the car's authority."""
     words = ("openssl", "verify", "-x509_strict", *more)
     root = ("-CAfile", directory / "root.crt")
     done = subprocess.run((*words, *root, directory / name), capture_output=True)
@@ -213,7 +213,7 @@ def test_a_name_that_the_authority_may_not_sign_makes_a_new_one(tmp_path: Path) 
 
 
 def test_the_authority_vouches_for_nobody_else(tmp_path: Path) -> None:
-    """Whoever steals the card has its key."""
+    """A thief of the card has the authority's key."""
     credentials.server_context(tmp_path, ["localhost", "plague"])
     for name in ("DNS:bank.example", "IP:8.8.8.8", "DNS:plague.example"):
         sign(tmp_path, f"subjectAltName={name}")
@@ -277,7 +277,7 @@ def test_an_authority_that_ends_sooner_than_what_it_signs_is_made_anew(
 
 
 def test_a_certificate_of_an_older_version_stays_until_it_is_renewed(tmp_path: Path) -> None:
-    """Stations know the car by it."""
+    """Stations identify the car by its certificate."""
     credentials._make_pair(
         tmp_path / "https.key",
         tmp_path / "https.crt",

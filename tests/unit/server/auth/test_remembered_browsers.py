@@ -1,4 +1,4 @@
-"""Who is known by a cookie, for how long, and what takes it back."""
+"""Browsers remembered by a cookie: for how long, and how a cookie is revoked."""
 
 import asyncio
 import errno

@@ -1,4 +1,4 @@
-"""The first words on a terminal: address, code, picture; never in a journal."""
+"""Banner on a terminal: address, code, picture; never in a journal."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_run_greets_a_terminal_only(
     bench: bool,
     greets: bool,
 ) -> None:
-    """A journal is read by more people than may know the codes."""
+    """A journal has more readers than the codes may have."""
     monkeypatch.delenv("JOURNAL_STREAM", raising=False)
     if journal:
         monkeypatch.setenv("JOURNAL_STREAM", "8:1234")

@@ -1,4 +1,4 @@
-"""Where the car listens: https on the LAN, where a certificate can be made."""
+"""Listening addresses of the car: https on the LAN, if a certificate can be made."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from fpvcar.server.http.listener import Listener
 
 @pytest.fixture(autouse=True)
 def other_tests_have_their_logs() -> Iterator[None]:
-    """A site thins out the logs of its process."""
+    """Restore the log filters, as a site thins out the logs of its process."""
     loggers = [logging.getLogger(name) for name in endpoints.CROWDED_LOGS]
     before = [list(logger.filters) for logger in loggers]
     yield
@@ -82,7 +82,7 @@ async def test_a_site_serves_until_it_is_cancelled() -> None:
 async def test_what_cannot_be_expected_is_refused_and_not_logged(
     expected: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """aiohttp's own refusal repeats it, and fails where it is not UTF-8."""
+    """The refusal of aiohttp repeats the header, and fails if it is not UTF-8."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -116,7 +116,7 @@ async def test_a_busy_port_ends_it() -> None:
 
 
 async def test_a_listener_that_fails_ends_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A car that nobody can reach any more must start again, not stand there deaf."""
+    """An unreachable car must restart, instead of running without a listener."""
 
     def fails(_: Listener, peer: socket.socket, *more: object) -> None:
         peer.close()

@@ -1,4 +1,4 @@
-"""How much a peer may have: connections, messages, bytes, log lines."""
+"""Limits of a peer: connections, messages, bytes, log lines."""
 
 import logging
 import resource
@@ -23,7 +23,7 @@ from fpvcar.server.http.limits import (
 
 
 class Door:
-    """Places, and who had to give way."""
+    """Places, and the visitors that had to give way."""
 
     def __init__(self, most: int, most_per_address: int, reserved: int = 0) -> None:
         self.places = Places(most, most_per_address, reserved)
@@ -126,7 +126,7 @@ def test_an_ipv6_host_has_a_share_and_its_network_two() -> None:
 
 
 def test_two_hostile_addresses_leave_room_and_many_give_way() -> None:
-    """As shipped: 256 places, a share of 64. A driver comes at the first try."""
+    """Shipped limits: 256 places, a share of 64. A driver gets in at the first try."""
     door = Door(256, 64)
     for address in ("10.0.0.1", "10.0.0.2"):
         door.crowd(address, 64)

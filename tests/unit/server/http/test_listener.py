@@ -1,4 +1,4 @@
-"""The listener: who gets a connection, what others are told, what crowds become."""
+"""Listener: accepted connections, refusals, and crowds."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tests.e2e.hostile import frame
 
 
 class Echo(asyncio.Protocol):
-    """Says back what it hears."""
+    """Protocol that sends back its input."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -39,7 +39,7 @@ def free_port() -> int:
 
 
 async def said(port: int) -> bytes:
-    """What a newcomer hears: its own word, or why it may not come in."""
+    """Return the answer to a newcomer: its own data, or the reason of the refusal."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"x")
     async with asyncio.timeout(5):
@@ -101,7 +101,7 @@ async def test_a_handshake_is_counted_and_cut(
 
 
 class Gulp(asyncio.Protocol):
-    """Notes the size of each read, until it has had them all."""
+    """Protocol that records the size of each read, until all bytes have come."""
 
     def __init__(self, wanted: int) -> None:
         self.sizes: list[int] = []
@@ -133,7 +133,7 @@ async def test_a_flood_is_read_in_bites_and_then_at_its_pace(
     writer.write(bytes(sent))
     async with asyncio.timeout(10):
         await protocol.full.wait()
-    # Under TLS a bite may end several records that had begun before.
+    # Under TLS one read may end several records that had begun before.
     assert max(protocol.sizes) <= READ_BYTES + 16384 * secure
     if not secure:
         assert time.monotonic() - begin_s >= (sent - burst) / second - 0.05
@@ -209,7 +209,7 @@ async def test_a_busy_port_is_named() -> None:
 
 @contextlib.contextmanager
 def no_descriptors() -> Iterator[list[int]]:
-    """All that this process may open, opened; the list may be closed."""
+    """Open all descriptors that this process may have; the yielded list may be closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 1 + max(int(name) for name in os.listdir("/proc/self/fd"))
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

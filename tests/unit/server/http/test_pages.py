@@ -1,4 +1,4 @@
-"""What a person reads who asks for something that the car does not give."""
+"""Error pages for requests that the car refuses."""
 
 import pytest
 from aiohttp import web

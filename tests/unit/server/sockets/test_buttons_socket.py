@@ -1,4 +1,4 @@
-"""/ws/buttons on a real loop: who gets in, what is refused, what a flood costs."""
+"""Socket /ws/buttons on a real loop: admission, refusals, the cost of a flood."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ Ws = aiohttp.ClientWebSocketResponse
 
 @asynccontextmanager
 async def house() -> AsyncIterator[TestClient[Any, Any]]:
-    """A server with nothing in it but the panel."""
+    """Serve a server with only the panel in it."""
     nobody: Any = None
     panel = Panel(BARE)
     server = server_of(BARE, nobody, nobody, panel=panel)
@@ -43,7 +43,7 @@ async def house() -> AsyncIterator[TestClient[Any, Any]]:
 
 
 async def page(client: TestClient[Any, Any]) -> Ws:
-    """One that has said hello, and has heard what the buttons look like."""
+    """Open a page that has sent its hello and received the panel."""
     ws = await client.ws_connect("/ws/buttons")
     await ws.send_json({"kind": "hello", "v": 1})
     panel = await ws.receive_json(timeout=3)
@@ -54,14 +54,14 @@ async def page(client: TestClient[Any, Any]) -> Ws:
 
 
 async def glows(ws: Ws, lit: int) -> None:
-    """Hears until these are lit."""
+    """Read until these buttons are lit."""
     async with asyncio.timeout(3):
         while (await ws.receive_json())["lit"] != lit:
             pass
 
 
 async def closed(ws: Ws) -> str:
-    """Why the car closed it."""
+    """Return the reason of the close."""
     async with asyncio.timeout(3):
         while (message := await ws.receive()).type is not WSMsgType.CLOSE:
             assert message.type is WSMsgType.TEXT, message
@@ -160,7 +160,7 @@ async def test_a_flood_is_read_slowly_and_costs_only_its_page() -> None:
         assert time.monotonic() - begin_s < 2.5
         flood.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
         await glows(eyes, 0b1000)
-        for _ in range(2):  # what it left unread is not played any more
+        for _ in range(2):  # its unread messages are dropped
             assert (await eyes.receive_json(timeout=3))["lit"] == 0b1000
 
 
@@ -198,7 +198,7 @@ async def test_the_page_is_there(path: str) -> None:
 
 
 def test_the_page_and_all_that_it_loads_is_light() -> None:
-    """A third of the driver's first screen."""
+    """Limit: a third of the driver's first screen."""
     files = [paths.WEB / "buttons.html", *(paths.WEB / "buttons").iterdir()]
     shared = [paths.WEB / "lib" / name for name in ("wire.js", "awake.js", "storage.js")]
     assert sum(Path(file).stat().st_size for file in files + shared) < 50_000

@@ -1,4 +1,4 @@
-"""One /ws/drive socket on a real loop: what a flood may cost the others."""
+"""Single /ws/drive socket on a real loop: the cost of a flood for the others."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ PINGS = 100
 
 
 def masked(text: str) -> bytes:
-    """A short text frame of a client; its mask is zero."""
+    """Return a short text frame of a client; its mask is zero."""
     return bytes([0x81, 0x80 | len(text)]) + bytes(4) + text.encode()
 
 
@@ -68,7 +68,7 @@ def test_between_two_messages_of_a_flood_others_have_their_turn() -> None:
 
 
 class SlowSocket:
-    """A transport and a WebSocket whose kernel buffer is full at first."""
+    """Transport and WebSocket whose kernel buffer is full at first."""
 
     closed = False
 

@@ -1,4 +1,4 @@
-"""Frames that are acted on where they were read, and those that are handed on."""
+"""Frames handled directly at the read, and those passed on."""
 
 import asyncio
 import struct
@@ -15,7 +15,7 @@ BINARY, BEGUN = 0x82, 0x01
 
 
 def frame(payload: bytes, kind: int = TEXT, mask: bytes = MASK) -> bytes:
-    """As a browser sends it."""
+    """Return a frame in the form of a browser."""
     size = len(payload)
     if size < 126:
         head = struct.pack(">BB", kind, 0x80 | size)
@@ -28,7 +28,7 @@ def frame(payload: bytes, kind: int = TEXT, mask: bytes = MASK) -> bytes:
 
 
 class Behind(asyncio.Protocol):
-    """aiohttp's protocol, which notes what reaches it."""
+    """Stand-in for aiohttp's protocol that records its input."""
 
     def __init__(self) -> None:
         self.got: list[bytes] = []
@@ -38,7 +38,7 @@ class Behind(asyncio.Protocol):
 
 
 class Rig:
-    """A shortcut whose owner takes what does not begin with "no"."""
+    """Shortcut whose owner takes all texts that do not begin with "no"."""
 
     def __init__(self) -> None:
         self.behind, self.taken = Behind(), list[str]()
@@ -100,7 +100,7 @@ def test_control_frames_are_nobodys_turn() -> None:
 
 
 ODD = frame(b"x", BEGUN)
-"""After this frame only heads are checked."""
+"""Frame after which only heads are checked."""
 LONG_PING = frame(b"x" * (CONTROL_MOST + 1), PING)
 
 

@@ -1,4 +1,4 @@
-"""/ws/copies: the second connection of the page at the wheel, by a real server."""
+"""Socket /ws/copies: the second connection of the page at the wheel, by a real server."""
 
 import asyncio
 import functools
@@ -22,7 +22,7 @@ Socket = aiohttp.ClientWebSocketResponse
 
 
 class Deaf:
-    """A camera that can do nothing of what it is asked."""
+    """Camera that refuses all requests."""
 
     def request_key(self) -> bool:
         return False
@@ -32,7 +32,7 @@ class Deaf:
 
 
 class Page:
-    """The page of one browser, and the car behind it."""
+    """Page of one browser, and the car behind it."""
 
     client: "TestClient[Any, Any]"
     video: Socket
@@ -43,7 +43,7 @@ class Page:
         self.seq = 0
 
     async def sits_down(self) -> Socket:
-        """At the wheel, and watching; the socket of its wishes."""
+        """Take the wheel and watch; return the socket of its wishes."""
         drive = await self.client.ws_connect("/ws/drive")
         await drive.send_json(self.hello("driver", code="123456"))
         welcome = await drive.receive_json(timeout=3)
@@ -98,12 +98,12 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def number(ws: Socket) -> int:
-    """Of the next unit."""
+    """Return the number of the next unit."""
     return parse_video(await ws.receive_bytes(timeout=3))[0].sequence
 
 
 async def reason(ws: Socket) -> str:
-    """Why the car ends it."""
+    """Return the reason of the car's close."""
     while True:
         end = await ws.receive(timeout=3)
         if end.type is aiohttp.WSMsgType.CLOSE:

@@ -1,4 +1,4 @@
-"""/ws/video by a real aiohttp server and real clients: slow, stalled, rude."""
+"""Socket /ws/video by a real aiohttp server and real clients: slow, stalled, rude."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ KEY_BYTES, UNIT_BYTES = 30_000, 6_000
 
 
 class Car:
-    """A server with a stream and a camera that obeys; key frames every 50 units."""
+    """Server with a stream and a camera that obeys; key frames every 50 units."""
 
     def __init__(self) -> None:
         self.stream = Stream(self)
@@ -55,7 +55,7 @@ class Car:
         self.stream.publish(AccessUnit(key, now_us, b"\0" * size))
 
     def film(self) -> None:
-        """Publishes from now on; `late_s` says how late each unit was."""
+        """Publish from now on; `late_s` records the lateness of each unit."""
         self._filming = asyncio.create_task(self._film())
 
     async def _film(self) -> None:
@@ -113,7 +113,7 @@ async def until(condition: Callable[[], object], timeout_s: float = 10.0) -> Non
 
 
 async def take(viewer: ClientConnection, count: int) -> list[tuple[VideoHeader, float]]:
-    """The next headers and their pictures' ages on arrival."""
+    """Return the next headers and their pictures' ages on arrival."""
     got: list[tuple[VideoHeader, float]] = []
     async with asyncio.timeout(20.0):
         while len(got) < count:
@@ -125,7 +125,7 @@ async def take(viewer: ClientConnection, count: int) -> list[tuple[VideoHeader, 
 
 
 async def stall(car: Car, query: str = "") -> socket.socket:
-    """A viewer that asks for video and never reads."""
+    """Open a viewer that requests video and never reads."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.setblocking(False)
