@@ -1,9 +1,9 @@
-"""The air between two hosts: delay, jitter, loss at random and in bursts, reordering.
+"""Air between two hosts: delay, jitter, loss at random and in bursts, reordering.
 
     near's TUN device -> Channel (when does it arrive?) -> far's TUN device, and back
 
-A small router of the tests' own, a process that has one end in each network namespace:
-the kernel's netem is not on every machine. What happens depends on the seed alone.
+A small router of the tests' own, a process with one end in each network namespace: the kernel's
+netem is not on every machine. The behaviour depends on the seed alone.
 """
 
 import fcntl
@@ -30,11 +30,11 @@ QUEUE_S = 0.25
 
 @dataclass(frozen=True)
 class Weather:
-    """What the air does to packets, each way.
+    """Effect of the air on packets, each way.
 
-    In the first `burst_s` of every `every_s` `burst_loss` of them are lost, else
-    `loss`. `reordered` of them may overtake those before them, as jitter has it. A rate
-    of 0 is without end; what would wait longer than QUEUE_S is lost.
+    In the first `burst_s` of every `every_s` the share `burst_loss` of the packets is lost, at
+    other times `loss`. The share `reordered` may overtake earlier packets, due to jitter. A rate of
+    0 is without limit; packets that would wait longer than QUEUE_S are lost.
     """
 
     delay_s: float = 0.0
@@ -48,7 +48,7 @@ class Weather:
 
 
 class Channel:
-    """One direction. Pure: time is an argument, in seconds."""
+    """Single direction. Pure: time is an argument, in seconds."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -56,11 +56,11 @@ class Channel:
         self._since_s = self._last_s = self._free_s = 0.0
 
     def set(self, weather: Weather, now_s: float) -> None:
-        """Changes the weather; its first burst begins now."""
+        """Change the weather; its first burst begins now."""
         self._weather, self._since_s = weather, now_s
 
     def arrival(self, now_s: float, size: int = 0) -> float | None:
-        """When a packet of so many bytes that is sent now arrives; None: never."""
+        """Return the arrival of a packet of so many bytes that is sent now; None if it is lost."""
         it = self._weather
         if it.bits_per_s:
             begin_s = max(now_s, self._free_s)
@@ -78,7 +78,7 @@ class Channel:
 
 
 class Air(Lan):
-    """A Lan without a cable: the near and the far host hear each other by radio."""
+    """Lan without a cable: near and far host communicate by radio."""
 
     def _wire(self) -> None:
         self._router = subprocess.Popen(
@@ -108,11 +108,11 @@ class Air(Lan):
     ) -> None:
         router = getattr(self, "_router", None)
         if router is not None:
-            router.communicate()  # the end of its input ends it
+            router.communicate()  # the end of its input stops it
         super().__exit__(kind, fault, trace)
 
     def set(self, weather: Weather) -> float:
-        """From now on; returns the moment, by time.monotonic()."""
+        """Set the weather from now on; return the moment, by time.monotonic()."""
         assert self._router.stdin is not None
         self._router.stdin.write(json.dumps(asdict(weather)) + "\n")
         self._router.stdin.flush()
@@ -136,7 +136,7 @@ def _tun(name: str) -> int:
 
 
 def route(names: list[str]) -> None:
-    """Carries packets between two new devices until its input ends."""
+    """Carry packets between two new devices until the input ends."""
     devices = [_tun(name) for name in names]
     print("ready", flush=True)
     channels = [Channel(SEED), Channel(SEED + 1)]

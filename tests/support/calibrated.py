@@ -1,4 +1,4 @@
-"""A car of the bench's physics that a step of calibration drives, by a played clock."""
+"""Car of the bench's physics that a step of calibration drives, by a played clock."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from fpvcar.wire.telemetry import Range
 
 STEER_RAD_PER_US = 0.0017
 BENT_US = 40.0
-"""By so much a longer pulse is straight on, by the way the servo's horn was put on."""
+"""Length by which the pulse for straight on is longer, due to the mounting of the servo's horn."""
 NOISE_M = 0.004
 EVERY = 6
 """Ticks between two readings of a sensor: 0.06 s."""
 
 
 class PlayedCar:
-    """The world behind mixing; `weaker` sides, a turned motor, a bent servo horn."""
+    """World behind mixing; `weaker` sides, a turned motor, a bent servo horn."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class PlayedCar:
         self._ranges: tuple[Range, ...] = ()
         self.finger = False
         self.seen_m = 3.9
-        """How far its range sensors see."""
+        """Reach of its range sensors."""
 
     def _tune(self, profile: config.Profile) -> None:
         self.profile = profile
 
     def go(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Time passes; True if `until` came true."""
+        """Advance the time; return True if `until` came true."""
         for _ in range(round(seconds / TICK_S)):
             self._tick()
             if until():
@@ -62,7 +62,7 @@ class PlayedCar:
         return False
 
     def hold(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """The finger is down for so long, then up until the car stands."""
+        """Keep the finger down for so long, then up until the car stands."""
         self.finger = True
         came = self.go(seconds, until)
         self.finger = False
@@ -70,7 +70,7 @@ class PlayedCar:
         return came
 
     def put(self, x_m: float = scene.START_X_M) -> None:
-        """Somebody carries the car to its start."""
+        """Carry the car to its start."""
         self.world.put(x_m, 0.0, 0.0)
         self.go(0.3)
 
@@ -115,7 +115,7 @@ class PlayedCar:
         ]
 
     def _aged(self) -> tuple[Range, ...]:
-        """With the age of each in place of its time."""
+        """Return the ranges with their age in place of their time."""
         return tuple(
             msgspec.structs.replace(one, age_s=self.now_s - (one.age_s or 0.0))
             for one in self._ranges

@@ -1,4 +1,4 @@
-"""A camera process and a decoder, for tests."""
+"""Camera process and decoder for tests."""
 
 import os
 import select
@@ -17,10 +17,10 @@ BENCH = "fpvbench.camera.process"
 
 
 class Camera:
-    """One camera process and a reader of its records."""
+    """Camera process with a reader of its records."""
 
     def __init__(self, *options: str, program: str = BENCH, **env: str) -> None:
-        """`program`: a module, which is run with these options."""
+        """Run the module `program` with these options."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", program, *options],
             stdin=subprocess.PIPE,
@@ -55,7 +55,7 @@ class Camera:
         return self.process.stderr.read().decode()
 
     def close(self) -> None:
-        """Kills it, if it has not ended."""
+        """Kill the process, if it has not ended."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
@@ -63,7 +63,7 @@ class Camera:
             pipe.close()
 
     def end_and_said(self) -> str:
-        """All that it said; it ended well."""
+        """End the process with status 0; return its output."""
         assert self.end() == 0
         return self.said()
 
@@ -80,7 +80,7 @@ def decoder() -> VideoCodecContext:
 
 
 def decode(codec: VideoCodecContext, unit: bytes) -> VideoFrame:
-    """The one picture of an access unit; a decoder that holds it back fails."""
+    """Return the one picture of an access unit; fail if the decoder holds it back."""
     codec.flags |= 1 << 19  # AV_CODEC_FLAG_LOW_DELAY
     (picture,) = codec.decode(av.Packet(unit))
     return picture
@@ -96,19 +96,19 @@ def nal_types(unit: bytes) -> list[int]:
 
 
 def seen(camera: Camera, count: int = 4) -> Picture:
-    """The picture after so many, from a stream of its own."""
+    """Return the last of `count` pictures, from a stream of its own."""
     codec = decoder()
     return [luma(decode(codec, camera.record().unit)) for _ in range(count)][-1]
 
 
 def middle(picture: Picture) -> float:
-    """The level of its middle."""
+    """Return the level of the picture's middle."""
     rows, columns = picture.shape[0] // 8, picture.shape[1] // 8
     return float(np.median(picture[3 * rows : 5 * rows, 3 * columns : 5 * columns]))
 
 
 def corner(picture: Picture) -> tuple[str, str]:
-    """Where the bright corner is."""
+    """Return the place of the bright corner."""
     down, across = divmod(max(range(4), key=lambda at: _quarter(picture, at).mean()), 2)
     return ("top", "bottom")[down], ("left", "right")[across]
 

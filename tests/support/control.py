@@ -1,4 +1,4 @@
-"""A gate's owner with its own clock, camera and wheels."""
+"""Owner of the gate with its own clock, camera and wheels."""
 
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ TICK_NS = 20_000_000
 
 @dataclass
 class Rig:
-    """A control with its own clock, camera and wheels."""
+    """Control with its own clock, camera and wheels."""
 
     now_ns: int = 1_000_000_000
     picture_age_s: float | None = 0.03

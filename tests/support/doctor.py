@@ -1,8 +1,8 @@
-"""A healthy car for doctor to look at: its files below a folder, its answers played.
+"""Healthy car for doctor: its files below a folder, its answers played.
 
 root = healthy(tmp_path)              # a card, as setup leaves it
-played = PlayedMachine()              # what runs on it
-report = examined(root, played)       # nothing is found
+played = PlayedMachine()              # programs that run on it
+report = examined(root, played)       # no findings
 """
 
 from collections.abc import Collection, Sequence
@@ -20,10 +20,10 @@ from fpvcar.doctor.report import Report, Unasked
 
 BOOT = "boot/firmware/config.txt"
 GONE = ""
-"""A file that is not there."""
+"""Content that marks a missing file."""
 MODEL = "Raspberry Pi Zero 2 W Rev 1.0\0"
 PI_3 = "Raspberry Pi 3 Model A Plus Rev 1.0"
-"""A board that reports under-voltage, which no Zero does."""
+"""Board that reports under-voltage, in contrast to a Zero."""
 PERSIST = "sys/module/pinctrl_bcm2835/parameters/persist_gpio_outputs"
 THROTTLED = "sys/devices/platform/soc/soc:firmware/get_throttled"
 WIRELESS = """\
@@ -81,11 +81,11 @@ SAID: dict[str, str | Unasked] = {
     "busctl": 's "rusty.local"\n',
     "openssl": "notAfter=Nov  1 00:00:00 2099 GMT\n",
 }
-"""What programs print, by how their command line begins."""
+"""Output of programs, by the beginning of their command line."""
 
 
 class PlayedMachine:
-    """All is well; a test changes what is to be ill."""
+    """Healthy machine; a test changes one part to be ill."""
 
     def __init__(self) -> None:
         self.said = dict(SAID)
@@ -145,7 +145,7 @@ class PlayedMachine:
 
 
 def put(root: Path, name: str, text: str) -> None:
-    """Writes a file below the root; GONE removes it."""
+    """Write a file below the root; GONE removes it."""
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     if text == GONE:
@@ -155,7 +155,7 @@ def put(root: Path, name: str, text: str) -> None:
 
 
 def healthy(root: Path) -> Path:
-    """A card of a car that nothing is wrong with: Raspberry Pi OS, and `setup`."""
+    """Make a card of a healthy car: Raspberry Pi OS, and `setup`."""
     for name, text in FILES.items():
         put(root, name, text)
     words = ["setup", "--root", str(root), "--board=mx1508", "--name=Rusty"]
@@ -169,13 +169,12 @@ def healthy(root: Path) -> Path:
 
 
 def change(root: Path, old: str, new: str) -> None:
-    """Changes the profile."""
     profile = (root / raspberry_pi_os.PROFILE).read_text()
     assert old in profile
     put(root, raspberry_pi_os.PROFILE, profile.replace(old, new))
 
 
 def examined(root: Path, machine: PlayedMachine, *words: str) -> Report:
-    """What doctor says of the card at `root` in this machine."""
+    """Return doctor's report of the card at `root` in this machine."""
     where = where_of(parser().parse_args(["doctor", "--root", str(root), *words]))
     return checks.examine(collect.facts(where, machine))

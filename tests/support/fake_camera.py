@@ -1,9 +1,10 @@
-"""A camera program for tests: writes access units from a file, or misbehaves.
+"""Camera program for tests: writes access units from a file, or misbehaves.
 
-fake_camera.py FILE MODE [--fps N] [--after N] [--say TEXT]
-FILE holds wire records. MODE: framed, plain, dribble (plain, in pieces); after
---after units it does what --then says: exit, hang, close, garbage, ignore-term.
-Standard library only: it starts fast.
+    fake_camera.py FILE MODE [--fps N] [--after N] [--say TEXT]
+
+FILE holds wire records. MODE: framed, plain, dribble (plain, in pieces); after --after units it
+does the action of --then: exit, hang, close, garbage, ignore-term. Standard library only, for a
+fast start.
 """
 
 import argparse

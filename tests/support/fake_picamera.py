@@ -1,5 +1,5 @@
-"""`fpvcar camera picamera2` as a process: the real picamera2 over a stand-in of
-libcamera, and of /dev/video11 where the board has one.
+"""Process of `fpvcar camera picamera2`: the real picamera2 over a stand-in for libcamera, and
+for /dev/video11 if the board has one.
 
 The environment: PICAMERA_BOARD ("zero" or "pi5"), PICAMERA_COUNT, PICAMERA_BUSY,
 PICAMERA_HANG_AFTER (frames), PICAMERA_MISSING (not installed).
@@ -17,7 +17,7 @@ from tests.support import libcamera
 
 
 class MemoryHeap:
-    """In place of /dev/dma_heap: descriptors of memory."""
+    """Stand-in for /dev/dma_heap: descriptors of memory."""
 
     def alloc(self, name: str, size: int) -> Any:
         fd = os.memfd_create(name)
@@ -29,21 +29,21 @@ class MemoryHeap:
 
 
 def empty(name: str, **more: object) -> None:
-    """A module that picamera2 imports, and of which nothing is used here."""
+    """Install an empty module that picamera2 imports but does not use here."""
     module = ModuleType(name)
     vars(module).update(more)
     sys.modules[name] = module
 
 
 class Platform(Enum):
-    """As picamera2.platform has it."""
+    """Enumeration in place of picamera2.platform's."""
 
     VC4 = 0
     PISP = 1
 
 
 def install(board: str) -> None:
-    """Makes picamera2 importable, and its hardware."""
+    """Make picamera2 importable, and its hardware."""
     sys.modules["libcamera"] = libcamera
     vars(libcamera)["_libcamera"] = libcamera
     for name in ("piexif", "simplejpeg", "prctl"):

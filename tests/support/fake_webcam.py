@@ -1,9 +1,9 @@
-"""`fpvcar camera v4l2` over a webcam of tests, as a process.
+"""Process of `fpvcar camera v4l2` over a webcam of tests.
 
-The environment says what the webcam is: WEBCAM_FORMATS ("H264 YUYV MJPG"), WEBCAM_GOP
-(frames between its own key frames), WEBCAM_CONTROLS ("flip brightness night key"),
-WEBCAM_AFTER and WEBCAM_THEN ("unplugged", "silent", "torn").
-Each frame's luma, in the middle, is the level 60, or what brightness makes of it.
+The environment describes the webcam: WEBCAM_FORMATS ("H264 YUYV MJPG"), WEBCAM_GOP (frames between
+its own key frames), WEBCAM_CONTROLS ("flip brightness night key"), WEBCAM_AFTER and WEBCAM_THEN
+("unplugged", "silent", "torn"). The luma in the middle of each frame is the level 60, changed by
+brightness.
 """
 
 import os
@@ -44,7 +44,7 @@ class FakeWebcam:
         self._jpeg: VideoCodecContext | None = None
 
     def frame(self, timeout_s: float) -> Frame | None:
-        """The one that the clock's tick stands for."""
+        """Return the frame of the clock's next tick."""
         os.read(self._timer, 8)
         self._count += 1
         if self._count > self._after and self._then == "unplugged":
@@ -58,7 +58,7 @@ class FakeWebcam:
         return Frame(memoryview(data), self._count, captured_us)
 
     def newest(self) -> Frame | None:
-        """There is one at most."""
+        """Return the next frame; the queue holds one at most."""
         return self.frame(0.0)
 
     def _data(self) -> bytes:
@@ -115,7 +115,7 @@ class FakeWebcam:
 
 
 def _ticks(fps: float) -> int:
-    """A descriptor that is readable at each frame; what is missed is dropped, as by a
+    """Return a descriptor that is readable at each frame; missed frames are dropped, like by a
     driver without a free buffer."""
     ours, theirs = os.pipe()
 
@@ -132,7 +132,7 @@ def _ticks(fps: float) -> int:
 def open_fake(
     device: str, formats: Sequence[str], width: int, height: int, fps: float
 ) -> FakeWebcam:
-    """As backends.open_webcam: the first of the formats that it has."""
+    """Open like backends.open_webcam: with the first available format."""
     own = os.environ.get("WEBCAM_FORMATS", "YUYV").split()
     if not own:
         raise NoCamera("no webcam on USB (looked at: there is no /dev/video*)")

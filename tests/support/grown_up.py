@@ -1,4 +1,4 @@
-"""A client of the car's API: a grown-up's, a driver's or a stranger's device."""
+"""Client of the car's API: a grown-up's, a driver's or a stranger's device."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,15 +17,15 @@ Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
 
 
 class GrownUpsApi:
-    """A route of grown-ups: `rights` is for what serves it."""
+    """Route of grown-ups; its API takes `rights`."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
     def serve(self, act: Act, code: str, **api: object) -> None:
-        """Runs `act` with a client that gave this code, "" for none; `api` is the
-        parameter of `Server` that the route is given by."""
+        """Run `act` with a client that gave this code, "" for no code; `api` is the parameter of
+        `Server` that takes the route."""
         server = server_of(
             PROFILE,
             House().hub,

@@ -1,4 +1,4 @@
-"""A PCA9685's register model as a device, on a chip's file, without a daemon."""
+"""Register model of a PCA9685 as a device, on a chip's file, without a daemon."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ ADDRESS = 0x60
 
 
 class Wire(OpenDevice):
-    """One address on a bus; counts transactions, and fails `failing` of them."""
+    """Address on a bus; counts transactions, and fails `failing` of them."""
 
     def __init__(self, bus: Bus, address: int = ADDRESS) -> None:
         self.bus, self.address = bus, address
@@ -19,12 +19,12 @@ class Wire(OpenDevice):
         self.writes: list[tuple[int, bytes]] = []
 
     def read(self, register: int, size: int) -> bytes:
-        """Raises I2cError."""
+        """Read bytes of a register; raises I2cError."""
         self.write(register, b"")
         return self.bus.read(self.address, size)
 
     def write(self, register: int, data: bytes) -> None:
-        """Raises I2cError."""
+        """Write bytes to a register; raises I2cError."""
         self.writes.append((register, data))
         try:
             if self.failing:
@@ -35,12 +35,11 @@ class Wire(OpenDevice):
             raise I2cError(f"I2C bus 1 address {self.address:#x}: {fault}") from None
 
     def close(self) -> None:
-        """Nothing is open."""
         self.closed += 1
 
 
 def hat(folder: Path) -> tuple[chip.Soc, Wire]:
-    """A chip's file, and the wire to the PCA9685 in it."""
+    """Return a chip's file, and the wire to the PCA9685 in it."""
     chip.create(folder / "soc")
     soc = chip.attach(folder / "soc")
     return soc, Wire(Bus(*motor_hat(soc, ADDRESS)))

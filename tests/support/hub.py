@@ -1,4 +1,4 @@
-"""A hub with everything real but sockets, time and metal, and who comes to it."""
+"""Hub with everything real but sockets, time and metal, and its visitors."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 
 @dataclass
 class FakeLights:
-    """Keeps what it was told."""
+    """Lights that record their settings."""
 
     told: list[tuple[str, bool]] = field(default_factory=list)
     steer: float = 0.0
@@ -50,13 +50,13 @@ class FakeLights:
 
 
 class FakeCamera:
-    """Always fine."""
+    """Camera that is always "ok"."""
 
     state = "ok"
 
 
 class FakeSenses:
-    """One wall ahead, a good battery, a computer that says nothing."""
+    """Sensors with one wall ahead, a good battery, a computer without figures."""
 
     here = True
 
@@ -80,7 +80,7 @@ CODES = Codes("123456", "grownups")
 
 
 class NoFigures:
-    """Nothing to say of a car."""
+    """Source of figures that is empty."""
 
     def text(self) -> str:
         return ""
@@ -93,7 +93,7 @@ class NoFigures:
 
 
 def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Server:
-    """The routes of one car, without limits below them."""
+    """Return the routes of one car, without limits below them."""
     given = {
         "figures": NoFigures(),
         "web_root": paths.WEB,
@@ -105,7 +105,7 @@ def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Se
 
 
 class House:
-    """A hub with everything real but sockets, time and metal."""
+    """Hub with everything real but sockets, time and metal."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class House:
 
 @dataclass
 class Visitor:
-    """One browser and what it heard."""
+    """Browser with its received messages."""
 
     house: House
     session: Session

@@ -1,6 +1,5 @@
-"""What every back end of I2C does, whatever drives the bus. Without pytest: a guest
-runs it as well. There must be registers at MEMORY on bus 1, and nothing at NOBODY.
-"""
+"""Contract of every I2C back end, on any driver of the bus. Without pytest: a guest runs it as
+well. There must be registers at MEMORY on bus 1, and no device at NOBODY."""
 
 from collections.abc import Callable
 
@@ -17,7 +16,7 @@ LENGTHS = (
 
 
 def error_of(act: Callable[[], object]) -> str:
-    """The text of the I2cError that it must raise."""
+    """Return the text of the I2cError that it must raise."""
     try:
         act()
     except I2cError as fault:
@@ -26,7 +25,7 @@ def error_of(act: Callable[[], object]) -> str:
 
 
 def check_bytes_come_back_in_their_order(opens: Open) -> None:
-    """1, 2, 3, 12 and 32 of them."""
+    """Check lengths of 1, 2, 3, 12 and 32 bytes."""
     device = opens(BUS, MEMORY)
     for register, data in LENGTHS:
         device.write(register, data)
@@ -36,7 +35,7 @@ def check_bytes_come_back_in_their_order(opens: Open) -> None:
 
 
 def check_steps_are_done_in_their_order(opens: Open) -> None:
-    """Each time anew; of what is read only the last may be long."""
+    """Check prepared steps twice; only the last read may be long."""
     device = opens(BUS, MEMORY)
     byte, word, block = LENGTHS[0], LENGTHS[1], LENGTHS[3]
     device.write(word[0], word[1])
@@ -57,7 +56,7 @@ def check_steps_are_done_in_their_order(opens: Open) -> None:
 
 
 def check_a_step_that_fails_is_said(opens: Open) -> None:
-    """And nothing is left over of the transfer."""
+    """Check that the failed transfer leaves no remains."""
     device, memory = opens(BUS, NOBODY), opens(BUS, MEMORY)
     memory.write(0x10, b"\x77")
     for steps in ((Read(0, 1), Read(1, 1)), (Write(0, b"\1"), Read(0, 12)), (Write(0, b"\1"),)):
@@ -72,7 +71,7 @@ def check_a_step_that_fails_is_said(opens: Open) -> None:
 
 
 def check_two_who_hold_the_same_device(opens: Open) -> None:
-    """They see the same registers, and one's end is not the other's."""
+    """Check that both access the same registers, and that closing one keeps the other open."""
     one, other = opens(BUS, MEMORY), opens(BUS, MEMORY)
     one.write(0x10, b"\x55")
     assert other.read(0x10, 1) == b"\x55"
@@ -83,7 +82,7 @@ def check_two_who_hold_the_same_device(opens: Open) -> None:
 
 
 def check_nobody_at_an_address_is_said(opens: Open) -> None:
-    """By each kind of transfer, with the address; the next one is as good."""
+    """Check each kind of transfer; the error has the address, and the next transfer works."""
     device, memory = opens(BUS, NOBODY), opens(BUS, MEMORY)
     for size in (1, 2, 12):
         assert "0x33" in error_of(lambda size=size: device.read(0, size))  # type: ignore[misc]
@@ -95,7 +94,7 @@ def check_nobody_at_an_address_is_said(opens: Open) -> None:
 
 
 def check_a_bus_that_is_not_there_is_said(opens: Open) -> None:
-    """When it is opened."""
+    """Check that opening a missing bus fails."""
     assert "99" in error_of(lambda: opens(99, MEMORY))
 
 

@@ -1,11 +1,10 @@
-"""Two hosts and a cable between them, whose loss and rate a test sets. Needs root.
+"""Two hosts with a cable between them, whose loss and rate a test sets. Needs root.
 
-The kernel need not emulate anything: full loss is a wrong hardware address on the way,
-loss of some packets a receiver that drops them at random (nftables), a narrow link a
-token bucket on this side.
+The kernel need not emulate links: full loss is a wrong hardware address on the way, partial loss a
+receiver that drops packets at random (nftables), a narrow link a token bucket on this side.
 
-Segmentation offload is off at both ends: with it up to 64 kB cross the cable as one
-packet, so that one random drop takes or spares whole frames.
+Segmentation offload is off at both ends: with it up to 64 kB cross the cable as one packet, so that
+one random drop takes or spares whole frames.
 """
 
 import ctypes
@@ -37,7 +36,7 @@ def _run(*words: str) -> None:
 
 
 def _no_offload(device: str) -> None:
-    """Turns TSO, GSO and GRO off, as `ethtool -K DEVICE tso off gso off gro off`."""
+    """Turn TSO, GSO and GRO off, like `ethtool -K DEVICE tso off gso off gro off`."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in OFFLOADS:
             value = ctypes.create_string_buffer(struct.pack("II", command, 0))
@@ -46,9 +45,9 @@ def _no_offload(device: str) -> None:
 
 
 class Lan:
-    """This host is `near`, the other one `far`. Each Lan has addresses of its own.
+    """Two hosts: this one is `near`, the other one `far`. Each Lan has addresses of its own.
 
-    `offload`: TCP crosses in packets of up to 64 kB, for benchmarks of throughput.
+    With `offload` TCP crosses in packets of up to 64 kB, for benchmarks of throughput.
     """
 
     def __init__(self, offload: bool = False) -> None:
@@ -59,12 +58,12 @@ class Lan:
         self._net = f"{first}/30"
         self.near_device = self._near = f"fpvn{number}"
         self._far = f"fpvf{number}"
-        # The far host is a process: with this one it ends, and its cable with it.
+        # The far host is a process: it ends with this one, and its cable with it.
         self._host = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", "unshare", "--net", "sleep", "infinity"]
         )
         self.enter = ["nsenter", f"--net=/proc/{self._host.pid}/ns/net"]
-        """Before a command: it runs on the far host."""
+        """Prefix of a command that runs on the far host."""
         try:
             self._wait_for_host()
             self._wire()
@@ -81,7 +80,7 @@ class Lan:
         fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # At once; what ends with the host is only gone some time later.
+        # Remove the rules at once; objects of the host disappear some time after it.
         self._undrop()
         subprocess.run(["ip", "link", "del", self._near], capture_output=True)
         self._host.kill()
@@ -106,8 +105,8 @@ class Lan:
         _run("ip", "link", "set", far, "netns", str(self._host.pid))
         _run("ip", "addr", "add", f"{self.near}/30", "dev", near)
         _run("ip", "link", "set", near, "up")
-        # An address of IPv6 that is found unique a second later is to Chromium a
-        # network that changed, and it drops whatever it is loading.
+        # An IPv6 address found unique a second later makes Chromium detect a changed network and
+        # abort all loads.
         _run(*self.enter, "ip", "link", "set", far, "addrgenmode", "none")
         _run(*self.enter, "ip", "addr", "add", f"{self.far}/30", "dev", far)
         _run(*self.enter, "ip", "link", "set", far, "up")
@@ -134,18 +133,18 @@ class Lan:
             )
 
     def lose(self) -> None:
-        """From now on every packet is lost: sent, and refused by the receiver.
+        """Lose every packet from now on: sent, and refused by the receiver.
 
-        Dropped on the sender's own host TCP would hear of it and retry early.
+        A drop on the sender's own host would be reported to TCP, which then retries early.
         """
         self._neighbours(NOBODY, NOBODY)
 
     def find(self) -> None:
-        """Packets arrive again."""
+        """Let packets arrive again, after `lose`."""
         self._neighbours(NEAR_MAC, FAR_MAC)
 
     def roam(self) -> None:
-        """The far host has another address from now on, as in another Wi-Fi."""
+        """Give the far host another address from now on, like in another Wi-Fi."""
         old, self.far = self.far, f"10.80{self.far.removeprefix('10.79')}"
         _run(*self.enter, "ip", "addr", "del", f"{old}/30", "dev", self._far)
         _run("ip", "route", "add", self.far, "dev", self._near)
@@ -154,7 +153,7 @@ class Lan:
         self.find()
 
     def drop(self, share: float) -> None:
-        """From now on this share of what arrives is dropped, at either end."""
+        """Drop this share of the arriving packets from now on, at either end."""
         self._undrop()
         for enter, device in (([], self._near), (self.enter, self._far)):
             chance = f"numgen random mod 10000 < {round(share * 10_000)}"
@@ -171,8 +170,8 @@ class Lan:
     def narrow(
         self, bits_per_s: int, queue_bytes: int, burst_bytes: int = BURST_BYTES, back: bool = False
     ) -> None:
-        """From near to far passes no more (`back`: from far to near); so much waits
-        before the drop."""
+        """Limit the rate from near to far (`back`: from far to near); `queue_bytes` wait before
+        packets are dropped."""
         _run(
             *(self.enter if back else []),
             "tc",
@@ -191,9 +190,9 @@ class Lan:
         )
 
     def congestion(self, algorithm: str, least_timeout_ms: int = 0) -> None:
-        """Sets TCP's congestion control between the two hosts, and the least
-        retransmission time-out. The latter overrides a socket's TCP_RTO_MIN_US: 200 is
-        a kernel before Linux 6.15."""
+        """Set TCP's congestion control between the two hosts, and the least retransmission
+        time-out. The latter overrides a socket's TCP_RTO_MIN_US: 200 is a kernel before Linux
+        6.15."""
         least = ["rto_min", f"{least_timeout_ms}ms"] if least_timeout_ms else []
         for enter, device, address in (
             ([], self._near, self.near),
@@ -215,14 +214,14 @@ class Lan:
             )
 
     def widen(self) -> None:
-        """The cable's own rate."""
+        """Restore the cable's own rate."""
         _run("tc", "qdisc", "del", "dev", self._near, "root")
 
     def connect(self, port: int) -> socket.socket:
-        """A connection from the far host to this one."""
+        """Connect from the far host to this one."""
         made: list[socket.socket] = []
 
-        def reach() -> None:  # the namespace is that of a thread, which ends here
+        def reach() -> None:  # the namespace belongs to a thread, which ends here
             with open(f"/proc/{self._host.pid}/ns/net") as namespace:
                 if _libc.setns(namespace.fileno(), CLONE_NEWNET) != 0:
                     raise OSError(ctypes.get_errno(), "setns")

@@ -1,10 +1,10 @@
-"""A stand-in for libcamera's Python module: what picamera2 0.3.38 uses of it.
+"""Stand-in for libcamera's Python module: the parts used by picamera2 0.3.38.
 
-One camera with the behaviour that matters here: requests come back complete, in order,
-at the rate of FrameDurationLimits (the longest one, as in the dark), with the sensor's
-stamp of CLOCK_BOOTTIME; a frame without a request is lost; lines are padded to 64
-bytes; a control counts from the request on that carries it. Pictures: the level 100
-and what Brightness makes of it, bright in the upper left corner before any transform.
+One camera with the behaviour that matters here: requests come back complete, in order, at the rate
+of FrameDurationLimits (the longest one, as in the dark), with the sensor's stamp of CLOCK_BOOTTIME;
+a frame without a request is lost; lines are padded to 64 bytes; a control counts from the request
+that carries it. Pictures: the level 100 plus the effect of Brightness, bright in the upper left
+corner before any transform.
 """
 
 import mmap
@@ -20,7 +20,7 @@ import numpy as np
 
 LEVEL = 100
 LEVEL_MOST = 100
-"""What Brightness 1 adds."""
+"""Level that Brightness 1 adds."""
 GAIN_LONG = 20
 
 
@@ -177,7 +177,7 @@ class StreamFormats:
 
 
 class StreamConfiguration:
-    """Its own stream, too."""
+    """Configuration that is its own stream, too."""
 
     def __init__(self) -> None:
         self.size, self.pixel_format = Size(640, 480), PixelFormat("YUV420")
@@ -210,7 +210,7 @@ class CameraConfiguration(list[StreamConfiguration]):
 
 
 class Camera:
-    """An IMX219."""
+    """Camera module with an IMX219."""
 
     id = "/base/soc/i2c0mux/i2c@1/imx219@10"
 

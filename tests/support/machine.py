@@ -1,6 +1,5 @@
-"""The real car on a clock under control, for test_car_machine.py: its parts, wired as
-in app.py, and what must hold after every 5 ms and at every change of a pin.
-"""
+"""Real car on a clock under control, for test_car_machine.py: its parts, wired as in app.py, and
+the invariants after every 5 ms and at every change of a pin."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,20 +24,20 @@ STATE_NS = 20 * MS
 OFF_NS = 300 * MS
 RANGE_AGE_S = 0.03
 WAYS = {"front": 1.0, "rear": -1.0}
-"""The range sensors, and the sign of the throttle that drives there."""
+"""Range sensors, and the sign of the throttle that drives in their direction."""
 
 
 @dataclass
 class Sensor:
-    """A range sensor: what stands there, since when that is too near to drive at, and
-    since when it is silent; neither is None."""
+    """Range sensor: range of its obstacle, start of the time too near to drive at, and start of
+    its silence; None if not so."""
 
     range_m: float | None = None
     near_ns: int | None = None
     silent_ns: int | None = None
 
     def measured(self, name: str, now_ns: int) -> telemetry.Range:
-        """While it is silent, its last word."""
+        """Return the range; a silent sensor repeats its last one."""
         silent_s = 0.0 if self.silent_ns is None else (now_ns - self.silent_ns) / 1e9
         bearing_deg = 0.0 if WAYS[name] > 0.0 else 180.0
         state = "ok" if self.silent_ns is None else "no answer"
@@ -46,7 +45,7 @@ class Sensor:
 
 
 class NoSensors:
-    """Nothing that a page would have to be shown."""
+    """Sensors without readings for a page."""
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         return ()
@@ -58,12 +57,12 @@ class NoSensors:
         return telemetry.Health()
 
     def attend(self, here: bool) -> None:
-        """It has nothing that could rest."""
+        """Ignore the call, as there is no part that could rest."""
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """A wish that may move the car: which, when, the signs of throttle and steer."""
+    """Wish that may move the car: its number, time, and the signs of throttle and steer."""
 
     number: int
     at_ns: int
@@ -72,7 +71,7 @@ class Fresh:
 
 
 class WiredCar:
-    """`run`, `wheels`, pins and picture; who drives and what fails comes on top."""
+    """Parts `run`, `wheels`, pins and picture; drivers and faults are added by subclasses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +84,7 @@ class WiredCar:
         self.connected = False
         self.picture_ns: int | None = self.now_ns
         self.sees = True
-        self.run_until_ns = self.wheels_until_ns = 0  # hung until then
+        self.run_until_ns = self.wheels_until_ns = 0  # hung until these times
         self.daemon_hangs = False
         self.failed_ns = -(10**12)
         self.fresh: list[Fresh] = []
@@ -138,7 +137,7 @@ class WiredCar:
         return self.board
 
     def helper(self) -> None:
-        """The root helper: inputs, and the daemon anew."""
+        """Act as the root helper: make the pins inputs, and restart the daemon."""
         self.pins.levels.clear()
         self.pins.cut()
         self.daemon_hangs = False
@@ -169,7 +168,7 @@ class WiredCar:
         return True
 
     def deliver(self) -> None:
-        """What has arrived, if `wheels` is there to read it. Answers come later."""
+        """Deliver the arrived packets, if `wheels` can read. Answers come later."""
         if self.now_ns < self.wheels_until_ns:
             return
         come = [packet for at_ns, packet in self.queue if at_ns <= self.now_ns]
@@ -178,14 +177,14 @@ class WiredCar:
             self.answers += self.wheels.receive(come, self.now_ns)
 
     def hear(self, answers: list[Answer]) -> None:
-        """`run` hears `wheels` on its loop, never from within `send`."""
+        """Pass answers to `run` on its loop, never from within `send`."""
         heard, self.answers = [*self.answers, *answers], []
         if self.connected:
             for answer in heard:
                 self.control.wheels_answer(answer)
 
     def pass_time(self, ms: int) -> None:
-        """5 ms at a time; whoever does not hang does what is due."""
+        """Advance 5 ms at a time; all parts that do not hang do their due work."""
         until_ns = self.now_ns + ms * MS
         while self.now_ns < until_ns:
             self.now_ns += STEP_NS
@@ -205,18 +204,18 @@ class WiredCar:
 
     @property
     def off_ns(self) -> int:
-        """How long a stop may take; late packets are a failure of their own."""
+        """Return the longest time of a stop; late packets are a failure of their own."""
         return OFF_NS + self.latest_ns
 
     def void(self) -> None:
-        """What was wished so far counts no more, once it is off the way."""
+        """Void all wishes so far, once their packets have arrived."""
         arrives_ns = [at_ns for at_ns, _ in self.queue]
         arrives_ns.append(self.now_ns + self.delay_ns)  # the zero that follows
         ends_ns = max([self.failed_ns + self.off_ns, *arrives_ns]) + STEP_NS
         self.voided = (self.wishes, ends_ns)
 
     def fail(self) -> None:
-        """What has 0.3 s now, also for a word that is still on its way."""
+        """Allow 0.3 s from now, also for a message still on its way."""
         self.failed_ns = self.now_ns
         last, ends_ns = self.voided
         if self.now_ns < ends_ns:
@@ -225,25 +224,25 @@ class WiredCar:
     def run_is_deaf(self) -> bool:
         return self.now_ns < self.run_until_ns
 
-    # --- what must hold at every step ---
+    # --- invariants of every step ---
 
     @property
     def moves(self) -> tuple[float, float]:
-        """Signs of what the pins do to (drive, steering); 0 while it brakes."""
+        """Return the signs of (drive, steering) at the pins; 0 during a brake."""
         duty = [self.pins.duty(gpio) for gpio in PINS]
         return duty[0] - duty[1], duty[2] - duty[3]
 
     def no_bridge_is_shorted(self) -> None:
-        """Asked at every change of a pin."""
+        """Check the bridges at every change of a pin."""
         for forward, reverse in (PINS[:2], PINS[2:]):
             duties = self.pins.duty(forward), self.pins.duty(reverse)
             assert 0.0 in duties or duties == (1.0, 1.0), f"both inputs on: {duties}"
 
     def whatever_moves_was_wished(self) -> None:
-        """The second of what the machine promises: no more than 0.3 s late."""
+        """Check the machine's second rule: no movement later than 0.3 s after its wish."""
         drive, steer = self.moves
         since_ns = self.now_ns - self.off_ns
-        if self.failed_ns > since_ns:  # a failure has its own 0.3 s, on top
+        if self.failed_ns > since_ns:  # a failure has its own 0.3 s, in addition
             since_ns = self.failed_ns - self.off_ns
         last, ends_ns = self.voided
         if self.now_ns >= ends_ns:
@@ -255,7 +254,8 @@ class WiredCar:
             assert any(one.steer * steer > 0 for one in wishes), self.words()
 
     def no_wall_is_driven_at(self) -> None:
-        """What is seen too near for long enough; what fails has its time on top."""
+        """Check that walls seen too near for long enough are not driven at; a failure adds its
+        time."""
         for name, sensor in self.sensors.items():
             near = (
                 self.control.guard_mode == "limit"
@@ -273,6 +273,6 @@ class WiredCar:
                 assert self.moves[0] * WAYS[name] <= 0.0, f"{name}: {self.words()}"
 
     def words(self) -> str:
-        """For whoever reads a failure."""
+        """Return a description for the message of a failed check."""
         decision = self.control.decision
         return f"moves {self.moves}, {decision}, last {self.fresh[-1:]}"

@@ -1,4 +1,4 @@
-"""Recordings for tests: some seconds of a car, in files as the recorder writes them."""
+"""Recordings for tests: some seconds of a car, in files of the recorder's format."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +26,9 @@ from tests.support.video_source import encode
 
 PROFILE = profiles.load(paths.HARDWARE / "bench.toml")
 BEGAN_NS = 1_763_755_200_000_000_000
-"""UTC: 2025-11-21 20:00:00."""
+"""Start of the recordings, UTC: 2025-11-21 20:00:00."""
 OFFSET_NS = BEGAN_NS - 100_000_000_000
-"""The car's own clock then says 100 s."""
+"""Offset to the car's own clock, which then shows 100 s."""
 FRAME_NS = 33_333_333
 FPS, GOP = 30, 10
 
@@ -37,7 +37,7 @@ FRAME_US = FRAME_NS // 1000
 
 
 class Logged(NamedTuple):
-    """A message: when it was recorded and when it was so, UTC."""
+    """Message with its time of recording and its time of validity, UTC."""
 
     log_ns: int
     topic: str
@@ -52,7 +52,7 @@ RECORDING = "Plague-20251121T200000Z"
 def about(
     segment: int = 1, profile: config.Profile = PROFILE, recording: str = RECORDING
 ) -> messages.About:
-    """What the car says of itself."""
+    """Return the car's description of itself."""
     return messages.About(
         "Plague", "0.1.0", recording, segment, OFFSET_NS, msgspec.to_builtins(profile)
     )
@@ -61,7 +61,7 @@ def about(
 def pictures(
     seconds: float, start_ns: int = BEGAN_NS, late_ns: int = 15_000_000, gop: int = GOP
 ) -> Iterator[Logged]:
-    """A film: each unit recorded `late_ns` after it was captured."""
+    """Yield a film: each unit recorded `late_ns` after it was captured."""
     units = encode(round(seconds * FPS), gop=gop)
     for number, unit in enumerate(units):
         capture_ns = start_ns + number * FRAME_NS
@@ -71,12 +71,12 @@ def pictures(
 
 
 def logged(topic: str, at_s: float, message: messages.Message) -> Logged:
-    """Any message, so many seconds after the beginning."""
+    """Return any message, so many seconds after the beginning."""
     return Logged(BEGAN_NS + round(at_s * SECOND_NS), topic, messages.encode(message))
 
 
 def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
-    """What is measured meanwhile: ten times a second, a mark in the middle."""
+    """Yield measurements for a drive: ten per second, a mark in the middle."""
     for count in range(round(seconds * 10)):
         at_s = start_s + count / 10
         far_m = None if count % 7 == 3 else 1.0 + count / 100
@@ -93,7 +93,7 @@ def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
 def filmed(
     captures: Iterable[tuple[int, int]], units: Iterable[tuple[bool, bytes]]
 ) -> Iterator[Logged]:
-    """Pictures of a Drive; `units`: is it a key frame, and its bytes."""
+    """Yield pictures of a Drive; `units` are pairs of key frame flag and bytes."""
     for (came_ns, capture_us), (key, unit) in zip(captures, units, strict=False):
         capture_ns = capture_us * 1000 + OFFSET_NS
         data = messages.encode(messages.Picture(capture_ns, unit))
@@ -101,14 +101,14 @@ def filmed(
 
 
 def step_messages(steps: Iterable[Step]) -> Iterator[Logged]:
-    """Runs of the gate."""
+    """Yield the given runs of the gate as messages."""
     for step in steps:
         yield Logged(step.now_ns + OFFSET_NS, messages.STEP, messages.encode(step))
 
 
 @dataclass
 class McapFile:
-    """What a file will hold."""
+    """Contents of a file to write."""
 
     messages: list[Logged]
     segment: int = 1
@@ -118,7 +118,7 @@ class McapFile:
     recording: str = RECORDING
 
     def chunks(self) -> list[bytes]:
-        """The file in pieces: its head, a chunk a second, its end."""
+        """Return the file in pieces: its head, a chunk per second, its end."""
         catalogue = Catalogue(topics.topics(["front", "rear"]))
         writer = Writer(catalogue, about(self.segment, self.profile, self.recording))
         pieces = [writer.begin()]
@@ -143,13 +143,13 @@ class McapFile:
         return pieces
 
     def to(self, path: Path) -> Path:
-        """Writes it."""
+        """Write the file; return its path."""
         path.write_bytes(b"".join(self.chunks()))
         return path
 
 
 def flipped(path: Path, pieces: Sequence[bytes], number: int) -> Path:
-    """The file with one bit flipped in the middle of a piece."""
+    """Write the file with one bit flipped in the middle of a piece."""
     data = bytearray(b"".join(pieces))
     at = sum(map(len, pieces[:number])) + len(pieces[number]) // 2
     data[at] ^= 0x10
@@ -158,10 +158,10 @@ def flipped(path: Path, pieces: Sequence[bytes], number: int) -> Path:
 
 
 class Drive:
-    """The real gate, driven at random by a seed; every run of it as it is recorded.
+    """Real gate, driven at random by a seed; every run of it in recorded form.
 
-    Wishes, silence, e-stops, faults, handovers, walls, sensors that fail, a guard that
-    is switched, and ticks that are late.
+    Wishes, silence, e-stops, faults, handovers, walls, sensors that fail, changes of the guard's
+    mode, and ticks that are late.
     """
 
     def __init__(self, seed: int, guard: str = "limit") -> None:
@@ -172,7 +172,7 @@ class Drive:
         self._random = random.Random(seed)
         self._now_ns = 100_000_000_000
         self.captures = [(self._now_ns, self._now_ns // 1000)]
-        """When each picture came, in ns, and was captured, in us: CLOCK_MONOTONIC."""
+        """Arrival of each picture in ns, and its capture in us: CLOCK_MONOTONIC."""
         self._blind_until_s = 0.0
         self._walls: dict[str, tuple[float, float | None, str]] = {}
         feed = Feed(
@@ -194,7 +194,7 @@ class Drive:
     idle, begun, began_ns, offset_ns = False, 0, 0, 0
 
     def put(self, topic: str, message: Message, at_ns: int | None = None) -> None:
-        """Keeps the steps, through their bytes."""
+        """Keep the steps, encoded and decoded again."""
         if topic == messages.STEP:
             made = message() if callable(message) else message
             step = messages.decode(topic, messages.encode(made))
@@ -202,10 +202,10 @@ class Drive:
             self.steps.append(step)
 
     def note(self, *_: Any) -> None:
-        """Events are not looked at."""
+        pass
 
     def attend(self, now: bool = True) -> None:
-        """No ring is here."""
+        pass
 
     # --- the world ---
 
@@ -233,7 +233,7 @@ class Drive:
         return range_m, now_s - at_s, state
 
     def go(self, seconds: float) -> list[Step]:
-        """Drives on; all steps so far."""
+        """Drive for some seconds; return all steps so far."""
         until_ns = self._now_ns + round(seconds * 1e9)
         while self._now_ns < until_ns:
             self._now_ns += self._random.randrange(200_000, 30_000_000)

@@ -1,10 +1,10 @@
-"""A real file system that refuses some calls: FUSE, by the kernel's own messages.
+"""Real file system that refuses some calls: FUSE, by the kernel's own messages.
 
     python -m tests.support.odd_disk MOUNT FOLDER REFUSED
 
-It shows FOLDER at MOUNT. The file REFUSED has a line for each call that fails, and how:
-"RENAME ENOSYS"; it is read at each call. Needs root and /dev/fuse. Messages and their
-layout: linux/fuse.h, version 7.31.
+It shows FOLDER at MOUNT. The file REFUSED has a line for each failing call, with its error: "RENAME
+ENOSYS"; it is read at each call. Needs root and /dev/fuse. Messages and their layout: linux/fuse.h,
+version 7.31.
 """
 
 import ctypes
@@ -55,11 +55,11 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 class NoFuse(Exception):
-    """This machine, or this container, mounts none."""
+    """Missing support for FUSE on this machine, or in this container."""
 
 
 class OddDisk:
-    """Answers the kernel until it is unmounted."""
+    """File system that answers the kernel until it is unmounted."""
 
     def __init__(self, fuse: int, folder: Path, refused: Path) -> None:
         self._fuse, self._folder, self._refused = fuse, folder, refused
@@ -67,7 +67,7 @@ class OddDisk:
         self._ids, self._next = {folder: 1}, 2
 
     def serve(self) -> None:
-        """One message after the other."""
+        """Answer one message after the other."""
         while True:
             try:
                 said = os.read(self._fuse, SIZE_MOST + 4096)
@@ -97,7 +97,7 @@ class OddDisk:
             if name == call:
                 raise OSError(getattr(errno, fault), call)
 
-    # --- what it answers ---
+    # --- answers ---
 
     def _attributes(self, path: Path) -> bytes:
         about = path.lstat()
@@ -232,7 +232,7 @@ def _names(text: bytes) -> list[str]:
 
 
 def mount(at: Path, folder: Path, refused: Path) -> None:
-    """Serves until it is unmounted."""
+    """Serve the mount until it is unmounted."""
     try:
         fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -244,7 +244,7 @@ def mount(at: Path, folder: Path, refused: Path) -> None:
 
 
 class Mounted:
-    """What tests have of one: where it is, and what it refuses."""
+    """Handle of a mounted disk for tests: its folder, and its refused calls."""
 
     def __init__(self, home: Path) -> None:
         self._mount, self._folder = home / "odd", home / "below"
@@ -254,21 +254,21 @@ class Mounted:
         self.anew()
 
     def anew(self) -> None:
-        """An empty folder of it, and nothing is refused."""
+        """Switch to an empty folder of the disk, without refused calls."""
         self._count += 1
         self.root, self.below = (one / f"{self._count}" for one in (self._mount, self._folder))
         self.below.mkdir()
         self.refuse()
 
     def refuse(self, *calls: str) -> None:
-        """From now on these, and no others."""
+        """Refuse exactly these calls from now on."""
         new = self._refused.with_suffix(".new")
         new.write_text("\n".join(calls))
         new.rename(self._refused)
 
     @contextmanager
     def served(self) -> Iterator[None]:
-        """By a process of its own: who asks waits in the kernel."""
+        """Serve from a process of its own: callers wait in the kernel."""
         argv = [
             sys.executable,
             "-m",

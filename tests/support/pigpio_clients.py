@@ -1,4 +1,4 @@
-"""For tests with real clients of pigpiod: what the emulator has, waits, and an end."""
+"""Helpers for tests with real clients of pigpiod: parts of the emulator, waits, and clean-up."""
 
 import threading
 import time
@@ -9,12 +9,12 @@ TRIGGER, ECHO = 20, 21
 WIRES = ((22, 27), (9, 10))
 MCP3008_SELECT = 7
 SHARES = (0.25, 0.5, 0.75)
-"""The voltages at the MCP3008's inputs, as shares of the reference."""
+"""Voltages at the MCP3008's inputs, as shares of the reference."""
 LIMIT_S = 10.0
 
 
 def until(true: Callable[[], object]) -> bool:
-    """Waits for a condition, far longer than it should take."""
+    """Wait for a condition, far longer than it should take."""
     end_s = time.monotonic() + LIMIT_S
     while not true():
         if time.monotonic() > end_s:
@@ -24,7 +24,7 @@ def until(true: Callable[[], object]) -> bool:
 
 
 def stop(client: Any) -> None:
-    """Stops a client and waits until its thread has read the answer to its NC."""
+    """Stop a client and wait until its thread has read the answer to its NC."""
     thread = client._notify
     client.stop()
     thread.join(LIMIT_S)
@@ -32,7 +32,7 @@ def stop(client: Any) -> None:
 
 
 def settled(client: Any, batches: int = 3) -> None:
-    """Returns when everything so far was reported: an event comes behind it."""
+    """Return when everything so far was reported: an event follows it."""
     come = threading.Semaphore(0)
     listener = client.event_callback(30, lambda event, tick: come.release())
     for _ in range(batches):

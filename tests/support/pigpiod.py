@@ -1,4 +1,4 @@
-"""The pigpiod emulator for tests: as a process, and as a core with a clock by hand.
+"""Emulator of pigpiod for tests: as a process, and as a core with a clock by hand.
 
 emulator = start_emulator(tmp_path)     # .port, .soc, .process, .close()
 core = make_core(tmp_path)              # core(Cmd.WRITE, 17, 1) -> result
@@ -25,14 +25,14 @@ START_US = 1_000_000
 
 @dataclass
 class Emulator:
-    """A running emulator; `soc` is the chip that it drives."""
+    """Running emulator; `soc` is the chip that it drives."""
 
     process: "subprocess.Popen[str]"
     port: int
     soc: chip.Soc
 
     def close(self) -> int:
-        """Ends it in order; its exit status."""
+        """End the process in order; return its exit status."""
         if self.process.poll() is None:
             self.process.terminate()
         status = self.process.wait(10)
@@ -42,7 +42,7 @@ class Emulator:
 
 
 def start_emulator(tmp_path: Path, *options: str, port: int = 0, fresh: bool = True) -> Emulator:
-    """Starts `python -m fpvbench.pigpiod` and waits until it listens."""
+    """Start `python -m fpvbench.pigpiod` and wait until it listens."""
     path = tmp_path / "soc"
     if fresh or not path.exists():
         chip.create(path)
@@ -60,7 +60,7 @@ def start_emulator(tmp_path: Path, *options: str, port: int = 0, fresh: bool = T
 
 @contextmanager
 def emulator(tmp_path: Path, *options: str) -> Iterator[Emulator]:
-    """`start_emulator` for a with statement."""
+    """Run `start_emulator` for a with statement."""
     running = start_emulator(tmp_path, *options)
     try:
         yield running
@@ -70,7 +70,7 @@ def emulator(tmp_path: Path, *options: str) -> Iterator[Emulator]:
 
 @dataclass(frozen=True)
 class Report:
-    """One notification."""
+    """Notification sent to a client."""
 
     sequence: int
     flags: int
@@ -80,36 +80,36 @@ class Report:
 
 @dataclass(eq=False)
 class Reader:
-    """A client that opened NOIB; `level_edges` are what it saw."""
+    """Client that opened NOIB; `level_edges` are the edges it received."""
 
     handle: int = -1
     data: bytearray = field(default_factory=bytearray)
 
     def take(self) -> list[Report]:
-        """The reports since the last call."""
+        """Return the reports since the last call."""
         reports = [Report(*entry) for entry in REPORT.iter_unpack(bytes(self.data))]
         self.data.clear()
         return reports
 
     def edges(self, gpio: int) -> list[tuple[int, int]]:
-        """(tick, level of a pin) of the changes since the last call."""
+        """Return (tick, level of a pin) of the changes since the last call."""
         return [(r.tick, r.levels >> gpio & 1) for r in self.take() if r.flags == 0]
 
 
 class Core:
-    """The daemon without sockets; time stands until `run`."""
+    """Daemon without sockets; time stands until `run`."""
 
     def __init__(self, soc: chip.Soc, attached: Attached) -> None:
         self.soc, self.now_us = soc, START_US
         self.daemon = Daemon(soc, attached, self.now_us)
 
     def __call__(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> int:
-        """A command's result; one that waits is waited for."""
+        """Return a command's result, after its wait if it has one."""
         outcome = self.raw(cmd, p1, p2, ext)
         return signed(outcome if isinstance(outcome, int) else len(outcome))
 
     def raw(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> int | bytes:
-        """A command's result or payload."""
+        """Return a command's result or payload."""
         outcome = self.start(cmd, p1, p2, ext)
         while isinstance(outcome, Wait):
             self.run(outcome.until_us - self.now_us)
@@ -117,12 +117,12 @@ class Core:
         return outcome
 
     def start(self, cmd: int, p1: int = 0, p2: int = 0, ext: bytes = b"") -> Outcome:
-        """A command's outcome as it comes."""
+        """Start a command; return its outcome without waiting."""
         request = Request(cmd, p1 & 0xFFFFFFFF, p2 & 0xFFFFFFFF, ext)
         return self.daemon.execute(None, request, self.now_us)
 
     def run(self, for_us: int) -> None:
-        """Time passes; what is due is done when it is due."""
+        """Advance the time; run each due event at its time."""
         until_us = self.now_us + for_us
         while True:
             due_us = self.daemon.due_us(self.now_us)
@@ -133,7 +133,7 @@ class Core:
         self.now_us = until_us
 
     def reader(self, bits: int) -> Reader:
-        """A connection that gets reports of these GPIO."""
+        """Open a connection that gets reports of these GPIO."""
         reader = Reader()
 
         def sink(data: bytes) -> bool:
@@ -149,7 +149,7 @@ class Core:
 
 
 def words(*values: int) -> bytes:
-    """u32 of an extension."""
+    """Return an extension of u32 values."""
     return b"".join((value & 0xFFFFFFFF).to_bytes(4, "little") for value in values)
 
 
@@ -161,7 +161,7 @@ def make_core(
     wires: Sequence[tuple[int, int]] = (),
     spi: Mapping[int, SpiDevice] | None = None,
 ) -> Core:
-    """A core on a fresh chip."""
+    """Make a core on a fresh chip."""
     path = tmp_path / "soc"
     chip.create(path)
     attached = Attached(buses or {1: Bus()}, ultrasonics, pipes or Pipes(), wires, spi or {})
@@ -169,12 +169,12 @@ def make_core(
 
 
 def stored_wave(core: Core, *pulses: tuple[int, int, int]) -> int:
-    """Stores a wave of (on, off, microseconds); its number."""
+    """Store a wave of (on, off, microseconds); return its number."""
     core(Cmd.WVNEW)
     assert core(Cmd.WVAG, 0, 0, words(*sum(pulses, ()))) >= 0
     return core(Cmd.WVCRE)
 
 
 def square_wave(core: Core, pin: int, high_us: int, low_us: int) -> int:
-    """Stores a wave that is high, then low; its number."""
+    """Store a wave that is high, then low; return its number."""
     return stored_wave(core, (pin, 0, high_us), (0, pin, low_us))

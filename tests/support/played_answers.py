@@ -1,5 +1,5 @@
-"""What a car that is only played answers over HTTP: every kind of step that calibration
-has, findings, an invitation, its certificate, its Wi-Fi, its recordings."""
+"""HTTP answers of a played car: every kind of calibration step, findings, an invitation, its
+certificate, its Wi-Fi, its recordings."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ MORE = (
     "sensors.tof.front.bearing_deg = 0",
     "battery.address = 0x40",
 )
-"""With these it has all kinds of steps."""
+"""Overrides that give the profile all kinds of steps."""
 UTC_S = 1795437000.0
 PEOPLE = [
     {
@@ -182,7 +182,7 @@ STORAGE = {
 
 
 class PlayedAnswers:
-    """Answers a page of `played_car`."""
+    """Answers to a page of `played_car`."""
 
     def __init__(self, page: Page) -> None:
         own = profiles.load(paths.HARDWARE / PROFILE, MORE)

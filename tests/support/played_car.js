@@ -1,5 +1,5 @@
-// A car that is only played, inside the page: it says what a test gives it. Loaded before
-// the page's own modules; window.played is the handle.
+// A played car inside the page: it sends a test's messages. Loaded before the page's own modules;
+// window.played is the handle.
 
 (() => {
   const PICTURE_MS = 33;
@@ -11,13 +11,13 @@
   const played = {
     welcome: {}, state: {}, units: [], filming: true, linked: true, lateMs: 0,
     sockets: new Set(),
-    /** What a test has put into sessionStorage is so from the first word on. */
+    /** Starts the car; a test's values in sessionStorage apply from the first message on. */
     begin({welcome, state, film}) {
       const first = JSON.parse(sessionStorage.getItem('played') ?? '{}');
       const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
       Object.assign(played, {welcome, state: {...state, ...first}, units: film.map(bytes)});
     },
-    /** Changes what the car says, and says it at once. */
+    /** Changes the car's messages, and sends them at once. */
     say(state, more = {}) {
       Object.assign(played.state, state);
       Object.assign(played, more);

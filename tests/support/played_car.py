@@ -1,7 +1,6 @@
-"""The driver's page with a car that is only played: any state at once, none by chance.
+"""Page of the driver with a played car: any state at once, no randomness.
 
-No server runs: the page's files come from web/, and played_car.js stands for the
-sockets.
+No server runs: the page's files come from web/, and played_car.js stands in for the sockets.
 """
 
 import base64
@@ -16,7 +15,7 @@ from fpvcar.runtime import paths
 from fpvcar.server.http.pages import HEADERS, PAGE_TYPES
 
 SECURE, PLAIN = "http://localhost/", "http://car.local/"
-"""Where a browser has WebCodecs, and where it has not."""
+"""Addresses at which a browser has WebCodecs, or has not."""
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "vectors" / "drive_down.json"
 _WELCOME, _STATE = (one["fields"] for one in json.loads(VECTORS.read_text())["good"][:2])
@@ -46,11 +45,11 @@ STATE: Mapping[str, Any] = {
     },
     "health": {**_STATE["health"], "faults": [], "wifi_dbm": -52.0},
 }
-"""At the wheel of a car that is well."""
+"""State of a driver at the wheel of a healthy car."""
 
 
 def play(context: BrowserContext, units: Sequence[bytes], welcome: Mapping[str, Any] = {}) -> Page:
-    """A page that has not been opened yet; `units` is its film, a key frame first."""
+    """Return a page that has not been opened yet; `units` is its film, a key frame first."""
     said = json.dumps(
         {
             "welcome": {**WELCOME, **welcome},
@@ -76,5 +75,5 @@ def _answer(route: Route) -> None:
 
 
 def say(page: Page, state: Mapping[str, Any], **more: Any) -> None:
-    """Changes what the car says; `more`: filming, linked, lateMs."""
+    """Change the car's messages; `more`: filming, linked, lateMs."""
     page.evaluate("([state, more]) => played.say(state, more)", [dict(state), more])

@@ -1,4 +1,4 @@
-"""Profiles that ship, and the least one as a table, to be parsed."""
+"""Shipped profiles, and the least one as a table to be parsed."""
 
 from typing import Any
 
@@ -7,19 +7,19 @@ from fpvcar.runtime import paths
 
 
 def profile_of(name: str, *overrides: str) -> Profile:
-    """A profile that ships, with lines of one's own."""
+    """Load a shipped profile, with override lines."""
     return profiles.load(paths.HARDWARE / f"{name}.toml", overrides)
 
 
 def mx1508s(profile: Profile) -> tuple[Mx1508, Mx1508]:
-    """The motors of a profile that has two MX1508."""
+    """Return the motors of a profile that has two MX1508."""
     first, second = profile.motors.pair
     assert isinstance(first, Mx1508) and isinstance(second, Mx1508)
     return first, second
 
 
 def minimal(**more: Any) -> dict[str, Any]:
-    """The least that a profile has, and more."""
+    """Return the least profile, and more."""
     return {
         "car": {"name": "Test"},
         "motors": {

@@ -1,6 +1,6 @@
-"""What every radio does, the fake and NetworkManager's over simulated radios.
+"""Contract of every radio: the fake and NetworkManager's over simulated radios.
 
-The neighbourhood: "Home" with the key HOME_KEY in range, nothing known.
+The neighbourhood: "Home" with the key HOME_KEY in range, no known network.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ NETWORK = Network(HOME, 0, "key")
 
 
 async def until(radio: Radio, wanted: Link, within_s: float = 60.0) -> None:
-    """Waits for what it is at."""
+    """Wait until the radio has this link."""
     for _ in range(round(within_s / 0.2)):
         link = await radio.link()
         if link == wanted:
@@ -41,7 +41,7 @@ async def it_hears_networks(radio: Radio) -> None:
 async def it_opens_and_closes_its_own(radio: Radio) -> None:
     await radio.open(OWN, OWN_KEY)
     assert await radio.link() == Link("own")
-    await radio.open(OWN, OWN_KEY)  # again is no fault
+    await radio.open(OWN, OWN_KEY)  # a second call is no fault
     await radio.close()
     await until(radio, Link("idle"))
     await radio.close()
@@ -67,7 +67,7 @@ async def from_its_own_it_joins_another(radio: Radio) -> None:
 
 
 async def from_now_on_it_is_known(radio: Radio) -> None:
-    """Runs after the one before."""
+    """Check that a joined network stays known; runs after the previous check."""
     await radio.open(OWN, OWN_KEY)
     await radio.close()
     await until(radio, Link("network", HOME))

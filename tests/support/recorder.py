@@ -1,4 +1,4 @@
-"""A recorder for tests: without a thread, on a card and clocks of their own."""
+"""Recorder for tests: without a thread, on a card and clocks of their own."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from tests.support.recording import CATALOGUE, DELTA, KEY, UTC_NS, FakeFolder, a
 
 
 class Rig:
-    """A recorder without a thread, on clocks that stand still."""
+    """Recorder without a thread, on clocks that stand still."""
 
     def __init__(self, **settings: object) -> None:
         self.now_ns, self.utc_ns = 50 * SECOND_NS, UTC_NS
@@ -33,7 +33,7 @@ class Rig:
         self.pictures = 0
 
     def _salvage(self, name: str) -> Iterator[None]:
-        """On a card that needs its time."""
+        """Salvage on a card that takes some time."""
         for _ in range(self.salvage_steps):
             self.wait(self.salvage_s)
             yield
@@ -42,19 +42,18 @@ class Rig:
         self.salvaged.append(name)
 
     def wait(self, seconds: float) -> None:
-        """Both clocks go on."""
         self.now_ns += round(seconds * SECOND_NS)
         self.utc_ns += round(seconds * SECOND_NS)
 
     def picture(self, size: int = 100) -> None:
-        """One of ten is key."""
+        """Record a picture; one of ten is key."""
         key = self.pictures % 10 == 0
         self.pictures += 1
         unit = (KEY if key else DELTA) + bytes(size)
         self.recorder.picture(key, self.now_ns - 5_000_000, unit)
 
     def drive(self, seconds: int, turns: bool = True) -> None:
-        """Ten pictures and ten steps a second."""
+        """Record ten pictures and ten steps a second."""
         for _ in range(seconds * 10):
             self.picture()
             self.recorder.put(messages.STEP, step(self.now_ns))
@@ -63,7 +62,7 @@ class Rig:
                 self.thread.turn()
 
     def messages(self) -> list[Message]:
-        """Everything in all files."""
+        """Return the messages of all files."""
         return [
             one
             for name in self.disk.names
@@ -72,7 +71,7 @@ class Rig:
         ]
 
     def events(self) -> list[str]:
-        """What the log says."""
+        """Return the texts of the log."""
         texts = []
         for one in self.messages():
             if one.topic == messages.EVENT:

@@ -26,7 +26,7 @@ DELTA = b"\0\0\0\1\x41\x9a\1"
 
 
 def about(segment: int = 1) -> messages.About:
-    """What a file of the bench's car says."""
+    """Return the description in a file of the bench's car."""
     made = setup.about(PROFILE)
     return messages.About(
         made.car, made.version, "Plague-20261121T193100Z", segment, 17, made.profile
@@ -34,7 +34,7 @@ def about(segment: int = 1) -> messages.About:
 
 
 def step(now_ns: int = 5_000_000_000, **more: object) -> messages.Step:
-    """A run of the gate."""
+    """Return one run of the gate."""
     fields: dict[str, object] = {
         "now_ns": now_ns,
         "limit": 1.0,
@@ -53,14 +53,14 @@ def step(now_ns: int = 5_000_000_000, **more: object) -> messages.Step:
 
 
 def item(topic: str, message: messages.Message, log_ns: int, key: bool = False) -> Item:
-    """A message on its way into a file."""
+    """Return a message on its way into a file."""
     number = CATALOGUE.numbers[topic]
     data = messages.encode(message)
     return Item(number, log_ns, records.message(number, 1, log_ns, log_ns, data), key)
 
 
 def second(at_ns: int, pictures: int = 3) -> list[Item]:
-    """A second of a drive: pictures, the first of them key, steps, a range."""
+    """Return a second of a drive: pictures, the first of them key, steps, a range."""
     made = []
     for number in range(pictures):
         log_ns = at_ns + number * SECOND_NS // pictures
@@ -73,7 +73,7 @@ def second(at_ns: int, pictures: int = 3) -> list[Item]:
 
 
 def file(chunks: int = 4, closed: bool = True) -> bytes:
-    """A recording of so many chunks."""
+    """Return a recording of so many chunks."""
     writer = Writer(CATALOGUE, about())
     parts = [writer.begin()]
     for number in range(chunks):
@@ -82,17 +82,17 @@ def file(chunks: int = 4, closed: bool = True) -> bytes:
 
 
 def recording(data: bytes) -> Recording:
-    """What is in a file of these bytes."""
+    """Parse a file of these bytes."""
     return Recording(BytesSource(data))
 
 
 def flipped(data: bytes, at: int, mask: int) -> bytes:
-    """One byte is another."""
+    """Return the data with one byte changed."""
     return data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
 
 
 def small_files() -> list[bytes]:
-    """Recordings of a few hundred bytes: closed, open, cut, damaged."""
+    """Return recordings of a few hundred bytes: closed, open, cut, damaged."""
     kinds = {messages.ABOUT, messages.CAMERA, messages.LIGHTS}
     few = Catalogue(
         [
@@ -120,13 +120,13 @@ def small_files() -> list[bytes]:
 
 
 class FakeFolder:
-    """A folder in memory. `fault` is raised by whatever writes next, and after that
-    until it is None; `room` bytes are free in all."""
+    """Folder in memory. `fault` is raised by the next write, and by all later ones until it is
+    None; `room` bytes are free in all."""
 
     def __init__(self, room: int = 10**9) -> None:
         self.files: dict[str, bytearray] = {}
         self.synced: dict[str, bytes] = {}
-        """What a power cut would leave."""
+        """State after a power cut."""
         self.room = room
         self.fault: OSError | None = None
         self.did: list[str] = []
@@ -201,23 +201,23 @@ class FakeFolder:
 
     @property
     def names(self) -> list[str]:
-        """What is in the folder, in order, but for checksums."""
+        """Return the names in the folder, in order, without checksums."""
         return sorted(one for one in self.files if not one.endswith(names.SUMS))
 
     def recording(self, name: str) -> Recording:
-        """What is in a file, written so far."""
+        """Return the contents of a file, written so far."""
         return recording(bytes(self.files[name]))
 
 
 def name(number: int) -> str:
-    """A file of that recording."""
+    """Return the name of a file of that recording."""
     return names.file_name("Plague-20261121T193100Z", number)
 
 
 def recorded(
     disk: FakeFolder, seconds: int, settings: config.Recording = SETTINGS, rolling: bool = False
 ) -> Rotation:
-    """So many seconds of a drive, and the file of now is open."""
+    """Record so many seconds of a drive; the present file is open."""
     rotation = Rotation(disk, settings, CATALOGUE)
     rotation.begin(about(0), rolling)
     for number in range(seconds):
@@ -226,5 +226,5 @@ def recorded(
 
 
 def counts(disk: FakeFolder, file: str) -> int:
-    """Pictures in a file."""
+    """Count the pictures in a file."""
     return disk.recording(file).counts["/camera"]

@@ -1,5 +1,4 @@
-"""A whole recording in other people's programs: mcap in Python, @mcap/core, PyAV,
-rerun."""
+"""Whole recording in foreign programs: mcap in Python, @mcap/core, PyAV, rerun."""
 
 import json
 import os
@@ -20,14 +19,14 @@ from mcap_protobuf.decoder import DecoderFactory
 from fpvcar.recordings import messages
 
 HAS_RERUN = platform.machine() == "x86_64"
-"""As pyproject.toml has it."""
+"""Condition of pyproject.toml for rerun."""
 CHANNEL = re.compile(r"^ *\d+ +(/\S+) +(\d+) ", re.MULTILINE)
 JAVASCRIPT = Path(__file__).parents[1] / "web" / "recordings" / "mcap.js"
 
 
 def by_mcap(path: Path) -> Counter[str]:
-    """Messages by topic: by the indexes, in the order of time, and as a stream; every
-    CRC is looked at, every schema and message decoded."""
+    """Count messages by topic: by the indexes, in the order of time, and as a stream; every CRC
+    is checked, every schema and message decoded."""
     with path.open("rb") as file:
         reader = make_reader(file, validate_crcs=True, decoder_factories=[DecoderFactory()])
         summary = reader.get_summary()
@@ -66,7 +65,7 @@ def by_mcap(path: Path) -> Counter[str]:
 
 
 def streamed(path: Path) -> Counter[str]:
-    """The same from the beginning to the end, without indexes."""
+    """Count the same from the beginning to the end, without indexes."""
     counted: Counter[str] = Counter()
     with path.open("rb") as file:
         for _, channel, _ in NonSeekingReader(file, validate_crcs=True).iter_messages():
@@ -79,7 +78,7 @@ def streamed(path: Path) -> Counter[str]:
 
 
 def fits(schema: Schema, message: dict[str, Any]) -> None:
-    """A message has the fields that its schema names, and no other."""
+    """Check that a message has only fields that its schema names."""
     assert schema.encoding == "jsonschema"
     said = json.loads(schema.data)
     assert said["type"] == "object" and said["title"] == schema.name.partition(".")[2]
@@ -88,14 +87,14 @@ def fits(schema: Schema, message: dict[str, Any]) -> None:
 
 
 def by_javascript(path: Path) -> Any:
-    """What recordings/mcap.js prints."""
+    """Return the output of recordings/mcap.js."""
     done = subprocess.run(["node", JAVASCRIPT, path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def by_rerun(path: Path, scratch: Path) -> Counter[str]:
-    """Messages by topic; its check finds no fault, the pictures become its video."""
+    """Count messages by topic; its check finds no fault, the pictures become its video."""
     said = rerun(scratch, "mcap", "check", "--full", str(path))
     rows = [line.split() for line in said.splitlines() if " /" in line and "—" in line]
     assert rows and all(row[0] == "ok" for row in rows), said
@@ -110,7 +109,8 @@ def by_rerun(path: Path, scratch: Path) -> Counter[str]:
 
 
 def rerun(scratch: Path, *words: str) -> str:
-    """What it prints. `scratch` is its home: it keeps, and sends, nothing else."""
+    """Run rerun; return its output. `scratch` is its home: it keeps no other files, and sends no
+    data."""
     home = {"HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch / "config")}
     program = Path(sys.executable).with_name("rerun")
     for line in (("analytics", "disable"), words):

@@ -1,9 +1,9 @@
-"""A recorder in a process of its own, for tests that kill it.
+"""Recorder in a process of its own, for tests that kill it.
 
-`python -m tests.support.recording_writer FOLDER KEY=VALUE...` writes 30 pictures and 50
-steps a second.
+`python -m tests.support.recording_writer FOLDER KEY=VALUE...` writes 30 pictures and 50 steps a
+second.
 
-Each step is told on stdout, after it was handed to the recorder: its time in ns
+Each step is printed on stdout, after it was handed to the recorder: its time in ns
 (CLOCK_MONOTONIC), and the recorder's state. SIGTERM seals and ends.
 """
 

@@ -1,4 +1,4 @@
-"""The recordings' routes for tests: a folder with one recording, and who asks."""
+"""Routes of recordings for tests: a folder with one recording, and its clients."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,12 +24,12 @@ Client = TestClient[Any, Any]
 
 
 def drive_messages() -> list[Logged]:
-    """A short drive: pictures and senses."""
+    """Return a short drive: pictures and senses."""
     return [*mcaps.pictures(SECONDS), *mcaps.measured(SECONDS)]
 
 
 def one_drive(tmp_path: Path) -> Path:
-    """A folder with one whole recording, and a secret beside it."""
+    """Make a folder with one whole recording, and a secret beside it."""
     made = tmp_path / "recordings"
     made.mkdir()
     (tmp_path / "secret.mcap").write_bytes(b"secret")
@@ -38,12 +38,12 @@ def one_drive(tmp_path: Path) -> Path:
 
 
 def no_devices() -> Devices:
-    """A list with nobody on it, which is saved nowhere."""
+    """Return an empty list of devices, which is not saved."""
     return Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
 
 
 def routes_of(folder: Path, rights: RecordingRights | None = None) -> Recordings:
-    """The routes to what is in a folder; if not said, behind the car's codes."""
+    """Return the routes to a folder's files; by default behind the car's codes."""
     return Recordings(
         lambda: recording_index.files_in(folder),
         Shown("Plague", True),
@@ -59,7 +59,7 @@ def ask(
     at_home: bool = True,
     rights: RecordingRights | None = None,
 ) -> None:
-    """Runs the routes; not at home means from another machine."""
+    """Run the routes; `at_home=False` means from another machine."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -78,7 +78,7 @@ def ask(
 
 
 def units(body: bytes) -> list[tuple[VideoHeader, bytes]]:
-    """The frames of an answer, as the page cuts them."""
+    """Return the frames of an answer, cut like on the page."""
     found, at = [], 0
     while at < len(body):
         size = VIDEO_HEADER.size + int.from_bytes(body[at + 16 : at + 20], "little")

@@ -1,12 +1,12 @@
-"""A stand-in for rpicam-vid, as its sources of 2026-07 have it. Run as a module without
---output it is `fpvcar camera rpicam`, with that stand-in on its PATH.
+"""Stand-in for rpicam-vid, after its sources of 2026-07. Run as a module without --output it is
+`fpvcar camera rpicam`, with that stand-in on its PATH.
 
-Each buffer is one datagram, split at 65,507 bytes; on a Pi 5 libav sends, in pieces of
-pkt_size, 1472 unless the address says more. After it comes the frame's metadata, line
-by line. It takes no request. The environment: RPICAM_BOARD ("zero", "pi5"), RPICAM_OLD
-(no --low-latency), RPICAM_NONE (no camera), RPICAM_MISSING, RPICAM_HANG_AFTER,
-RPICAM_DIE_AFTER, RPICAM_SETS_APART, RPICAM_NOISE (of a pixel: units of many datagrams),
-RPICAM_SKIP (a datagram that is lost), RPICAM_LOG (a file for its arguments).
+Each buffer is one datagram, split at 65,507 bytes; on a Pi 5 libav sends, in pieces of pkt_size,
+1472 unless the address has another value. After it comes the frame's metadata, line by line. It
+takes no request. The environment: RPICAM_BOARD ("zero", "pi5"), RPICAM_OLD (no --low-latency),
+RPICAM_NONE (no camera), RPICAM_MISSING, RPICAM_HANG_AFTER, RPICAM_DIE_AFTER, RPICAM_SETS_APART,
+RPICAM_NOISE (of a pixel: units of many datagrams), RPICAM_SKIP (a datagram that is lost),
+RPICAM_LOG (a file for its arguments).
 """
 
 import argparse
@@ -37,13 +37,13 @@ ENV = os.environ
 
 
 def fail(words: str) -> NoReturn:
-    """As LOG_ERROR in its main."""
+    """Fail like LOG_ERROR in its main."""
     print(f"ERROR: *** {words} ***", file=sys.stderr, flush=True)
     sys.exit(255)
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what it does not know as boost does."""
+    """Parser that reports unknown options in the words of boost."""
 
     def error(self, message: str) -> NoReturn:
         unknown = message.rpartition(" ")[2]
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Sender:
-    """NetOutput, or libav's udp protocol."""
+    """Counterpart of NetOutput, or of libav's udp protocol."""
 
     def __init__(self, address: str) -> None:
         match = re.match(r"udp://(\d+\.\d+\.\d+\.\d+):(\d+)", address)
@@ -74,7 +74,7 @@ class Sender:
 
 
 def film(options: argparse.Namespace) -> None:
-    """Frames by the clock, until a signal."""
+    """Send frames by the clock, until a signal."""
     width, height = int(options.width), int(options.height)
     fps, bitrate = float(options.framerate), int(options.bitrate)
     encoder, sender = Encoder(width, height, fps, bitrate), Sender(options.output)
@@ -109,7 +109,6 @@ def film(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """rpicam-vid."""
     parser = Parser(add_help=False, allow_abbrev=False)
     old = bool(ENV.get("RPICAM_OLD"))
     for name in VALUES:

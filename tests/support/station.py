@@ -1,4 +1,4 @@
-"""A car's /api/station over a folder, and who asks as a base station does."""
+"""Route /api/station of a car over a folder, and a client in the role of a base station."""
 
 import asyncio
 import secrets
@@ -23,7 +23,7 @@ Client = TestClient[Any, Any]
 
 
 def stations_of(state: Path) -> Stations:
-    """The list of a car whose key is all zeros."""
+    """Return the list of a car whose key is all zeros."""
     return Stations(bytes(32), CODES, state / FILE)
 
 
@@ -34,7 +34,7 @@ def car_application(
     remote: str = "127.0.0.1",
     certificate: str = "",
 ) -> web.Application:
-    """What a car says to stations."""
+    """Return the routes of a car for stations."""
 
     @web.middleware
     async def elsewhere(request: web.Request, handler: Any) -> web.StreamResponse:
@@ -54,7 +54,7 @@ def car_application(
 
 
 def ask_car(folder: Path, act: Callable[[Client], Awaitable[None]], **more: Any) -> Stations:
-    """Runs the routes; returns the list as it is then."""
+    """Run the routes; return the list at the end."""
     stations = stations_of(folder)
 
     async def run() -> None:
@@ -67,7 +67,6 @@ def ask_car(folder: Path, act: Callable[[Client], Awaitable[None]], **more: Any)
 
 
 async def paired(client: Client, name: str = "office") -> wire.Pairing:
-    """Pairs as `fpvstation pair` does."""
     headers = {wire.CODE: CODES.grown_up, wire.NAME: name}
     answer = await client.post(wire.BASE + "/pair", headers=headers)
     assert answer.status == 200, await answer.text()
@@ -77,13 +76,13 @@ async def paired(client: Client, name: str = "office") -> wire.Pairing:
 async def signed(
     client: Client, pairing: wire.Pairing, method: str, path: str, **headers: str
 ) -> ClientResponse:
-    """Ask as an older station does, with a random nonce."""
+    """Send a request like an older station, with a random nonce."""
     said = signature(pairing, method, path)
     return await client.request(method, wire.BASE + path, headers={**said, **headers})
 
 
 def signature(pairing: wire.Pairing, method: str, path: str, nonce: str = "") -> dict[str, str]:
-    """Headers that sign a request."""
+    """Return headers that sign a request."""
     nonce, key = nonce or secrets.token_hex(16), bytes.fromhex(pairing.key)
     mac = wire.request_mac(key, nonce, method, wire.BASE + path)
     return {wire.STATION: pairing.station, wire.NONCE: nonce, wire.MAC: mac}

@@ -1,4 +1,4 @@
-"""A disk that forgets what was not synced, fills up, and is killed at any call."""
+"""Disk that forgets unsynced data, fills up, and is killed at any call."""
 
 import errno
 import hashlib
@@ -14,16 +14,16 @@ from fpvstation.store.sums_file import SUMS_FILE
 
 
 class Killed(BaseException):
-    """The process ends here, whatever it was about to do."""
+    """End of the process, in any state of its work."""
 
 
 def hash_of(data: bytes | bytearray) -> str:
-    """SHA-256, in hex."""
+    """Return the SHA-256, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def sums_of(data: bytes) -> Sums:
-    """Checksums of these bytes."""
+    """Return the checksums of these bytes."""
     summing = Summing()
     summing.add(data)
     return summing.sums()
@@ -31,7 +31,7 @@ def sums_of(data: bytes) -> Sums:
 
 @dataclass
 class Inode:
-    """A file: as programs see it, and as a power cut leaves it."""
+    """File in its visible state, and in its state after a power cut."""
 
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
@@ -40,17 +40,17 @@ class Inode:
 
 
 class FakeDisk:
-    """A disk that forgets what was not synced, fills up, and is killed at any call."""
+    """Disk that forgets unsynced data, fills up, and is killed at any call."""
 
     def __init__(self, random: Random) -> None:
         self.names_now: dict[str, Inode] = {}
         self.names_synced: dict[str, Inode] = {}
         self._unmounted: dict[str, Inode] | None = None
         self.kill = self.full = 0.0
-        """How likely a call ends the process, or finds no room."""
+        """Probabilities that a call ends the process, or finds no room."""
         self.lost_by_sync = 0
-        """So many syncs fail. What they lost is not written by the next one: Linux
-        takes it for written."""
+        """Number of syncs that fail. The lost data is not written by the next one: Linux takes
+        it for written."""
         self._random = random
         self.utc_s: Callable[[], float] = lambda: 0.0
 
@@ -62,22 +62,22 @@ class FakeDisk:
 
     @property
     def mounted(self) -> bool:
-        """Is it there?"""
+        """Return True if the disk is mounted."""
         return self._unmounted is None
 
     def unmount(self) -> None:
-        """Programs see the empty folder below it."""
+        """Show programs the empty folder below the disk."""
         if self._unmounted is None:
             self._unmounted, self.names_now = self.names_now, {}
 
     def mount(self) -> None:
-        """It is there again, with all that it had."""
+        """Mount the disk again, with all its files."""
         if self._unmounted is not None:
             assert not self.names_now, "the folder below the disk got bytes"
             self.names_now, self._unmounted = self._unmounted, None
 
     def cut_power(self) -> None:
-        """What was not synced is there, or not, or half of it."""
+        """Keep, lose, or halve all unsynced data."""
         self.mount()
         for path, inode in list(self.names_now.items()):
             if self.names_synced.get(path) is not inode and self._random.random() < 0.5:
@@ -92,7 +92,8 @@ class FakeDisk:
             inode.synced, inode.lost = bytes(inode.data), False
 
     def durable(self, sha256: str) -> bool:
-        """Would a published file of these bytes, and its line, survive a power cut?"""
+        """Return True if a published file of these bytes, and its line, would survive a power
+        cut."""
         now = self.names_now if self._unmounted is None else self._unmounted
         return any(
             hash_of(inode.synced) == sha256 and sha256.encode() in self._sums_beside(path)
@@ -101,8 +102,8 @@ class FakeDisk:
         )
 
     def holds(self, sha256: str) -> bool:
-        """Would a published file of these bytes survive a power cut? Its line may be
-        damaged."""
+        """Return True if a published file of these bytes would survive a power cut. Its line may
+        be damaged."""
         now = self.names_now if self._unmounted is None else self._unmounted
         return any(
             hash_of(inode.synced) == sha256
@@ -111,7 +112,7 @@ class FakeDisk:
         )
 
     def damage(self, path: str, data: bytes | None) -> None:
-        """The medium changes a file, or loses it."""
+        """Change a file on the medium, or lose it."""
         if data is None:
             del self.names_now[path]
             self.names_synced.pop(path, None)
@@ -181,7 +182,7 @@ class FakeDisk:
         self.names_now.pop(path, None)
 
     def prune(self, path: str) -> None:
-        """It has no folders."""
+        pass
 
     def names(self, path: str) -> list[str]:
         head = f"{path}/" if path else ""
@@ -204,5 +205,5 @@ class FakeDisk:
 
 
 def published(path: str) -> bool:
-    """Is this a segment that has its place?"""
+    """Return True if this is a segment in its place."""
     return not path.startswith(".") and path.endswith(names.SEALED)

@@ -1,4 +1,4 @@
-"""A car and an office, and the links to them, which fail by the dice."""
+"""Car and office, and the links to them, which fail at random."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from fpvstation.store.sums_file import Stored
 from tests.support.station_disk import FakeDisk, hash_of, sums_of
 
 PIECE = 64
-"""Bytes; the world's pieces are small, so that it is fast."""
+"""Size in bytes; the world's pieces are small, for speed."""
 
 
 class Step:
-    """What is awaited is a step of the world."""
+    """Awaitable that is one step of the world."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield
@@ -23,7 +23,7 @@ class Step:
 
 @dataclass
 class FakeCar:
-    """A car with a ring that lets go of what has a receipt, and nothing else."""
+    """Car with a ring that removes only files with a receipt."""
 
     random: Random
     name: str = "Plague"
@@ -31,14 +31,13 @@ class FakeCar:
     files: dict[str, bytes] = field(default_factory=dict)
     fetched: set[str] = field(default_factory=set)
     recorded: set[str] = field(default_factory=set)
-    """Checksums of all that was ever recorded."""
+    """Checksums of all segments ever recorded."""
     copies_required: int = 1
     make: Callable[[Random], bytes] | None = None
-    """What is recorded; None: any bytes."""
+    """Maker of recorded bytes; None for any bytes."""
 
     def record(self) -> None:
-        """Record another minute. The clock stands in 1970 now and then, and may give a
-        name that was used."""
+        """Record another minute. The clock stands in 1970 now and then, and may repeat a name."""
         month = self.random.choice(["197001", "202611"])
         day = self.random.randint(1, 2)
         number = self.random.randint(1, 9)
@@ -50,7 +49,7 @@ class FakeCar:
             self.recorded.add(hash_of(data))
 
     def let_go(self) -> None:
-        """The ring makes room."""
+        """Let the ring make room."""
         for name in sorted(self.fetched)[: self.random.randint(0, 2)]:
             self.fetched.discard(name)
             del self.files[name]
@@ -61,21 +60,21 @@ OFFICE = "office:/store"
 
 @dataclass
 class FakeOffice:
-    """A file server that has each file whole or not, as rdcp leaves it."""
+    """File server that has each file whole or not at all, like rdcp."""
 
     random: Random
     faults: float = 0.0
     files: dict[str, bytes] = field(default_factory=dict)
 
     rotted: set[str] = field(default_factory=set)
-    """Checksums of what lost a bit there."""
+    """Checksums of files that lost a bit there."""
 
     def has(self, sha256: str) -> bool:
-        """Are these bytes there?"""
+        """Return True if these bytes are there."""
         return any(hash_of(data) == sha256 for data in self.files.values())
 
     def rot(self, path: str) -> None:
-        """A file there loses a bit, or is gone."""
+        """Flip a bit of a file there, or remove the file."""
         data = bytearray(self.files[path])
         self.rotted.add(hash_of(data))
         if data and self.random.random() < 0.7:
@@ -86,7 +85,7 @@ class FakeOffice:
 
 
 class Link:
-    """The car as one station sees it, over a link that fails."""
+    """Car in the view of one station, over a link that fails."""
 
     def __init__(self, car: FakeCar, disk: FakeDisk, office: FakeOffice) -> None:
         self._car, self._disk, self._random = car, disk, car.random
@@ -107,7 +106,7 @@ class Link:
             for name, data in sorted(car.files.items())
             if name > after and (everything or name not in car.fetched)
         ]
-        await self._way()  # it is old by the time it comes
+        await self._way()  # old at its arrival
         most = self._random.randint(1, 4)
         return Listing(car.name, found[:most], len(found) > most)
 
@@ -127,7 +126,7 @@ class Link:
             there = self._office.has(sha256) or sha256 in self._office.rotted
             assert there, f"a receipt for {name} without a copy"
         self._car.fetched.add(name)
-        await self._way()  # it was taken, and the answer is lost
+        await self._way()  # the receipt was taken, and the answer is lost
 
     def _data(self, name: str) -> bytes:
         if name not in self._car.files:
@@ -149,7 +148,7 @@ class Link:
 
 @dataclass
 class Pieces:
-    """An async iterator, as no event loop is here to end a generator."""
+    """Async iterator, as no event loop is here to end a generator."""
 
     link: Link
     name: str
@@ -171,7 +170,7 @@ class Pieces:
 
 
 class OfficeLink:
-    """The office as one station sees it: cut, full, or killed midway."""
+    """Office in the view of one station: cut, full, or killed midway."""
 
     place = OFFICE
 
@@ -211,7 +210,7 @@ class OfficeLink:
                 await self._way()
                 name = path.rpartition("/")[2]
                 found[name] = f".incoming/office/{name}"
-                if not self._disk.mounted:  # a disk that is busy stays, but this one
+                if not self._disk.mounted:  # a busy disk stays mounted, but this one is gone
                     raise OfficeFault("the disk is gone")
                 self._disk.remove(found[name])
                 self._disk.write_at(found[name], 0, data)

@@ -1,8 +1,8 @@
-"""Two cars, two stations, an office and all that fails between them, from a seed.
+"""Two cars, two stations, an office and all faults between them, from a seed.
 
-Nothing runs by itself: `World.run` lets one station after the other take one step, and
-between steps kills it, cuts its power, fills its disk, damages a list, lets a car's
-ring work, or lets the office lose a bit of what another copy still has.
+`World.run` alone causes each event: it lets one station after the other take one step. Between
+steps it kills a station, cuts its power, fills its disk, damages a list, lets a car's ring work, or
+lets the office lose a bit of data that another copy still has.
 """
 
 from collections.abc import Callable, Coroutine, Generator, Sequence
@@ -32,20 +32,20 @@ NOW_S = 1.8e9
 
 
 async def act(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls what would block in a thread."""
+    """Call a function that would block, in place of a thread."""
     await Step()
     return function(*arguments)
 
 
 class Side:
-    """What a station does beside its round: an asyncio.Task without a loop."""
+    """Side task of a station beside its round: an asyncio.Task without a loop."""
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
         self._work, self.done = work, False
         self._fault: BaseException | None = None
 
     def step(self) -> None:
-        """One step; it may be its last. Raises Killed."""
+        """Run one step, maybe the last one. Raises Killed."""
         try:
             self._work.send(None)
         except StopIteration:
@@ -54,7 +54,7 @@ class Side:
             self.done, self._fault = True, fault
 
     def cancel(self) -> None:
-        """It does nothing more."""
+        """Cancel the task for good."""
         if not self.done:
             self.done, self._fault = True, Killed()
             self._work.close()
@@ -67,7 +67,7 @@ class Side:
 
 
 class Station:
-    """A station that is started again whatever ends it."""
+    """Station that is restarted after any end."""
 
     def __init__(self, cars: Sequence[FakeCar], office: FakeOffice, random: Random) -> None:
         self.disk, self._random = FakeDisk(random), random
@@ -75,15 +75,15 @@ class Station:
         self._running: Side | None = None
         self._sides: list[Side] = []
         self.rounds_well = 0
-        """How many rounds in a row nothing failed."""
+        """Number of successive rounds without a failure."""
         self.rotten = set[str]()
         """Checksums of segments that its disk lost after the office had them."""
         self.bent = set[str]()
-        """Their new checksums: a power cut may bring them back, without a line."""
+        """New checksums of these: a power cut may bring them back, without a line."""
         self.thorough = 0.3
-        """How many rounds look through the whole store."""
+        """Share of rounds that check the whole store."""
         self.damaged = False
-        """Was a list damaged since the last `verify`?"""
+        """Flag of a list damaged since the last `verify`."""
         self.utc_s = random.choice([0.0, NOW_S])
         self._most = random.choice([0, 300, 1000])
         """Bytes that its bound allows; 0 for no bound."""
@@ -122,7 +122,7 @@ class Station:
             await Step()
 
     def rot(self) -> None:
-        """The disk bends a segment that the office has, and a scrub finds it."""
+        """Damage a segment that the office has, and let a scrub find it."""
         store, copies = Store(self.disk), Copies(self.disk)
         store.open(self._id)
         for one in store.segments():
@@ -147,8 +147,7 @@ class Station:
                 return
 
     def damage_list(self) -> bool:
-        """The medium flips a bit of a list, cuts it, or loses it. Returns False if no
-        line changes."""
+        """Flip a bit of a list, cut it, or lose it. Returns False if no line changes."""
         lists = [
             path
             for path, inode in self.disk.names_now.items()
@@ -180,7 +179,7 @@ class Station:
         return faults
 
     def check_named(self, store: Store, faults: Sequence[Verdict]) -> None:
-        """Every published file has its line, or is named."""
+        """Check that every published file has its line, or is reported."""
         listed = set(store.segments())
         named = {one.path for one in faults}
         for path, inode in self.disk.names_now.items():
@@ -190,12 +189,12 @@ class Station:
 
     @property
     def store_id(self) -> str:
-        """Which store is its own."""
+        """Return the id of its own store."""
         return self._id
 
     @property
     def opened(self) -> bool:
-        """Does it know which store is its own?"""
+        """Return True if the id of its own store is known."""
         return bool(self._id)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> Side:
@@ -203,7 +202,7 @@ class Station:
         return self._sides[-1]
 
     def step(self) -> None:
-        """One step of what it does, or of what it does beside that."""
+        """Run one step of its round, or of a side task."""
         if self._running is None:
             self._running = Side(self._work())
         self._sides = [one for one in self._sides if not one.done]
@@ -215,7 +214,7 @@ class Station:
             self.kill()
 
     def kill(self) -> None:
-        """kill -9: nothing that it would do at its end is done."""
+        """Kill with SIGKILL: no clean-up is done."""
         disk, self.disk.kill = self.disk, 1.0
         for one in [*self._sides, *filter(None, [self._running])]:
             with suppress(Killed):
@@ -225,7 +224,7 @@ class Station:
 
 
 class World:
-    """A schedule, from its seed."""
+    """Schedule, generated from its seed."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -238,7 +237,7 @@ class World:
         self.stations = [Station(self.cars, self.office, self.random) for _ in range(2)]
 
     def run(self) -> None:
-        """Chaos; then peace, in which all has to come home, and once more what rots."""
+        """Run chaos; then peace, in which all recordings must reach the office; then rot again."""
         try:
             self._run()
         finally:
@@ -278,7 +277,7 @@ class World:
         raise AssertionError("it does not end")
 
     def check_office(self, station: Station) -> None:
-        """All that is stored got there, and what rotted is back."""
+        """Check that all stored segments reached the office, and rotted ones are restored."""
         for one in Store(station.disk).segments():
             path = f"{station.store_id}/{one.path}"
             assert hash_of(self.office.files[path]) == one.sha256, path
@@ -288,7 +287,7 @@ class World:
                 assert there, f"{sha256[:8]} did not come back"
 
     def _happens(self) -> None:
-        """Let something happen that nothing in the program causes."""
+        """Let an event happen that the program does not cause."""
         random, station = self.random, self.random.choice(self.stations)
         self._weather()
         car = random.choice(self.cars)
@@ -311,7 +310,7 @@ class World:
             self._fails(station, what - 0.20)
 
     def _weather(self) -> None:
-        """Choose how much fails in the next steps; in calm times, nothing by itself."""
+        """Choose the rate of faults of the next steps; in calm times there are no random ones."""
         random, self._steps = self.random, self._steps + 1
         if self._steps % STEPS_CALM == 1:
             self._calm = random.random() < 0.5
@@ -354,7 +353,7 @@ class World:
             one.utc_s += days * DAY_S
 
     def _damage(self, station: Station) -> None:
-        """A list is damaged; a scrub may come before the station goes on."""
+        """Damage a list; a scrub may come before the station continues."""
         station.kill()
         station.disk.kill = station.disk.full = 0.0
         station.disk.lost_by_sync = 0
@@ -364,8 +363,8 @@ class World:
             self.check_nothing_lost()
 
     def _rot_office(self) -> None:
-        """The office loses a bit of a file that the store itself has, too. No copy rots
-        within a day after it was judged."""
+        """Let the office lose a bit of a file that the store itself has, too. No copy rots
+        within a day after its verification."""
         for station in self.stations:
             head = f"{station.store_id}/"
             for path, data in self.office.files.items():
@@ -399,17 +398,17 @@ class World:
         )
 
     def _at_office(self, station: Station) -> bool:
-        """Has the office all of a store, and is that right?"""
+        """Return True if the office has all of a store, with the right bytes."""
         return all(
             hash_of(self.office.files.get(f"{station.store_id}/{path}", b"?")) == sha256
             for path, sha256 in Store(station.disk).segments()
         )
 
-    # --- what has to hold at every moment ---
+    # --- invariants at every moment ---
 
     def check_nothing_lost(self) -> None:
-        """Every segment is on its car, at the office, or in a store that survives a
-        power cut, where a damaged list is named."""
+        """Check that every segment is on its car, at the office, or in a store that survives a
+        power cut; damaged lists there are reported."""
         office = {hash_of(data) for data in self.office.files.values()}
         for car in self.cars:
             there = {hash_of(data) for data in car.files.values()}
@@ -417,7 +416,7 @@ class World:
                 assert any(one.disk.holds(sha256) for one in self.stations), "lost"
 
     def check(self, station: Station) -> None:
-        """What is published is right, once, and listed with its own checksum."""
+        """Check that published files are right, unique, and listed with their own checksum."""
         disk, seen = station.disk, list[tuple[str, str]]()
         for path, inode in disk.names_now.items():
             if published(path):

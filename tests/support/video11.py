@@ -1,6 +1,6 @@
-"""A stand-in for /dev/video11, the H.264 encoder of a Pi Zero to 4, as picamera2's
-V4L2Encoder uses it: DMA buffers in, mapped buffers out, controls on the descriptor that
-streams. A key frame comes every I_PERIOD frames, and when it is forced."""
+"""Stand-in for /dev/video11, the H.264 encoder of a Pi Zero to 4, in the use by picamera2's
+V4L2Encoder: DMA buffers in, mapped buffers out, controls on the descriptor that streams. A
+key frame comes every I_PERIOD frames, and when it is forced."""
 
 import io
 import os
@@ -21,7 +21,7 @@ OUT = v4l2.V4L2_BUF_TYPE_VIDEO_OUTPUT_MPLANE
 
 
 class Codec:
-    """The open device."""
+    """Open device of the encoder."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -126,7 +126,7 @@ class Codec:
 
 
 def install(module: Any) -> None:
-    """Puts the stand-in below picamera2.encoders.v4l2_encoder."""
+    """Install the stand-in below picamera2.encoders.v4l2_encoder."""
     device = Codec()
 
     def ioctl(fd: Any, request: int, argument: Any) -> int:

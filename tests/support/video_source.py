@@ -21,9 +21,9 @@ def encode(
     height: int = 128,
     noise: int = 255,
 ) -> tuple[bytes, ...]:
-    """Access units of a moving picture: constrained baseline, no B-frames.
+    """Return access units of a moving picture: constrained baseline, no B-frames.
 
-    `noise`: of a pixel, 1 to 255. A large picture with much of it takes megabytes.
+    `noise` is the noise of a pixel, 1 to 255. A large picture with much of it takes megabytes.
     """
     codec = av.CodecContext.create("libx264", "w")
     assert isinstance(codec, av.VideoCodecContext)
@@ -51,7 +51,7 @@ def encode(
 
 
 def decode(units: Sequence[bytes]) -> int:
-    """How many pictures a decoder gets out of access units, one at a time."""
+    """Count the pictures that a decoder gets out of access units, one at a time."""
     codec = av.CodecContext.create("h264", "r")
     assert isinstance(codec, av.VideoCodecContext)
     codec.thread_count = 1

@@ -1,4 +1,4 @@
-"""A VL53L0X of the bench on a bus that fails when it is told to."""
+"""VL53L0X of the bench on a bus that fails on request."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from fpvcar.devices.i2c import I2cDevice, I2cError
 
 @dataclass
 class Rig(I2cDevice):
-    """A chip before one wall, a clock, and a bus that fails when it is told."""
+    """Chip before one wall, a clock, and a bus that fails on request."""
 
     range_m: float = 0.5
     power: bool = True
@@ -24,7 +24,7 @@ class Rig(I2cDevice):
 
     def __post_init__(self) -> None:
         self.chip = model.Vl53l0x(lambda: self.range_m, lambda: self.now_s, lambda: self.power)
-        self.chip.address  # noqa: B018 - it is on before the first transfer
+        self.chip.address  # noqa: B018 - switches it on before the first transfer
         self.sleep(model.BOOT_S)
 
     def sleep(self, seconds: float) -> None:

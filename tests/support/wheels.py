@@ -26,7 +26,7 @@ BENCH = paths.HARDWARE / "bench.toml"
 
 
 def free_port() -> int:
-    """A port that pigpiod may use (at most 32000)."""
+    """Return a port that pigpiod may use (at most 32000)."""
     while True:
         port = random.randrange(20_000, 32_000)
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 def until(holds: Callable[[], bool], within_s: float, what: str) -> float:
-    """Waits; the seconds that it took. Fails with `what` after `within_s`."""
+    """Wait for a condition; return the seconds that it took. Fails with `what` after `within_s`."""
     start_s = time.monotonic()
     while not holds():
         assert time.monotonic() - start_s < within_s, what
@@ -43,7 +43,7 @@ def until(holds: Callable[[], bool], within_s: float, what: str) -> float:
 
 
 class Chip:
-    """The emulated chip and its pigpiod; ends whatever was started."""
+    """Emulated chip and its pigpiod; ends all started processes."""
 
     def __init__(self, runtime: Path, *options: str, host: str = "127.0.0.1") -> None:
         self.runtime, self.port = runtime, free_port()
@@ -78,12 +78,12 @@ class Chip:
         return process
 
     def stop_pigpiod(self) -> None:
-        """It hangs: accepts, and never answers. All its threads do by now."""
+        """Hang pigpiod: it accepts, and never answers. All its threads are stopped on return."""
         os.kill(self.pigpiod.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, self.pigpiod.pid, os.WSTOPPED | os.WNOWAIT)
 
     def continue_pigpiod(self) -> None:
-        """It goes on."""
+        """Let pigpiod continue after a hang."""
         os.kill(self.pigpiod.pid, signal.SIGCONT)
 
     def __enter__(self) -> Self:
@@ -99,7 +99,7 @@ class Chip:
 
 
 class Rig(Chip):
-    """The chip, wheels and a driver, each a process of its own."""
+    """Chip, wheels and a driver, each a process of its own."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Rig(Chip):
 
     @property
     def powered(self) -> bool:
-        """True when a motor is driven; braked, coasting and let go are not."""
+        """Return True if a motor is driven; braked, coasting and let go do not count."""
         drive, steer, *_ = self._wiring.bridges(self.soc)
         return bool(drive.drive or steer.drive)
 
@@ -146,7 +146,7 @@ class Rig(Chip):
         until(lambda: not self.powered, within_s + MARGIN_S, "the car runs on")
 
     def stays(self, for_s: float) -> None:
-        """It does not move for 30 ms on end.
+        """Check that the car does not move for 30 ms on end.
 
         The emulator switches the pins of a bank one after the other.
         """
@@ -158,7 +158,7 @@ class Rig(Chip):
             time.sleep(0.005)
 
     def asked(self) -> bool:
-        """True once for every call for the helper."""
+        """Return True once for every call for the helper."""
         try:
             self.helper.accept()[0].close()
         except BlockingIOError:
@@ -171,7 +171,7 @@ class Rig(Chip):
 
 
 class Client:
-    """Speaks to the wheels packet by packet."""
+    """Client that sends to the wheels packet by packet."""
 
     def __init__(self, runtime: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -193,7 +193,7 @@ class Client:
         return None
 
     def flood(self, duty: float, packets: int) -> None:
-        """Sends and never reads."""
+        """Send packets without reading answers."""
         for _ in range(packets):
             self.seq += 1
             deadline_ns = time.monotonic_ns() + 100_000_000

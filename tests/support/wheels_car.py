@@ -1,4 +1,4 @@
-"""The wheels' core on fake pins, and a clock that is turned by hand."""
+"""Core of the wheels on fake pins, and a clock that is turned by hand."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Car:
-    """The core with fake pins and a clock that is turned by hand."""
+    """Core with fake pins and a clock that is turned by hand."""
 
     def __init__(self, profile: Profile = PROFILE) -> None:
         self.profile, self.now_ns = profile, 1_000_000 * MS
@@ -43,7 +43,7 @@ class Car:
         self.wheels.tick(self.now_ns)
 
     def watch(self) -> None:
-        """Called after every change of a pin."""
+        """Hook after every change of a pin."""
 
     def _alarm(self) -> None:
         self.alarms += 1
@@ -71,13 +71,13 @@ class Car:
         return self.send(self.packet(drive, ahead_ms))[-1]
 
     def skip(self, ms: float) -> None:
-        """Time passes and nobody of ours runs; the daemon's script does."""
+        """Advance the time with our processes stopped; the daemon's script runs."""
         self.now_ns += int(ms * MS)
         if self.board is not None:
             self.board.dead_man.pass_to(self.now_ns / 1e9)
 
     def wait(self, ms: float) -> list[Answer]:
-        """Time passes; the process does whatever is due."""
+        """Advance the time; the process does its due work."""
         until_ns, answers = self.now_ns + int(ms * MS), []
         while self.now_ns < until_ns:
             due_ns = self.wheels.due_ns or until_ns
@@ -87,7 +87,7 @@ class Car:
         return answers
 
     def ready(self) -> "Car":
-        """Zero has been had, and the dead man is awake."""
+        """Send zeros until they are applied and the dead man is awake."""
         for _ in range(3):
             assert self.drive(0.0).status == Status.APPLIED
             self.wait(20)
@@ -98,14 +98,14 @@ class Car:
         return self
 
     def bridge(self, motor: AnyMotor) -> Bridge:
-        """What the motor's chip does with its pins."""
+        """Return the state of the motor's chip for its pins."""
         assert isinstance(motor, DcMotor)
         duties = (self.pins.duty(gpio) for gpio in motor.pins())
         return CHIPS[type(motor)].bridge(*duties)
 
     @property
     def powered(self) -> bool:
-        """True when a motor is driven (braked does not count)."""
+        """Return True if a motor is driven (braked does not count)."""
         return any(self.bridge(motor).drive for motor in self.motors)
 
 
@@ -115,7 +115,7 @@ def why(answer: Answer) -> tuple[Status, WheelsReason]:
 
 @contextmanager
 def at_each_line(look: Callable[[], T]) -> Iterator[list[T]]:
-    """What was so when the wheels logged: a reader that hangs would end it there."""
+    """Sample `look` at each log line of the wheels: a reader that hangs would stop them there."""
     found: list[T] = []
 
     def note(_: logging.LogRecord) -> bool:

@@ -1,8 +1,8 @@
-"""A stand-in for `run` in a process of its own, to be stopped and killed by tests.
+"""Stand-in for `run` in a process of its own, to be stopped and killed by tests.
 
-python -m tests.wheels_driver RUNTIME DUTY: zeros until the wheels have taken five, then
-DUTY. Prints "driving" once they have applied that; from then on it is DUTY every 20 ms,
-whatever the wheels say.
+`python -m tests.support.wheels_driver RUNTIME DUTY` sends zeros until the wheels have taken five,
+then DUTY. It prints "driving" once they have applied that; from then on it sends DUTY every 20 ms,
+for any answer of the wheels.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from fpvcar.wire.wheels import Answer, Status
 
 
 async def main(runtime: Path, duty: float) -> None:
-    """For ever, or until killed."""
+    """Drive for ever, or until killed."""
     applied, driving = 0, False
 
     def heard(answer: Answer) -> None:

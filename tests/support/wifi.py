@@ -1,10 +1,10 @@
-"""What a distance does to Wi-Fi, by published models: a rate, and a loss. Pure.
+"""Effect of distance on Wi-Fi, by published models: a rate, and a loss. Pure.
 
     distance -> path loss -> power received -> the fastest rate that it carries
-                                            -> packets lost though sent again
+                                            -> packets lost despite retransmission
 
-Indoors, 2.4 GHz, one antenna at either end, a channel of 20 MHz. Without fading and
-without neighbours: real air is worse, and differs from minute to minute.
+Indoors, 2.4 GHz, one antenna at either end, a channel of 20 MHz. Without fading and without
+neighbours: real air is worse, and differs from minute to minute.
 """
 
 import math
@@ -13,7 +13,7 @@ CHANNEL_MHZ = 2437.0
 DECADE_DB = 28.0
 """Loss for ten times the distance: ITU-R P.1238, table 2, residential, 2.4 GHz."""
 SENT_DBM = 15.0
-"""A Raspberry Pi's, about."""
+"""Power sent by a Raspberry Pi, about."""
 RATES = (
     (-64.0, 65.0),
     (-65.0, 58.5),
@@ -24,33 +24,33 @@ RATES = (
     (-79.0, 13.0),
     (-82.0, 6.5),
 )
-"""(dBm at which one of ten frames is lost, Mbit/s): IEEE 802.11-2020, table 19-18, MCS
-7 to 0 with one stream; rates with the long guard interval, table 19-27."""
+"""Pairs (dBm at which one of ten frames is lost, Mbit/s): IEEE 802.11-2020, table 19-18, MCS 7
+to 0 with one stream; rates with the long guard interval, table 19-27."""
 MARGIN_DB = 3.0
-"""A rate is taken when so much more comes in than it needs."""
+"""Surplus of received power at which a rate is chosen."""
 LOST_AT_LIMIT = 0.1
 DB_A_DECADE = 2.0
-"""Frames lost are ten times as many for each 2 dB less: about what a convolutional code
-has; the standard names one point of the curve."""
+"""Decrease of power for ten times as many lost frames: 2 dB, about that of a convolutional code;
+the standard names one point of the curve."""
 TRIES = 7
-"""dot11ShortRetryLimit: so often a frame is sent before it is given up."""
+"""Number of tries of a frame before it is given up: dot11ShortRetryLimit."""
 USED = 0.6
-"""Of the rate, beside preambles, gaps and acknowledgements."""
+"""Share of the rate left beside preambles, gaps and acknowledgements."""
 
 
 def received_dbm(distance_m: float) -> float:
-    """Power that arrives: ITU-R P.1238, equation 1, on one floor."""
+    """Return the power that arrives: ITU-R P.1238, equation 1, on one floor."""
     loss_db = 20 * math.log10(CHANNEL_MHZ) + DECADE_DB * math.log10(distance_m) - 28
     return SENT_DBM - loss_db
 
 
 def frames_lost(margin_db: float) -> float:
-    """The share of frames lost with so much more power than a rate needs."""
+    """Return the share of frames lost with so much more power than a rate needs."""
     return min(1.0, LOST_AT_LIMIT * math.pow(10.0, -margin_db / DB_A_DECADE))
 
 
 def link(distance_m: float) -> tuple[float, float]:
-    """(bit/s that pass, share of packets lost each way) at this distance."""
+    """Return (bit/s that pass, share of packets lost each way) at this distance."""
     dbm = received_dbm(distance_m)
     needs_dbm, mbps = next((one for one in RATES if dbm >= one[0] + MARGIN_DB), RATES[-1])
     lost = frames_lost(dbm - needs_dbm)

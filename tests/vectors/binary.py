@@ -1,4 +1,4 @@
-"""Messages that are bytes: pictures, what cameras write, what wheels are told."""
+"""Binary messages: pictures, records of cameras, packets to the wheels."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ UNIT = bytes.fromhex("0000000165b8000004")
 
 
 def video() -> dict[str, Any]:
-    """/ws/video."""
+    """Vectors of /ws/video, car -> browser."""
     good = [
         (True, 0, 0, UNIT),
         (False, 1, 90_000_123_456, b"\x00\x00\x01\x41\x9a"),
@@ -113,7 +113,7 @@ def depth_record() -> dict[str, Any]:
 
 
 def setpoints() -> dict[str, Any]:
-    """run -> wheels."""
+    """Setpoint packets, run -> wheels."""
     good = [
         Setpoint(1, 123_456_789_012, (0.5, -0.25)),
         Setpoint(2**32 - 1, 2**64 - 1, (1.0, -1.0, 0.0, 0.125)),
@@ -150,7 +150,7 @@ def setpoints() -> dict[str, Any]:
 
 
 def answers() -> dict[str, Any]:
-    """wheels -> run."""
+    """Answer packets, wheels -> run."""
     good = [Answer(status, reason, 7, 99) for status in Status for reason in WheelsReason]
     first = pack_answer(good[0])
     refused = [
@@ -180,7 +180,7 @@ def answers() -> dict[str, Any]:
 
 
 def whys() -> dict[str, Any]:
-    """wheels -> run, too."""
+    """Packets with a reason, wheels -> run."""
     good = ["", "I2C bus 1: no such file; enable I2C", "é"]
     refused = [b"\x01\x03\xff", b"\x02\x03no", b"\x01\x04no"]
     return {

@@ -1,7 +1,7 @@
-"""Writes the golden vectors from fpvcar.wire: .venv/bin/python -m tests.vectors.make
+"""Generator of the golden vectors from fpvcar.wire: .venv/bin/python -m tests.vectors.make
 
-Python and JavaScript tests read the same files. Run it only when a message changes on
-purpose, and look at the difference: what it shows breaks older pages.
+Python and JavaScript tests read the same files. Run it only when a message changes on purpose, and
+review the difference: each changed line breaks older pages.
 """
 
 import json
@@ -20,11 +20,11 @@ FILES = {
     "depth_record": binary.depth_record,
     "wheels": binary.wheels,
 }
-"""Each file and what makes it; the Python test compares, and never writes."""
+"""Each file and its generator; the Python test compares, and never writes."""
 
 
 def rendered(name: str) -> str:
-    """The text of one file."""
+    """Return the text of one file."""
     return json.dumps(FILES[name](), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Messages that are JSON: what a page and the car say to each other."""
+"""JSON messages between a page and the car."""
 
 import json
 from typing import Any
@@ -269,7 +269,7 @@ BUTTONS_DOWN_REFUSED = [
 
 
 def buttons_up() -> dict[str, Any]:
-    """/ws/buttons, browser -> car; what drives is unknown there."""
+    """Messages of /ws/buttons, browser -> car; driving messages are unknown there."""
     return {
         "good": [_text(message) for message in BUTTONS_UP_GOOD],
         "refused": [{"text": json.dumps(fields), "fields": fields} for fields in BUTTONS_UP_REFUSED]
@@ -279,7 +279,7 @@ def buttons_up() -> dict[str, Any]:
 
 
 def buttons_down() -> dict[str, Any]:
-    """/ws/buttons, car -> browser."""
+    """Messages of /ws/buttons, car -> browser."""
     return {
         "good": [_text(message) for message in BUTTONS_DOWN_GOOD],
         "refused": [{"text": text} for text in BUTTONS_DOWN_REFUSED],
@@ -288,7 +288,7 @@ def buttons_down() -> dict[str, Any]:
 
 
 def drive_up() -> dict[str, Any]:
-    """Browser -> car. `refused` entries with `fields` a page must not even send."""
+    """Messages browser -> car. A page must not even send `refused` entries with `fields`."""
     return {
         "good": [_text(message) for message in UP_GOOD],
         "refused": [{"text": json.dumps(fields), "fields": fields} for fields in UP_REFUSED]
@@ -299,7 +299,7 @@ def drive_up() -> dict[str, Any]:
 
 
 def drive_down() -> dict[str, Any]:
-    """Car -> browser."""
+    """Messages of the car to the browser."""
     return {
         "good": [_text(message) for message in DOWN_GOOD],
         "refused": [{"text": text} for text in DOWN_REFUSED],
