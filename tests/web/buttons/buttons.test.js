@@ -1,4 +1,4 @@
-// The children's page: its messages, what it shows at once, when it asks for the link.
+// The children's page: its messages, its immediate display, its reconnects.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
@@ -116,7 +116,7 @@ test('stars tell the game without a word', () => {
 
 test('the line: tried, up, silent, tried again', () => {
   const line = new Reconnect(0);
-  /** When it says to open anew. @param {number} from @param {number} to */
+  /** Reconnect times. @param {number} from @param {number} to */
   const opens = (from, to) => {
     const found = [];
     for (let ms = from; ms <= to; ms += 50) if (line.tick(ms)) found.push(ms);

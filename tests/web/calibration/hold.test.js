@@ -1,4 +1,4 @@
-/** The button that moves: while it is held and the car speaks, and not a moment longer. */
+/** The button that moves: only while it is held and the car sends. */
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -1,4 +1,4 @@
-/** What of a gamepad does what, and how sticks feel: said by a person, saved, read. */
+/** Functions of a gamepad's parts, and the feel of sticks: set by a person, saved, read. */
 
 import assert from 'node:assert/strict';
 import {afterEach, test} from 'node:test';

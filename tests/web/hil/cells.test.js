@@ -1,4 +1,4 @@
-// The brightness of each cell, as pi/fpvcar/hil/led_detector.py counts cells.
+// The brightness of each cell, with the cells of pi/fpvcar/hil/led_detector.py.
 
 import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';

@@ -1,5 +1,5 @@
-// Every language says everything that English says, and only that; each message is used. In
-// English alone are the children's page, and that of fpvcar hil.
+// Every language has exactly the messages of English; each message is used. The children's page,
+// and that of fpvcar hil, are in English alone.
 
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';
@@ -22,17 +22,17 @@ const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
 const text = (name) => readFileSync(new URL(name, ROOT), 'utf8');
 const files = readdirSync(ROOT, {recursive: true}).map(String).filter((name) => !name.startsWith('lang'));
 const modules = files.filter((name) => name.endsWith('.js'));
-/** Without what fills the markup: that names its words itself, see `named`. */
+/** Code without the calls that fill the markup: the markup names its words itself, see `named`. */
 const source = modules.map(text).join('\n').replace(/fillStrings\([^)]*\)/g, '');
 /** @param {string} language @param {string} part @returns {Promise<Messages>} */
 const words = async (language, part) => (await import(`../../../web/lang/${language}/${part}.js`)).default;
 /** @param {string} language @returns {Promise<Messages>} */
 const wordsOf = async (language) =>
   Object.assign({}, ...await Promise.all(PARTS.map((part) => words(language, part))));
-/** Forms of what is counted. @param {string | Messages} one @returns {one is Record<string, string>} */
+/** Forms of a counted noun. @param {string | Messages} one @returns {one is Record<string, string>} */
 const isForms = (one) => typeof one === 'object' && Object.keys(one).every((form) => FORMS.includes(form));
 /**
- * Messages by their path, "causes.blind"; of what is counted the forms.
+ * Messages by their path, "causes.blind"; counted ones as their forms.
  * @param {Messages} all @returns {Map<string, string | Record<string, string>>}
  */
 const flat = (all, prefix = '') => new Map(Object.entries(all).flatMap(([name, one]) =>
@@ -41,7 +41,7 @@ const flat = (all, prefix = '') => new Map(Object.entries(all).flatMap(([name, o
 const places = (message) => [...message.matchAll(/\{\w*\}?/g)].map(([place]) => place).sort();
 
 /**
- * How a language differs from English: names, values in the messages, empty ones, English ones.
+ * Differences of a language from English: names, values in the messages, empty ones, English ones.
  * @param {Messages} english @param {Messages} other
  */
 function differences(english, other) {
@@ -62,17 +62,17 @@ function differences(english, other) {
   return [...missing, ...wrong];
 }
 
-/** What a page's markup names, by path. @param {string} name of an HTML file */
+/** Messages named in a page's markup, by path. @param {string} name of an HTML file */
 function named(name) {
   const part = name.replace('.html', '');
   const prefix = PARTS.includes(part) && !TOGETHER.includes(part) ? `W.${part}` : 'W';
   return [...text(name).matchAll(/data-t(?:-label)?="(\w+)"/g)].map(([, one]) => `${prefix}.${one}`);
 }
-/** What shows words of lang/. */
+/** Pages that show words of lang/. */
 const markup = files.filter((name) => name.endsWith('.html') && text(name).includes('data-t'));
 
 /**
- * Messages that nothing names. Of an object that is taken as a whole all are used.
+ * Unused messages. If an object is taken as a whole, all its messages are used.
  * @param {Messages} all @param {string} code @param {Set<string>} marked @returns {string[]}
  */
 const unused = (all, code, marked, path = 'W') => Object.entries(all).flatMap(([name, one]) => {

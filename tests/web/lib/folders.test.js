@@ -1,4 +1,4 @@
-// The folders of web/: who may import whom, and whether markup names files that are there.
+// The folders of web/: allowed imports, and the files named in markup.
 
 import assert from 'node:assert/strict';
 import {existsSync, readFileSync, readdirSync} from 'node:fs';
@@ -6,7 +6,7 @@ import {posix} from 'node:path';
 import {test} from 'node:test';
 
 const ROOT = new URL('../../../web/', import.meta.url);
-/** What a folder may import besides itself. @type {Record<string, string[]>} */
+/** Folders that a folder may import besides itself. @type {Record<string, string[]>} */
 const BELOW = {
   lib: [], lang: [], video: ['lib'], calibration: ['lib', 'lang'],
   seat: ['lib', 'lang', 'video', 'calibration'], buttons: ['lib', 'video'],

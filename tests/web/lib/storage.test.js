@@ -1,4 +1,4 @@
-// What the page stores, where a browser lets it and where not.
+// Storage of the page, in browsers that allow it and in others.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -7,7 +7,7 @@ import {test} from 'node:test';
 import {
   HEADER_BYTES, WireError, encode, parseDown, parseVideo,
 } from '../../../web/lib/wire.js';
-import '../../../web/seat/picture-settings.js'; // it says what `picture` holds
+import '../../../web/seat/picture-settings.js'; // defines the fields of `picture`
 import {tidyCode} from '../../../web/seat/drawer-wire.js';
 
 /** @param {string} name */

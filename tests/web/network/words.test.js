@@ -1,4 +1,4 @@
-// What the Wi-Fi page says of where the car is.
+// Words of the Wi-Fi page for the car's network.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -1,4 +1,4 @@
-// Where the copies of a drive are, in words.
+// Places of a drive's copies, in words.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

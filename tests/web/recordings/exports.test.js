@@ -1,4 +1,4 @@
-// How fast an export is, and where a drive's first picture is.
+// Speed of an export, and the place of a drive's first picture.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -1,4 +1,4 @@
-// Drives for tests of the recordings page: as the car lists them.
+// Drives for tests of the recordings page, in the form of the car's list.
 
 import {driveOf} from '../../../web/recordings/drives.js';
 

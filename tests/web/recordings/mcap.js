@@ -1,5 +1,5 @@
-// A recording as @mcap/core reads it, by its indexes and from beginning to end:
-// `node mcap.js FILE` prints both as JSON. See tests/unit/recordings/test_foreign.py.
+// Prints a recording read by @mcap/core, by its indexes and from beginning to end, as JSON: `node
+// mcap.js FILE`. See tests/unit/recordings/test_foreign.py.
 
 import {open} from 'node:fs/promises';
 import {argv, stdout} from 'node:process';

@@ -1,4 +1,4 @@
-// The recordings page's clock without a browser: which picture is decoded, shown, and when.
+// Clock of the recordings page without a browser: decoded and shown pictures, and their times.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -18,7 +18,7 @@ function film(/** @type {number} */ seconds, /** @type {number} */ gop, /** @typ
   return units;
 }
 
-/** A player over units that are all here, but for the moments in `missing`. */
+/** A player over units that are all present except at the moments in `missing`. */
 function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, room?: () => boolean}} */ options = {}) {
   const {seconds = 20, gop = 10, beginS = 0, room = () => true} = options;
   const units = film(seconds, gop, beginS);
@@ -32,7 +32,7 @@ function playing(/** @type {{seconds?: number, gop?: number, beginS?: number, ro
       at: (timeS) => {
         const loS = Math.max(0, Math.floor(timeS / 8) * 8);
         if (missing.has(loS)) return null;
-        // With what leads up to it, as the car sends it.
+        // The units before the requested ones are included, like in the car's answer.
         const inside = units.filter((unit) => unit.timeS >= loS - 0.5 && unit.timeS < loS + 8);
         return {loS, hiS: loS + 8, units: inside.slice(inside.findIndex(({key}) => key))};
       },

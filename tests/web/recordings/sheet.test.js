@@ -1,4 +1,4 @@
-// The contact sheet's requests, and what a base station's figures say.
+// The contact sheet's requests, and the figures of a base station.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

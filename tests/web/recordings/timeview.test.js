@@ -1,4 +1,4 @@
-// Which stretch the plots show, and the marks of its time axis.
+// Time range of the plots, and the marks of the time axis.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -172,7 +172,7 @@ test('beeps are planned a little ahead, and none twice', () => {
   all.slice(1).forEach((at, index) => assert.ok(Math.abs(at - all[index] - 0.25) < 1e-9));
 });
 
-/** A tone that writes down what it was told. */
+/** A tone that records its settings. */
 function studio() {
   /** @type {[number, number][]} */
   const plan = [];
@@ -219,7 +219,7 @@ test('nothing is made before the first beep; it ends by itself, and at once', ()
 
 test('a browser without sound is not in the way', () => {
   new Beeps(null).update(0);
-  new Beeps().update(0.2);  // as here: Node has none
+  new Beeps().update(0.2);  // Node has no audio
 });
 
 test('an old voltage says its age', () => {

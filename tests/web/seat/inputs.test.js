@@ -111,7 +111,7 @@ test('a gamepad let go rests once, in a window that has the focus, before it dri
   assert.equal(trigger(1), 1);
 });
 
-/** A keyboard with a clock, and what it did. */
+/** A keyboard with a clock, and its recorded effects. */
 function keyboard() {
   const did = {set: /** @type {any[]} */ ([]), stops: 0, escapes: 0,
     commands: /** @type {string[]} */ ([]), swallowed: 0};

@@ -1,4 +1,4 @@
-// A part that loads late: pushed early, it opens once it is loaded, and only then.
+// A part that loads late: pushed early, it opens only after it is loaded.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -130,7 +130,7 @@ test('a page that slept does not take its own sleep for a dead link', () => {
 test('what came during a sleep does not make the link live on after it', () => {
   const policy = up(20);
   run(policy, 50, 100);
-  policy.heard(40_000); // a hidden page still hears; then its Wi-Fi went
+  policy.heard(40_000); // a hidden page still receives; then its Wi-Fi went
   assert.deepEqual(policy.tick(60_100), []);
   assert.equal(run(policy, 60_150, 60_500)[0]?.[1], 'close');
 

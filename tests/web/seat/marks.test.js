@@ -1,4 +1,4 @@
-// The picture as a file, and a mark: the file's name, and why there is no mark.
+// The picture as a file, and a mark: the file's name, and the reasons for a missing mark.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

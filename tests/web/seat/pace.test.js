@@ -1,4 +1,4 @@
-// Does the device decode as fast as pictures come? Counts and seconds in.
+// Comparison of decoding speed with the rate of pictures, from counts and seconds.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -7,7 +7,7 @@ import '../english.js';
 import {paceSays} from '../../../web/seat/drawer-strings.js';
 import {Pace} from '../../../web/seat/pace.js';
 
-/** Feeds seconds of [units, pictures, refused]; the answers. @param {number[][]} seconds */
+/** Feeds seconds of [units, pictures, refused]; returns the answers. @param {number[][]} seconds */
 function answers(seconds, everyMs = 1000) {
   const pace = new Pace();
   const counts = {fed: 0, decoded: 0, refused: 0};

@@ -1,4 +1,4 @@
-// Who may drive: what a grown-up reads and pushes, on a document of our own.
+// Driving rights: a grown-up's list and buttons, on a document of our own.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -46,7 +46,7 @@ class FakeElement {
 const mum = {id: 'a1234567', name: 'Mum', where: 'home network', grown_up: true, drives: false, you: true};
 const ann = {id: 'b1234567', name: 'Ann', where: 'elsewhere', grown_up: false, drives: true, you: false};
 
-/** A list on a document of its own, and what it sent. */
+/** A list on a document of its own, and its sent messages. */
 function listed() {
   Object.assign(globalThis, {document: {createElement: (/** @type {string} */ tag) => new FakeElement(tag)}});
   const element = new FakeElement('div');

@@ -1,4 +1,4 @@
-// The picture's settings: choices that hold, and what is sent.
+// The picture's settings: valid choices, and sent messages.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

@@ -1,4 +1,4 @@
-// The recorder's line on the page: its state, and once what has changed.
+// The recorder's line on the page: its state, and each change once.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

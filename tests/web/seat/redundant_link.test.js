@@ -1,4 +1,4 @@
-// When the second connection is there, and what goes by it.
+// Life of the second connection, and the messages sent by it.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -40,7 +40,7 @@ Object.assign(globalThis, {
 });
 const {Copies} = await import('../../../web/seat/redundant_link.js');
 
-/** A page at the wheel; its pictures come. */
+/** A page at the wheel that receives pictures. */
 function page() {
   FakeSocket.made.length = 0;
   const arrived = /** @type {[ArrayBuffer, number][]} */ ([]);

@@ -46,7 +46,7 @@ class FakeSocket {
     this.onmessage({data: text});
   }
 
-  /** Answers every ping that came and has no answer. */
+  /** Answers every unanswered ping. */
   pongs() {
     for (const text of this.sent.splice(0)) {
       const {kind, seq, t} = JSON.parse(text);
@@ -83,13 +83,13 @@ const drive = () => newest('/ws/drive');
 const picture = () => newest('/ws/video').onmessage({data: new ArrayBuffer(4)});
 const stops = () => drive().sent.filter((text) => text === ESTOP).length;
 
-/** The socket opens, and the car speaks. */
+/** Opens the socket and lets the car send. */
 function comesUp() {
   drive().opens();
   drive().says(welcome);
   drive().says(state);
 }
-/** The link is gone, and comes back with another socket. */
+/** Drops the link, and brings it back with another socket. */
 async function another() {
   const before = drive();
   pass(600);

@@ -1,4 +1,4 @@
-// Which system's steps a browser shows first.
+// The steps that a browser shows first, by its system.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';

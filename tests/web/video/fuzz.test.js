@@ -1,4 +1,4 @@
-// Ten thousand damaged inputs, the same ones each time: nothing kills the page.
+// Ten thousand damaged inputs, the same ones each time: the page survives all.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -135,7 +135,7 @@ test('damaged parameter sets have a possible size or are refused', () => {
   assert.ok(good > 500, `${good} good`);
 });
 
-/** The boxes fill the bytes exactly. @param {Uint8Array} bytes */
+/** Checks that the boxes fill the bytes exactly. @param {Uint8Array} bytes */
 function boxed(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;

@@ -1,4 +1,4 @@
-// Two connections, one picture: any interleaving of what each of them carries in order.
+// Two connections, one picture: any interleaving of their ordered frames.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -104,7 +104,7 @@ test('in any interleaving: in order, none twice, none missing but before a key o
   for (let run = 0; run < RUNS; run += 1) {
     const roll = dice(run);
     const first = run % 2 ? 2 ** 32 - 20 : 1000;
-    const whole = roll() < 0.5; // each unit goes by both, or by at least one of them
+    const whole = roll() < 0.5; // each unit is sent by both, or by at least one of them
     const units = Array.from({length: UNITS}, (_, at) =>
       frame((first + at) >>> 0, at === 0 || roll() < 0.08));
     const sent = [0, 1].map((way) => units.filter((_, at) =>
@@ -116,7 +116,7 @@ test('in any interleaving: in order, none twice, none missing but before a key o
     while (at[0] < sent[0].length || at[1] < sent[1].length) {
       let way = /** @type {0 | 1} */ (Number(roll() < 0.5));
       if (at[way] === sent[way].length) way = way === 0 ? 1 : 0;
-      // Never further apart than what is held: then nothing is given up.
+      // Never further apart than the queue: then no unit is given up.
       const ahead = units.indexOf(sent[way][at[way]]) - (units.indexOf(sent[1 - way][at[1 - way]]) >>> 0);
       if (ahead > 6 && at[1 - way] < sent[1 - way].length) way = way === 0 ? 1 : 0;
       shown.push(...merge.take(sent[way][at[way]], way));

@@ -1,4 +1,4 @@
-// A video path that fails: when it is built anew, and when the other one is taken.
+// A video path that fails: its restarts, and the change to the other path.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
@@ -8,7 +8,7 @@ import {STRINGS} from '../../../web/seat/strings.js';
 import {Remedy} from '../../../web/video/remedy.js';
 import {Video} from '../../../web/video/video.js';
 
-/** When units every `everyMs` are too many without a picture. @param {Remedy} remedy */
+/** Time until units every `everyMs` are too many without a picture. @param {Remedy} remedy */
 function silenceMs(remedy, everyMs = 33, fromMs = 0) {
   for (let nowMs = fromMs; nowMs < fromMs + 10_000; nowMs += everyMs) {
     if (remedy.fed(nowMs)) return nowMs - fromMs;

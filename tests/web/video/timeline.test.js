@@ -1,4 +1,4 @@
-// Where units lie in the media, and what is shown at which media time.
+// Places of units in the media, and the picture shown at each media time.
 
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
