@@ -192,7 +192,7 @@ async def test_it_ends_with_the_video_it_copies() -> None:
 
 
 class Reconnecting:
-    """A page whose /ws/drive broke while its copies stayed open."""
+    """Page whose /ws/drive broke while its copies stayed open."""
 
     page: Page
     copies: Socket
@@ -238,7 +238,8 @@ async def test_copies_after_drive_reconnects_carry_pictures_and_fresh_wishes() -
 
 
 async def test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce() -> None:
-    """Such a wish must not raise the sequence number either: the page counts from 1 again."""
+    """A wish with an old nonce must not raise the sequence number either: the page counts from 1
+    again."""
     async with a_broken_drive() as case:
         page, copies = case.page, case.copies
         drive = await page.client.ws_connect("/ws/drive")
