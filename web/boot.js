@@ -10,7 +10,7 @@ addEventListener('error', ({target}) => {
   if (needed) setTimeout(again, 1000);
 }, true);
 
-/** What browsers ask before they install a page; app.js offers it later. */
+/** The browser's install prompt; app.js offers it later. */
 addEventListener('beforeinstallprompt', (event) => Object.assign(window, {installing: event}));
 
 /** Chooses the language of a page that has words in lang/, and starts it behind them. */

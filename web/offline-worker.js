@@ -1,6 +1,6 @@
 /** The service worker: where the car cannot be reached it shows the offline page, in the
- * language of its own address. It holds that page and nothing else: what the car serves
- * always comes from the car. */
+ * language of its own address. It caches that page only: the car's own pages
+ * always come from the car. */
 
 /** @typedef {Event & {waitUntil: (until: Promise<unknown>) => void}} Waiting */
 /** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */

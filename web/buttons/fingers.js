@@ -4,7 +4,7 @@ import {capture} from '../lib/dom.js';
 
 export class Fingers {
   /**
-   * `moved`: this pointer or key is on this button now, -1 for none. `tapped`: a screen
+   * `moved`: this pointer or key is on this button now, -1: no button. `tapped`: a screen
    * reader pushed a button. `released`: the page lost the focus.
    * @param {{stage: HTMLElement, moved: (who: string, button: number) => void,
    *   tapped: (button: number) => void, released: () => void}} parts

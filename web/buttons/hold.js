@@ -4,7 +4,7 @@ export const HOLD_MS = 1000;
 
 export class Hold {
   /**
-   * @param {HTMLElement} element it has data-held meanwhile
+   * @param {HTMLElement} element has data-held while held
    * @param {() => void} act
    */
   constructor(element, act) {

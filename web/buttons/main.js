@@ -26,7 +26,7 @@ const awake = new Awake({playing: () => false, changed: () => undefined});
 const fpvcar = {lit: 0, link: 'none', changes: /** @type {[number, number][]} */ ([])};
 let usedMs = performance.now();
 
-/** Draws what is lit, at once, from every event handler. */
+/** Draws the lit buttons at once, from every event handler. */
 const show = () => {
   const nowMs = performance.now();
   const lit = model.shown(nowMs);
@@ -60,7 +60,7 @@ const link = new Link({
   },
 });
 
-/** @param {string} who @param {number} button -1: on none */
+/** @param {string} who @param {number} button -1: no button */
 const moved = (who, button) => {
   const what = model.finger(who, button, performance.now());
   if (!what) return;
@@ -139,7 +139,7 @@ setInterval(() => {
 drawing.build(LOOKS);
 show();
 look();
-/** What tests and curious people may read; read only. */
+/** Read-only state for tests and debugging. */
 Object.defineProperty(window, 'fpvcar', {
   value: Object.freeze({
     get lit() {
@@ -154,7 +154,7 @@ Object.defineProperty(window, 'fpvcar', {
     get glow() {
       return model.glow;
     },
-    /** The last changes: wall clock in ms, and the mask of what is lit since. */
+    /** The last changes: wall clock in ms, and the mask of lit buttons since then. */
     get changes() {
       return fpvcar.changes.map((one) => [...one]);
     },

@@ -1,5 +1,5 @@
 /**
- * What the page lights and sounds: its own fingers at once, everybody else's when the car
+ * The page's lights and sounds: its own fingers at once, other people's once the car
  * reports them. Pure: times are arguments.
  */
 
@@ -41,7 +41,7 @@ export class Model {
   }
 
   /**
-   * A finger is on this button now, or on none (-1): what changed.
+   * Moves a finger to this button (-1: off all buttons); returns the change.
    * @param {string} who @param {number} button @param {number} nowMs
    * @returns {'push' | 'change' | ''}
    */
@@ -61,7 +61,7 @@ export class Model {
     return any;
   }
 
-  /** The mask of what glows. @param {number} nowMs */
+  /** The mask of glowing buttons. @param {number} nowMs */
   shown(nowMs) {
     let own = 0;
     if (this.open) {
@@ -72,7 +72,7 @@ export class Model {
   }
 
   /**
-   * Takes the car's message; returns what to play: a push elsewhere, a step of the pattern.
+   * Takes the car's message; returns the sounds to play: a push elsewhere, a step of the pattern.
    * @param {Glow} glow @param {number} nowMs @returns {Sounds}
    */
   heard(glow, nowMs) {

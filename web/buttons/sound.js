@@ -2,7 +2,7 @@
 
 import {saved} from '../lib/storage.js';
 
-/** Hz. A pentatonic scale: whatever children play together sounds well. */
+/** Hz. A pentatonic scale: all notes sound well together. */
 const TONES = [261.6, 329.6, 392, 440, 523.3, 587.3];
 const RINGS_S = 0.6;
 const QUIET = 0.0001;

@@ -1,4 +1,4 @@
-/** The strings of the children's page: nobody sees them, screen readers say them. */
+/** Texts of the children's page, for screen readers only. */
 
 /** @type {Record<string, string>} */
 const COLOURS = {

@@ -12,14 +12,14 @@ const mask = whole(0, 2 ** BUTTONS_MAX - 1);
 const count = whole(0, 2 ** 53 - 1);
 const words = text(Infinity);
 
-/** What a page sends. */
+/** Messages from the page. */
 const UP = {
   hello: {v: whole(VERSION, VERSION)},
   hold: {held: mask},
   choose: {mode: text(7, /^(free|rainbow|game)$/)},
 };
 
-/** What the car sends. */
+/** Messages from the car. */
 const DOWN = {
   panel: {v: count, car: words, buttons: list({name: words, colour: words, shape: words})},
   glow: {seq: count, lit: mask, mode: words, length: count, done: count, best: count},
@@ -27,7 +27,7 @@ const DOWN = {
 };
 
 /**
- * The text frame of a message. Throws WireError for what the car would refuse.
+ * The text frame of a message. Throws WireError if the car would refuse it.
  * @param {ButtonsUp} message
  */
 export const encode = (message) => encodeAs(UP, message);

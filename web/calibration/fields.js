@@ -1,4 +1,4 @@
-/** What the calibration's pages are made of: buttons, inputs with labels, choices. */
+/** Controls of the calibration's pages: buttons, inputs with labels, choices. */
 
 import {make} from '../lib/dom.js';
 

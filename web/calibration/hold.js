@@ -4,7 +4,7 @@ import {capture} from '../lib/dom.js';
 
 /** @import {Wish} from '../lib/types.js' */
 
-/** The car says ten times a second what to wish: silent for longer, nothing is wished. */
+/** The car sends its wish 10 times a second; after this silence the page wishes nothing. */
 const SILENT_MS = 500;
 const BEAT_MS = 40;
 const NEUTRAL = {throttle: 0, steer: 0};
@@ -45,7 +45,7 @@ export class Hold {
     });
   }
 
-  /** What the step wishes now. @param {Wish} wish */
+  /** Takes the step's current wish. @param {Wish} wish */
   hear(wish) {
     this.next = wish;
     this.heardMs = this.now();

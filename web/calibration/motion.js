@@ -45,7 +45,7 @@ export function difference(a, b) {
   return sum / a.length;
 }
 
-/** The picture that is shown, small and grey; null while there is none. @returns {Uint8Array | null} */
+/** The picture that is shown, small and grey; null before the first. @returns {Uint8Array | null} */
 export function grab() {
   const shown = [...document.querySelectorAll('#picture, #picture-mse')].find((one) =>
     one.getBoundingClientRect().width > 0);

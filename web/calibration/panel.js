@@ -1,5 +1,5 @@
-/** Calibration, for a grown-up: its steps, all values, what was changed. It loads when
- * somebody asks for it. What moves the car is sent as any other wish. */
+/** Calibration, for a grown-up: its steps, all values and changes. Loaded on
+ * demand. Movements are sent as ordinary wishes. */
 
 import {W} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
@@ -63,7 +63,7 @@ export class Calibration {
     this.view = null;
   }
 
-  /** Does it, and says what the car refuses. @param {() => Promise<unknown>} act */
+  /** Runs an act and shows the car's refusal. @param {() => Promise<unknown>} act */
   async tried(act) {
     let said = '';
     try {
@@ -155,7 +155,7 @@ export class Calibration {
           this.heard(view, await API.say(word, figures ?? []))),
         keep: () => {
           this.hold.up();
-          this.keeps = true; // which ends the step: that it is none is no news then
+          this.keeps = true; // keeping ends the step: do not report its absence
           void this.tried(async () => {
             const all = await API.keep();
             this.parts.kept();
@@ -181,7 +181,7 @@ export class Calibration {
     });
   }
 
-  /** Asks the car for its step until it is another, or none. @param {StepView} view */
+  /** Polls the car's step until it changes or ends. @param {StepView} view */
   async follow(view) {
     while (this.view === view) {
       await new Promise((done) => setTimeout(done, ASK_MS));
@@ -215,7 +215,7 @@ export class Calibration {
     view.update(step, driving);
   }
 
-  /** Looks at the picture, where somebody wants that. @param {StepView} view @param {Step} step */
+  /** Watches the picture if that option is on. @param {StepView} view @param {Step} step */
   async watch(view, step) {
     const tries = step.kind === 'dead_band' && ['coarse', 'fine'].includes(step.phase);
     const grey = this.looks && tries ? grab() : null;

@@ -1,5 +1,5 @@
 /** Top speeds that a grown-up chooses among, in m/s: the speed limit for each follows from
- * what the car knows of its speed. They load when the grown-ups' part is open. */
+ * the car's measured speeds. They load when the grown-ups' part is open. */
 
 import {W, fill, number} from '../lang/words.js';
 import {make} from '../lib/dom.js';

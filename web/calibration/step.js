@@ -1,5 +1,5 @@
-/** One step on the page: what to do, the button that moves, what a person says, what was
- * found. It is drawn once; each answer of the car changes words and what is shown. */
+/** One step on the page: the instruction, the button that moves, a person's answer, the
+ * results. It is drawn once; each answer of the car changes its text and visible parts. */
 
 import {W} from '../lang/words.js';
 import {make, setText, show} from '../lib/dom.js';
@@ -12,7 +12,7 @@ import {STRINGS} from './strings.js';
 /** Steps for which nothing moves. */
 const STILL = ['distance', 'battery'];
 const THROTTLES = [0.3, 0.6, 1, -0.3, -0.6];
-/** Phases in which a person's word is awaited; the others have none. @type {Record<string, string[]>} */
+/** Phases that wait for a person's answer. @type {Record<string, string[]>} */
 const ASKS = {
   direction: ['asks', 'right', 'turn_round', 'settled'], dead_band: ['coarse', 'fine'],
   ends: ['hold'], straight: ['asks'], speed: ['hold', 'drives', 'again', 'short', 'done'],

@@ -1,4 +1,4 @@
-/** What sticks and gamepad are called, in the words of lang/. */
+/** Names of sticks and gamepad parts, from lang/. */
 
 import {W, fill, percent} from '../lang/words.js';
 

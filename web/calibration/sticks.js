@@ -1,5 +1,5 @@
-/** How sticks and gamepad feel on this device: curve, hands, what of a gamepad does what,
- * with a live picture of it. It loads when somebody asks for it. */
+/** How sticks and gamepad feel on this device: curve, hands, gamepad mapping,
+ * with a live picture of it. Loaded on demand. */
 
 import {W} from '../lang/words.js';
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
@@ -29,7 +29,7 @@ export function parts(pad) {
 }
 
 /**
- * What went furthest since `before`, if that is far enough to be meant. Pure.
+ * The input that moved furthest since `before`, if far enough to be intended. Pure.
  * @param {Map<string, number>} before @param {Map<string, number>} now
  */
 export function meant(before, now) {

@@ -1,4 +1,4 @@
-/** What the calibration says, in the words of lang/. */
+/** Texts of the calibration, from lang/. */
 
 import {dates, exact, named} from '../lang/forms.js';
 import {W, fill, number, percent, unit} from '../lang/words.js';
@@ -68,7 +68,7 @@ export const STRINGS = {
       : name === undefined ? '' : `${upper(part(name))}: `;
     return upper(`${where}${named(W.calibration.names, last) ?? last}`);
   },
-  /** What a change was of: "dead_band drive", or the key of a value. @param {string} what */
+  /** Label of a change: "dead_band drive", or the key of a value. @param {string} what */
   change: (what) => {
     const [kind = '', name = ''] = what.split(' ');
     if (what === 'damaged') return W.calibration.damaged;

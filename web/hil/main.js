@@ -3,8 +3,8 @@
  *
  *   /ws/video -> Video, as at the driver's seat -> cells of each picture -> hil
  *
- * It judges nothing: it says how bright each picture is, and when it was shown, by the
- * clock of hil. What is understood there stands in pi/fpvcar/hil/browser_probe.py.
+ * It only reports the brightness of each picture and the time it was shown, by the clock
+ * of hil. pi/fpvcar/hil/browser_probe.py lists the accepted messages.
  */
 
 import {byId} from '../lib/dom.js';
@@ -19,7 +19,7 @@ const small = document.createElement('canvas');
 small.width = COLUMNS;
 small.height = ROWS;
 const pen = small.getContext('2d', {willReadFrequently: true, alpha: false});
-if (pen) pen.imageSmoothingQuality = 'high';  // a cell is the mean of what is in it
+if (pen) pen.imageSmoothingQuality = 'high';  // a cell is the mean of its area
 const canvas = byId('picture', HTMLCanvasElement);
 const media = byId('picture-mse', HTMLVideoElement);
 const clock = new CarClock();
@@ -39,7 +39,7 @@ const video = new Video({
   changed: tell,
 });
 
-/** Says what is on the glass now. */
+/** Reports the picture on the glass. */
 function tell() {
   const {best} = clock;
   if (!best || !pen || hil?.readyState !== WebSocket.OPEN) return;

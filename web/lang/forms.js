@@ -1,5 +1,5 @@
-/** Plural forms, dates and times, as the page's language writes them: for what loads after
- * the first screen of the seat. */
+/** Plural forms, dates and times, as the page's language writes them: for parts loaded after
+ * the seat's first screen. */
 
 import {LANGUAGE, LOCALE, fill, number} from './words.js';
 

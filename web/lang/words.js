@@ -30,7 +30,7 @@ export function say(words) {
 export const fill = (message, values) =>
   message.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 
-/** To make one costs a hundred times what it costs to use it. @type {Map<string, Intl.NumberFormat>} */
+/** Cached: making one costs a hundred times a use. @type {Map<string, Intl.NumberFormat>} */
 const formats = new Map();
 
 /** @param {number} value @param {number} digits after the point @param {Intl.NumberFormatOptions} [more] */

@@ -1,4 +1,4 @@
-/** Keeps the screen awake by what the browser offers. */
+/** Keeps the screen awake with the browser's means. */
 
 export class Awake {
   /** @param {{playing: () => boolean, changed: (how: 'lock' | 'video' | 'none') => void}} parts */

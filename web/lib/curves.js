@@ -1,9 +1,9 @@
 /** Response curves: from thumbs, keys and sticks to -1..1. Pure. */
 
 /**
- * How sticks feel on this device; sticks.js sets it. `expo` is the share of the cubic. What
- * of a gamepad does what: "b7" is a button, "a0+" the half of an axis. While somebody says
- * which (`learning`), a gamepad drives nothing.
+ * How sticks feel on this device; sticks.js sets it. `expo` is the share of the cubic.
+ * Gamepad mapping: "b7" is a button, "a0+" half an axis. While the mapping is being set
+ * (`learning`), a gamepad drives nothing.
  */
 export const FEEL = {
   expo: 0.55, leftHanded: false, learning: false,
@@ -11,7 +11,7 @@ export const FEEL = {
     snapshot: 'b2', mark: 'b3'},
 };
 
-/** Takes what was saved, as far as it is whole. @param {string} text */
+/** Loads the valid parts of the saved settings. @param {string} text */
 export function feel(text) {
   try {
     const {expo, leftHanded, pad} = JSON.parse(text || '{}');

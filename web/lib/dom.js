@@ -1,7 +1,7 @@
-/** Finds elements by id and writes to them, but only what changed. */
+/** Finds elements by id and writes only changes to them. */
 
 /**
- * The element with this id. Throws if there is none.
+ * The element with this id. Throws if missing.
  * @template {Element} [T=HTMLElement]
  * @param {string} id @param {new () => T} [kind] @returns {T}
  */

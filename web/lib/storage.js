@@ -1,4 +1,4 @@
-/** What a page stores in the browser; nothing where the browser forbids it. */
+/** The page's storage in the browser; no-op where it is forbidden. */
 
 /** Null in an app's web view without storage. @typedef {() => Storage | null} Store */
 

@@ -7,7 +7,7 @@ export const HEADER_BYTES = 20;
 const KIND_ACCESS_UNIT = 1;
 const FLAG_KEY = 1;
 
-/** A message that is refused: what, its value, and what was expected. */
+/** A refused message: its fault, the value and the expected one. */
 export class WireError extends Error {
   /** @param {string} what @param {unknown} [value] @param {string} [limit] */
   constructor(what, value, limit = '') {
@@ -20,7 +20,7 @@ export class WireError extends Error {
 }
 
 /**
- * A field's check: null if the value is good, else what was expected.
+ * A field's check: null if the value is good, else the expected value.
  * @typedef {(value: unknown) => string | null} Check
  * @typedef {{check: Check, optional?: boolean}} Field
  * @typedef {Record<string, Field>} Shape
@@ -77,7 +77,7 @@ export const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
 /** Text as the car takes it. @param {string} words */
 export const plain = (words) => words.replace(NOT_PLAIN, '');
 
-/** What the first screen sends; other fields are refused. drawer-wire.js has the rest.
+/** Messages of the first screen; other fields are refused. drawer-wire.js has the rest.
  * @type {Record<string, Shape>} */
 export const UP = {
   hello: {
@@ -96,7 +96,7 @@ const BATTERY = {
 };
 const STOP = {cause: words, clears: words, by: maybe(words)};
 
-/** What the car sends; further fields pass. @type {Record<string, Shape>} */
+/** Messages of the car; more fields pass. @type {Record<string, Shape>} */
 export const DOWN = {
   welcome: {
     v: count, car: words, version: words, clock_us: count, silence_ms: count,
@@ -117,7 +117,7 @@ export const DOWN = {
 };
 
 /**
- * What is wrong with a value of this shape, or null.
+ * The fault of a value of this shape, or null.
  * @param {unknown} value @param {Shape} shape @returns {string | null}
  */
 function misfit(value, shape) {
@@ -137,8 +137,8 @@ function misfit(value, shape) {
 }
 
 /**
- * The text frame of a message to the car. Throws WireError for what the car would
- * refuse, so that a mistake shows here and not as three strikes there.
+ * The text frame of a message to the car. Throws WireError if the car would
+ * refuse it: a mistake shows here, not as three strikes there.
  * @param {Upward} message
  */
 export const encode = (message) => encodeAs(UP, message);
@@ -159,7 +159,7 @@ export function encodeAs(shapes, message) {
 
 /**
  * The message in a frame of /ws/drive; null for an unknown kind, a newer car's.
- * Throws WireError for what is malformed or mistyped.
+ * Throws WireError if malformed or mistyped.
  * @param {string} frame
  * @returns {Downward | null}
  */

@@ -1,4 +1,4 @@
-/** Wiring only: where the car is, what is near, and the dialog that joins one. */
+/** Wiring only: the car's network, those near, and the dialog that joins one. */
 
 import {W, fill} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';

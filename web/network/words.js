@@ -1,4 +1,4 @@
-/** What the page says of a state, in the words of lang/, and the picture of a QR code. */
+/** Texts for a state, from lang/, and the picture of a QR code. */
 
 import {ago} from '../lang/forms.js';
 import {W, fill, number} from '../lang/words.js';
@@ -9,7 +9,7 @@ const STRONG = 66;
 const GOOD = 40;
 
 /**
- * Where the car is, and what to do.
+ * The car's network, and the next step.
  * @param {NetworkState} state @param {string} port of this page, with its colon
  */
 export const where = ({phase, ssid, own, name, join_s: joinS}, port) =>
@@ -18,7 +18,7 @@ export const where = ({phase, ssid, own, name, join_s: joinS}, port) =>
     address: `http://${name || `${own.ssid.toLowerCase()}.local`}${port}/`,
   });
 
-/** Why it is not where somebody wanted it; '' if it is. @param {NetworkState} state */
+/** Reason for missing the requested network; '' if joined. @param {NetworkState} state */
 export function why({phase, ssid, reason}) {
   if (!reason) return '';
   return phase === 'absent' || !ssid ? `${reason}.` : fill(W.network.notJoined, {ssid, why: reason});

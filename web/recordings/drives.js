@@ -16,7 +16,7 @@ function placed(part, startMs) {
   return {...part, startS, endS: startS + part.seconds};
 }
 
-/** What was measured in a file within its drive. @param {Table} table @param {Part} part */
+/** The measurements of a file within its drive. @param {Table} table @param {Part} part */
 export function clipped(table, {from_s: fromS, to_s: toS}) {
   const within = (/** @type {{t: number}} */ {t}) => t >= fromS && t <= toS;
   const series = table.series.map(({t, v, ...line}) => {
@@ -30,7 +30,7 @@ export function clipped(table, {from_s: fromS, to_s: toS}) {
 }
 
 /**
- * What asks the car for drives: see server/api/drives_api.py.
+ * Query for the car's drives: see server/api/drives_api.py.
  * @param {Wanted} wanted @param {number} most @param {string[]} causes that `text` means
  * @param {number} [beforeMs] UTC
  */
@@ -41,7 +41,7 @@ export function queryOf({driver, parked, day, text}, most, causes, beforeMs) {
   if (driver && !parked) query.set('driver', driver);
   if (day) {
     const [year, month, date] = day.split('-').map(Number);
-    // A day may have 23 or 25 hours; none is before 1970.
+    // A day may have 23 or 25 hours; times start in 1970.
     const ms = (/** @type {number} */ of) => Math.max(0, new Date(year, month - 1, of).getTime());
     query.set('since', String(ms(date)));
     query.set('until', String(ms(date + 1)));
@@ -86,7 +86,7 @@ export function carOf({parts}) {
 /** A file's name without the ending that it loses when it is closed. @param {string} name */
 export const stem = (name) => name.replace(/\.part$/, '');
 
-/** The file that the address names; a malformed one names none. @param {string} hash */
+/** The file that the address names; '' if malformed. @param {string} hash */
 export function named(hash) {
   try {
     return decodeURIComponent(hash.slice(1));

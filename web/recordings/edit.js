@@ -9,7 +9,7 @@ import {STRINGS} from './strings.js';
 /** @import {Drive} from './types.js' */
 
 export class Edit {
-  /** @param {() => void} changed is called when the list has to come anew */
+  /** @param {() => void} changed called when the list must be reloaded */
   constructor(changed) {
     this.dialog = byId('edit', HTMLDialogElement);
     this.changed = changed;
@@ -32,8 +32,8 @@ export class Edit {
   }
 
   /**
-   * @param {Drive} drive @param {boolean} grownUp did somebody say their code?
-   * @param {{removable: boolean, trash: boolean}} here can somebody become a grown-up
+   * @param {Drive} drive @param {boolean} grownUp was a code entered?
+   * @param {{removable: boolean, trash: boolean}} here is grown-up access possible
    * here; a base station has a trash, and a password in place of the code
    */
   open(drive, grownUp, {removable, trash}) {
@@ -53,7 +53,7 @@ export class Edit {
     this.dialog.showModal();
   }
 
-  /** Says what goes, and asks whether it may. */
+  /** Lists the parts to remove and asks for confirmation. */
   ask() {
     const {drive} = this;
     if (!drive) return;
@@ -87,7 +87,7 @@ export class Edit {
     if (driveNamed([drive], named(location.hash))) location.hash = '';
   }
 
-  /** Does it, closes, or says why not. @param {(drive: Drive) => Promise<void>} what */
+  /** Runs the act; closes, or shows the error. @param {(drive: Drive) => Promise<void>} what */
   async act(what) {
     const {drive} = this;
     if (!drive) return;

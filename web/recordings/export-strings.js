@@ -1,4 +1,4 @@
-/** What the page says of a film or a zip that is made, in the words of lang/. */
+/** Texts of a film or zip export, from lang/. */
 
 import {W, fill, percent} from '../lang/words.js';
 import {STRINGS} from './strings.js';

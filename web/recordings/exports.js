@@ -57,19 +57,19 @@ export class Exports {
     /** @type {Export | null} */
     this.now = null;
     this.rate = new Rate();
-    /** Counts what was begun: an answer to what was before is of no use. */
+    /** Number of the current request: answers to older ones are dropped. */
     this.turn = 0;
     for (const kind of KINDS) {
       button(`export-${kind}`).addEventListener('click', () => void this.begin(kind));
     }
     button('export-cancel').addEventListener('click', () => void this.cancel());
-    // What is being sent goes on without the page; a plan does not.
+    // A running download continues without the page; a plan does not.
     addEventListener('pagehide', () => {
       if (this.now?.state === 'planning') void this.api.cancel(this.now.id);
     });
   }
 
-  /** Another drive is on the page; what is under way goes on. @param {Drive} drive */
+  /** Another drive is on the page; running exports continue. @param {Drive} drive */
   open(drive) {
     this.drive = drive;
     const hasPictures = drive.parts.some(({pictures}) => pictures > 0);
@@ -163,13 +163,13 @@ export class Exports {
     this.missing(now.missing);
   }
 
-  /** @param {string} words @param {string} [figures] that nobody wants to hear each time */
+  /** @param {string} words @param {string} [figures] not read out each time */
   say(words, figures = '') {
     setText(byId('export-says'), words);
     setText(byId('export-figures'), figures);
   }
 
-  /** @param {string[]} words what is not in it */
+  /** @param {string[]} words missing parts */
   missing(words) {
     const list = byId('export-missing');
     if (list.childElementCount === words.length) return;

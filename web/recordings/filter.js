@@ -1,4 +1,4 @@
-/** What the list is filtered by: text, driver, day. */
+/** The list's filters: text, driver, day. */
 
 import {W} from '../lang/words.js';
 import {button, byId, input, show} from '../lib/dom.js';

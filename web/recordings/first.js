@@ -9,7 +9,7 @@ import {Refused} from './api.js';
 /** @import {Drive} from './types.js' */
 
 /**
- * When the first picture is, s from the drive's start; null if there is none. Throws if
+ * Time of the first picture, s from the drive's start; null without pictures. Throws if
  * the car does not answer.
  * @param {Drive} drive @param {number} fromS
  * @param {(name: string, fromS: number) => Promise<ArrayBuffer>} thumbnail

@@ -1,8 +1,8 @@
 /**
- * What fingers, mouse and wheel mean on a plot. Places are shares of its width.
+ * Gestures of fingers, mouse and wheel on a plot. Places are shares of its width.
  *
  *   push          go to that moment           move           the values there
- *   drag          show what is marked         two fingers    zoom and move
+ *   drag          show the marked span         two fingers    zoom and move
  *   wheel         zoom; sideways: move        double push    show all
  */
 

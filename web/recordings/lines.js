@@ -6,7 +6,7 @@
 const PAUSE_S = 1;
 
 /**
- * Index of the last value that is not above `wanted`; -1 if there is none.
+ * Index of the last value that is not above `wanted`; -1 if all are above.
  * @param {readonly number[]} rising @param {number} wanted
  */
 export function lastUpTo(rising, wanted) {
@@ -29,7 +29,7 @@ export function valueAt({t, v}, atS) {
 }
 
 /**
- * The least and the greatest value; null if there is none.
+ * The least and the greatest value; null without values.
  * @param {readonly (number | null)[]} values
  */
 export function extent(values) {

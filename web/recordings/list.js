@@ -1,4 +1,4 @@
-/** The list of drives: when, who, how long, how far, stops, and a picture of each. */
+/** The list of drives: time, driver, duration, distance, stops and a picture of each. */
 
 import {W} from '../lang/words.js';
 import {byId, make, setText, show} from '../lib/dom.js';
@@ -21,7 +21,7 @@ export class DriveList {
     /** @type {Drive[]} */
     this.drives = [];
     this.drawn = '';
-    /** Rows by what they show. @type {Map<string, HTMLElement>} */
+    /** Rows by content. @type {Map<string, HTMLElement>} */
     this.rows = new Map();
     /**
      * Thumbnails by file and drive, so that each is fetched once.
@@ -181,7 +181,7 @@ export class DriveList {
   }
 }
 
-/** What the list says of a drive, line by line. @param {Drive} drive */
+/** The lines of the list for a drive. @param {Drive} drive */
 function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
   const who = parked ? W.recordings.parked : drivers.join(', ');

@@ -37,10 +37,10 @@ let stationBegun = false;
 let timer = 0;
 let asked = 0;
 
-/** Shows what the address names: a drive, or the list alone. */
+/** Shows the address's drive, or the list alone. */
 function route() {
   const name = named(location.hash);
-  // What is filtered out of the list stays open.
+  // The open drive stays when filtered out.
   const shown = viewer.drive ? [viewer.drive] : [];
   const drive = name ? list.drive(name) ?? driveNamed(shown, name) : null;
   document.body.dataset.open = drive ? 'yes' : 'no';
@@ -118,7 +118,7 @@ async function refresh() {
   try {
     const {wanted} = filter;
     const listing = await API.list(queryOf(wanted, PAGE, STRINGS.causes(wanted.text), befores.at(-1)));
-    if (mine !== asked) return;  // something else was wanted meanwhile
+    if (mine !== asked) return;  // superseded by a newer request
     update(listing);
     if (listing.unread) waitMs = AGAIN_MS;
   } catch (fault) {
@@ -161,7 +161,7 @@ document.addEventListener('visibilitychange', () => {
 setText(byId('list-says'), W.recordings.loading);
 void refresh();
 Object.defineProperty(window, 'recordings', {
-  // What is on the page, for tests and the curious; read only.
+  // The page's state, read-only, for tests and debugging.
   get: () => ({
     drives: list.drives.length,
     timeS: viewer.player?.timeS ?? null,

@@ -1,6 +1,6 @@
 /**
- * What was measured in a drive: fetched file by file for the plots, and finer where
- * somebody looks closer.
+ * Measurements of a drive: fetched file by file for the plots, and finer when
+ * zoomed in.
  */
 
 import {make} from '../lib/dom.js';
@@ -13,7 +13,7 @@ import {STRINGS} from './strings.js';
 /** @import {Plots} from './plots.js' */
 
 const AGAIN_MS = 2000;
-/** Points across the plots that somebody looks at closely; and the most of a file. */
+/** Points across zoomed plots, and the most per file. */
 const POINTS = 1200;
 const POINTS_MOST = 10_000;
 /** Finer points are fetched if there would be so many times more. */
@@ -31,14 +31,14 @@ export class Measured {
     this.fetch = fetch;
     /** @type {Drive | null} */
     this.drive = null;
-    /** Why the car did what it did, and from when on. */
+    /** Reasons for the car's actions, with start times. */
     this.reasons = {t: /** @type {number[]} */ ([]), why: /** @type {string[]} */ ([])};
     /** How many points of each line are here, by file. @type {Map<string, number>} */
     this.points = new Map();
     this.looks = 0;
   }
 
-  /** Fetches another drive; null: none. @param {Drive | null} drive */
+  /** Fetches another drive; null clears. @param {Drive | null} drive */
   async open(drive) {
     this.drive = drive;
     this.reasons = {t: [], why: []};
@@ -76,7 +76,7 @@ export class Measured {
   }
 
   /**
-   * What was measured in a file within the drive. Null once another drive is on the page;
+   * Measurements of a file within the drive. Null once another drive is on the page;
    * only a gap if the car refuses.
    * @param {Drive} drive @param {Part} part @param {number} points
    */
@@ -94,7 +94,7 @@ export class Measured {
     return null;
   }
 
-  /** Why the car did what it did at a moment. @param {number} timeS */
+  /** The reason for the car's action at a moment. @param {number} timeS */
   reason(timeS) {
     const index = lastUpTo(this.reasons.t, timeS);
     return index < 0 ? '' : STRINGS.reason(this.reasons.why[index]);

@@ -113,7 +113,7 @@ export class Picture {
     video.currentTime = path.timeline.newestS + STEP_US / 4e6;
   }
 
-  /** Notes what is on the glass. @param {number} stampUs */
+  /** Notes the picture on the glass. @param {number} stampUs */
   shown(stampUs) {
     this.shownUs = stampUs;
     this.faults = 0;

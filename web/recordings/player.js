@@ -10,14 +10,14 @@ import {lastUpTo} from './lines.js';
 /** @import {Span, Unit} from './types.js' */
 
 export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
-/** A decoder further behind than this leaves out what is between. */
+/** A decoder further behind than this skips units. */
 const LAG_S = 1.5;
 /** No tick moves on by more than this: a page that slept does not jump. */
 const TICK_MAX_S = 0.25;
 const JUST_BEFORE_S = 1e-6;
 
 /**
- * What shows the pictures. `decodeOnly`: the unit only leads up to one that is to be seen.
+ * Picture output. `decodeOnly`: the unit is only a reference for a later, shown one.
  * @typedef {{push: (unit: Unit, decodeOnly: boolean) => boolean,
  *   hasRoom: () => boolean}} Output
  */
@@ -48,7 +48,7 @@ export class Player {
     this.fromS = 0;
     this.needKey = true;
     this.seeking = true;
-    /** Time of the picture that was sought; none before it is shown. */
+    /** Time of the sought picture; earlier ones are not shown. */
     this.targetS = -Infinity;
     /** @type {number | null} */
     this.lastMs = null;
@@ -110,7 +110,7 @@ export class Player {
   /** @param {Span} here @param {number} byS */
   advance(here, byS) {
     let goalS = Math.min(this.timeS + byS, this.seconds);
-    // It waits at the end of what is here.
+    // It waits at the end of the loaded units.
     if (goalS >= here.hiS && !this.units.at(here.hiS)) goalS = here.hiS - JUST_BEFORE_S;
     this.timeS = Math.max(this.timeS, goalS);
     if (this.timeS >= this.seconds) this.pause();
@@ -153,7 +153,7 @@ export class Player {
       this.blank = !image;
     }
     this.seeking = false;
-    // What leads up to a span is in it: the one before need not be here.
+    // A span starts with its own reference units: the one before need not be loaded.
     if (keyS !== null) this.fromS = loS;
     const onTheWay = !this.needKey && this.fedS <= imageS &&
       (keyS === null || this.fedS >= keyS);

@@ -1,5 +1,5 @@
 /**
- * Plots of what was measured over the time of a drive, as SVG: all show the same stretch,
+ * Plots of a drive's measurements over time, as SVG: all show the same stretch,
  * with a time axis, the moment of the picture and that under the pointer.
  *
  * No library: uPlot (50 kB) has neither pinch nor wheel, and the page takes no dependency.
@@ -24,7 +24,7 @@ const COLOURS = 6;
 /** With buckets longer than this a value at the cursor is only about right. */
 const COARSE_S = 2;
 const TICK_PX = 78;
-/** Finer values are asked for when nobody has moved for so long. */
+/** Finer values are requested after so long without a move. */
 const SETTLED_MS = 400;
 const KEY_ZOOM = 0.5;
 
@@ -40,7 +40,7 @@ export class Plots {
    * @param {HTMLElement} host
    * @param {{seek: (timeS: number) => void, look: (fromS: number, toS: number) => void,
    *   changed: () => void}} acts
-   *   `seek`: somebody pushed on a plot; `look`: looks at this stretch closely;
+   *   `seek`: a plot was pushed; `look`: looks at this stretch closely;
    *   `changed`: shows another stretch
    */
   constructor(host, acts) {
@@ -58,7 +58,7 @@ export class Plots {
     this.lines = new Map();
     /** @type {Map<string, Plot>} */
     this.plots = new Map();
-    /** Groups that have to be drawn anew. @type {Set<string>} */
+    /** Groups to redraw. @type {Set<string>} */
     this.stale = new Set();
     this.settled = 0;
     const at = (/** @type {number} */ share) => this.view.at(share);
@@ -281,7 +281,7 @@ export class Plots {
     }
   }
 
-  /** Shows what is being marked; nothing: a and b are the same. @param {number} a @param {number} b */
+  /** Shows the marked span; hides it if a equals b. @param {number} a @param {number} b */
   mark(a, b) {
     this.host.style.setProperty('--mark-from', String(Math.min(a, b)));
     this.host.style.setProperty('--mark-to', String(Math.max(a, b)));

@@ -1,6 +1,6 @@
 /**
- * The contact sheet: a picture of each second of a drive, a minute a row group. What is
- * far from view has no pictures: an hour of them would be 3,600 canvases. One picture is
+ * The contact sheet: a picture of each second of a drive, a minute a row group. Rows
+ * far from view have no pictures: an hour of them would be 3,600 canvases. One picture is
  * in the order of Tab; the arrow keys go from there.
  */
 

@@ -1,5 +1,5 @@
-/** What the page says of a base station, in the words of lang/: how full it is, what waits,
- * what comes now. */
+/** Texts of a base station, from lang/: storage used, pending bytes,
+ * current transfers. */
 
 import {ago, counted, dates} from '../lang/forms.js';
 import {W, fill} from '../lang/words.js';

@@ -1,4 +1,4 @@
-/** A base station's own part of the page: how full it is, what waits, what comes now. */
+/** A base station's own part of the page: storage used, pending bytes, current transfers. */
 
 import {byId, make, setText, show} from '../lib/dom.js';
 import {API} from './api.js';
@@ -13,11 +13,11 @@ import {STATION_STRINGS as SAYS} from './station-strings.js';
  * @property {string} says
  * @property {number} there bytes
  * @property {number} waits bytes
- * @property {string} moving what the bar shows
+ * @property {string} moving text of the bar
  * @property {string} full
  * @property {number} used of the card, bytes
- * @property {number} total of the card, bytes; 0: nobody knows
- * @property {string} card what its bar shows
+ * @property {number} total of the card, bytes; 0: unknown
+ * @property {string} card text of its bar
  */
 
 const EVERY_MS = 2000;

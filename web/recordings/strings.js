@@ -1,4 +1,4 @@
-/** What the recordings page says, in the words of lang/. */
+/** Texts of the recordings page, from lang/. */
 
 import {counted, dates, exact, named} from '../lang/forms.js';
 import {LOCALE, W, fill, number, unit} from '../lang/words.js';
@@ -31,7 +31,7 @@ export const STRINGS = {
   causes: (text) => Object.keys(W.recordings.causes).filter((cause) => [1, 2].some((times) =>
     STRINGS.stops({[cause]: times}).toLowerCase().includes(text.trim().toLowerCase()))),
   edit: (/** @type {string} */ name) => fill(W.recordings.edit, {name}),
-  /** What goes and what stays. @param {number} gone @param {string} size @param {number} stay */
+  /** Files removed and kept. @param {number} gone @param {string} size @param {number} stay */
   sure: (gone, size, stay) => [
     gone ? counted(W.recordings.goes, gone, {size}) : '',
     stay ? counted(W.recordings.stays, stay) : '',
@@ -62,7 +62,7 @@ export const STRINGS = {
     const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
     return h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
   },
-  /** A moment, as finely as the steps between such. @param {number} seconds @param {number} stepS */
+  /** A moment, as precise as the steps. @param {number} seconds @param {number} stepS */
   moment: (seconds, stepS) => {
     const digits = stepS >= 1 ? 0 : stepS >= 0.1 ? 1 : 2;
     const whole = Math.floor(Number(seconds.toFixed(digits)));

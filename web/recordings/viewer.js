@@ -108,7 +108,7 @@ export class Viewer {
     void this.measured.open(drive);
   }
 
-  /** Goes on to the first picture if it opened where there is none. @param {Player} player */
+  /** Seeks the first picture if it opened at a time without one. @param {Player} player */
   async lookForPicture(player) {
     if (!this.looking || player.waiting || !this.drive) return;
     this.looking = false;
@@ -116,7 +116,7 @@ export class Viewer {
     const {drive} = this;
     const {timeS} = player;
     const firstS = await firstPictureS(drive, timeS, API.thumbnail).catch(() => null);
-    // Somebody may have gone elsewhere meanwhile.
+    // The position may have changed during the request.
     if (firstS !== null && player.timeS === timeS) player.seek(firstS);
     if (firstS !== null) player.firstS = firstS;
   }
@@ -176,14 +176,14 @@ export class Viewer {
     }));
   }
 
-  /** What is open elsewhere, and how. @param {Drive} drive */
+  /** Fills in the rerun command for the drive's closed files. @param {Drive} drive */
   listElsewhere(drive) {
     const names = drive.parts.filter(({state}) => state !== 'open').map(({name}) => name);
     setText(byId('rerun'), `rerun ${names.join(' ')}`);
     setText(button('rerun-copy'), W.recordings.copy);
   }
 
-  /** The contact sheet comes when somebody wants it. */
+  /** Opens the contact sheet on demand. */
   async openSheet() {
     this.toggleSheet ??= import('./sheet.js').then(({sheetButton}) =>
       sheetButton(() => this.drive, (timeS) => {

@@ -1,4 +1,4 @@
-/** What the page about trust says of each system, in the words of lang/. */
+/** The trust page's texts for each system, from lang/. */
 
 import {W} from '../lang/words.js';
 
@@ -26,7 +26,7 @@ export const SYSTEMS = [
   },
 ];
 
-/** Which system a browser says it runs on: the place in SYSTEMS, -1 for none of them.
+/** The system a browser reports: its index in SYSTEMS, -1 if unknown.
  * @param {string} agent @param {number} touches how many fingers its screen feels */
 export const systemOf = (agent, touches) =>
   // An iPad calls itself a Macintosh, which has no touch screen.

@@ -26,7 +26,7 @@ export default say({
       distance: 'Abstand: {part}',
       battery: 'Akku',
     },
-    // What a step says in each of its phases.
+    // Texts of a step in each phase.
     phases: {
       direction: {
         hold: 'Stell das Auto auf eine Kiste: Räder in der Luft. Halte den Knopf: Der Motor dreht langsam, dann schneller. Lass los, wenn du gesehen hast, wohin.',

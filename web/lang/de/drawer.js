@@ -1,4 +1,4 @@
-/** German: what loads after the first screen. */
+/** German: loaded after the first screen. */
 
 import {say} from '../words.js';
 
@@ -62,7 +62,7 @@ export default say({
   secureLater: 'Nicht jetzt',
   maySleep: 'Der Bildschirm schläft beim Fahren vielleicht ein: berühre ihn ab und zu.',
 
-  // What the guard says while somebody drives.
+  // Texts of the guard during driving.
   wallAhead: 'Wand {metres} voraus: {does}',
   wallBehind: 'Wand {metres} dahinter: {does}',
   nothingAhead: 'Vorn wird nichts gemessen: {advice}',
@@ -170,7 +170,7 @@ export default say({
     grownUp: 'Erwachsene: alles',
   },
 
-  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'Das Auto antwortet nicht. Versuch es wieder, wenn die Verbindung zurück ist.',
   who: {
     title: 'Wer fahren darf',

@@ -29,7 +29,7 @@ export default say({
     emptyFiles: 'Hier gibt es noch nichts zu sehen.',
     emptyStation: 'Noch ist keine Fahrt angekommen. Was ein gekoppeltes Auto aufnimmt, kommt von selbst, höchstens eine Minute nach dem Ende der Fahrt; was noch wartet, steht unter „Speicher“.',
 
-    // What the list says of a drive.
+    // Texts of a drive in the list.
     parked: 'niemand am Steuer',
     stops: {one: '{count} Stopp: {causes}', other: '{count} Stopps: {causes}'},
     causes: {
@@ -133,7 +133,7 @@ export default say({
     sheetGo: 'Zu {time}',
     sheetNone: '{time}: kein Bild in dieser Minute',
 
-    // Of a base station: how full it is, what waits, what comes now.
+    // Base station: storage used, pending bytes, current transfers.
     storage: 'Speicher',
     storageDisk: 'Wie voll die Festplatte ist',
     storageNobody: 'Noch kein Auto. Auf diesem Computer: fpvstation pair ADDRESS',

@@ -3,7 +3,7 @@
 import {say} from '../words.js';
 
 export default say({
-  // What stopped, why, and what to do.
+  // Stops: cause and remedy.
   stop: 'STOP',
   stopLabel: 'Auto anhalten',
   goOn: 'Weiter',

@@ -26,7 +26,7 @@ export default say({
       distance: 'Distance: {part}',
       battery: 'Battery',
     },
-    // What a step says in each of its phases.
+    // Texts of a step in each phase.
     phases: {
       direction: {
         hold: 'Put the car on a box: wheels in the air. Hold the button: the motor turns slowly, then faster. Let go when you have seen which way.',

@@ -1,4 +1,4 @@
-/** English: what loads after the first screen. */
+/** English: loaded after the first screen. */
 
 import {say} from '../words.js';
 
@@ -62,7 +62,7 @@ export default say({
   secureLater: 'Not now',
   maySleep: 'The screen may go to sleep while you drive: touch it now and then.',
 
-  // What the guard says while somebody drives.
+  // Texts of the guard during driving.
   wallAhead: 'Wall {metres} ahead: {does}',
   wallBehind: 'Wall {metres} behind: {does}',
   nothingAhead: 'Nothing is measured ahead: {advice}',
@@ -168,7 +168,7 @@ export default say({
     grownUp: 'Grown-up: all of it',
   },
 
-  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'The car does not answer. Try again when the link is back.',
   who: {
     title: 'Who may drive',

@@ -29,7 +29,7 @@ export default say({
     emptyFiles: 'There is nothing to see here yet.',
     emptyStation: 'No drive has come home yet. What a paired car records comes by itself, within a minute of the end of the drive; Storage says what waits.',
 
-    // What the list says of a drive.
+    // Texts of a drive in the list.
     parked: 'nobody at the wheel',
     stops: {one: '{count} stop: {causes}', other: '{count} stops: {causes}'},
     causes: {
@@ -133,7 +133,7 @@ export default say({
     sheetGo: 'Go to {time}',
     sheetNone: '{time}: no picture in this minute',
 
-    // Of a base station: how full it is, what waits, what comes now.
+    // Base station: storage used, pending bytes, current transfers.
     storage: 'Storage',
     storageDisk: 'How full the disk is',
     storageNobody: 'No car yet. On this computer: fpvstation pair ADDRESS',

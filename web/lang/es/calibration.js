@@ -28,7 +28,7 @@ export default say({
       distance: 'Distancia: {part}',
       battery: 'Batería',
     },
-    // What a step says in each of its phases.
+    // Texts of a step in each phase.
     phases: {
       direction: {
         hold: 'Pon el coche sobre una caja: ruedas en el aire. Mantén el botón: el motor gira despacio, luego más rápido. Suelta cuando hayas visto hacia dónde.',

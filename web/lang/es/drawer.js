@@ -1,4 +1,4 @@
-/** Spanish: what loads after the first screen. */
+/** Spanish: loaded after the first screen. */
 
 import {say} from '../words.js';
 
@@ -62,7 +62,7 @@ export default say({
   secureLater: 'Ahora no',
   maySleep: 'La pantalla puede apagarse mientras conduces: tócala de vez en cuando.',
 
-  // What the guard says while somebody drives.
+  // Texts of the guard during driving.
   wallAhead: 'Pared a {metres} delante: {does}',
   wallBehind: 'Pared a {metres} detrás: {does}',
   nothingAhead: 'Delante no se mide nada: {advice}',
@@ -171,7 +171,7 @@ export default say({
     grownUp: 'Adulto: toda',
   },
 
-  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'El coche no responde. Inténtalo de nuevo cuando vuelva la conexión.',
   who: {
     title: 'Quién puede conducir',

@@ -29,7 +29,7 @@ export default say({
     emptyFiles: 'Aún no hay nada que ver aquí.',
     emptyStation: 'Aún no ha llegado ningún trayecto. Lo que graba un coche emparejado llega solo, como mucho un minuto después del final del trayecto; en «Almacén» está lo que espera.',
 
-    // What the list says of a drive.
+    // Texts of a drive in the list.
     parked: 'nadie al volante',
     stops: {one: '{count} parada: {causes}', other: '{count} paradas: {causes}'},
     causes: {
@@ -133,7 +133,7 @@ export default say({
     sheetGo: 'Ir a {time}',
     sheetNone: '{time}: sin imagen en este minuto',
 
-    // Of a base station: how full it is, what waits, what comes now.
+    // Base station: storage used, pending bytes, current transfers.
     storage: 'Almacén',
     storageDisk: 'Cómo de lleno está el disco',
     storageNobody: 'Aún sin coche. En este ordenador: fpvstation pair ADDRESS',

@@ -26,7 +26,7 @@ export default say({
       distance: 'Etäisyys: {part}',
       battery: 'Akku',
     },
-    // What a step says in each of its phases.
+    // Texts of a step in each phase.
     phases: {
       direction: {
         hold: 'Nosta auto laatikon päälle: pyörät ilmaan. Pidä nappia painettuna: moottori pyörii hitaasti, sitten nopeammin. Päästä irti, kun näit, kumpaan suuntaan.',

@@ -1,4 +1,4 @@
-/** Finnish: what loads after the first screen. */
+/** Finnish: loaded after the first screen. */
 
 import {say} from '../words.js';
 
@@ -62,7 +62,7 @@ export default say({
   secureLater: 'Ei nyt',
   maySleep: 'Näyttö voi sammua ajaessasi: kosketa sitä silloin tällöin.',
 
-  // What the guard says while somebody drives.
+  // Texts of the guard during driving.
   wallAhead: 'Seinä {metres} edessä: {does}',
   wallBehind: 'Seinä {metres} takana: {does}',
   nothingAhead: 'Edestä ei mitata mitään: {advice}',
@@ -169,7 +169,7 @@ export default say({
     grownUp: 'Aikuinen: kaikki',
   },
 
-  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'Auto ei vastaa. Yritä uudelleen, kun yhteys on palannut.',
   who: {
     title: 'Kuka saa ajaa',

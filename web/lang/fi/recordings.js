@@ -29,7 +29,7 @@ export default say({
     emptyFiles: 'Täällä ei ole vielä mitään nähtävää.',
     emptyStation: 'Yhtään ajoa ei ole vielä tullut. Mitä paritettu auto tallentaa, tulee itsestään, viimeistään minuutin kuluttua ajon lopusta; mikä odottaa, on kohdassa ”Tila”.',
 
-    // What the list says of a drive.
+    // Texts of a drive in the list.
     parked: 'ei ketään ratissa',
     stops: {one: '{count} pysäytys: {causes}', other: '{count} pysäytystä: {causes}'},
     causes: {
@@ -133,7 +133,7 @@ export default say({
     sheetGo: 'Mene kohtaan {time}',
     sheetNone: '{time}: ei kuvaa tältä minuutilta',
 
-    // Of a base station: how full it is, what waits, what comes now.
+    // Base station: storage used, pending bytes, current transfers.
     storage: 'Tila',
     storageDisk: 'Kuinka täynnä levy on',
     storageNobody: 'Ei vielä autoa. Tällä tietokoneella: fpvstation pair ADDRESS',

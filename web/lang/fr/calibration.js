@@ -28,7 +28,7 @@ export default say({
       distance: 'Distance : {part}',
       battery: 'Batterie',
     },
-    // What a step says in each of its phases.
+    // Texts of a step in each phase.
     phases: {
       direction: {
         hold: 'Posez la voiture sur une boîte : roues en l’air. Tenez le bouton : le moteur tourne lentement, puis plus vite. Lâchez quand vous avez vu dans quel sens.',

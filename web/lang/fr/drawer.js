@@ -1,4 +1,4 @@
-/** French: what loads after the first screen. */
+/** French: loaded after the first screen. */
 
 import {say} from '../words.js';
 
@@ -62,7 +62,7 @@ export default say({
   secureLater: 'Plus tard',
   maySleep: 'L’écran peut s’éteindre pendant la conduite : touchez-le de temps en temps.',
 
-  // What the guard says while somebody drives.
+  // Texts of the guard during driving.
   wallAhead: 'Mur à {metres} devant : {does}',
   wallBehind: 'Mur à {metres} derrière : {does}',
   nothingAhead: 'Rien n’est mesuré devant : {advice}',
@@ -170,7 +170,7 @@ export default say({
     grownUp: 'Adulte : toute',
   },
 
-  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'La voiture ne répond pas. Réessayez quand la liaison est revenue.',
   who: {
     title: 'Qui peut conduire',

@@ -29,7 +29,7 @@ export default say({
     emptyFiles: 'Il n’y a encore rien à voir ici.',
     emptyStation: 'Aucun trajet n’est encore arrivé. Ce qu’une voiture appairée enregistre vient tout seul, au plus une minute après la fin du trajet ; « Stockage » dit ce qui attend.',
 
-    // What the list says of a drive.
+    // Texts of a drive in the list.
     parked: 'personne au volant',
     stops: {one: '{count} arrêt : {causes}', other: '{count} arrêts : {causes}'},
     causes: {
@@ -133,7 +133,7 @@ export default say({
     sheetGo: 'Aller à {time}',
     sheetNone: '{time} : pas d’image dans cette minute',
 
-    // Of a base station: how full it is, what waits, what comes now.
+    // Base station: storage used, pending bytes, current transfers.
     storage: 'Stockage',
     storageDisk: 'Remplissage du disque',
     storageNobody: 'Pas encore de voiture. Sur cet ordinateur : fpvstation pair ADDRESS',

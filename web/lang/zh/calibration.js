@@ -26,7 +26,7 @@ export default say({
       distance: '距离：{part}',
       battery: '电池',
     },
-    // What a step says in each of its phases.
+    // Texts of a step in each phase.
     phases: {
       direction: {
         hold: '把小车架在盒子上：车轮悬空。按住按钮：电机先慢后快地转。看清方向就松手。',

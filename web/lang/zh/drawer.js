@@ -1,4 +1,4 @@
-/** Chinese, simplified: what loads after the first screen. */
+/** Chinese, simplified: loaded after the first screen. */
 
 import {say} from '../words.js';
 
@@ -62,7 +62,7 @@ export default say({
   secureLater: '以后再说',
   maySleep: '开车时屏幕可能休眠：请不时碰一下。',
 
-  // What the guard says while somebody drives.
+  // Texts of the guard during driving.
   wallAhead: '前方 {metres}有墙：{does}',
   wallBehind: '后方 {metres}有墙：{does}',
   nothingAhead: '前方测不到数据：{advice}',
@@ -162,7 +162,7 @@ export default say({
     grownUp: '大人：不限',
   },
 
-  // Who may drive, invitations, what is wrong with the car: for grown-ups.
+  // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: '小车没有应答。连接恢复后再试。',
   who: {
     title: '谁可以开',

@@ -29,7 +29,7 @@ export default say({
     emptyFiles: '这里还没有可看的。',
     emptyStation: '还没有行程传回来。已配对的小车录下的内容会自动传来，最迟在行程结束一分钟后；“存储”里可以看到还有什么在等待。',
 
-    // What the list says of a drive.
+    // Texts of a drive in the list.
     parked: '没有人驾驶',
     stops: {other: '停车 {count} 次：{causes}'},
     causes: {
@@ -130,7 +130,7 @@ export default say({
     sheetGo: '跳到 {time}',
     sheetNone: '{time}：这一分钟没有画面',
 
-    // Of a base station: how full it is, what waits, what comes now.
+    // Base station: storage used, pending bytes, current transfers.
     storage: '存储',
     storageDisk: '磁盘用了多少',
     storageNobody: '还没有小车。在这台电脑上：fpvstation pair ADDRESS',

@@ -3,7 +3,7 @@
 import {say} from '../words.js';
 
 export default say({
-  // What stopped, why, and what to do.
+  // Stops: cause and remedy.
   stop: '停',
   stopLabel: '停下小车',
   goOn: '继续',
