@@ -1,4 +1,4 @@
-"""The rows of "Who stops the car" that need a browser; see causes.py.
+"""Rows of the table "Who stops the car" that need a browser; see causes.py.
 
 The browser is a process group of its own, so that all of it can be frozen or killed.
 """
@@ -24,7 +24,7 @@ MARK = f"--driver-of-the-stops={os.getpid()}"
 
 
 class Seat(AbstractContextManager["Seat"]):
-    """One Chromium and one page at the wheel; started again after it was killed."""
+    """A Chromium with one page at the wheel; it is started again after it was killed."""
 
     def __init__(self, ground: Ground, starter: Browser) -> None:
         self.ground, self._starter = ground, starter
@@ -44,14 +44,14 @@ class Seat(AbstractContextManager["Seat"]):
 
     @property
     def page(self) -> Page:
-        """A page at the wheel with nothing that holds the car."""
+        """Return a page at the wheel of a car that may drive."""
         if self._browser is None or not self._browser.is_connected():
             self._browser = self._starter.browser_type.launch(
                 executable_path=CHROMIUM, args=[*FLAGS, MARK], headless=True
             )
             self.group, self._page = _group_of(MARK), None
         if self._page is None or self._page.is_closed():
-            make_whole(self.ground.bench)  # whoever sat there before is gone
+            make_whole(self.ground.bench)  # the previous driver is gone
             context = self._browser.new_context()
             context.add_init_script(TOLD)
             context.add_init_script(GAMEPAD)
@@ -59,7 +59,7 @@ class Seat(AbstractContextManager["Seat"]):
         return self._page
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal to every process of this browser."""
+        """Send a signal to every process of this browser."""
         os.killpg(self.group, number)
 
 
@@ -93,7 +93,7 @@ for (const kind of ['blur', 'visibilitychange', 'fullscreenchange',
   }, {capture: true});
 }
 """
-"""When the page itself was told, by the wall clock: its frame counts from then."""
+"""Wall-clock time at which the page itself got the message: its frame counts from then."""
 
 
 def _told(act: Callable[[Seat], object]) -> Callable[[Seat], int]:
@@ -109,8 +109,10 @@ def _told(act: Callable[[Seat], object]) -> Callable[[Seat], int]:
 
 
 def _open_another(page: Page) -> None:
-    """A second tab behind this one. Playwright's make-believe that every tab has the
-    focus and is seen is off from here on."""
+    """Open a second tab behind this one.
+
+    From here on Playwright no longer pretends that every tab has the focus and is visible.
+    """
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setFocusEmulationEnabled", {"enabled": False})
     page.context.new_page()
@@ -123,7 +125,8 @@ def _hide(seat: Seat) -> None:
 
 
 def _seem_hidden(seat: Seat) -> None:
-    """A headless browser hides no tab: the page is told what one would tell it."""
+    """Simulate a hidden tab, because a headless browser hides none: send the page the event of a
+    real one."""
     seat.page.evaluate(
         "Object.defineProperty(document, 'visibilityState', {value: 'hidden'});"
         "Object.defineProperty(document, 'hidden', {value: true});"
@@ -178,7 +181,7 @@ CAUSES: tuple[Cause[Seat], ...] = (
 
 
 def run_one(seat: Seat, cause: Cause[Seat]) -> Run:
-    """One run of a row."""
+    """Measure one run of a row, with repeats."""
     return patiently(lambda: _run_one(seat, cause))
 
 
@@ -212,7 +215,8 @@ def _run_one(seat: Seat, cause: Cause[Seat]) -> float:
 
 
 def _tidy(page: Page, fresh: bool) -> None:
-    """Everything let go, or a `fresh` page the next time; it may be gone anyhow."""
+    """Release every control, or close the page so that the next one is `fresh`. The page may be
+    gone already."""
     with suppress(Error):
         if fresh:
             page.context.close()

@@ -1,10 +1,10 @@
-"""The table "Who stops the car" as data: what fails, how it is made to fail, who must
-notice, and within what time. Tests and benchmark run the same rows.
+"""Table "Who stops the car" as data: the part that fails, its failure, the part that must notice,
+and the time limit. Tests and benchmark run the same rows.
 
-Rows that need a browser are in browser_causes.py, those of a car on a PCA9685 in
-hat_causes.py, those of `fpvcar doctor --move` in doctor_causes.py. No process can play
-a hanging kernel. The collision guard is off unless a row says otherwise: it would stop
-a car at a wall before the row's cause does.
+Rows that need a browser are in browser_causes.py, those of a car on a PCA9685 in hat_causes.py,
+those of `fpvcar doctor --move` in doctor_causes.py. No process can simulate a hanging kernel. The
+collision guard is off unless a row says otherwise: it would stop a car at a wall before the row's
+cause does.
 """
 
 import json
@@ -39,17 +39,17 @@ from tests.e2e.stopping import (
 from tests.support.lan import Lan
 
 LATE_S = 0.7
-"""No wish made on a state older than 0.4 s counts, and then there is silence."""
+"""A wish made on a state older than 0.4 s is ignored, and silence follows."""
 PADDED_BYTES = 4000
 BLOCKABLE = Path(__file__).parent / "blockable"
 UNSEEN_STOPS = "--set=guard.unseen_limit = 0.0"
-"""Towards where a sensor is silent nothing is free, wherever the guard is on."""
+"""A direction with a silent sensor counts as blocked, wherever the guard is on."""
 SENSORS = profiles.load(paths.HARDWARE / "bench.toml").sensors
 CLIENT = "driver-of-the-stops"
 
 
 class Ground:
-    """The bench of one suite, and the ways over which a driver can come to it."""
+    """The bench of one suite, and the links over which a driver can connect to it."""
 
     def __init__(self, bench: RunningBench, stack: ExitStack) -> None:
         self.bench = bench
@@ -59,7 +59,7 @@ class Ground:
         self.drive_code, self.grown_up_code = codes["drive"], codes["grown_up"]
 
     def driver(self, way: str) -> Driver:
-        """A driver at the other end of a way who has no seat yet."""
+        """Return a driver without a seat, connected over the named link."""
         if way == "link":
             return Driver(self.link.port, client=CLIENT)
         if way == "lan":
@@ -73,7 +73,7 @@ class Ground:
 
 @contextmanager
 def ground(home: Path, *options: str, kind: type[RunningBench] = RunningBench) -> Iterator[Ground]:
-    """A bench that is open to the LAN and whose processes can be blocked."""
+    """Start a bench that is open to the LAN and whose processes can be blocked."""
     env = {"PYTHONPATH": str(BLOCKABLE)}
     bench = kind(home, "--host=0.0.0.0", UNSEEN_STOPS, *options, env=env)
     try:
@@ -86,19 +86,18 @@ def ground(home: Path, *options: str, kind: type[RunningBench] = RunningBench) -
 
 @dataclass
 class Scene:
-    """Somebody who drives."""
+    """A bench with a driver at the wheel."""
 
     ground: Ground
     driver: Driver
 
     @property
     def bench(self) -> RunningBench:
-        """The bench."""
         return self.ground.bench
 
 
 def signalled(unit: str, number: signal.Signals) -> Callable[[Scene], int]:
-    """A unit of the bench gets a signal."""
+    """Return a failure: a unit of the bench gets a signal."""
     return lambda scene: scene.bench.kill(unit, number)
 
 
@@ -134,14 +133,14 @@ def _let_go(scene: Scene) -> None:
 
 
 def _without_power(scene: Scene) -> None:
-    """Switches the VL53L0X ahead off; a second later `run` sets it up anew."""
+    """Switch the VL53L0X ahead off; a second later `run` sets it up again."""
     power = SENSORS.tof["front"].power
     assert power is not None
     scene.bench.soc.pin[power].out = 0
 
 
 def _echo_wire(level: int) -> Callable[[Scene], None]:
-    """The echo wire of the HC-SR04 behind; without it the divider pulls the pin low."""
+    """Set the echo wire of the HC-SR04 behind; without the wire the divider pulls the pin low."""
 
     def act(scene: Scene) -> None:
         scene.bench.soc.pin[SENSORS.ultrasound["rear"].echo].external = level
@@ -155,7 +154,7 @@ def _echo_wire_on(scene: Scene) -> None:
 
 
 def _lying(scene: Scene) -> None:
-    """The page claims that it has seen a state of this very moment."""
+    """Make the page claim that it has seen a state of this very moment."""
     scene.driver.claim = lambda: int(time.monotonic() * 1e6)
 
 
@@ -164,8 +163,8 @@ def _honest(scene: Scene) -> None:
 
 
 def _frozen(scene: Scene) -> None:
-    """The page floods until the car slows it down, with wishes for the moments at which
-    the car will read them, and freezes."""
+    """Flood until the car slows the page down, with wishes for the moments at which the car will
+    read them; then freeze."""
     at_once = int(BYTES_BURST) // PADDED_BYTES
     every_s = PADDED_BYTES / BYTES_PER_S
     at_s = [max(0, number - at_once) * every_s for number in range(at_once + 150)]
@@ -173,7 +172,7 @@ def _frozen(scene: Scene) -> None:
 
 
 def _late(up_s: float = 0.0, down_s: float = 0.0) -> Callable[[Scene], int]:
-    """Bytes that pass the link take so long from now on."""
+    """Delay all further bytes on the link by these times."""
 
     def act(scene: Scene) -> None:
         link = scene.ground.link
@@ -188,7 +187,7 @@ def _in_time(scene: Scene) -> None:
 
 
 def _live(scene: Scene) -> None:
-    """Waits so long that the bench takes the next ending for no crash loop."""
+    """Wait so long that the bench does not take the next exit for a crash loop."""
     time.sleep(1.1)
 
 
@@ -198,7 +197,8 @@ def _lan(scene: Scene) -> Lan:
 
 
 def _by(name: str, grown_up: bool, *words: str) -> Callable[[Scene], int]:
-    """Somebody else, connected before the clock starts, sends words to the car."""
+    """Return a failure: another driver, connected before the clock starts, sends messages to the
+    car."""
 
     def act(scene: Scene) -> int:
         code = scene.ground.grown_up_code if grown_up else ""
@@ -378,12 +378,12 @@ CAUSES: tuple[Cause[Scene], ...] = (
 
 
 def possible(cause: Cause[Any]) -> bool:
-    """Network namespaces need root."""
+    """Return whether the row can run here: network namespaces need root."""
     return cause.way != "lan" or os.geteuid() == 0
 
 
 def run_one(ground: Ground, cause: Cause[Scene]) -> Run:
-    """One run of a row without a browser."""
+    """Measure one run of a row without a browser."""
     return patiently(lambda: _run_one(ground, cause))
 
 

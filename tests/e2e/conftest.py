@@ -1,4 +1,4 @@
-"""One bench for each module, with the module's OPTIONS; a fresh page for each test."""
+"""Bench for each module, with the module's OPTIONS, and a fresh page for each test."""
 
 import os
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ FLAGS = [
 def bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningBench]:
-    """A running bench."""
+    """A running bench with the options of the test's module."""
     options: tuple[str, ...] = getattr(request.module, "OPTIONS", ())
     with started(tmp_path_factory.mktemp("bench"), *options) as running:
         yield running
@@ -36,9 +36,9 @@ def bench(
 
 @contextmanager
 def chromium(program: str = CHROMIUM, running: Playwright | None = None) -> Iterator[Browser]:
-    """Debian's Chromium, headless, or a program that starts it somewhere else.
+    """Start Debian's Chromium, headless, or a program that starts it elsewhere.
 
-    `running` is the Playwright that this thread has already: it cannot have two.
+    `running` is the Playwright that this thread already has: a thread cannot have two.
     """
     if not os.path.exists(program):
         raise FileNotFoundError(f"no {program}: apt install chromium, or set CHROMIUM")
@@ -50,28 +50,29 @@ def chromium(program: str = CHROMIUM, running: Playwright | None = None) -> Iter
 
 @pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
-    """It keeps an event loop running in this thread: see `apart` in harness.py."""
+    """Playwright for all tests. It keeps an event loop running in this thread: see `apart` in
+    harness.py."""
     with sync_playwright() as running:
         yield running
 
 
 @pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
-    """One for all modules: to start and end one takes two seconds of a core."""
+    """Browser for all modules: starting and ending one takes two seconds of a core."""
     with chromium(running=playwright) as running:
         yield running
 
 
 @pytest.fixture(autouse=True)
 def whole(request: pytest.FixtureRequest) -> None:
-    """Whatever the test before did: the car is whole, the seat is free."""
+    """Repair the car and free the seat, whatever state the previous test left."""
     if "bench" in request.fixturenames:
         make_whole(request.getfixturevalue("bench"))
 
 
 @pytest.fixture
 def driver(bench: RunningBench, whole: None) -> Iterator[Driver]:
-    """Somebody at the wheel without a browser; nothing holds the car."""
+    """A driver at the wheel without a browser, on a car that may drive."""
     with Driver(bench.port) as seated:
         sit_down(seated)
         free(seated)
@@ -81,7 +82,7 @@ def driver(bench: RunningBench, whole: None) -> Iterator[Driver]:
 
 @pytest.fixture
 def link(bench: RunningBench) -> Iterator[Link]:
-    """The Wi-Fi."""
+    """The Wi-Fi between a driver and the bench."""
     with Link(bench.port) as made:
         yield made
 

@@ -1,6 +1,7 @@
-"""The rows of "Who stops the car" for `fpvcar doctor --move`, at the emulator's pins.
+"""Rows of the table "Who stops the car" for `fpvcar doctor --move`, at the emulator's pins.
 
-Where no `wheels` runs doctor turns them by a process of its own, wheels/dead_man_selftest.py.
+Where no `wheels` runs, doctor turns the motors by a process of its own,
+wheels/dead_man_selftest.py.
 """
 
 import os
@@ -17,7 +18,7 @@ from tests.e2e.stopping import Cause
 from tests.support.wheels import BENCH, START_S, Chip
 
 ENDS_S = 5.0
-"""How long doctor may take to end on a loaded machine; it hung for 20 s once."""
+"""Longest time for doctor to end on a loaded machine; it hung for 20 s once."""
 HELD_S = 30.0
 MOVE = """
 import sys
@@ -30,7 +31,7 @@ sys.exit(main())
 
 @dataclass
 class Move:
-    """A doctor that turns a motor, and the process that it does so by."""
+    """A doctor that turns a motor, and its helper process for that."""
 
     doctor: "subprocess.Popen[bytes]"
     trip: int
@@ -49,7 +50,7 @@ def _trip_of(doctor: "subprocess.Popen[bytes]") -> int:
 
 
 def _lives(pid: int) -> bool:
-    """False for a zombie, too, which its new parent has yet to reap."""
+    """Return whether a process runs. A zombie that its new parent has yet to reap does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -63,7 +64,7 @@ def _timed(act: Callable[[], None]) -> int:
 
 
 def _terminal(number: signal.Signals) -> Callable[[Move], int]:
-    """The signal reaches doctor's process group, as a key at a terminal sends it."""
+    """Send the signal to doctor's process group, as a key at a terminal does."""
     return lambda move: _timed(lambda: os.killpg(move.doctor.pid, number))
 
 
@@ -88,7 +89,7 @@ CAUSES = (
 
 
 def run_one(chip: Chip, home: Path, cause: Cause[Move]) -> float:
-    """Seconds from the cause to motors off; all processes end, and nothing drives."""
+    """Return seconds from the cause to motors off; all processes end, and no motor is driven."""
     chip.runtime.joinpath("wheels.lock").touch()
     env = {
         **os.environ,

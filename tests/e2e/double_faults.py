@@ -1,7 +1,8 @@
-"""Any two of the parts that keep the car safe, each killed or hung, in any order.
+"""Pairs of faults: any two of the parts that keep the car safe, each killed or hung, in any
+order.
 
-`helper` is the process that lets go of the pins when pigpiod hangs. It runs only when
-it is asked for: its fault waits for it, and comes to the first that is seen.
+`helper` is the process that releases the pins when pigpiod hangs. It runs on request only: its
+fault waits for the first helper process and hits that.
 """
 
 import contextlib
@@ -22,15 +23,15 @@ from tests.e2e.stopping import reason, stood_still
 PARTS = ("run", "wheels", "pigpiod", "helper", "camera")
 KINDS = {"killed": signal.SIGKILL, "hung": signal.SIGSTOP}
 OFF_S = 1.0
-"""Whatever two of them fail, within 0.3 s of each other, the motors are off by then."""
+"""The motors are off by then, whichever two parts fail within 0.3 s of each other."""
 GAP_MOST_S = 0.3
 HELD_S = 1.5
-"""So long the stick is held on after everything has come back."""
+"""The stick is held for this time after all parts have come back."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One part, killed or hung."""
+    """A part of the car, killed or hung."""
 
     part: str
     kind: str
@@ -57,11 +58,11 @@ GRAVEST = tuple(
         ("run killed", "pigpiod hung"),
     )
 )
-"""Those that once drove on, or that leave the least; the others are drawn."""
+"""Pairs with which the car once drove on, or that leave the fewest parts; the others are drawn."""
 
 
 class HelperFault(threading.Thread):
-    """Signals the first helper process of a bench as soon as it is there."""
+    """Thread that signals the first helper process of a bench as soon as it runs."""
 
     def __init__(self, bench: RunningBench, number: signal.Signals) -> None:
         super().__init__(daemon=True)
@@ -69,7 +70,7 @@ class HelperFault(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
-        """Until one was found, or the run is over."""
+        """Search until a helper was found, or the run is over."""
         parent = str(self._bench.process.pid)
         children = Path(f"/proc/{parent}/task/{parent}/children")
         while not self.over.is_set():
@@ -83,7 +84,7 @@ class HelperFault(threading.Thread):
 
 
 class Faults:
-    """Brings faults to a bench, and takes back those that only hang."""
+    """Faults of a bench; hung processes can be continued."""
 
     def __init__(self, bench: RunningBench) -> None:
         self._bench = bench
@@ -91,7 +92,7 @@ class Faults:
         self._helpers: list[HelperFault] = []
 
     def bring(self, fault: Fault) -> None:
-        """Kills or stops a part; the helper, as soon as somebody asks for one."""
+        """Kill or stop a part. For the helper this happens at its first request."""
         number = KINDS[fault.kind]
         if fault.part == "helper":
             self._helpers.append(HelperFault(self._bench, number))
@@ -105,13 +106,13 @@ class Faults:
 
     def _pids(self, part: str) -> list[int]:
         if part == "camera":
-            with contextlib.suppress(AssertionError):  # it went with `run`
+            with contextlib.suppress(AssertionError):  # the camera ended with `run`
                 return self._bench.cameras()
             return []
         return [self._bench.pid(part)]
 
     def mend(self) -> None:
-        """Lets those go on that still hang."""
+        """Continue the processes that still hang."""
         for helper in self._helpers:
             helper.over.set()
         for pid in self._hung:
@@ -123,9 +124,11 @@ class Faults:
 def off_after_s(
     ground: Ground, pair: Pair, gap_s: float, say: Callable[[str], None] = print
 ) -> float:
-    """Drives, brings both faults, and returns the seconds from the second fault to the
-    last moment at which a motor was driven. Raises AssertionError if the car drives on,
-    or moves again though nobody has let go of the stick."""
+    """Drive, bring both faults, and return the seconds from the second fault to the last moment
+    at which a motor was driven.
+
+    Raises AssertionError if the car drives on, or moves again while the stick is still held.
+    """
     bench = ground.bench
     wait_for(lambda: reason(bench) != "(no answer)", "run did not come back", 20.0)
     make_whole(bench)

@@ -1,4 +1,4 @@
-"""A driver without a browser: speaks /ws/drive as the page does, from a thread."""
+"""A driver without a browser: a thread that speaks /ws/drive as the page does."""
 
 import contextlib
 import json
@@ -30,9 +30,9 @@ def open_socket(
     link: socket.socket | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> ClientConnection:
-    """A WebSocket to the bench, with the Origin that its own page has, or none.
+    """Open a WebSocket to the bench, with the Origin of its own page, or without one.
 
-    `link` is a connection that is there already: from another network, say.
+    `link` is an existing connection, for example from another network.
     """
     base = f"{host}:{port}"
     return connect(
@@ -43,12 +43,12 @@ def open_socket(
         origin=Origin(f"http://{base}") if own_origin else None,
         sock=link,
         additional_headers=headers,
-        close_timeout=1.0,  # a dead link says no good-bye
+        close_timeout=1.0,  # a dead link sends no close frame
     )
 
 
 class Driver(AbstractContextManager["Driver"]):
-    """One socket. While `sending`, the wish goes out every 40 ms, and pings do too."""
+    """Driver on one socket. While `sending`, it sends the wish and pings every 40 ms."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Driver(AbstractContextManager["Driver"]):
         self.pinging = True
         self.heard: list[dict[str, Any]] = []
         self.claim: Callable[[], int] | None = None
-        """A lie about `seen` in place of the nonce that was received last."""
+        """A false value of `seen` in place of the last nonce received."""
         self.closed = threading.Event()
         self._seq = self._seen = 0
         self._lock = threading.Lock()
@@ -95,22 +95,22 @@ class Driver(AbstractContextManager["Driver"]):
             thread.join()
 
     def abandon(self) -> None:
-        """Forgets a socket whose other end died without a good-bye."""
+        """Close a socket whose other end died without a close frame."""
         with contextlib.suppress(ConnectionClosed):
             self._socket.close()
         for thread in self._threads:
             thread.join()
 
     def say(self, **message: Any) -> None:
-        """Sends one message, however wrong."""
+        """Send one message, also an invalid one."""
         self.say_text(json.dumps(message))
 
     def say_text(self, text: str | bytes) -> None:
-        """Sends one frame."""
+        """Send one WebSocket frame of text or bytes."""
         self._socket.send(text)
 
     def drive(self, throttle: float, steer: float) -> None:
-        """Changes the wish and sends it at once, as the page does."""
+        """Change the wish and send it at once, as the page does."""
         self.wish = (throttle, steer)
         self._drive()
 
@@ -127,8 +127,8 @@ class Driver(AbstractContextManager["Driver"]):
             )
 
     def prepare(self, at_s: Iterable[float], size: int) -> bytes:
-        """Frames of full throttle, padded to `size` bytes and dated so many seconds
-        from now; `seen` is the car's clock at those moments."""
+        """Return frames of full throttle, padded to `size` bytes and dated so many seconds from
+        now. `seen` is the car's clock at those moments."""
         now_s, frames = time.monotonic(), []
         for seq, after_s in enumerate(at_s, self._seq + 1):
             then_s = now_s + after_s
@@ -144,7 +144,7 @@ class Driver(AbstractContextManager["Driver"]):
         return b"".join(frames)
 
     def push(self, data: bytes) -> None:
-        """Sends raw bytes from a thread, for as long as the car takes to read them."""
+        """Send raw bytes from a thread, for as long as the car takes to read them."""
 
         def send() -> None:
             with contextlib.suppress(OSError):
@@ -180,33 +180,33 @@ class Driver(AbstractContextManager["Driver"]):
 
     @property
     def state(self) -> dict[str, Any]:
-        """The newest state, {} before the first."""
+        """Return the newest state, {} before the first."""
         states = [one for one in self.heard if one["kind"] == "state"]
         return states[-1] if states else {}
 
     @property
     def video(self) -> str:
-        """What its pictures are asked for with: /ws/video?id=..."""
+        """Return the id for the pictures: /ws/video?id=..."""
         said = [one for one in self.heard if one["kind"] == "welcome"]
         return str(said[-1]["video"])
 
     def errors(self) -> list[dict[str, Any]]:
-        """Every error so far."""
+        """Return every error received so far."""
         return [one for one in self.heard if one["kind"] == "error"]
 
     def stop_cause(self) -> str | None:
-        """Why the car is said to stand."""
+        """Return the cause of the car's stop, None while it may drive."""
         stop = self.state.get("stop")
         return stop["cause"] if stop else None
 
     @property
     def close_reason(self) -> str:
-        """The reason that the car gave when it closed the socket."""
+        """Return the reason that the car gave when it closed the socket."""
         return self._socket.close_reason or ""
 
 
 def sit_down(driver: Driver) -> None:
-    """Asks for the wheel until it has it."""
+    """Request the wheel until it is granted."""
 
     def seated() -> bool:
         if driver.state.get("role") == "watching":
@@ -217,7 +217,7 @@ def sit_down(driver: Driver) -> None:
 
 
 def stand_up(driver: Driver) -> None:
-    """Lets go and gives the wheel away; again where a flood had used up its words."""
+    """Stop and release the wheel; repeat if a flood had used up the allowed messages."""
     driver.drive(0.0, 0.0)
 
     def stood_up() -> bool:
@@ -229,7 +229,7 @@ def stand_up(driver: Driver) -> None:
 
 
 def free(driver: Driver) -> None:
-    """Lets go, pushes Go on, and waits until nothing holds the car."""
+    """Release the stick, push Go on, and wait until the car may drive."""
     driver.wish = (0.0, 0.0)
 
     def freed() -> bool:
@@ -243,7 +243,7 @@ def free(driver: Driver) -> None:
 
 
 def make_whole(bench: RunningBench) -> None:
-    """A grown-up takes the wheel, frees the car and leaves: nobody drives."""
+    """Let a grown-up take the wheel, free the car and leave the seat empty."""
     codes = json.loads((bench.state / "codes.json").read_text())
     with Driver(bench.port, name="Mum", code=codes["grown_up"]) as mum:
         sit_down(mum)

@@ -1,9 +1,8 @@
-"""Seeded fuzzers of what the car serves: `python -m tests.e2e.fuzzers NAME PORT S`.
+"""Seeded fuzzers of the car's servers: `python -m tests.e2e.fuzzers NAME PORT S`.
 
-Each round is a connection: a request, an upgrade, a request over TLS, or a hello and
-ten messages. Some are mutated in their text and some in their frame: what is said right
-reaches the handlers, what is not the parsers. `estop` is left out: anybody may, and a
-driver would notice.
+Each round is a connection: a request, an upgrade, a request over TLS, or a hello and ten messages.
+Some are mutated in their text and some in their frame: valid frames reach the handlers, broken ones
+the parsers. `estop` is left out: any client may send it, and a driver would notice.
 """
 
 import contextlib
@@ -20,10 +19,10 @@ from tests.e2e.hostile import Attack, frame, hello, plug, request, until
 
 SEED, MESSAGES = 1, 10
 ROUNDS, LATE_S = 50, 60.0
-"""So many rounds at least, however slow the machine; for them it may last longer."""
+"""Least number of rounds, however slow the machine, and the extra time for them."""
 ANSWER_S, CLOSED_S = 0.05, 0.1
-"""So long an answer to what is mutated is waited for, and the end after a close; what
-is not has the time of its plug."""
+"""Time-outs for an answer to mutated bytes, and for the end after a close. Unmutated bytes have
+the time-out of their plug."""
 CLOSE = frame(b"\x03\xe8", 8)
 DRIVE, VIDEO, BUTTONS = "/ws/drive", "/ws/video?id=fuzzer-01", "/ws/buttons"
 FUZZER = hello("fuzzer-01")
@@ -88,7 +87,7 @@ HEADERS = (
 
 
 def tls_client(newest: ssl.TLSVersion) -> ssl.SSLContext:
-    """A client that trusts anybody."""
+    """Return the context of a client that trusts any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.maximum_version = newest
@@ -97,11 +96,12 @@ def tls_client(newest: ssl.TLSVersion) -> ssl.SSLContext:
 
 TLS_CLIENTS = [tls_client(one) for one in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
 TLS_STEPS = 6
-"""One more than a request takes over TLS 1.2, whose answers come in pieces at times."""
+"""Single step more than a request takes over TLS 1.2, where answers sometimes come in pieces."""
+"""Steps of a request over TLS 1.2, plus one, as answers sometimes come in pieces."""
 
 
 def mutated(dice: random.Random, data: bytes) -> bytes:
-    """Up to three cuts, each of up to two bytes, with up to three in their place."""
+    """Make up to three cuts, each of up to two bytes, with up to three in their place."""
     made = bytearray(data)
     for _ in range(dice.randrange(4)):
         at = dice.randrange(len(made) + 1)
@@ -110,7 +110,7 @@ def mutated(dice: random.Random, data: bytes) -> bytes:
 
 
 def ask(made: socket.socket, dice: random.Random) -> str:
-    """One request."""
+    """Send one HTTP request, perhaps mutated."""
     whole = dice.choice(REQUESTS)
     data = mutated(dice, whole)
     if data != whole:
@@ -120,7 +120,7 @@ def ask(made: socket.socket, dice: random.Random) -> str:
 
 
 def talk(made: socket.socket, dice: random.Random, path: str) -> str:
-    """Messages, and a close that lets the car take them all before it hangs up."""
+    """Send messages, and a close that lets the car read them all before it hangs up."""
     frames, clumsy = [], dice.choice((0.3, 0.3, 0.3, 1.0))
     for _ in range(MESSAGES):
         text = dice.choice(SAYS[path])
@@ -140,7 +140,7 @@ def talk(made: socket.socket, dice: random.Random, path: str) -> str:
 
 
 def handshake(made: socket.socket, dice: random.Random) -> str:
-    """An upgrade whose lines are lost, doubled, swapped, mutated, or cut short."""
+    """Send an upgrade whose lines are lost, doubled, swapped, mutated, or cut short."""
     whole = request(dice.choice((DRIVE, VIDEO, BUTTONS)))
     lines = whole.split(b"\r\n")[:-2]
     for _ in range(dice.randrange(4)):
@@ -168,7 +168,7 @@ def handshake(made: socket.socket, dice: random.Random) -> str:
 
 
 def harmed(dice: random.Random, record: bytes) -> bytes:
-    """What a client says in one step of TLS, wrong in its type, length, body or end."""
+    """Damage a client's record of one TLS step in its type, length, body or end."""
     kind = dice.randrange(6)
     if kind == 0:
         return mutated(dice, record)
@@ -182,7 +182,7 @@ def harmed(dice: random.Random, record: bytes) -> bytes:
 
 
 def tls_records(made: socket.socket, dice: random.Random) -> str:
-    """A request over TLS, of which half the time one step is harmed."""
+    """Send a request over TLS, half the time with one damaged step."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     peer = dice.choice(TLS_CLIENTS).wrap_bio(incoming, outgoing)
     harmed_step = dice.randrange(2 * TLS_STEPS)
@@ -209,13 +209,13 @@ def tls_records(made: socket.socket, dice: random.Random) -> str:
 
 
 def enough(counts: Counter[str]) -> bool:
-    """Were there many rounds, and did a fifth as many come through to a handler?"""
+    """Return whether there were many rounds, and a fifth as many reached a handler."""
     through = sum(n for said, n in counts.items() if said[:3] in ("101", "200"))
     return counts.total() > ROUNDS and through > ROUNDS / 5
 
 
 def fuzzer(*rounds: Callable[[socket.socket, random.Random], str]) -> Attack:
-    """Runs the rounds in turn, each on its own connection; counts the answers."""
+    """Run the rounds in turn, each on its own connection; count the answers."""
 
     def attack(port: int, seconds: float) -> Counter[str]:
         dice, counts = random.Random(SEED), Counter[str]()
@@ -233,7 +233,7 @@ def fuzzer(*rounds: Callable[[socket.socket, random.Random], str]) -> Attack:
 
 
 def on(path: str) -> Callable[[socket.socket, random.Random], str]:
-    """Talks there."""
+    """Return a round that sends messages to a path."""
     return lambda made, dice: talk(made, dice, path)
 
 
@@ -245,7 +245,7 @@ EACH: dict[str, Attack] = {
     "handshake": fuzzer(handshake),
 }
 TLS = "tls"
-"""To the https port, which only a car on the LAN has."""
+"""The https port, open only on a car on the LAN."""
 FUZZERS = {
     TLS: fuzzer(tls_records),
     "fuzz": fuzzer(ask, on(DRIVE), on(VIDEO), on(BUTTONS), handshake),
@@ -254,6 +254,6 @@ FUZZERS = {
 
 
 if __name__ == "__main__":
-    os.nice(10)  # it would be another machine's core
+    os.nice(10)  # leave the core to the car: the attacker would be another machine
     name, port, seconds = sys.argv[1:]
     print(dict(FUZZERS[name](int(port), float(seconds))), flush=True)

@@ -1,4 +1,4 @@
-"""What the tests of the picture know about the page."""
+"""Helpers for tests of the picture on the page."""
 
 import os
 import signal
@@ -9,12 +9,12 @@ from playwright.sync_api import Page
 from tests.e2e.seat import opened, probe, until
 
 PATHS = pytest.mark.parametrize("path", ["webcodecs", "mse"])
-"""Both ways to the glass."""
+"""Both paths from the camera to the screen."""
 NEVER_RELOADED = "window.opened ??= 1"
 
 
 def goes_on(page: Page, more: int = 10, timeout_s: float = 15.0) -> None:
-    """A live, current picture, without a reload."""
+    """Assert that a live, current picture comes without a reload."""
     shown = probe(page, "video.shown")
     until(
         page,
@@ -25,7 +25,7 @@ def goes_on(page: Page, more: int = 10, timeout_s: float = 15.0) -> None:
 
 
 def look_at(page: Page, url: str, path: str) -> Page:
-    """The page by that path, with a moving picture."""
+    """Open the page by that path and wait for a moving picture."""
     opened(page, f"{url}?path={path}")
     assert probe(page, "video.path") == path
     page.evaluate(NEVER_RELOADED)
@@ -33,6 +33,6 @@ def look_at(page: Page, url: str, path: str) -> Page:
 
 
 def signal_all(pids: list[int], number: signal.Signals) -> None:
-    """Cameras are killed, stopped or let go on."""
+    """Kill, stop or continue the cameras."""
     for pid in pids:
         os.kill(pid, number)

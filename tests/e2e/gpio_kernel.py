@@ -1,7 +1,7 @@
-"""What a kernel knows of GPIO lines, for a bench without one: who has which.
+"""The kernel's register of GPIO owners, for a bench without a gpiochip.
 
-tests/e2e/gpiochip/sitecustomize.py asks. A line whose owner is gone is an input at
-once, as with dtparam=strict_gpiod.
+tests/e2e/gpiochip/sitecustomize.py sends the requests. A line whose owner is gone becomes an input
+at once, as with dtparam=strict_gpiod.
 """
 
 import json
@@ -13,7 +13,7 @@ from fpvbench import soc as chip
 
 
 class GpioKernel:
-    """Listens at RUNTIME/gpiochip from now on."""
+    """Register that listens at RUNTIME/gpiochip once constructed."""
 
     def __init__(self, runtime: Path) -> None:
         self.holders: dict[int, str] = {}
@@ -28,7 +28,7 @@ class GpioKernel:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Stop answering requests."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -54,7 +54,7 @@ class GpioKernel:
             line.send((held[0] if held else "yours").encode())
             if held:
                 return
-            line.recv(1)  # until it is closed
+            line.recv(1)  # wait until the socket is closed
             with self._lock:
                 for one in gpios:
                     soc.pin[one].pull = chip.PULL_DOWN

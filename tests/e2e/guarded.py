@@ -8,7 +8,7 @@ from tests.e2e.driver import Driver, free
 from tests.e2e.harness import RunningBench, wait_for
 
 ROOM_M = 0.8
-"""From a standstill the guard lets a car with so much before it drive off."""
+"""Free distance with which the guard lets a standing car drive off."""
 ROOM_S = 20.0
 
 
@@ -16,8 +16,8 @@ ROOM_S = 20.0
 def guarding(
     bench: RunningBench, driver: Driver, code: str, mode: str, way: float
 ) -> Iterator[None]:
-    """A grown-up has set the guard, and there is room that way (1 ahead, -1 behind);
-    behind, it is off again. With "off" nothing is done."""
+    """Run the block with the guard set by a grown-up, and free space in that direction (1 ahead,
+    -1 behind). After the block the guard is off again. With "off" this does nothing."""
     if mode == "off":
         yield
         return
@@ -34,7 +34,7 @@ def guarding(
 
 
 def make_room(bench: RunningBench, driver: Driver, way: float) -> None:
-    """Backs off, while the guard is off."""
+    """Drive away from the wall, while the guard is off."""
     sees = nearest_range(0.0 if way > 0.0 else 180.0)
 
     def room() -> bool:
@@ -48,7 +48,7 @@ def make_room(bench: RunningBench, driver: Driver, way: float) -> None:
 
 
 def set_guard(bench: RunningBench, driver: Driver, code: str, mode: str) -> None:
-    """A grown-up sets the guard; returns when the driver has heard of it."""
+    """Set the guard as a grown-up; return once the driver has received the change."""
     with Driver(bench.port, name="Mum", code=code) as mum:
         mum.say(kind="guard", mode=mode)
         wait_for(lambda: bool(driver.state["guard"]["mode"] == mode), "the guard is not set")

@@ -1,4 +1,4 @@
-"""A real bench in real processes, and eyes on the motor pins of its chip."""
+"""A real bench in real processes, and a watch on the motor pins of its chip."""
 
 import json
 import os
@@ -23,26 +23,26 @@ from fpvcar.runtime import paths
 T = TypeVar("T")
 READY_S = 30.0
 NO_GUARD = '--set=guard.mode = "off"'
-"""Whoever measures stops drives at full throttle, wherever the one before left the car;
-an option that sets it again wins."""
+"""Measurements of stops drive at full throttle, wherever the car stands. An option that sets the
+guard again wins."""
 GUARD = '--set=guard.mode = "limit"'
-"""As the bench's profile has it."""
+"""The guard's setting in the bench's profile."""
 STRIP = '--set=camera.source = "strip"'
-"""A camera that renders no world: it starts at once, costs little, and fills the
-bitrate whatever it sees. For all who look at something else than the room."""
+"""A camera that renders no world: it starts at once, costs little, and fills the bitrate with
+any content. For tests that do not look at the room."""
 FEW = ("--set=camera.width = 320", "--set=camera.height = 240", "--set=camera.fps = 10")
-"""For all who look at the room, but not closely."""
+"""Few pictures, for tests that look at the room, but not closely."""
 SMALL = (STRIP, *FEW)
-"""Few pictures: encoder, decoder and page cost a third. For all who look at none."""
+"""Few pictures: encoder, decoder and page cost a third. For tests that look at no picture."""
 
 
 def free_port(low: int = 20000, high: int = 30000) -> int:
-    """A port that is free now, with the one after it (https), below pigpio's 32000."""
+    """Return a port that is free now, with the one after it (https), below pigpio's 32000."""
     return free_port_from(low + os.getpid() % 5000, high)
 
 
 def free_port_from(low: int, high: int = 31900) -> int:
-    """The first such port that is not below `low`."""
+    """Return the first free pair of ports from `low` on."""
     for port in range(low, high):
         try:
             for one in (port, port + 1):
@@ -57,7 +57,7 @@ def free_port_from(low: int, high: int = 31900) -> int:
 def wait_for(
     what: Callable[[], bool], words: str, timeout_s: float = 10.0, every_s: float = 0.01
 ) -> float:
-    """Waits until `what()` holds; the seconds it took. Fails with `words`."""
+    """Wait until `what()` holds; return the seconds it took. Fails with `words`."""
     start = time.monotonic()
     while not what():
         if time.monotonic() - start > timeout_s:
@@ -67,7 +67,7 @@ def wait_for(
 
 
 def apart(work: Callable[[], T]) -> T:
-    """In a thread: this one may have Playwright's event loop, and then no other."""
+    """Run work in a thread. The main thread may have Playwright's event loop, and then no other."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(work).result()
 
@@ -81,14 +81,14 @@ class Sample:
 
     @property
     def driving(self) -> bool:
-        """A bridge is driven: exactly one of its inputs is on."""
+        """Return whether a bridge is driven: exactly one of its inputs is on."""
         drive = (self.duties[0] > 0.0) != (self.duties[1] > 0.0)
         steer = (self.duties[2] > 0.0) != (self.duties[3] > 0.0)
         return drive or steer
 
 
 class PinWatch(AbstractContextManager["PinWatch"]):
-    """Reads the chip's motor pins every half millisecond and keeps each change."""
+    """Watch that reads the chip's motor pins every half millisecond and keeps each change."""
 
     def __init__(self, soc: chip.Soc, pins: Sequence[int]) -> None:
         self.samples: list[Sample] = []
@@ -111,7 +111,7 @@ class PinWatch(AbstractContextManager["PinWatch"]):
         self._thread.join()
 
     def duties(self) -> tuple[float, ...]:
-        """Of the motors, as they are now."""
+        """Return the present duties of the motor pins."""
         return tuple(self._soc.pin[gpio].duty() for gpio in self._pins)
 
     def _note(self) -> None:
@@ -125,11 +125,11 @@ class PinWatch(AbstractContextManager["PinWatch"]):
 
     @property
     def now(self) -> Sample:
-        """The newest sample."""
+        """Return the newest sample."""
         return self.samples[-1]
 
     def stopped_after_s(self, since_ns: int) -> float:
-        """When, after `since_ns`, the pins drove for the last time."""
+        """Return the seconds from `since_ns` to the last time at which the pins drove."""
         last_ns = since_ns
         for sample, after in zip(self.samples, self.samples[1:], strict=False):
             if sample.driving and after.time_ns > since_ns:
@@ -145,7 +145,7 @@ class RunningBench:
     def __init__(
         self, home: Path, *options: str, env: dict[str, str] | None = None, make: bool = False
     ) -> None:
-        """`make`: by `make run`, as the README says."""
+        """Start the bench; `make` starts it by `make run`, as in the README."""
         self.port = free_port()
         self.pigpio_port = free_port(self.port + 2)
         self.runtime = home / "run"
@@ -192,7 +192,7 @@ class RunningBench:
         )
 
     def wait_ready(self) -> "RunningBench":
-        """Until the page can be opened."""
+        """Wait until the page can be opened."""
         wait_for(
             lambda: "is ready" in self.log() or self.process.poll() is not None,
             "the bench did not start",
@@ -203,11 +203,11 @@ class RunningBench:
         return self
 
     def log(self) -> str:
-        """Everything it printed so far."""
+        """Return all output so far."""
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def pid(self, unit: str) -> int:
-        """The process id of pigpiod, world, wheels or run, once it runs (again)."""
+        """Return the process id of pigpiod, world, wheels or run; wait until it runs (again)."""
 
         found: list[int] = []
 
@@ -220,13 +220,13 @@ class RunningBench:
         return found[0]
 
     def kill(self, unit: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Sends a signal; CLOCK_MONOTONIC in ns just before."""
+        """Send a signal; return CLOCK_MONOTONIC in ns just before."""
         pid, now_ns = self.pid(unit), time.monotonic_ns()
         os.kill(pid, number)
         return now_ns
 
     def children(self) -> list[int]:
-        """Every process of this bench that is alive, the camera too."""
+        """Return every live process of this bench, including the camera."""
         found = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -241,7 +241,7 @@ class RunningBench:
         return found
 
     def cameras(self) -> list[int]:
-        """The camera process, a child of `run`."""
+        """Return the camera process, a child of `run`."""
         found = []
         for pid in self.children():
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -251,15 +251,15 @@ class RunningBench:
         return found
 
     def watch(self) -> PinWatch:
-        """Eyes on the motor pins."""
+        """Return a watch on the motor pins."""
         return PinWatch(self.soc, self.pins)
 
     def world(self) -> chip.World:
-        """The world's last tick."""
+        """Return the world's last tick."""
         return chip.read_world(self.soc)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ends it as a user would; the exit status."""
+        """End the bench as a user would; return the exit status."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)  # as a terminal does
         try:
@@ -275,8 +275,7 @@ class RunningBench:
 
 @contextmanager
 def started(home: Path, *options: str) -> Iterator[RunningBench]:
-    """A bench that is ready, and ended behind; what it said is printed for a test that
-    fails."""
+    """Start a bench, and end it after the block. Its output is printed for a test that fails."""
     bench = RunningBench(home, *options)
     try:
         yield bench.wait_ready()

@@ -1,5 +1,6 @@
-"""The table's rows for a car whose motors hang on a PCA9685: the chip does for ever
-what it was told last, and a guardian stops it when `wheels` cannot.
+"""Table rows for a car whose motors hang on a PCA9685.
+
+The chip repeats its last command for ever, and a guardian stops it when `wheels` cannot.
 """
 
 import os
@@ -29,19 +30,19 @@ OPTIONS = (
 
 
 def _inputs(bridge: Bridge) -> tuple[float, float]:
-    """As the two inputs of an MX1508 would do it."""
+    """Return the equivalent inputs of an MX1508."""
     if bridge.drive:
         return max(bridge.drive, 0.0), max(-bridge.drive, 0.0)
     return (1.0, 1.0) if bridge.brake else (0.0, 0.0)
 
 
 class HatWatch(PinWatch):
-    """Looks at the chip's outputs."""
+    """Watch on the chip's outputs."""
 
     _wiring = Wiring(MOTORS, OE)
 
     def duties(self) -> tuple[float, ...]:
-        """As an MX1508's inputs, so that all rows are judged alike."""
+        """Return the duties as an MX1508's inputs, so that the same checks fit all rows."""
         drive, steer, *_ = self._wiring.bridges(self._soc)
         return (*_inputs(drive), *_inputs(steer))
 
@@ -50,12 +51,12 @@ class HatBench(RunningBench):
     """A bench whose motors are watched at the HAT."""
 
     def watch(self) -> PinWatch:
-        """As of any bench."""
+        """Return a watch on the HAT's outputs."""
         return HatWatch(self.soc, ())
 
 
 def guardian(scene: Scene) -> int:
-    """The process id of the guardian: the only child of `wheels`."""
+    """Return the process id of the guardian: the only child of `wheels`."""
     pid = scene.bench.pid("wheels")
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(children[0])

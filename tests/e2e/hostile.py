@@ -1,8 +1,7 @@
 """Hostile clients, a process each: `python -m tests.e2e.hostile NAME PORT S`.
 
-Each attack lasts S seconds at full rate from addresses of 127.0.0.0/8 that are not the
-driver's, and prints one line of counts. Nothing here keeps to a protocol on purpose.
-fuzzers.py has more of them.
+Each attack lasts S seconds at full rate from addresses of 127.0.0.0/8 that are not the driver's,
+and prints one line of counts. They break the protocols on purpose. fuzzers.py has more attacks.
 """
 
 import contextlib
@@ -26,7 +25,7 @@ Attack = Callable[[int, float], Counter[str]]
 
 
 def plug(port: int, last: int = 66) -> socket.socket:
-    """A TCP connection from 127.0.0.LAST."""
+    """Open a TCP connection from 127.0.0.LAST."""
     made = socket.socket()
     made.settimeout(2.0)
     try:
@@ -39,12 +38,12 @@ def plug(port: int, last: int = 66) -> socket.socket:
 
 
 def request(path: str, more: str = UPGRADE) -> bytes:
-    """The head of a GET."""
+    """Return the head of a GET."""
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode()
 
 
 def frame(data: bytes, opcode: int = TEXT, flags: int = FIN, masked: bool = True) -> bytes:
-    """One WebSocket frame; its mask is zero."""
+    """Return one WebSocket frame; its mask is zero."""
     bit, size = 0x80 * masked, len(data)
     if size < 126:
         head = bytes([flags | opcode, bit | size])
@@ -56,13 +55,13 @@ def frame(data: bytes, opcode: int = TEXT, flags: int = FIN, masked: bool = True
 
 
 def hello(client: str, code: str = "") -> bytes:
-    """The frame of a hello."""
+    """Return the frame of a hello."""
     said = {"kind": "hello", "v": 1, "client": client, "name": "Eve", "code": code}
     return frame(json.dumps(said).encode())
 
 
 def upgraded(port: int, path: str, last: int = 66) -> socket.socket | None:
-    """A WebSocket, or None where it was refused."""
+    """Return a WebSocket, or None if it was refused."""
     with contextlib.suppress(OSError):
         made = plug(port, last)
         made.sendall(request(path))
@@ -73,7 +72,7 @@ def upgraded(port: int, path: str, last: int = 66) -> socket.socket | None:
 
 
 def until(seconds: float) -> Iterator[int]:
-    """Counts rounds until the time is over."""
+    """Count rounds until the time is over."""
     end_s, number = time.monotonic() + seconds, 0
     while time.monotonic() < end_s:
         yield number
@@ -81,7 +80,7 @@ def until(seconds: float) -> Iterator[int]:
 
 
 def pour(sockets: list[socket.socket], data: bytes, counts: Counter[str]) -> None:
-    """Writes as much as each takes now; what is closed is taken out."""
+    """Write as much as each socket takes now; remove closed ones."""
     for one in list(sockets):
         one.setblocking(False)
         try:
@@ -95,7 +94,7 @@ def pour(sockets: list[socket.socket], data: bytes, counts: Counter[str]) -> Non
 
 
 def closed(one: socket.socket) -> bool:
-    """Has the car hung up?"""
+    """Return whether the car has hung up."""
     one.setblocking(False)
     try:
         return one.recv(65536, socket.MSG_PEEK) == b""
@@ -106,7 +105,7 @@ def closed(one: socket.socket) -> bool:
 
 
 def drained(one: socket.socket) -> bool:
-    """Reads what there is; has the car hung up behind it?"""
+    """Read the pending bytes; return whether the car has hung up after them."""
     one.setblocking(False)
     try:
         while one.recv(65536):
@@ -119,7 +118,7 @@ def drained(one: socket.socket) -> bool:
 
 
 def slow_readers(port: int, seconds: float) -> Counter[str]:
-    """Viewers and watchers that never read."""
+    """Attack with viewers and watchers that never read."""
     counts: Counter[str] = Counter()
     sockets = []
     for number in range(40):
@@ -136,7 +135,7 @@ def slow_readers(port: int, seconds: float) -> Counter[str]:
 
 
 def floods(port: int, seconds: float) -> Counter[str]:
-    """Good messages, big frames, tiny fragments, pings: as fast as they are taken."""
+    """Send good messages, big frames, tiny fragments, pings: as fast as the car reads."""
     ping = frame(b'{"kind":"ping","seq":1,"t":1}')
     tiny = frame(b"{", TEXT, 0) + frame(b"x", 0, 0) * 10_000
     loads = [
@@ -165,7 +164,7 @@ def floods(port: int, seconds: float) -> Counter[str]:
 
 
 def half_open(port: int, seconds: float) -> Counter[str]:
-    """Connections that say nothing, and requests that never end."""
+    """Hold silent connections, and requests that never end."""
     counts: Counter[str] = Counter()
     silent = [plug(port, 66 + number % 4) for number in range(100)]
     slow = [plug(port, 70 + number % 4) for number in range(100)]
@@ -180,7 +179,7 @@ def half_open(port: int, seconds: float) -> Counter[str]:
 
 
 def bombs(port: int, seconds: float) -> Counter[str]:
-    """100,000 headers, one of a megabyte, a body without end, many requests in one."""
+    """Send 100,000 headers, one of a megabyte, a body without end, many requests in one."""
     counts: Counter[str] = Counter()
     start = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
     loads = [
@@ -201,7 +200,7 @@ def bombs(port: int, seconds: float) -> Counter[str]:
 
 
 def crowd(port: int, seconds: float) -> Counter[str]:
-    """1,000 connections at once: silent, without a hello, and watchers."""
+    """Open 1,000 connections at once: silent ones, ones without a hello, and watchers."""
     counts: Counter[str] = Counter()
     held = []
     for number in range(1000):
@@ -230,7 +229,7 @@ def crowd(port: int, seconds: float) -> Counter[str]:
 
 
 def broken_frames(port: int, seconds: float) -> Counter[str]:
-    """Compressed, unmasked, reserved, endless: what RFC 6455 forbids."""
+    """Send frames that RFC 6455 forbids: compressed, unmasked, reserved, endless."""
     counts: Counter[str] = Counter()
     good = hello("breaker-1")
     loads = [
@@ -259,8 +258,8 @@ def broken_frames(port: int, seconds: float) -> Counter[str]:
 
 
 def pushers(port: int, seconds: float) -> Counter[str]:
-    """Every button of the children's page at once, the game and the rainbow in turn, as
-    fast as it is taken, and nobody reads what the car says."""
+    """Push every button of the children's page at once, the game and the rainbow in turn, as
+    fast as the car reads. The car's answers stay unread."""
     push = b"".join(frame(b'{"kind":"hold","held":%d}' % held) for held in (63, 0))
     choose = b"".join(
         frame(b'{"kind":"choose","mode":"%s"}' % mode) for mode in (b"game", b"rainbow")
@@ -282,7 +281,7 @@ def pushers(port: int, seconds: float) -> Counter[str]:
 
 
 def pretenders(port: int, seconds: float) -> Counter[str]:
-    """Wrong codes for ever, one client id on many sockets."""
+    """Send wrong codes for ever, and one client id on many sockets."""
     counts: Counter[str] = Counter()
     for number in until(seconds):
         made = upgraded(port, "/ws/drive", 66 + number % 4)
@@ -300,8 +299,8 @@ def pretenders(port: int, seconds: float) -> Counter[str]:
 
 
 def holding(addresses: range) -> Attack:
-    """All places that these addresses can have, again and again: connections that say
-    nothing, sockets without a hello, watchers, viewers."""
+    """Return an attack that takes all places of these addresses, again and again: silent
+    connections, sockets without a hello, watchers, viewers."""
 
     def attack(port: int, seconds: float) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -347,6 +346,6 @@ HOLDERS: dict[str, Attack] = {
 
 
 if __name__ == "__main__":
-    os.nice(10)  # it would be another machine's core
+    os.nice(10)  # leave the core to the car: the attacker would be another machine
     name, port, seconds = sys.argv[1:]
     print(dict({**ATTACKS, **HOLDERS}[name](int(port), float(seconds))), flush=True)

@@ -1,5 +1,5 @@
 // Finds controls and words that overlap, are cut or too small; evaluated in the page.
-// Beneath an open panel (a menu, a dialog) a thing is wholly covered or wholly seen.
+// Beneath an open panel (a menu, a dialog) an element is either fully covered or fully visible.
 
 () => {
   const SLACK = 1.5;
@@ -19,7 +19,7 @@
   const area = (box) => (empty(box) ? 0 : (box.right - box.left) * (box.bottom - box.top));
   const screen = {left: 0, top: 0, right: innerWidth, bottom: innerHeight};
 
-  /** The part of a box that no scrolling or clipping ancestor hides. */
+  /** Return the part of a box that is visible within its scrolling and clipping ancestors. */
   const clipped = (box, first) => {
     let seen = box;
     for (let up = first; up; up = up.parentElement) {

@@ -1,4 +1,4 @@
-"""What lies over what on a page, by geometry: controls and words, as rectangles."""
+"""Overlaps on a page by geometry: controls and words, as rectangles."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ FAULTS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
 def faults(page: Page) -> list[str]:
-    """Controls and words that overlap, are cut, hidden below others, or too small."""
+    """Return controls and words that overlap, are cut, hidden below others, or too small."""
     found: list[str] = page.evaluate(FAULTS)
     return found

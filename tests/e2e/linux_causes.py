@@ -1,5 +1,6 @@
-"""The table's rows for a car whose motors hang on the kernel's gpiochip: a line is let
-go when its owner dies, and a guardian sees to it that one that hangs does die.
+"""Table rows for a car whose motors hang on the kernel's gpiochip.
+
+A line is released when its owner dies, and a guardian kills an owner that hangs.
 """
 
 import signal
@@ -19,7 +20,7 @@ OPTIONS = (
     "--set=lights = {}",
     "--set=sensors = {}",
 )
-"""The bench's car without what `run` has on pins."""
+"""The bench's car without the parts that `run` has on pins."""
 
 
 class LinuxBench(RunningBench):
@@ -31,7 +32,7 @@ class LinuxBench(RunningBench):
         super().__init__(home, *options, env=env)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """The kernel last."""
+        """Stop the bench, then the kernel."""
         try:
             return super().stop(number)
         finally:

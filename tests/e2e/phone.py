@@ -1,4 +1,4 @@
-"""A browser on another host (tests/support/lan.py), and what it and the car say."""
+"""A browser on another host (tests/support/lan.py), and requests to the car."""
 
 import json
 import urllib.request
@@ -14,15 +14,18 @@ from tests.e2e.seat import go_on, probe, until
 from tests.support.lan import Lan
 
 CURRENT_MS = 150
-"""A picture this young is the present."""
+"""A picture this young counts as current."""
 
 
 @contextmanager
 def on_the_lan(
     lan: Lan, home: Path, secure_port: int | None = None, playwright: Playwright | None = None
 ) -> Iterator[Browser]:
-    """Chromium on the far host, over pipes. Plain http of `secure_port` counts as
-    secure there, so that it has WebCodecs. `playwright` is as for `chromium`."""
+    """Start Chromium on the far host, over pipes.
+
+    Plain http of `secure_port` counts as secure there, so that the browser has WebCodecs.
+    `playwright` is as for `chromium`.
+    """
     options = (
         f" --unsafely-treat-insecure-origin-as-secure=http://{lan.near}:{secure_port}"
         if secure_port
@@ -36,13 +39,13 @@ def on_the_lan(
 
 
 def drive_code(bench: RunningBench) -> str:
-    """The drive code of the bench."""
+    """Return the bench's drive code from its file."""
     code: str = json.loads((bench.state / "codes.json").read_text())["drive"]
     return code
 
 
 def take_wheel(page: Page, bench: RunningBench) -> None:
-    """Enters the drive code, where it is asked for, and sits down."""
+    """Enter the drive code if the page requires it, and take the wheel."""
     if not probe(page, "state.may_drive"):
         page.locator("#wheel").click()
         page.locator("#code").fill(drive_code(bench))
@@ -55,14 +58,14 @@ def take_wheel(page: Page, bench: RunningBench) -> None:
 
 
 def status(bench: RunningBench) -> dict[str, object]:
-    """The car's /api/status."""
+    """Return the car's answer to /api/status."""
     with urllib.request.urlopen(f"{bench.url}api/status", timeout=5.0) as answer:
         said: dict[str, object] = json.load(answer)
     return said
 
 
 def seconds_until_current(page: Page) -> float:
-    """How long until the picture is the present again."""
+    """Return the seconds until the picture is current again."""
     return wait_for(
         lambda: bool(page.evaluate(f"window.fpvcar.video.ageMs < {CURRENT_MS}")),
         f"old: {probe(page, 'video')}",

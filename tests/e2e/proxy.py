@@ -13,7 +13,7 @@ SEGMENT_BYTES = 1448
 
 
 class Air:
-    """One direction of a radio: everybody's bytes pass one after the other."""
+    """Direction of a radio: the bytes of all connections pass one after the other."""
 
     def __init__(self, bits_per_s: float) -> None:
         self._bits_per_s = bits_per_s
@@ -21,17 +21,17 @@ class Air:
         self._free_s = 0.0
 
     def carry(self, size: int) -> None:
-        """Takes as long as these bytes are on the air."""
+        """Wait for the time that these bytes are on the air."""
         with self._lock:
             self._free_s = max(self._free_s, time.monotonic())
             self._free_s += 8 * size / self._bits_per_s
             wait_s = self._free_s - time.monotonic()
-        if wait_s > 0.001:  # less than that a sleep cannot do
+        if wait_s > 0.001:  # a sleep cannot be shorter
             time.sleep(wait_s)
 
 
 class Late:
-    """Sends to a socket, each piece after its delay and none before an earlier one."""
+    """Sender to a socket. Each piece goes after its delay, and in order."""
 
     def __init__(self, sink: socket.socket) -> None:
         self._sink = sink
@@ -40,7 +40,7 @@ class Late:
         self._thread: threading.Thread | None = None
 
     def send(self, data: bytes, delay_s: float) -> None:
-        """Sends at once if nothing is late; else, from now on, a thread sends."""
+        """Send at once if no piece is delayed; otherwise, from now on, a thread sends."""
         if not delay_s and self._thread is None:
             self._sink.sendall(data)
             return
@@ -51,7 +51,7 @@ class Late:
         self._waiting.put((self._arrives_s, data))
 
     def close(self) -> None:
-        """Waits until all has arrived."""
+        """Wait until all pieces have arrived."""
         if self._thread is not None:
             self._waiting.put((0.0, b""))
             self._thread.join()
@@ -67,14 +67,14 @@ class Late:
 
 
 class Link(AbstractContextManager["Link"]):
-    """Forwards `port` to `target`. While `stalled`, bytes wait; new calls too.
+    """Proxy that forwards `port` to `target`. While `stalled`, bytes and new connections wait.
 
-    `cut()` drops every connection that is open, without a word to either side
-    reaching the other: what a phone that leaves the Wi-Fi looks like.
+    `cut()` drops every open connection; neither side's close reaches the other, as with a phone
+    that leaves the Wi-Fi.
 
-    `bits_per_s` is what passes downwards in all; of each connection `queue_bytes`
-    wait on the way at most, in segments of an Ethernet. `up_s` and `down_s` are how
-    long bytes take on their way to the car and back; they may change at any time.
+    `bits_per_s` is the total rate downwards. Of each connection at most `queue_bytes` wait on the
+    way, in segments of an Ethernet. `up_s` and `down_s` are the delays of bytes to the car and
+    back; they may change at any time.
     """
 
     def __init__(
@@ -104,15 +104,15 @@ class Link(AbstractContextManager["Link"]):
         self.cut()
 
     def stall(self) -> None:
-        """Half-open from now on: connections stay, nothing passes."""
+        """Make the link half-open: connections stay, no bytes pass."""
         self._flowing.clear()
 
     def mend(self) -> None:
-        """Lets the bytes that waited pass on."""
+        """Forward the bytes that waited."""
         self._flowing.set()
 
     def cut(self) -> None:
-        """Ends every connection; the pumps close their sockets."""
+        """End every connection; the pumps close their sockets."""
         with self._lock:
             for one in self._sockets:
                 with contextlib.suppress(OSError):
@@ -152,7 +152,7 @@ class Link(AbstractContextManager["Link"]):
         return far
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
-        """Both ways until both have ended; then, and only then, closes."""
+        """Forward both ways until both have ended, and only then close."""
         back = threading.Thread(
             target=self._pump, args=(far, near, self._air, lambda: self.down_s), daemon=True
         )

@@ -1,4 +1,4 @@
-"""Recorders that are killed, cards that lose power, and what is left of both."""
+"""Recorders that are killed, cards that lose power, and the files left by both."""
 
 import contextlib
 import fcntl
@@ -16,11 +16,11 @@ from fpvcar.recordings.reader import ReadError
 from tests.e2e.harness import wait_for
 
 FICLONE = 0x40049409
-"""ioctl_ficlone(2): the file as it is, at one moment."""
+"""ioctl_ficlone(2): an atomic clone of a file."""
 
 
 class Writing(AbstractContextManager["Writing"]):
-    """tests.support.recording_writer, and what it has told so far."""
+    """tests.support.recording_writer, and its progress so far."""
 
     def __init__(self, folder: Path, *overrides: str) -> None:
         self.last_ns, self.state, self.states = 0, "", list[str]()
@@ -56,33 +56,34 @@ class Writing(AbstractContextManager["Writing"]):
                 self.states.append(state)
 
     def goes_on(self, seconds: float) -> None:
-        """Until it has been told so many seconds more."""
+        """Wait until the recorder has got so many seconds more."""
         until_ns = self.last_ns + round(seconds * 1e9)
         wait_for(lambda: self.last_ns >= until_ns, "it stands", seconds + 10.0)
 
     def kill(self) -> int:
-        """Kills it; when its last step was handed to the recorder, ns."""
+        """Kill the recorder; return the time of its last step, in ns."""
         self.process.kill()
         self.process.wait()
         self._thread.join()
         return self.last_ns
 
     def end(self) -> int:
-        """Ends it as a service is ended; the exit status."""
+        """End it as a service is ended; return the exit status."""
         self.process.terminate()
         return self.process.wait(10)
 
 
 def files(folder: Path) -> list[Path]:
-    """Every recording in a folder, sealed or not, the oldest first."""
+    """Return every recording in a folder, sealed or not, the oldest first."""
     found = [names.parse(one.name) for one in folder.iterdir()]
     return [folder / name.text for name in sorted(name for name in found if name)]
 
 
 def step_times(folder: Path) -> list[int]:
-    """When the steps were that its recordings hold, ns; no file may be damaged but cut.
+    """Return the times of the recorded steps in ns. A file may be cut, but not otherwise
+    damaged.
 
-    None is missing between the first and the last.
+    Asserts that no step is missing between the first and the last.
     """
     times, sequences = list[int](), list[int]()
     for path in files(folder):
@@ -104,26 +105,26 @@ def step_times(folder: Path) -> list[int]:
 
 
 def recorded(folder: Path) -> bool:
-    """Is there a step on the card yet?"""
+    """Return whether the card has a step yet."""
     return folder.is_dir() and bool(step_times(folder))
 
 
 def lost_s(folder: Path, last_ns: int) -> float:
-    """How much of the end is missing."""
+    """Return the missing seconds at the end."""
     times = step_times(folder)
     assert times, "nothing was recorded at all"
     return (last_ns - times[-1]) / 1e9
 
 
 def run(*words: str | Path) -> None:
-    """A command that has to succeed."""
+    """Run a command that has to succeed."""
     done = subprocess.run([str(one) for one in words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, f"{words}: {done.stderr}"
 
 
 @contextmanager
 def mounted(image: Path, where: Path, options: str = "loop") -> Iterator[Path]:
-    """An image on a loop device, as a disk."""
+    """Mount an image on a loop device, as a disk."""
     where.mkdir()
     run("mount", "-o", options, image, where)
     try:
@@ -131,12 +132,12 @@ def mounted(image: Path, where: Path, options: str = "loop") -> Iterator[Path]:
     finally:
         try:
             run("umount", where)
-        except AssertionError:  # somebody is still in it
+        except AssertionError:  # a process is still in it
             run("umount", "-l", where)
 
 
 def image(path: Path, megabytes: int, *mkfs: str) -> Path:
-    """A new file system in a file."""
+    """Make a new file system in a file."""
     with path.open("wb") as file:
         file.truncate(megabytes * 1024 * 1024)
     run(*mkfs, path)
@@ -165,7 +166,7 @@ class Card(AbstractContextManager["Card"]):
 
     @contextmanager
     def cut(self) -> Iterator[Path]:
-        """The card as it would be had power gone now, mounted again."""
+        """Mount a copy of the card in its state after a power cut at this moment."""
         self._cuts += 1
         clone = self._below / f"cut-{self._cuts}.img"
         with self._image.open("rb") as live, clone.open("wb") as copy:

@@ -1,4 +1,4 @@
-"""The few things that the browser tests know about the page."""
+"""Helpers for the browser tests: the page's probe, the wheel, keys, thumbs and gamepad."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -35,8 +35,10 @@ BROKEN = """(part) => axe.run(part ?? document, {resultTypes: ['violations']}).t
 
 
 def violations(page: Page, part: str | None = None) -> list[str]:
-    """Each rule that axe-core finds broken, with the first place; of a part, a
-    selector, it costs less. Nothing fades in meanwhile: what is half there is pale."""
+    """Return each rule that axe-core finds broken, with the first place.
+
+    Checking a part, a selector, costs less. Animations are off: half faded in elements are pale.
+    """
     page.emulate_media(reduced_motion="reduce")
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(Axe().axe_script)
@@ -45,14 +47,17 @@ def violations(page: Page, part: str | None = None) -> list[str]:
 
 
 def probe(page: Page, expression: str) -> Any:
-    """A part of window.fpvcar, the page's read-only probe."""
+    """Return a part of window.fpvcar, the page's read-only probe."""
     return page.evaluate(f"window.fpvcar && window.fpvcar.{expression}")
 
 
 def until(page: Page, expression: str, timeout_s: float = 10.0) -> None:
-    """Waits until it is true in the page. Playwright's own wait needs eval(), which
-    the page's Content-Security-Policy rightly forbids. A page that loads itself anew
-    meanwhile (a module did not come) is asked again."""
+    """Wait until an expression is true in the page.
+
+    Playwright's own wait needs eval(), which the page's Content-Security-Policy rightly forbids.
+    The expression is evaluated again if the page reloads itself during the wait (a module did not
+    come).
+    """
 
     def true() -> bool:
         try:
@@ -66,14 +71,14 @@ def until(page: Page, expression: str, timeout_s: float = 10.0) -> None:
 
 
 def opened(page: Page, url: str) -> Page:
-    """The page, connected and with a moving picture."""
+    """Open the page; wait until it is connected, with a moving picture."""
     page.goto(url)
     until(page, "window.fpvcar?.video.shown > 5 && window.fpvcar.state?.role", 20.0)
     return page
 
 
 def grown_up(page: Page, bench: RunningBench) -> None:
-    """The drawer with the grown-ups' part open."""
+    """Open the drawer with the grown-ups' part."""
     code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
     if not page.locator("#menu").is_visible():
         page.locator("#gear").click()
@@ -87,7 +92,7 @@ def grown_up(page: Page, bench: RunningBench) -> None:
 
 
 def at_the_wheel(page: Page, url: str) -> Page:
-    """The page at the wheel of a car that nothing holds."""
+    """Open the page at the wheel of a car that may drive."""
     opened(page, url)
     until(page, "window.fpvcar.state.role === 'driver'", 15.0)
     go_on(page)
@@ -95,25 +100,25 @@ def at_the_wheel(page: Page, url: str) -> Page:
 
 
 def seated_over(page: Page, link: Link) -> Page:
-    """The page at the wheel, over the link."""
+    """Open the page at the wheel, over the link."""
     return at_the_wheel(page, f"http://localhost:{link.port}/")
 
 
 def comes_back(page: Page) -> None:
-    """A live picture and the wheel, without a reload."""
+    """Wait for a live picture and the wheel, without a reload."""
     until(page, "window.fpvcar.link.kind === 'up' && window.fpvcar.state.role === 'driver'", 15.0)
     shown = probe(page, "video.shown")
     until(page, f"window.fpvcar.video.shown > {shown} + 10", 15.0)
 
 
 def go_on(page: Page) -> None:
-    """Pushes Go on if it is there, and waits until nothing holds the car."""
+    """Push Go on if it is there, and wait until the car may drive."""
     for _ in range(50):
         stop = probe(page, "state.stop")
         if stop is None and probe(page, "state.wheels") == "ok":
             return
         if stop and stop["clears"] == "resume":
-            with suppress(TimeoutError):  # meanwhile nothing held it any more
+            with suppress(TimeoutError):  # the stop may be over already
                 page.locator("#go-on").click(timeout=1000)
         page.wait_for_timeout(100)
     raise AssertionError(f"still held: {probe(page, 'state')}")
@@ -127,13 +132,13 @@ class Thumbs:
         self._sticks = [_middle(page, "#pad-drive"), _middle(page, "#pad-steer")]
 
     def push(self) -> None:
-        """Forward, and to the left."""
+        """Push forward, and to the left."""
         (x, y), (u, v) = self._sticks
         self._send("touchStart", (x, y), (u, v))
         self._send("touchMove", (x, y - 45), (u - 45, v))
 
     def lift(self) -> None:
-        """Both let go."""
+        """Lift both thumbs off the sticks."""
         self._send("touchEnd")
 
     def _send(self, kind: str, *points: tuple[float, float]) -> None:
@@ -143,7 +148,7 @@ class Thumbs:
 
 @contextmanager
 def touching(context: BrowserContext, page: Page, buttons: Sequence[int]) -> Iterator[None]:
-    """Fingers on some of the children's buttons."""
+    """Hold fingers on some of the children's buttons."""
     touch = context.new_cdp_session(page)
     points = []
     for number in buttons:
@@ -170,10 +175,10 @@ def drives(
     undo: Callable[[], object],
     what: str,
 ) -> None:
-    """Does something that drives, and waits until the pins have `reached` it.
+    """Run an action that drives, and wait until the pins have `reached` the state.
 
-    A machine that was busy for a quarter of a second stops the car rightly (blind,
-    silence); as a driver would, this lets go and tries again.
+    A machine that was busy for a quarter of a second stops the car rightly (blind, silence). As a
+    driver would, this undoes the action and tries again.
     """
     for _ in range(6):
         do()
@@ -187,7 +192,7 @@ def drives(
 
 
 def holds(page: Page, watch: PinWatch, key: str) -> None:
-    """Holds a key down and waits until a bridge is driven."""
+    """Hold a key down and wait until a bridge is driven."""
     drives(
         page,
         lambda: watch.now.driving,
@@ -198,5 +203,5 @@ def holds(page: Page, watch: PinWatch, key: str) -> None:
 
 
 def stands(watch: PinWatch, what: str = "the car", timeout_s: float = 10.0) -> None:
-    """Waits until no bridge is driven."""
+    """Wait until no bridge is driven."""
     wait_for(lambda: not watch.now.driving, f"{what} drives on", timeout_s, 0.001)

@@ -1,5 +1,5 @@
-"""Each state of the driver's seat by name, on a car that is only played, and the sizes
-of screen at which it is looked at."""
+"""States of the driver's seat by name, on a simulated car, and the sizes of screen for the
+checks."""
 
 import json
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ GROWN_UP = {"grown_up": True}
 
 @dataclass(frozen=True)
 class Look:
-    """A state: what the car says, what is pushed then, and what the page then shows."""
+    """State of the seat: the car's messages, the controls to push, and the expected page."""
 
     says: Mapping[str, Any] = field(default_factory=dict)
     shows: str = ""
@@ -84,7 +84,7 @@ LOOKS = {
 
 
 def show(page: Page, look: Look) -> None:
-    """Opens the page anew in that state."""
+    """Open the page again in that state."""
     page.goto(f"{look.origin}icon.svg")
     page.evaluate(
         "([seen, state]) => { localStorage.setItem('fpvcar.seen', seen);"

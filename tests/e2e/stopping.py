@@ -1,4 +1,4 @@
-"""One stop of the car, at the emulator's pins: from the failure to motors off.
+"""Measurement of one stop of the car, at the emulator's pins: from the failure to motors off.
 
 The failures themselves, as data, are in causes.py and browser_causes.py.
 """
@@ -16,7 +16,7 @@ from tests.e2e.harness import PinWatch, RunningBench, wait_for
 
 ONE_FRAME_S = 0.04
 STAYS_S = 0.12
-"""How long whatever comes back is watched: longer than any queue or retry."""
+"""Time for which returning parts are watched: longer than any queue or retry."""
 TRANSIENT_S = 0.02
 """The emulator switches the pins of a bank one after the other."""
 S = TypeVar("S")
@@ -24,12 +24,11 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Cause(Generic[S]):
-    """One row. `fail` returns CLOCK_MONOTONIC in ns just before the failure.
+    """Row of the table. `fail` returns CLOCK_MONOTONIC in ns just before the failure.
 
-    `shown` is the cause that the car then gives to everybody, None where a neutral
-    wish came, or the guard leaves nothing, and nothing else holds the car; `logged`
-    must stand in the log of the bench. `throttle` is the way it drives; `guard` what a
-    grown-up has set the guard to.
+    `shown` is the cause that the car then gives to all clients. It is None if only a neutral wish
+    came, or if the guard leaves no throttle. `logged` must be in the log of the bench. `throttle`
+    is the direction of driving; `guard` is the grown-up's setting of the guard.
     """
 
     name: str
@@ -40,13 +39,13 @@ class Cause(Generic[S]):
     logged: str = ""
     way: str = "direct"
     deaf: bool = False
-    """`run` can be asked only when it is mended."""
+    """`run` does not answer until it is mended."""
     throttle: float = 1.0
     guard: str = "off"
 
 
 def stop(bench: RunningBench) -> dict[str, str] | None:
-    """The stop that holds the car, by /api/status; None if nothing does."""
+    """Return the stop that holds the car, by /api/status; None if it may drive."""
     url = f"http://localhost:{bench.port}/api/status"
     with urllib.request.urlopen(url, timeout=5.0) as answer:
         said: dict[str, str] | None = json.load(answer)["stop"]
@@ -56,10 +55,12 @@ def stop(bench: RunningBench) -> dict[str, str] | None:
 def one_stop(
     scene: S, bench: RunningBench, cause: Cause[S], drive: Callable[[PinWatch], object]
 ) -> float:
-    """Drives off, lets it fail, and judges all but the time; the seconds it took."""
+    """Drive off, let the failure happen, and check everything except the time; return the
+    seconds it took."""
     with bench.watch() as watch:
         drive(watch)
-        time.sleep(random.random() * 0.04)  # no tick of ours keeps step with theirs
+        # avoids a fixed phase between this test and the car's ticks
+        time.sleep(random.random() * 0.04)
         said = len(bench.log())
         now_ns = cause.fail(scene)
         try:
@@ -82,7 +83,8 @@ def one_stop(
 
 
 class Busy(AssertionError):
-    """A process had to wait for the machine: something else stopped the car first."""
+    """Raised when a process had to wait for the machine, so that another cause stopped the car
+    first."""
 
     def __init__(self, words: str, said: str) -> None:
         super().__init__(words)
@@ -90,14 +92,14 @@ class Busy(AssertionError):
 
 
 def drove(watch: PinWatch, at_ns: int, what: str) -> None:
-    """Raises Busy if the car stood already when it failed."""
+    """Raise Busy if the car stood already at the failure."""
     before = [sample for sample in watch.samples if sample.time_ns <= at_ns]
     if not before[-1].driving:
         raise Busy(f"{what}: the car stood before it failed", "stood before")
 
 
 BUSY = ("blind", "silence", "wheels_stopped", "wheels_lost", "pins")
-"""What a car says whose parts waited for a core longer than they may."""
+"""Stop causes of a car whose parts waited too long for a core."""
 
 
 def _shown(bench: RunningBench, cause: Cause[Any]) -> None:
@@ -130,14 +132,15 @@ def _logged(bench: RunningBench, cause: Cause[Any], since: int) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: the seconds until the motors were off; what spoilt the ones before."""
+    """Result of one run: the seconds until the motors were off, and the causes that spoilt
+    earlier tries."""
 
     taken_s: float
     spoilt: tuple[str, ...]
 
 
 def patiently(one_run: Callable[[], float]) -> Run:
-    """Repeats a run, twice at most, that a busy machine had stopped already."""
+    """Repeat a run, twice at most, if a busy machine had stopped the car already."""
     spoilt: list[str] = []
     while True:
         try:
@@ -149,9 +152,9 @@ def patiently(one_run: Callable[[], float]) -> Run:
 
 
 def stood_still(watch: PinWatch, since: int, what: str) -> None:
-    """Raises AssertionError if a motor was driven after sample number `since`.
+    """Raise AssertionError if a motor was driven after sample number `since`.
 
-    The stick was held all the time, and whatever came back may move nothing.
+    The stick was held all the time, and returning parts may move no motor.
     """
     ends_ns = [sample.time_ns for sample in watch.samples[1:]] + [time.monotonic_ns()]
     for sample, end_ns in list(zip(watch.samples, ends_ns, strict=True))[since:]:
@@ -160,7 +163,7 @@ def stood_still(watch: PinWatch, since: int, what: str) -> None:
 
 
 def reason(bench: RunningBench) -> str | None:
-    """Why the car says it stands, None if nothing holds it."""
+    """Return the cause of the car's stop, None if it may drive."""
     try:
         said = stop(bench)
     except OSError:

@@ -1,7 +1,7 @@
-"""axe-core finds nothing on any page, in any dialog, by night and by day.
+"""axe-core finds no fault on any page, in any dialog, by night and by day.
 
-Pages are the HTML files of web/, dialogs what they say is one: a new one is looked at
-without a line here.
+Pages are the HTML files of web/, dialogs are found by their tag or role: new ones are checked
+without a change here.
 """
 
 import re
@@ -38,7 +38,7 @@ def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
 
 
 def ready(page: Page, bench: RunningBench, name: str) -> None:
-    """The page with all its parts, the late ones too."""
+    """Open the page and wait for all its parts, including the late ones."""
     page.goto(f"{bench.url}{name}")
     if name == "index.html":
         until(page, "window.fpvcar?.state?.role", 20.0)
@@ -54,7 +54,7 @@ def ready(page: Page, bench: RunningBench, name: str) -> None:
 
 
 def dialogs_in(folder: Path) -> set[str]:
-    """Selectors of all dialogs that the files of the pages name."""
+    """Return selectors of all dialogs in the files of the pages."""
     text = "".join(path.read_text() for path in folder.rglob("*.html"))
     tags = re.findall(r'<dialog[^>]*>|<[^>]*role="(?:alert)?dialog"[^>]*>', text)
     return {"#" + re.findall(r' id="([^"]+)"', tag)[0] for tag in tags}

@@ -1,4 +1,4 @@
-"""Two hosts that hear each other by radio: the router carries what TCP says."""
+"""Two hosts in radio range of each other: the router carries TCP."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ def air() -> Iterator[Air]:
 
 
 def echo_s(connection: socket.socket) -> float:
-    """How long a byte takes, there and back."""
+    """Return the round-trip time of a byte."""
     begin_s = time.monotonic()
     connection.sendall(b"x")
     assert connection.recv(1) == b"x"

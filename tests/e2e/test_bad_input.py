@@ -128,7 +128,7 @@ def test_without_origin_one_needs_the_code_even_on_loopback(
         wait_for(lambda: bool(script.state), "no state")
         assert not script.state["may_drive"]
         script.say(kind="take")
-        # Among others: its wishes are refused, too, for want of the wheel.
+        # One error of several: wishes are also refused, because the client has no wheel.
         refused = "you may only watch"
         wait_for(lambda: refused in [one["what"] for one in script.errors()], "no error")
         script.say(kind="unlock", code=codes["drive"])

@@ -1,4 +1,4 @@
-"""Ctrl-C, or `timeout`, ends the benchmark and all that it started."""
+"""Ctrl-C, or `timeout`, ends the benchmark and all its processes."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 
 def alive(mark: bytes) -> list[str]:
-    """Commands of the processes that carry the mark, by inheritance."""
+    """Return commands of the processes that carry the mark, by inheritance."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

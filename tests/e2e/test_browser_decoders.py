@@ -1,4 +1,4 @@
-"""The picture comes back without a reload, whatever fails on its way to the glass.
+"""The picture comes back without a reload after any fault between camera and screen.
 
 Cameras are killed, decoders fail and swallow, pages freeze.
 """

@@ -1,4 +1,4 @@
-"""Driving from a browser: keys, thumbs, gamepad; what the pins and the world did.
+"""Driving from a browser by keys, thumbs and gamepad, checked at the pins and in the world.
 
 Gamepad tests replace navigator.getGamepads: a headless browser has none.
 """
@@ -58,7 +58,7 @@ def test_arrow_up_drives_and_the_picture_moves(seat: Page, bench: RunningBench) 
 
 
 def test_every_key_drives_its_pin(seat: Page, bench: RunningBench) -> None:
-    """The pin of the key alone: what the key before it left braking has let go."""
+    """Only the key's own pin is on; the brake of the previous key has been released."""
     with bench.watch() as watch:
         for key, pin in (
             ("ArrowUp", FORWARD),

@@ -1,4 +1,4 @@
-"""The collision guard at the wheel: what it does, says and sounds like; /healthz."""
+"""The collision guard at the wheel: its actions, texts and sounds; /healthz."""
 
 import re
 import signal
@@ -16,7 +16,7 @@ from tests.e2e.harness import SMALL, RunningBench, wait_for
 from tests.e2e.seat import at_the_wheel, drives, grown_up, until
 
 pytestmark = pytest.mark.e2e
-# The guard is as the bench's profile has it, and not as other tests want it.
+# The guard has the setting of the bench's profile, unlike in other tests.
 OPTIONS = (
     *SMALL,
     '--set=guard.mode = "limit"',
@@ -53,7 +53,7 @@ def metric(bench: RunningBench, name: str, **labels: str) -> float | None:
 
 
 def reverses(page: Page, reached: str) -> None:
-    """Holds the key down until it is so; again where a busy machine was silent."""
+    """Hold the key down until the condition holds; try again where a busy machine was silent."""
     drives(
         page,
         lambda: bool(page.evaluate(reached)),
@@ -64,8 +64,8 @@ def reverses(page: Page, reached: str) -> None:
 
 
 def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
-    """The car slows, stops before the wall, says so and beeps; once a grown-up has set
-    the guard to warn it only says so."""
+    """The car slows, stops before the wall, shows a message and beeps. Once a grown-up has set
+    the guard to warn, it only shows the message."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)
     until(page, f"{SAYS} === '' && window.fpvcar.state.guard.mode === 'limit'")
@@ -92,7 +92,7 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
 
 
 def test_a_rear_sensor_that_fails_is_not_a_free_way(page: Page, bench: RunningBench) -> None:
-    """The drawer says which, why and since when; reversing beeps."""
+    """The drawer shows the sensor, the reason and the time of the fault; reversing beeps."""
     page.add_init_script(LISTEN)
     at_the_wheel(page, bench.url)
     ill = page.locator("#sensor-faults")

@@ -1,5 +1,5 @@
-"""The pages in the browser's language, or the one that was chosen; and what a person
-sees where there is no car."""
+"""The pages in the browser's language, or the one that was chosen, and the page shown without a
+car."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ CUT = """() => [...document.querySelectorAll(
     'button, .button, h1:not(.unseen), #menu-body, html')]
   .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
   .map((one) => `${one.id} ${one.localName} "${one.textContent.trim()}"`)"""
-"""Words that are wider than their button, and what makes a page wider than a phone."""
+"""Words that are wider than their button, and elements that make a page wider than a phone."""
 HEARD = """(people) => {
   for (const socket of played.sockets) socket.hear({kind: 'people', people});
 }"""
@@ -45,7 +45,7 @@ STOP_WORD = """() => {
 
 
 def on_a_phone(browser: Browser, locale: str) -> tuple[BrowserContext, Page]:
-    """The seat of a played car whose emergency stop was pushed."""
+    """Open the seat of a simulated car whose emergency stop was pushed."""
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, locale=locale)
     page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
     page.goto(SECURE)
@@ -61,7 +61,8 @@ def on_a_phone(browser: Browser, locale: str) -> tuple[BrowserContext, Page]:
 def test_words_of_each_language_fit_their_buttons(
     browser: Browser, locale: str, soaking: bool
 ) -> None:
-    """Everywhere in `make soak`; else beyond the seat only those of the longest."""
+    """`make soak` checks every page; otherwise pages beyond the seat are checked in the language
+    with the longest words only."""
     context, page = on_a_phone(browser, locale)
     language = locale[:2]
     assert page.locator("html").get_attribute("lang") == language
@@ -84,7 +85,8 @@ def test_words_of_each_language_fit_their_buttons(
 
 
 def fits(page: Page, shown: str, name: str) -> None:
-    """No word is cut once this is there; a picture for people where PICTURES says."""
+    """Assert that no word is cut once this is shown; keep a picture for people where PICTURES
+    says."""
     page.locator(shown).first.wait_for()
     if folder := os.environ.get("PICTURES"):
         page.screenshot(path=Path(folder) / f"{name}.png")
@@ -92,7 +94,7 @@ def fits(page: Page, shown: str, name: str) -> None:
 
 
 def grown_ups(page: Page, language: str) -> None:
-    """What loads when a grown-up asks for it, in the menu."""
+    """Check the parts of the menu that load on a grown-up's request."""
     played = PlayedAnswers(page)
     say(page, {"role": "driver", "stop": None})
     page.evaluate(HEARD, PEOPLE)
@@ -113,7 +115,7 @@ def grown_ups(page: Page, language: str) -> None:
 
 
 def other_pages(page: Page, language: str) -> None:
-    """Pages of their own, in the same language."""
+    """Check the other pages in the same language."""
     page.goto(f"{SECURE}trust.html")
     fits(page, "#systems summary", f"trust-{language}")
     page.goto(f"{SECURE}network.html")
@@ -162,7 +164,7 @@ def test_where_there_is_no_car_the_page_says_how_to_find_it(
         assert [name.rpartition("/")[2] for name in names] == ["offline.html"]
         manifest = context.new_cdp_session(page).send("Page.getAppManifest")
         assert manifest["url"] and manifest["errors"] == []
-    page.goto(f"{here}recordings.html")  # nobody listens there any more
+    page.goto(f"{here}recordings.html")  # the server has stopped
     assert page.locator("h1:visible").inner_text() == "Das Auto antwortet nicht"
     assert page.evaluate("typeof window.fpvcar") == "undefined", "no module is held"
     context.close()

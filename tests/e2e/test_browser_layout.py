@@ -1,5 +1,5 @@
-"""No control and no word of the driver's seat lies over another, in any state, at any
-size of screen, held either way."""
+"""Controls and words of the driver's seat never overlap, in any state, at any size of screen, in
+both orientations."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 def seat(
     request: pytest.FixtureRequest, browser: Browser
 ) -> Iterator[tuple[Page, dict[str, tuple[int, int]]]]:
-    """A page that is held, or that stands on a desk, and its sizes."""
+    """A page on a phone or on a desk, and its sizes."""
     touch = request.param == "touch"
     context = browser.new_context(has_touch=touch, is_mobile=touch)
     page = play(context, encode(frames=10, gop=10, width=640, height=480, noise=8))
@@ -27,7 +27,7 @@ def seat(
 
 
 def settled(page: Page) -> list[str]:
-    """What is wrong once it is laid out anew, and again by its observers."""
+    """Return the faults once the page is laid out again, and again by its observers."""
     found: list[str] = []
     for _ in range(20):
         page.wait_for_timeout(100)
@@ -41,8 +41,8 @@ def settled(page: Page) -> list[str]:
 def test_nothing_lies_over_anything(
     seat: tuple[Page, dict[str, tuple[int, int]]], name: str, soaking: bool
 ) -> None:
-    """At every size in `make soak`; else at every second one, the next look at the
-    others."""
+    """`make soak` checks every size. Otherwise every second size is checked, and the next state
+    checks the others."""
     page, sizes = seat
     show(page, LOOKS[name])
     found = {}

@@ -1,4 +1,4 @@
-"""Links that stall or are late under a browser, and parts that die: what it says."""
+"""Links that stall or are late under a browser, and parts that die, with the page's messages."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ window.WebSocket = class extends Whole {
   }
 };
 """
-"""As TCP does after losses: a socket alone is silent, both ways, and stays open."""
+"""A stall like TCP's after losses: a single socket is silent, both ways, and stays open."""
 CARD = "document.querySelector('#card').innerText"
 
 
@@ -55,8 +55,8 @@ CARD = "document.querySelector('#card').innerText"
 def test_a_link_that_is_late_from_the_start_drives_nothing(
     page: Page, bench: RunningBench, link: Link, up_s: float, down_s: float
 ) -> None:
-    """A new socket's first wishes are no measure of it. The page says how late it is,
-    and drives once the link is in time again."""
+    """The first wishes of a new socket do not measure it. The page shows its delay, and drives
+    once the link is in time again."""
     seated_over(page, link)
     link.up_s, link.down_s = up_s, down_s
     link.cut()
@@ -82,7 +82,7 @@ def test_a_link_that_is_late_from_the_start_drives_nothing(
 
 
 def another_drives(driver: Driver, watch: PinWatch, page: Page) -> None:
-    """Somebody else, on a link of their own; this page watches."""
+    """Let another driver drive, on a link of their own; this page watches."""
     assert probe(page, "state.role") == "watching"
     drives(
         page,

@@ -1,4 +1,4 @@
-"""A device that decodes too slowly is told so; one that keeps up is not."""
+"""A device that decodes too slowly gets a message; a fast one gets none."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ window.VideoDecoder = class {
 };
 delete window.MediaSource;
 """
-"""A decoder that gives a picture every 80 ms, and no other path to the glass."""
+"""A decoder that gives a picture every 80 ms, and no other path to the screen."""
 SAID = "document.body.innerText.includes('too slow for the picture')"
 
 
@@ -55,5 +55,5 @@ def test_a_device_that_is_too_slow_is_told(page: Page) -> None:
 def test_a_device_that_keeps_up_is_not(page: Page, origin: str) -> None:
     page.goto(origin)
     until(page, "window.fpvcar?.video.shown > 3")
-    page.wait_for_timeout(9000)  # more than the seconds that it takes to be sure
+    page.wait_for_timeout(9000)  # longer than the page's own measurement
     assert not page.evaluate(SAID)

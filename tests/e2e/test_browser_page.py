@@ -1,4 +1,4 @@
-"""The page itself: words for what is wrong, access, weight."""
+"""The page itself: its error messages, access, weight."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ STATUS = "fetch('/api/status').then((answer) => answer.json())"
 
 def test_the_status_page_knows_what_the_pages_see(page: Page, bench: RunningBench) -> None:
     opened(page, bench.url)
-    # Of whichever path: on a busy machine a page may have changed it.
+    # By either path: on a busy machine a page may have changed it.
     reported = "pages[0]?.report?.path === window.fpvcar.video.path"
     until(page, f"{STATUS}.then(({{pages}}) => {reported})")
     until(page, f"{STATUS}.then(({{video}}) => video[0]?.frames > 10)")
@@ -69,7 +69,7 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
     page.on("request", lambda one: asked.append(one.url))
     page.on("response", lambda one: sizes.update({one.url: len(one.body())}))
     opened(page, bench.url)
-    # A second later comes what is not on it, also where a second is short.
+    # Modules of hidden parts come a second later, also where a second is short.
     late = [url for url in asked if url.endswith("/seat/drawer.js")]
     first = asked[: asked.index(late[0])] if late else asked
     pages = {url: size for url, size in sizes.items() if url in first}
@@ -80,7 +80,7 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
 def test_the_menu_opens_with_the_first_push_however_late_it_comes(
     page: Page, bench: RunningBench
 ) -> None:
-    """The module of the menu is refused twice: meanwhile no menu is dead, and the push
+    """The module of the menu is refused twice. During that no dead menu is shown, and the push
     counts."""
     asked: list[bool] = []
 
@@ -103,8 +103,8 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
 
 
 def typing_and_closing_stop_nothing(page: Page) -> None:
-    """With the keys' panel open: Esc closes one panel at a time, a name may have a
-    space and any letter, and the same keys act once no text field has the focus."""
+    """Esc closes one panel at a time, with the keys' panel open. A name may have a space and any
+    letter. The same keys act once no text field has the focus."""
     page.keyboard.press("Escape")
     page.locator("#keys").wait_for(state="hidden")
     page.locator("#gear").click()
@@ -122,7 +122,7 @@ def typing_and_closing_stop_nothing(page: Page) -> None:
 
 
 def stopped(page: Page) -> bool:
-    """Is the car held by somebody's STOP?"""
+    """Return whether a STOP holds the car."""
     stop = page.evaluate("window.fpvcar.state.stop")
     return stop is not None and stop["cause"].startswith("estop")
 
@@ -131,7 +131,7 @@ def stopped(page: Page) -> bool:
 def test_a_page_that_did_not_arrive_whole_asks_again(
     page: Page, bench: RunningBench, name: str
 ) -> None:
-    """A phone that has just joined the Wi-Fi drops what it is loading."""
+    """A phone that has just joined the Wi-Fi drops running downloads."""
     dropped: list[str] = []
 
     def drop_once(route: Route) -> None:
@@ -150,7 +150,7 @@ def test_a_page_that_did_not_arrive_whole_asks_again(
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """A bench whose camera program says why it cannot work, and ends."""
+    """A bench whose camera program prints its fault and ends."""
     command = '["sh", "-c", "echo no camera here >&2; exit 3"]'
     home = tmp_path_factory.mktemp("broken")
     with started(home, f"--set=camera.command = {command}") as running:
@@ -167,6 +167,6 @@ def test_a_broken_camera_is_said_in_words(page: Page, broken: RunningBench) -> N
 
 
 def test_the_certificate_is_kept_where_the_codes_are(bench: RunningBench) -> None:
-    """On loopback there is none: nobody else can come."""
+    """On loopback there is no certificate, because no other host can connect."""
     kept = {path.name for path in Path(bench.state).iterdir()}
     assert {"codes.json", "signing.key"} <= kept and "https.key" not in kept

@@ -1,4 +1,4 @@
-"""The picture's settings on the page: a grown-up's, live, by a new start, and kept."""
+"""The picture's settings on the page: changed by a grown-up, live, by a restart, and kept."""
 
 import pytest
 from playwright.sync_api import Page

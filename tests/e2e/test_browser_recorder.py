@@ -1,5 +1,5 @@
-"""The recorder on the page: seen, switched, the last minute kept, a moment marked,
-the picture saved."""
+"""The recorder on the page: its state, switching it, keeping the last minute, marking a moment,
+and saving the picture."""
 
 import re
 
@@ -16,7 +16,7 @@ OPTIONS = SMALL
 
 
 def texts(bench: RunningBench) -> list[str]:
-    """Every event in every recording of the bench."""
+    """Return every event in every recording of the bench."""
     found = []
     for path in files(bench.state / "recordings"):
         with reader.read(path) as made:
@@ -85,7 +85,7 @@ def test_one_push_marks_the_moment(page: Page, bench: RunningBench) -> None:
 
 
 def size_of(jpeg: bytes) -> list[int]:
-    """Width and height, from the start-of-frame segment (ITU-T T.81, B.2.2)."""
+    """Return width and height, from the start-of-frame segment (ITU-T T.81, B.2.2)."""
     assert jpeg[:2] == b"\xff\xd8"
     at = 2
     while jpeg[at + 1] not in (0xC0, 0xC2):

@@ -30,7 +30,7 @@ class Film:
         self.path = path
 
     def put(self, *sizes: str) -> None:
-        """A second of pictures of each size in turn."""
+        """Write a second of pictures of each size in turn."""
         data = b"".join(
             struct.pack("<IBBHQ", len(unit), 1, int(h264.is_key(unit)), 0, 0) + unit
             for size in sizes
@@ -41,7 +41,7 @@ class Film:
         new.rename(self.path)
 
     def cameras(self, bench: RunningBench) -> list[int]:
-        """Processes that play it."""
+        """Return the processes that play the film."""
         found = []
         for pid in bench.children():
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

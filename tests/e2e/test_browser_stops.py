@@ -1,4 +1,4 @@
-"""Pulled plugs under a browser that drives: the car stops in time, the page comes back.
+"""Faults under a browser that drives: the car stops in time, the page comes back.
 
 More ways to stop, each five times, are in browser_causes.py.
 """
@@ -21,7 +21,7 @@ OPTIONS = (STRIP,)
 
 
 def breaks(page: Page, watch: PinWatch, act: Callable[[], object]) -> None:
-    """Drives, lets something break, and sees the car stop in time."""
+    """Drive, break a part, and assert that the car stops in time."""
     holds(page, watch, "ArrowUp")
     now_ns = time.monotonic_ns()
     act()
@@ -78,7 +78,7 @@ def test_a_frozen_browser_stops_the_car(page: Page, bench: RunningBench) -> None
 
 
 def own_processes(word: bytes) -> list[int]:
-    """Our own descendants whose command line has a word; nobody else's browser."""
+    """Return our own descendants whose command line has a word; other browsers are left out."""
     parents, lines = {}, {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

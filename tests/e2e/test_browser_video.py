@@ -1,6 +1,6 @@
-"""The picture is of now, or grey and says how old it is; both ways to the glass.
+"""The picture is current, or grey with its age; by both paths to the screen.
 
-What a clock need not judge is in test_browser_decoders.py.
+Tests without a clock are in test_browser_decoders.py.
 """
 
 import re
@@ -19,11 +19,11 @@ OPTIONS = (STRIP,)
 GREY_S = 1.2
 """`OLD_MS` of video.js (0.4 s), the page's beat of 0.1 s, and a busy machine."""
 AGE_S = 0.5
-"""How far the age that is written may be off: its beat, and how late it is read."""
+"""Tolerance of the displayed age: the page's beat, and the delay of reading it."""
 
 
 def said_s(page: Page) -> float:
-    """The age that is written on the picture."""
+    """Return the age that is displayed on the picture."""
     found = re.search(r"([\d.]+) s old", page.inner_text("#age"))
     assert found, page.inner_text("#age")
     return float(found[1])
@@ -44,7 +44,7 @@ def test_a_frozen_camera_greys_and_counts(page: Page, bench: RunningBench, path:
         ages = []
         for _ in range(4):
             page.wait_for_timeout(250)
-            # Capture to now: the camera stopped just after its last picture.
+            # From capture to now: the camera stopped just after its last picture.
             ages.append((said_s(page), time.monotonic() - frozen_s))
         assert all(abs(said - truth) < AGE_S for said, truth in ages), ages
         assert ages[-1][0] > ages[0][0] + 0.4, "it does not count"
@@ -58,7 +58,7 @@ def test_a_frozen_camera_greys_and_counts(page: Page, bench: RunningBench, path:
 def test_a_picture_is_current_at_once_after_a_freeze(
     page: Page, bench: RunningBench, path: str
 ) -> None:
-    """No catching up: what is shown after a second and a half is new."""
+    """The page skips old pictures: after a second and a half it shows a new one."""
     look_at(page, bench.url, path)
     cameras = bench.cameras()
     signal_all(cameras, signal.SIGSTOP)
@@ -73,7 +73,7 @@ def test_a_picture_is_current_at_once_after_a_freeze(
 def test_a_sleeping_page_wakes_to_a_current_picture(
     browser: Browser, bench: RunningBench, path: str
 ) -> None:
-    """Hidden: no video comes. Shown again: at once a picture of now."""
+    """A hidden page gets no video; shown again, it has a current picture at once."""
     context = browser.new_context()
     page = look_at(context.new_page(), bench.url, path)
     hide(page, True)
@@ -88,8 +88,8 @@ def test_a_sleeping_page_wakes_to_a_current_picture(
 
 
 def hide(page: Page, hidden: bool) -> str:
-    """A headless page is always seen: what the browser would say is said for it. What
-    the page says of its picture at that moment."""
+    """Send the browser's event for a hidden or shown page, because a headless page is always
+    visible. Return the page's description of its picture at that moment."""
     state = "hidden" if hidden else "visible"
     said: str = page.evaluate(
         f"Object.defineProperty(document, 'visibilityState', "
@@ -115,5 +115,5 @@ def test_the_picture_moves_and_is_now(page: Page, bench: RunningBench, path: str
     assert probe(page, "video.path") == path
     shown = probe(page, "video.shown")
     until(page, f"window.fpvcar.video.shown > {shown} + 60")
-    # Figures belong to `make benchmark`; this says only that nothing queues.
+    # Figures belong to `make benchmark`; this only checks that no queue builds up.
     assert median(probe(page, "video.latencyMs")) < 150

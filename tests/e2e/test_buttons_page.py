@@ -1,4 +1,4 @@
-"""The children's page: two of them and the car's own buttons, all in step."""
+"""The children's page: two pages and the car's own buttons, all in step."""
 
 import signal
 import time
@@ -39,7 +39,7 @@ SIZES = [(320, 568), (390, 844), (844, 390), (768, 1024), (1280, 800)]
 
 
 def opened(page: Page, bench: RunningBench, by_menu: bool = False) -> Page:
-    """The page, in step with the car."""
+    """Open the page, in step with the car."""
     if by_menu:
         page.goto(bench.url)
         page.locator("#link-chip").click()
@@ -52,7 +52,7 @@ def opened(page: Page, bench: RunningBench, by_menu: bool = False) -> Page:
 
 @pytest.fixture
 def phone(browser: Browser, bench: RunningBench) -> Iterator[BrowserContext]:
-    """A small one, with a touch screen."""
+    """A small phone, with a touch screen."""
     context = browser.new_context(
         viewport={"width": 320, "height": 568}, has_touch=True, is_mobile=True
     )
@@ -61,7 +61,7 @@ def phone(browser: Browser, bench: RunningBench) -> Iterator[BrowserContext]:
 
 
 def press(bench: RunningBench, number: int, down: bool = True) -> None:
-    """The outside world closes a contact of the car, or opens it."""
+    """Close a contact of the car from outside, or open it."""
     gpio = LOOKS[number].button
     assert gpio is not None
     bench.soc.pin[gpio].external = 0 if down else chips.FLOATING
@@ -85,7 +85,7 @@ def test_car_and_pages_are_in_step_and_nothing_drives(
     page.on("websocket", lambda one: sockets.append(one.url))
     one, other = opened(phone.new_page(), bench), opened(page, bench)
     with bench.watch() as watch:
-        for number in (0, 1, 2):  # one or two for two seconds would begin something
+        for number in (0, 1, 2):  # one or two for two seconds would begin a game
             press(bench, number)
         all_show([one, other], 0b0111)
         wait_for(lambda: bright(bench, 2) == 1.0, "no LED")
@@ -113,7 +113,8 @@ def test_car_and_pages_are_in_step_and_nothing_drives(
 
 
 def test_a_push_glows_before_the_car_answers(page: Page, bench: RunningBench) -> None:
-    """While the car does not answer the page is grey and a toy; then back by itself."""
+    """While the car does not answer, the page is grey and works as a toy; then it comes back by
+    itself."""
     opened(page, bench, by_menu=True)
     bench.kill("run", signal.SIGSTOP)
     try:
@@ -177,8 +178,8 @@ def test_it_fills_every_screen_and_axe_finds_nothing(browser: Browser, bench: Ru
     until(page, "window.fpvcar.mode === 'turn'")
     assert violations(page) == [], "in the game"
     assert page.evaluate(WORDS) == [], "there is nothing to read"
-    # Where axe took longer than the game's patience, it has ended by itself, and this
-    # push begins another one, which nobody plays.
+    # Where axe took longer than the game's patience, the game has ended by itself, and this push
+    # begins another one that stays unplayed.
     page.locator("#game").click()
     until(page, "window.fpvcar.mode === 'free'", 2.0 * PATIENCE_S)
     context.close()
@@ -221,7 +222,7 @@ def test_the_memory_game_on_the_car_alone(bench: RunningBench) -> None:
 
 
 def shown(bench: RunningBench, length: int) -> list[int]:
-    """The pattern, off the LEDs; fades are dimmer."""
+    """Return the pattern shown by the LEDs; fades are dimmer."""
     found: list[int] = []
     before: list[int] = []
 
@@ -237,7 +238,7 @@ def shown(bench: RunningBench, length: int) -> list[int]:
 
 
 def tap(bench: RunningBench, number: int) -> None:
-    """Pushes a button of the car for as long as a finger does."""
+    """Push a button of the car for as long as a finger does."""
     press(bench, number)
     time.sleep(0.12)
     press(bench, number, down=False)

@@ -1,5 +1,5 @@
-"""Calibration in the drawer: nothing moves but while a finger is down; what it finds is
-what is true on the bench; kept, undone, exported."""
+"""Calibration in the drawer: the car moves only while a finger is down. The results match the
+bench; they are kept, undone, exported."""
 
 import json
 import tomllib
@@ -29,12 +29,12 @@ OPTIONS = (
     '--set=gate.blind = "ignore"',
     "--set=server.first_takes_wheel = true",
 )
-"""Physics and a browser are enough for a busy machine: few pictures."""
+"""Few pictures: physics and a browser are enough load for a busy machine."""
 LONG_S = 60.0
 STEP = "fetch('/api/calibration/step').then((answer) => answer.json())"
 FINE_PWM = "--set=motors.{}.pwm_hz = 500"
 PIN_STEP = 1 / 400
-"""Of that PWM: pigpio counts it in 5 us; one of 4000 Hz has 50 steps only."""
+"""Step of the PWM at 400 Hz: pigpio counts it in 5 us. A PWM of 4000 Hz has 50 steps only."""
 EXPORT = "fetch('/api/calibration/profile').then((answer) => answer.text())"
 LATE = """() => {
   const ask = window.fetch;
@@ -45,19 +45,19 @@ LATE = """() => {
     return answer;
   };
 }"""
-"""What the car says to "keep", and its list, come late: meanwhile it has no step."""
+"""The car's answer to "keep", and its list, come late; until then there is no step."""
 SAYS = "document.querySelector('[data-testid=calibration-says]')?.textContent"
 
 
 def seated(page: Page, url: str) -> None:
-    """The page at the wheel of a car that nothing holds."""
+    """Open the page at the wheel of a car that may drive."""
     page.goto(url)
     until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
     go_on(page)
 
 
 def calibrating(page: Page, bench: RunningBench) -> None:
-    """The list of steps, for a grown-up at the wheel."""
+    """Open the list of steps, for a grown-up at the wheel."""
     seated(page, bench.url)
     grown_up(page, bench)
     page.locator("#calibrate").click()
@@ -65,19 +65,19 @@ def calibrating(page: Page, bench: RunningBench) -> None:
 
 
 def one(page: Page, name: str) -> Any:
-    """A part of the calibration by its test id."""
+    """Return a part of the calibration by its test id."""
     return page.locator(f'#calibration [data-testid="{name}"]')
 
 
 def begun(page: Page, step: str) -> None:
-    """A step is open."""
+    """Open a step of the calibration."""
     one(page, f"begin-{step}").click()
     one(page, "calibration-back").wait_for()
 
 
 @contextmanager
 def held(page: Page) -> Iterator[None]:
-    """A finger on the button; a car that something holds goes on first."""
+    """Hold a finger on the button; push Go on first if the car is stopped."""
     go_on(page)
     button = one(page, "calibration-hold")
     button.scroll_into_view_if_needed()
@@ -92,7 +92,7 @@ def held(page: Page) -> Iterator[None]:
 
 
 def broken(page: Page) -> list[str]:
-    """The rules that axe-core finds broken."""
+    """Return the rules that axe-core finds broken."""
     found = Axe().run(page, context="#calibration").response["violations"]
     return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
 
@@ -168,7 +168,7 @@ def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
     found = Axe().run(page, context="#sticks").response["violations"]
     assert [each["id"] for each in found] == []
     page.evaluate("pad.axes[1] = 0")
-    page.reload()  # it is kept
+    page.reload()  # the setting is kept
     until(page, "window.fpvcar?.state?.role === 'driver'", LONG_S)
     boxes = [page.locator(f"#pad-{name}").bounding_box() for name in ("drive", "steer")]
     assert boxes[0] and boxes[1] and boxes[0]["x"] > boxes[1]["x"]
@@ -185,17 +185,17 @@ def test_a_gamepad_is_told_what_does_what_and_the_right_thumb_drives(
 
 
 def found(page: Page, key: str) -> float:
-    """What the step has found, as the car says it."""
+    """Return the step's result from the car's state."""
     return float(page.evaluate(STEP)["found"][key])
 
 
 def phase(page: Page) -> str:
-    """Of the step that goes on."""
+    """Return the phase of the running step."""
     return str(page.evaluate(STEP)["phase"])
 
 
 def carried(bench: RunningBench) -> None:
-    """Somebody carries the car back to its start."""
+    """Carry the car back to its start."""
     before = bench.world().time_ns
     bench.kill("world")
     wait_for(
@@ -207,7 +207,7 @@ def carried(bench: RunningBench) -> None:
 
 
 def turned_round(page: Page, bench: RunningBench) -> None:
-    """A motor with its wires the other way round, as a person sees it."""
+    """Answer as a person would for a motor with swapped wires."""
     begun(page, "direction-drive")
     for _ in range(6):
         with held(page), suppress(AssertionError):
@@ -221,7 +221,7 @@ def turned_round(page: Page, bench: RunningBench) -> None:
 
 
 def dead_band(page: Page) -> float:
-    """Found by the range sensor behind the car."""
+    """Find the dead band with the range sensor behind the car."""
     begun(page, "dead_band-drive")
     for _ in range(20):
         before = phase(page)
@@ -239,7 +239,7 @@ def dead_band(page: Page) -> float:
 
 
 def true_dead_band() -> float:
-    """The least duty on the pin at which the same car leaves its place."""
+    """Return the least duty on the pin at which the same car moves off."""
     profile = profiles.load(paths.HARDWARE / "bench.toml")
     losses = Wiring(profile.motors).losses
     for step in range(40, 100):
@@ -252,7 +252,7 @@ def true_dead_band() -> float:
 
 
 def runs(page: Page, bench: RunningBench, throttle: float, seconds: float) -> float:
-    """A run at a throttle; the world's speed at its end."""
+    """Run at a throttle; return the world's speed at its end."""
     carried(bench)
     one(page, "throttle").select_option(f"{throttle:g}")
     count = page.locator("#calibration li").count()

@@ -1,4 +1,4 @@
-"""The command line as a newcomer meets it: clear refusals, Ctrl-C, what is left."""
+"""The command line for a newcomer: clear refusals, Ctrl-C, the files left."""
 
 import os
 import shlex
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 def fpvcar(
     *arguments: str, env: dict[str, str] | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs one command that ends by itself."""
+    """Run one command that ends by itself."""
     return subprocess.run(
         [sys.executable, "-m", "fpvcar", *arguments],
         capture_output=True,
@@ -126,7 +126,7 @@ def test_make_run_and_a_camera_of_ones_own(tmp_path: Path) -> None:
         assert any(not one.key for one in headers)
     finally:
         status = bench.stop(signal.SIGINT)
-    assert status in (0, 2, -signal.SIGINT), bench.log()  # the last two are of make
+    assert status in (0, 2, -signal.SIGINT), bench.log()  # the last two are from make
     wait_for(lambda: bench.children() == [], f"left: {bench.children()}")
 
 
@@ -138,7 +138,7 @@ def test_a_killed_bench_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_no_egl_is_said_on_the_page_and_nothing_moves(tmp_path: Path) -> None:
-    # The loader of EGL finds no driver in an empty place.
+    # The loader of EGL finds no driver in an empty folder.
     nothing = {"__EGL_VENDOR_LIBRARY_DIRS": str(tmp_path)}
     bench = RunningBench(tmp_path, env=nothing)
     try:

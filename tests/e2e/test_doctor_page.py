@@ -1,5 +1,5 @@
-"""What is wrong with the car: the list that a grown-up asks for in the drawer, and the
-same on the command line beside the running bench."""
+"""Faults of the car: the list in the drawer on a grown-up's request, and the same on the command
+line beside the running bench."""
 
 import json
 import os
@@ -28,20 +28,20 @@ MOVES = "The car moves: let it stand, then look again.\n"
 
 
 def looked(page: Page) -> None:
-    """The list is there, or why not; the one of before is gone."""
+    """Request the list; wait for it or for its error, with the previous one removed."""
     page.evaluate("document.getElementById('doctor').replaceChildren()")
     page.locator("#look-for-faults").click()
     until(page, f"!{SAYS}?.startsWith('The car looks') && {SAYS} !== undefined", LONG_S)
 
 
 def broken(page: Page) -> list[str]:
-    """The rules that axe-core finds broken in the list."""
+    """Return the rules that axe-core finds broken in the list."""
     found = Axe().run(page, context="#doctor").response["violations"]
     return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found]
 
 
 def ill(root: Path) -> Report:
-    """Of a car with a fault, two warnings and a note."""
+    """Return the report of a car with a fault, two warnings and a note."""
     machine = PlayedMachine()
     machine.present, machine.rests = {(1, 0x29)}, True
     put(healthy(root), THROTTLED, "50000\n")

@@ -1,4 +1,4 @@
-"""Two faults at once: whatever is left of the parts stops the car within a second."""
+"""Two faults at once: the remaining parts stop the car within a second."""
 
 import random
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ DRAWN = 2
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """One bench for all pairs."""
+    """The bench for all pairs."""
     with causes.ground(tmp_path_factory.mktemp("pairs"), STRIP) as made:
         yield made
         print(made.bench.log())
@@ -24,7 +24,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 @pytest.mark.soak
 def test_any_two_faults_stop_the_car(ground: Ground, soaking: bool) -> None:
-    """All pairs in `make soak`; else the gravest and a few that are drawn."""
+    """`make soak` runs all pairs; otherwise the gravest and a few random ones are run."""
     dice = random.Random(1)
     others = [pair for pair in PAIRS if pair not in GRAVEST]
     pairs: list[Pair] = [*GRAVEST, *(others if soaking else dice.sample(others, DRAWN))]

@@ -1,7 +1,6 @@
-"""All that `run` listens to under seeded fuzzers: alive, terse in the log, flat.
+"""All servers of `run` under seeded fuzzers: alive, terse in the log, memory flat.
 
-What a driver notices of the same is in test_hostile.py. SOAK_S is how long the long
-form takes.
+The effects on a driver are in test_hostile.py. SOAK_S is the length of the long form.
 """
 
 import ast
@@ -29,17 +28,17 @@ pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
 
 SHORT_S = 5.0
 MEET_S, MEET_AGAIN_S = 3.0, 0.2
-"""A page is in before any timer of the car's has ended what a stranger holds up."""
+"""A page gets in before any timer of the car has ended the strangers' connections."""
 STRANGERS = re.compile(r"127\.0\.0\.6[6-9]|^aiohttp|^asyncio")
-"""Lines that only they cause."""
+"""Log lines that only the strangers cause."""
 KINDS = 3
-"""Of such lines in one log."""
+"""Largest number of kinds of such lines in one log."""
 
 
 async def met(port: int, context: ssl.SSLContext | None) -> float:
-    """How long it takes a page to be welcome, one that may only watch.
+    """Return the time until a page gets its welcome; the page may only watch.
 
-    One thread: two in one TLS connection, as the synchronous client has them, hang.
+    This uses one thread: two in one TLS connection, as the synchronous client has them, hang.
     """
     begin_s = time.monotonic()
     where = f"{'ws' if context is None else 'wss'}://localhost:{port}/ws/drive"
@@ -50,7 +49,8 @@ async def met(port: int, context: ssl.SSLContext | None) -> float:
 
 
 def attacked(bench: RunningBench, seconds: float) -> dict[str, "Counter[str]"]:
-    """What each fuzzer counted, all at once. A page gets in meanwhile, both ways."""
+    """Run all fuzzers at once; return the counts of each. A page gets in during that, over http
+    and https."""
     attacks = {name: start(name, bench.port, seconds) for name in EACH}
     attacks[TLS] = start(TLS, bench.port + 1, seconds)
     context = ssl.create_default_context(cafile=bench.state / "root.crt")

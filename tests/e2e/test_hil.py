@@ -1,6 +1,5 @@
-"""`fpvcar hil` as somebody types it, on a bench of its own; and the suite's rig of real
-pins, against a bench that plays the car: its own edges have to see what the chip does.
-"""
+"""`fpvcar hil` as a user types it, on a bench of its own. Also the suite's rig of real pins,
+against a bench that plays the car: its own edges have to match the chip."""
 
 import dataclasses
 import os
@@ -101,8 +100,10 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BenchRig]:
 
 
 def test_a_rig_of_real_pins_measures_by_edges_alone(emulated: BenchRig) -> None:
-    """The same checks; the units of the car are the bench's instead of systemd's. How
-    soon the car stands test_who_stops.py judges: edges that pigpiod sends are later."""
+    """The same checks run, with the units of the bench instead of systemd's.
+
+    test_who_stops.py checks the stop times: edges that pigpiod sends are later.
+    """
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid)
     checks = runner.chosen(CHECKS, ON_METAL)
     found = apart(lambda: list(runner.run(checks, rig, 1, print)))
@@ -127,8 +128,9 @@ def test_without_a_browser_nothing_is_said_of_one(
 
 
 def seen_at_all() -> tuple[Check]:
-    """camera-glass, without its limit: how soon it is, `make soak` judges, as a browser
-    on a machine that does other work may be late. That it is seen is for here."""
+    """Return camera-glass, without its limit. `make soak` checks the delay, because a browser on
+    a machine that does other work may be late. This test only checks that the picture is
+    seen."""
     (check,) = runner.chosen(CHECKS, "camera-glass")
     return (dataclasses.replace(check, limit=Limit(10.0, "s", "this test")),)
 
@@ -144,7 +146,7 @@ def test_a_persons_browser_shows_the_led_by_mse_time_and_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """As over plain http on a LAN; the page is opened once."""
+    """The setting is like plain http on a LAN; the page is opened once."""
     rig = MetalRig(emulated.profile, emulated.port, emulated._pid, person=True)
     rig.host = "localhost"
     opened: list[subprocess.Popen[bytes]] = []

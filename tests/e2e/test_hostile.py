@@ -1,4 +1,4 @@
-"""Hostile clients while somebody drives and somebody watches: neither notices."""
+"""Hostile clients beside a driver and a viewer: neither is disturbed."""
 
 import contextlib
 import subprocess
@@ -22,18 +22,18 @@ from tests.e2e.test_who_stops import forward
 pytestmark = [pytest.mark.e2e, pytest.mark.soak]
 
 SHORT_S, LONG_S = 2.0, 60.0
-"""The fuzzers have a test of their own, test_fuzz.py; here somebody drives."""
+"""The fuzzers have a test of their own, test_fuzz.py; here a driver drives beside them."""
 IDLE_CUT_S = 13.0
 """Idle connections are cut after 10 s, by a timer that may be late."""
 GROWTH_MB = 16.0
 PONG_S, WISH_S, GAP_S, GAPS_S = 0.1, 0.1, 0.4, 0.1
-"""95 of 100 pongs, wishes at the pin and gaps between two pictures; and each gap: the
-page greys a picture that is older."""
+"""Limits for 95 of 100 pongs, wishes at the pin and gaps between two pictures; and for each gap:
+the page greys a picture that is older."""
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """A bench whose camera costs little: the clients are what is looked at."""
+    """A bench whose camera costs little: the test measures the clients."""
     with started(tmp_path_factory.mktemp("bench"), STRIP) as running:
         recordings = running.state / "recordings"  # then all files are open
         wait_for(lambda: bool(list(recordings.glob("*.part"))), "it does not record")
@@ -41,7 +41,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
 
 
 class Heard(list[dict[str, Any]]):
-    """What a driver heard, with the moment of each."""
+    """Messages that a driver received, with the time of each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Heard(list[dict[str, Any]]):
 
 
 class Viewer(threading.Thread):
-    """Reads /ws/video and keeps the moment of each frame."""
+    """Viewer that reads /ws/video and keeps the time of each frame."""
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
@@ -72,7 +72,7 @@ class Viewer(threading.Thread):
 
 
 def gaps_s(moments: list[float]) -> list[float]:
-    """The longest last; one at least, or nothing came."""
+    """Return the gaps, the longest last; a single gap of 99 s if no frame came."""
     gaps = [b - a for a, b in zip(moments, moments[1:], strict=False)]
     return sorted(gaps) or [99.0]
 
@@ -86,7 +86,7 @@ def descriptors(pid: int) -> int:
 
 
 def start(name: str, port: int, seconds: float) -> "subprocess.Popen[str]":
-    """One attack in a process of its own: it must not slow this driver's."""
+    """Start one attack in a process of its own, so that it does not slow this driver's."""
     module = "tests.e2e.fuzzers" if name in FUZZERS else "tests.e2e.hostile"
     return subprocess.Popen(
         [sys.executable, "-m", module, name, str(port), str(seconds)],
@@ -104,7 +104,7 @@ def test_neither_driver_nor_viewer_notices(
     name: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Once more if `run` had to wait for a core so long that the wheels stood."""
+    """The test is repeated once if `run` waited so long for a core that the wheels stopped."""
     try:
         attacked(bench, driver, soaking, name, capsys)
     except AssertionError:
@@ -123,7 +123,7 @@ def attacked(
     name: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Drives and watches during one attack, and judges both."""
+    """Drive and watch during one attack, and check both."""
     run = bench.pid("run")
     viewer = Viewer(bench.port)
     wait_for(lambda: len(viewer.at_s) > 5, "no pictures")

@@ -1,4 +1,4 @@
-"""Who may drive gets in at the first try, whoever else holds what can be held."""
+"""A permitted driver gets in at the first try, even if strangers take every free place."""
 
 import http.client
 import json
@@ -33,7 +33,7 @@ def code(bench: RunningBench, kind: str) -> str:
 
 
 def stranger(bench: RunningBench, last: int, said: str = "", cookie: str = "") -> Driver:
-    """A driver at an address of its own, to whom it helps nothing to be loopback."""
+    """Return a driver at an address of its own, without the rights of loopback."""
     headers = {"Cookie": cookie} if cookie else None
     link: socket.socket = plug(bench.port, last)
     link.settimeout(None)
@@ -43,7 +43,7 @@ def stranger(bench: RunningBench, last: int, said: str = "", cookie: str = "") -
 
 
 def remembered(bench: RunningBench, driver: Driver) -> str:
-    """Its cookie, as a browser fetches it."""
+    """Return the driver's cookie, fetched as a browser does."""
     found: list[str] = []
 
     def offered() -> bool:
@@ -61,7 +61,7 @@ def remembered(bench: RunningBench, driver: Driver) -> str:
 
 
 def restarted(bench: RunningBench) -> None:
-    """`run` is killed, and the bench has started it again."""
+    """Kill `run` and wait until the bench has started it again."""
     before = bench.pid("run")
     bench.kill("run")
 
@@ -79,7 +79,7 @@ def restarted(bench: RunningBench) -> None:
 def test_a_driver_gets_in_at_the_first_try(
     house: RunningBench, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A new one with the code, and the old one by its cookie after a restart."""
+    """A new driver gets in with the code, and the old one by its cookie after a restart."""
     make_whole(house)
     with stranger(house, 10, code(house, "drive")) as old:
         cookie = remembered(house, old)
@@ -134,7 +134,8 @@ def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(house: Ru
 
 
 def test_a_grown_up_on_the_page(page: Page, house: RunningBench, tmp_path: Path) -> None:
-    """Known after a reload; sees who may drive and ends it; locks, and stays locked."""
+    """A grown-up is remembered after a reload, sees the permitted drivers and ends one, locks
+    the car, and the lock stays."""
     make_whole(house)
     opened(page, house.url)
     with page.expect_response("**/api/pass") as kept_it:
@@ -147,7 +148,7 @@ def test_a_grown_up_on_the_page(page: Page, house: RunningBench, tmp_path: Path)
         page.locator("#link-chip").click()
         row = page.locator("#who-may-drive li", has_text="number 30")
         row.wait_for()
-        row.evaluate("(one) => one.scrollIntoView()")  # at once: rows are made anew
+        row.evaluate("(one) => one.scrollIntoView()")  # at once: rows are made again
         page.screenshot(path=tmp_path / "who.png")
         assert "this computer" in row.inner_text()
         row.locator("button").click()
@@ -161,13 +162,13 @@ def test_a_grown_up_on_the_page(page: Page, house: RunningBench, tmp_path: Path)
 
 
 def listed(driver: Driver) -> list[dict[str, object]]:
-    """The newest answer to `who`."""
+    """Return the newest answer to `who`."""
     said = [one["people"] for one in driver.heard if one["kind"] == "people"]
     return said[-1] if said else []
 
 
 def kept(bench: RunningBench, name: str, used_s: float) -> bool:
-    """Is this what the kept list says?"""
+    """Return whether the kept list has this entry."""
     path: Path = bench.state / "devices.json"
     return {"name": name, "used_s": used_s}.items() <= {
         key: value

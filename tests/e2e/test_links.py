@@ -1,4 +1,4 @@
-"""Bad links come back at once and hurt nobody else. Figures: `make benchmark`."""
+"""Bad links come back at once and disturb no other client. Figures: `make benchmark`."""
 
 import statistics
 import threading
@@ -22,11 +22,11 @@ OPTIONS = (STRIP,)
 MOST = 2_000_000
 FPS = 30
 BACK_S = 1.0
-"""The aim is 0.2 s: the rest is the machine's."""
+"""The aim is 0.2 s; the rest allows for the machine."""
 
 
 class Eyes(AbstractContextManager["Eyes"]):
-    """A viewer without a browser: (monotonic s, age in s, key) of each unit."""
+    """Viewer without a browser: (monotonic s, age in s, key) of each unit."""
 
     def __init__(self, port: int) -> None:
         self.units: list[tuple[float, float, bool]] = []
@@ -55,7 +55,7 @@ class Eyes(AbstractContextManager["Eyes"]):
             pass
 
     def watch(self, seconds: float) -> tuple[int, float, int]:
-        """(units, median age in s, key frames) over so long."""
+        """Return (units, median age in s, key frames) over so long."""
         self.units.clear()
         time.sleep(seconds)
         units = list(self.units)

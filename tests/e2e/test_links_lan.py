@@ -22,10 +22,10 @@ pytestmark = [
 OPTIONS = ("--host=0.0.0.0", STRIP)
 MOST, THIRD = 2_000_000, 666_000
 BACK_S = 1.0
-"""The aim is 0.42 s: the rest is the machine's."""
+"""The aim is 0.42 s; the rest allows for the machine."""
 WIDE_MS = 250
 LEAST_FPS, AGE_MS = 10, 400
-"""The aim is 300 ms for every picture: here nine of ten keep it, with a third more."""
+"""The aim is 300 ms for every picture. Here nine of ten must keep it, with a third more."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def opened_far(
     playwright: Playwright,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Page]:
-    """A page on the other host, by each way to the glass."""
+    """A page on the other host, by each path to the screen."""
     path: str = request.param
     url = f"http://{lan.near}:{bench.port}/?path={path}"
     home = tmp_path_factory.mktemp("far")
@@ -55,7 +55,7 @@ def opened_far(
 
 @pytest.fixture
 def far(opened_far: Page, bench: RunningBench) -> Page:
-    """That page at the wheel."""
+    """The page on the other host, at the wheel."""
     take_wheel(opened_far, bench)
     return opened_far
 

@@ -1,4 +1,4 @@
-"""The edge of the Wi-Fi: packets are lost, each way, and the page says so.
+"""The edge of the Wi-Fi: packets are lost, each way, and the page shows it.
 
 Figures: `make benchmark ONLY=links`.
 """
@@ -22,11 +22,12 @@ pytestmark = [
 OPTIONS = ("--host=0.0.0.0", STRIP)
 LOOK_S = 3.0
 LEAST_FPS = {0.03: 20, 0.10: 15}
-"""The aim is 27 with 10 of 100 lost; without what the car does for it 12 came."""
+"""The aim is 27 with 10 of 100 lost; without the car's measures 12 came."""
 NEAR_LOST = (0.3, 3.0)
-"""What the car takes for lost, of what is: it sends some again that only came late."""
+"""Ratio of the car's count of lost packets to the true one: it also resends some that were only
+late."""
 SOCKETS: list[str] = []
-"""Paths of those that the page has opened."""
+"""Paths of the sockets that the page has opened."""
 SAYS = "document.getElementById('weak-says')"
 
 
@@ -51,7 +52,7 @@ def opened_far(
 
 @pytest.fixture
 def far(opened_far: Page, bench: RunningBench) -> Page:
-    """That page at the wheel."""
+    """The page on the other host, at the wheel."""
     take_wheel(opened_far, bench)
     return opened_far
 

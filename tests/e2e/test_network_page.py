@@ -1,4 +1,4 @@
-"""The Wi-Fi page on the bench, whose radio and street are not there."""
+"""The Wi-Fi page on the bench, whose radio and networks are simulated."""
 
 import json
 
@@ -25,7 +25,7 @@ def wifi(page: Page, bench: RunningBench) -> Page:
 
 
 def joined(page: Page, ssid: str, key: str) -> None:
-    """Somebody chooses a network and types its key."""
+    """Choose a network and type its key."""
     page.locator("#list button", has_text=ssid).click()
     page.locator("#key").fill(key)
     page.locator("#join .primary").click()

@@ -1,7 +1,7 @@
 """HOST=0.0.0.0 and a phone beside it: a browser in a network namespace of its own.
 
-On plain http at an address a browser has no WebCodecs: this is the way of Media
-Source Extensions. Whoever has not entered the code only watches.
+On plain http at an address a browser has no WebCodecs, so it uses Media Source Extensions. A phone
+that has not entered the code only watches.
 """
 
 import os
@@ -43,7 +43,7 @@ def lan_bench(tmp_path_factory: pytest.TempPathFactory, lan: Lan) -> Iterator[Ru
 def phone_browser(
     tmp_path_factory: pytest.TempPathFactory, lan: Lan, playwright: Playwright
 ) -> Iterator[Browser]:
-    """Chromium over there."""
+    """Chromium on the far host."""
     home = tmp_path_factory.mktemp("bin")
     with on_the_lan(lan, home, playwright=playwright) as running:
         yield running
@@ -63,7 +63,7 @@ def phone(phone_browser: Browser) -> Iterator[Page]:
 
 
 def code(bench: RunningBench) -> str:
-    """The drive code that the bench printed."""
+    """Return the drive code that the bench printed."""
     assert f"Drive code: {drive_code(bench)}" in bench.log()
     return drive_code(bench)
 
@@ -145,7 +145,7 @@ def test_a_guest_drives_by_an_invitation_until_a_grown_up_ends_it(
 def test_a_page_says_how_to_trust_the_car_and_whether_that_worked(
     phone: Page, phone_browser: Browser, lan: Lan, lan_bench: RunningBench, tmp_path: Path
 ) -> None:
-    """The phone takes every certificate; the other one asks the car's authority."""
+    """The phone accepts every certificate; the other page checks against the car's authority."""
     wide = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
     for page, words in ((phone, "It worked"), (wide, "Not yet")):
         page.goto(f"http://{lan.near}:{lan_bench.port}/trust")

@@ -1,4 +1,4 @@
-"""Neither kill -9 nor a power cut costs more than a second of what is recorded."""
+"""Neither kill -9 nor a power cut costs more than a second of a recording."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from tests.support.recording_foreign import by_javascript, by_mcap
 pytestmark = pytest.mark.e2e
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
 LOST_S = 1.0
-"""The promise."""
+"""The documented limit of a recording's loss."""
 AT_ONCE = 5
 TOPICS = (
     messages.ABOUT,
@@ -50,14 +50,14 @@ TOPICS = (
 
 
 def killed(folder: Path, after_s: float) -> float:
-    """How much a recorder loses that is killed after a while."""
+    """Return the seconds lost by a recorder that is killed after a while."""
     with Writing(folder) as writing:
         writing.goes_on(after_s)
         return lost_s(folder, writing.kill())
 
 
 def leftover(folder: Path) -> None:
-    """Makes the file that an earlier run left open: a minute at 8 Mbit/s."""
+    """Make the file that an earlier run left open: a minute at 8 Mbit/s."""
     folder.mkdir()
     writer = Writer(CATALOGUE, about())
     with (folder / "Plague-20261121T193100Z-0001.mcap.part").open("wb") as file:
@@ -83,7 +83,7 @@ def test_kill_9_costs_a_second_at_most(
         print(f"\n{runs} kills: lost {losses[0]:.2f} to {losses[-1]:.2f} s", end="")
     assert losses[-1] <= LOST_S
     left = [one for one in files(folders[0]) if one.suffix == ".part"]
-    with Writing(folders[0]) as writing:  # the next run seals what was left open
+    with Writing(folders[0]) as writing:  # the next run seals the open files
         wait_for(lambda: not any(one.exists() for one in left), "not sealed")
         assert writing.end() == 0
     assert left and len(files(folders[0])) == 3
@@ -114,7 +114,7 @@ def test_a_power_cut_costs_a_second_at_most(
 
 
 def fpvcar(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-    """A command of its own."""
+    """Run a command of fpvcar."""
     return subprocess.run(
         [sys.executable, "-m", "fpvcar", *map(str, words)],
         capture_output=True,
@@ -124,7 +124,7 @@ def fpvcar(*words: str | Path) -> "subprocess.CompletedProcess[str]":
 
 
 def pictures(path: Path) -> int:
-    """How many pictures a decoder makes of a file's access units."""
+    """Return the number of pictures that a decoder makes of a file's access units."""
     decoder, count = av.CodecContext.create("h264", "r"), 0
     with reader.read(path) as made:
         for message in made.messages([messages.CAMERA]):
@@ -135,7 +135,7 @@ def pictures(path: Path) -> int:
 
 
 def check_again(path: Path) -> int:
-    """Runs each recorded step through gate and mixing again; how many there are."""
+    """Run each recorded step through gate and mixing again; return their number."""
     count = 0
     with reader.read(path) as made:
         assert made.about is not None
@@ -156,14 +156,14 @@ def check_again(path: Path) -> int:
 
 
 def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) -> None:
-    """`make run RECORDINGS=DIR`: drive, kill `run`, drive on, look at what is left."""
+    """`make run RECORDINGS=DIR`: drive, kill `run`, drive on, check the files."""
     folder = tmp_path / "my recordings"
     bench = RunningBench(tmp_path, f"RECORDINGS={folder}", make=True)
     try:
         bench.wait_ready()
         drive_a_little(bench, folder)
         left = files(folder)[-1]
-        time.sleep(1.2)  # so far it was the moment after a sync
+        time.sleep(1.2)  # until now it was the moment after a sync
         killed_ns = bench.kill("run")
         wait_for(lambda: len(files(folder)) >= 2, "no second recording", 20.0)
         wait_for(lambda: not left.exists(), f"{left} was not sealed")
@@ -183,7 +183,7 @@ def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) 
     said = events(first)
     assert Line(messages.MARK, "Ann: here") in said
     assert Line(messages.EVENT, "Ann took the wheel") in said
-    for path in found:  # whatever is in it, others read the same
+    for path in found:  # independent readers agree on any content
         assert by_mcap(path) == counts(path)
         theirs = by_javascript(path)
         for way in ("indexed", "streamed"):
@@ -192,7 +192,7 @@ def test_the_bench_records_by_itself_and_survives_its_own_death(tmp_path: Path) 
 
 
 def last_step_ns(path: Path) -> int:
-    """When the last run of the gate was that a file holds."""
+    """Return the time of the last gate step in a file."""
     with reader.read(path) as made:
         *_, last = made.messages([messages.STEP])
     one = messages.decode(messages.STEP, last.data)
@@ -201,7 +201,7 @@ def last_step_ns(path: Path) -> int:
 
 
 def counts(path: Path) -> Counter[str]:
-    """Messages by topic, of a file that is perhaps being written."""
+    """Return messages by topic, of a file that is perhaps being written."""
     try:
         with reader.read(path) as made:
             return made.counts
@@ -210,14 +210,14 @@ def counts(path: Path) -> Counter[str]:
 
 
 class Line(NamedTuple):
-    """An event or a mark."""
+    """Text of an event or a mark, with its topic."""
 
     topic: str
     text: str
 
 
 def events(path: Path) -> list[Line]:
-    """Every event and mark of a file."""
+    """Return every event and mark of a file."""
     lines = []
     with reader.read(path) as made:
         for one in made.messages([messages.EVENT, messages.MARK]):
@@ -228,7 +228,7 @@ def events(path: Path) -> list[Line]:
 
 
 def drive_a_little(bench: RunningBench, folder: Path) -> None:
-    """Two seconds, lights, a button, a mark; until all of it is on the card."""
+    """Drive for two seconds, with lights, a button and a mark; wait until all is on the card."""
     with Driver(bench.port) as driver:
         sit_down(driver)
         free(driver)
@@ -254,7 +254,7 @@ def drive_a_little(bench: RunningBench, folder: Path) -> None:
 
 
 def push_a_button(port: int) -> None:
-    """Down and up, on the children's page."""
+    """Push a button down and up, on the children's page."""
     with open_socket(port, "/ws/buttons") as page:
         page.send(json.dumps({"kind": "hello", "v": VERSION}))
         for held in (1, 0):
@@ -262,7 +262,7 @@ def push_a_button(port: int) -> None:
 
 
 def test_step_times_sees_what_is_missing(tmp_path: Path) -> None:
-    """The test's own eye: an old end is a loss."""
+    """The test's own check works: an old end counts as a loss."""
     with Writing(tmp_path) as writing:
         wait_for(lambda: recorded(tmp_path), "nothing is recorded")
         last_ns = writing.kill()

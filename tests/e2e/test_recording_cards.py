@@ -1,4 +1,4 @@
-"""Cards that are full, read-only or silent stop the recorder and nothing else."""
+"""Cards that are full, read-only or silent stop the recorder and no other part."""
 
 import json
 import os

@@ -65,7 +65,7 @@ def test_a_drive_opens_at_its_first_picture(page: Page) -> None:
     assert page.locator("#stage-says").is_hidden()
     page.locator("#scrub").fill("3")
     until(page, "!document.getElementById('stage-says').hidden")
-    page.keyboard.press("k")  # plays: from the first picture on
+    page.keyboard.press("k")  # plays from the first picture on
     until(page, f"window.recordings.timeS > {BLIND_S}")
 
 
@@ -109,7 +109,7 @@ def test_one_that_fails_is_said(page: Page) -> None:
 
 
 def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
-    """The answers are made up: here everything is sent at once."""
+    """The answers are simulated: here everything is sent at once."""
     done, asked = [0], list[str]()
     film = {
         "id": "x",
@@ -143,19 +143,19 @@ def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
     page.keyboard.press("Enter")
     page.get_by_text("Cancelled. What your browser has of it is not whole.").wait_for()
     until(page, "document.getElementById('export-bar').hidden")
-    # A question of how far it is may be under way beside.
+    # A progress request may be under way beside.
     assert asked[0] == "POST" and asked.count("DELETE") == 1
     assert page.locator("#export-film").is_enabled()
 
 
 def stretch(page: Page) -> tuple[float, float]:
-    """Which stretch of the drive the plots show."""
+    """Return the stretch of the drive that the plots show."""
     from_s, to_s = page.evaluate("window.recordings.view")
     return from_s, to_s
 
 
 def field_box(page: Page) -> FloatRect:
-    """Where a plot is, in view."""
+    """Return the box of a plot, scrolled into view."""
     field = page.locator(".plot[data-group=battery] .field")
     field.scroll_into_view_if_needed()
     box = field.bounding_box()
@@ -202,7 +202,7 @@ def test_plots_show_what_is_dragged_and_values_under_the_pointer(page: Page) -> 
     assert to_s == pytest.approx(whole_s / 2, abs=0.5)
     page.mouse.click(box["x"] + box["width"] / 2, middle)  # a push goes there
     until(page, f"Math.abs(window.recordings.timeS - {(from_s + to_s) / 2}) < 0.2")
-    page.wait_for_timeout(500)  # or it were a double push
+    page.wait_for_timeout(500)  # otherwise it would be a double push
     page.mouse.wheel(0, -300)
     until(page, f"window.recordings.view[1] - window.recordings.view[0] < {(to_s - from_s) * 0.6}")
     page.mouse.dblclick(box["x"] + box["width"] / 2, middle)

@@ -1,7 +1,7 @@
 """Thousands of drives: all are reached page by page, and each page scrolls.
 
-The answers are made up; how fast a base station lists and finds them is measured in
-tests/unit/fpvstation/test_many_sessions.py.
+The answers are simulated. tests/unit/fpvstation/test_many_sessions.py measures how fast a base
+station lists and finds them.
 """
 
 import json
@@ -19,7 +19,7 @@ OPTIONS = SMALL
 COUNT, PAGE, LAST_MS, EVERY_MS = 3050, 100, 1_763_755_200_000, 7_200_000
 FRAMES = 120
 FRAME_MOST_MS = 167.0
-"""60 a second is the aim, and printed; a tenth where others compute, too."""
+"""The aim is 60 a second, and it is printed; a tenth passes, for machines with other load."""
 SCROLLS = """(count) => new Promise((done) => {
   const gaps = [];
   let last = performance.now();
@@ -38,7 +38,7 @@ SCROLLS = """(count) => new Promise((done) => {
 
 
 def drive(number: int) -> dict[str, object]:
-    """The newest has number 0."""
+    """Return a drive; the newest has number 0."""
     start_ms = LAST_MS - number * EVERY_MS
     part = {
         "name": f"Rusty-{number:06d}-0001.mcap",
@@ -72,7 +72,7 @@ DRIVES = [drive(number) for number in range(COUNT)]
 
 
 def answer(route: Route) -> None:
-    """As drives_api.py lists: the newest before a time, a page at a time."""
+    """Answer as drives_api.py lists: the newest before a time, a page at a time."""
     asked = parse_qs(urlsplit(route.request.url).query)
     most = int(asked["most"][0])
     assert most == PAGE
@@ -97,7 +97,7 @@ def answer(route: Route) -> None:
 
 
 def shown(page: Page, ids: list[str]) -> None:
-    """Waits until these are in the list, in this order."""
+    """Wait until these are in the list, in this order."""
     there = "[...document.querySelectorAll('#list a')].map((one) => one.id)"
     wanted = json.dumps(ids, separators=(",", ":"))
     until(page, f"JSON.stringify({there}) === {json.dumps(wanted)}")

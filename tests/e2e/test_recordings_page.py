@@ -1,4 +1,4 @@
-"""A drive is recorded, and seen again: on the page, by the gate, as a film."""
+"""A drive is recorded and seen again: on the page, by the gate, as a film."""
 
 import json
 import time
@@ -36,7 +36,7 @@ CURSOR = """(() => {
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
-    """A bench that seals a file every five seconds, after somebody drove it."""
+    """A bench that seals a file every five seconds, after a driver drove it."""
     running = RunningBench(
         tmp_path_factory.mktemp("recording"),
         "--set=recording.segment_s = 5",
@@ -62,7 +62,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBench]:
 
 
 def push(driver: Driver, throttle: float) -> None:
-    """Drives for 0.4 s, again if something stopped the car: a busy machine is late."""
+    """Drive for 0.4 s; repeat if the car stopped, because a busy machine is late."""
 
     def drove() -> bool:
         driver.drive(throttle, 0.6)
@@ -76,12 +76,12 @@ def push(driver: Driver, throttle: float) -> None:
 
 
 def sealed(bench: RunningBench) -> list[Path]:
-    """The files that were closed."""
+    """Return the closed files."""
     return sorted((bench.state / "recordings").glob("*.mcap"))
 
 
 def opened(page: Page, bench: RunningBench, query: str = "") -> Page:
-    """The recordings page with its list."""
+    """Open the recordings page with its list."""
     page.goto(f"{bench.url}recordings.html{query}")
     until(page, "window.recordings?.drives >= 1")
     return page
@@ -112,7 +112,7 @@ def test_a_drive_is_listed_played_and_scrubbed(page: Page, bench: RunningBench) 
     before, shown = page.evaluate(CANVAS), page.evaluate("window.recordings.shown")
     page.keyboard.press("Space")
     until(page, f"window.recordings.shown > {shown} + 15")
-    # Of a car that turns back and forth, or was late to move, some pictures are one.
+    # Some pictures are equal if a car turns back and forth, or was late to move.
     until(page, f"{CANVAS} !== {before}")
     page.keyboard.press("Space")
     until(page, "!window.recordings.playing")
@@ -211,7 +211,7 @@ def test_a_film_comes_from_the_car(page: Page, bench: RunningBench, tmp_path: Pa
 def test_the_files_are_whole(
     page: Page, bench: RunningBench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Downloaded they are the same; the gate decides the same; the film is complete."""
+    """Downloads are identical, the gate decides the same, and the film is complete."""
     file = max(sealed(bench), key=lambda path: path.stat().st_size)
     opened(page, bench, f"#{file.name}")
     with page.expect_download() as waiting:
@@ -233,7 +233,7 @@ def test_the_files_are_whole(
 
 
 def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> None:
-    """One of last year: two files, the second of which it shares with another one."""
+    """A drive of last year has two files; it shares the second with another drive."""
     folder = bench.state / "recordings"
     stints = (("Zoe", 0.0, 60.0), ("Zoe", 60.0, 70.0), ("Eve", 105.0, 119.0))
     for number, mine in ((1, stints[:1]), (2, stints[1:])):
@@ -298,7 +298,7 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
 def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     page: Page, bench: RunningBench
 ) -> None:
-    """The answers are made up: here everybody sits at the car."""
+    """The answers are simulated: here every client is on the car itself."""
     answers = [
         {
             "status": 200,
@@ -341,7 +341,7 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
 
 
 def test_who_was_ended_sees_nothing_until_a_code_is_said(page: Page, bench: RunningBench) -> None:
-    """The refusals are made up: here everybody sits at the car."""
+    """The refusals are simulated: here every client is on the car itself."""
     file = sealed(bench)[0]
     opened(page, bench, f"#{file.name}")
     page.locator("#viewer").wait_for(state="visible")

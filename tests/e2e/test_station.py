@@ -1,4 +1,4 @@
-"""A station beside a car, in real processes: drives come home, whatever ends."""
+"""A station beside a car, in real processes: drives come home, whichever part ends."""
 
 import asyncio
 import json
@@ -48,14 +48,14 @@ class Station(AbstractContextManager["Station"]):
         self.start()
 
     def start(self) -> None:
-        """Starts it, again."""
+        """Start the station, also again."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self._argv, env=self._env, stdout=log, stderr=subprocess.STDOUT
             )
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kill the station with SIGKILL."""
         self.process.kill()
         self.process.wait()
 
@@ -73,27 +73,27 @@ class Station(AbstractContextManager["Station"]):
                 self.kill()
 
     def segments(self) -> list[Path]:
-        """What is published."""
+        """Return the published segments of the store."""
         return sorted(self.store.glob("*/*/*/*.mcap"))
 
     def ask(self, path: str) -> Any:
-        """What its page says."""
+        """Return the answer of the station's page."""
         with urllib.request.urlopen(self.url + path, timeout=10) as answer:
             return json.load(answer)
 
 
 def drives_of(station: Station) -> Any:
-    """What its page lists."""
+    """Return the drives that the station's page lists."""
     return station.ask("/api/recordings/drives")["drives"]
 
 
 def fetched(folder: Path) -> list[str]:
-    """The car's segments that have a receipt."""
+    """Return the car's segments that have a receipt."""
     return sorted(one.name.removesuffix(".ack") for one in folder.glob("*.ack"))
 
 
 async def proves_itself(bench: RunningBench, home: Path) -> None:
-    """The car tells a station by its key which certificate it shows."""
+    """Assert that the car proves its certificate to a station by the station's key."""
     url = f"https://127.0.0.1:{bench.port + 1}"
     shown = await client.fingerprint_of(url)
     code = json.loads((bench.state / "codes.json").read_text())["grown_up"]
@@ -138,7 +138,7 @@ def test_drives_come_home_whatever_is_killed(tmp_path: Path) -> None:
 
 
 def judge(station: Station, recordings: Path) -> None:
-    """By `sha256sum`, by the reader, and by what the car has."""
+    """Check the store by `sha256sum`, by the reader, and against the car's files."""
     stored = {one.name: one for one in station.segments()}
     assert len(stored) == len(station.segments()), "a segment is there twice"
     for name in fetched(recordings):

@@ -36,14 +36,14 @@ SIZES = {"phone": (390, 844), "wide": (1920, 1080)}
 
 @contextlib.contextmanager
 def paired(home: Path, made: bytes) -> Iterator[None]:
-    """A car that still has what it recorded, and that the station is paired with."""
+    """Run a car that still has its recording and is paired with the station."""
     folder, state = home / "car", home / "fpvstation"
     folder.mkdir()
     (folder / NAME).write_bytes(made)
     stations = stations_of(home)
     known = stations.pair("office", "127.0.0.1", time.time())
     runner = web.AppRunner(car_application(folder, stations))
-    loop = asyncio.new_event_loop()  # in a thread: Playwright has one in this
+    loop = asyncio.new_event_loop()  # in a thread: this one has Playwright's
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
@@ -67,7 +67,7 @@ def paired(home: Path, made: bytes) -> Iterator[None]:
 
 @contextlib.contextmanager
 def running(home: Path, *more: str) -> Iterator[int]:
-    """A station that has a drive of each of two cars of one name; its port."""
+    """Run a station that has a drive of each of two cars of one name; yield its port."""
     root, port = home / "store", free_port_from(8700)
     root.mkdir()
     store = Store(Folder(root))
@@ -127,7 +127,7 @@ def page(browser: Browser, station: str, request: pytest.FixtureRequest) -> Iter
 
 
 def shot(page: Page, name: str) -> None:
-    """Keeps a picture for people where PICTURES says."""
+    """Keep a picture for people where PICTURES says."""
     if folder := os.environ.get("PICTURES"):
         size = page.viewport_size or {"width": 0}
         light = page.evaluate("matchMedia('(prefers-color-scheme: light)').matches")

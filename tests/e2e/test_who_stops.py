@@ -1,10 +1,9 @@
-"""The table "Who stops the car", row by row, at the emulator's pins.
+"""Table "Who stops the car", row by row, at the emulator's pins.
 
-Rows, ways to fail and times are in causes.py and browser_causes.py. The times are the
-design's own, with nothing added; `make benchmark` has the figures. Where the browser
-has to act, how soon it does is the machine's: 3 of some 600 took 0.04 to 0.1 s. One
-such of a row is measured again, or may pass where a tab goes out of sight, if it keeps
-what the car promises of a browser that says nothing.
+Rows, ways to fail and times are in causes.py and browser_causes.py. The times are the design's own,
+without additions; `make benchmark` has the figures. Where the browser has to act, its delay depends
+on the machine: 3 of some 600 took 0.04 to 0.1 s. A single late run of a row is measured again, or
+may pass where a tab goes out of sight, if it keeps the car's limit for a silent browser.
 """
 
 import random
@@ -28,16 +27,17 @@ from tests.e2e.stopping import Cause, Run, reason
 pytestmark = pytest.mark.e2e
 RUNS, SOAK_RUNS = 2, 20
 SPOILT_MOST = 2
-"""Of a row's runs: a car that stops too early for another reason is no busy machine."""
+"""Most spoilt runs of a row: a car that often stops too early for another reason is faulty,
+rather than on a busy machine."""
 SILENT_S = 0.30
 OUT_OF_SIGHT = ("another tab in front", "tab hidden")
-"""How late the browser tells such a page is not ours: one run of a row may be late."""
+"""The browser decides when it notifies a hidden page: one run of a row may be late."""
 
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """One bench for the table; only what a row breaks is started again, and its camera
-    is there again at once."""
+    """The bench for the table. Only the part that a row breaks is started again, and its camera
+    is back at once."""
     with causes.ground(tmp_path_factory.mktemp("stops"), STRIP) as made:
         yield made
         print(made.bench.log())
@@ -69,7 +69,7 @@ Say = Callable[[str], None]
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Prints a line that is seen of a green test, too."""
+    """Return a function that prints a line also for a green test."""
 
     def aloud(line: str) -> None:
         with capsys.disabled():
@@ -80,12 +80,12 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
 
 @pytest.fixture
 def count(soaking: bool) -> int:
-    """How often a row is run."""
+    """Return the number of runs of a row."""
     return SOAK_RUNS if soaking else RUNS
 
 
 def times_s(one_run: Callable[[], Run], count: int, name: str, say: Say) -> list[float]:
-    """How long each of a row's runs took; few may have been repeated."""
+    """Return the time of each of a row's runs; few may have been repeated."""
     runs = [one_run() for _ in range(count)]
     spoilt = [said for run in runs for said in run.spoilt]
     if spoilt:
@@ -121,7 +121,7 @@ def test_a_browser_stops_in_time(
 
 
 def forward(driver: Driver, watch: PinWatch) -> None:
-    """Drives off and waits until the pins say so."""
+    """Drive off and wait until the pins show it."""
     driver.drive(1.0, 0.0)
     wait_for(lambda: watch.now.driving, "the car does not drive", 5.0, every_s=0.001)
 
@@ -132,8 +132,8 @@ def test_a_stop_brakes_and_then_lets_go(bench: RunningBench, driver: Driver) -> 
         driver.drive(0.0, 0.0)
         wait_for(lambda: watch.now.duties == (0, 0, 0, 0), "does not let go")
         last = [sample.duties[:2] for sample in watch.samples[-4:]]
-    # The emulated daemon clears the bits of one command one after the other, and a
-    # sample may fall between them.
+    # The emulated daemon clears the bits of one command one after the other, and a sample may fall
+    # between them.
     assert (1.0, 1.0) in last[-3:-1], f"no brake before letting go: {last}"
 
 
@@ -177,8 +177,8 @@ def test_neutral_alone_never_clears_an_estop(bench: RunningBench, driver: Driver
 
 @pytest.mark.soak
 def test_ten_thousand_old_commands_move_nothing(bench: RunningBench, soaking: bool) -> None:
-    """Stale, doubled and reordered full throttle. A tenth of them (all: `make soak`)
-    come no faster than the car judges each of them; the others as fast as can be."""
+    """The commands are stale, doubled and reordered full throttle. A tenth of them (all in `make
+    soak`) come no faster than the car checks each of them; the others as fast as possible."""
     dice, last, slow = random.Random(1), 1_000_000, 10_000 if soaking else 1_000
     stale_ms = 0.0
     with Driver(bench.port) as driver, bench.watch() as watch:
@@ -194,7 +194,7 @@ def test_ten_thousand_old_commands_move_nothing(bench: RunningBench, soaking: bo
                 last += 1
                 stale_ms = now_ms - 200.0 - dice.random() * 1e6
                 drive(driver, last, stale_ms, 1.0)
-            elif number % 3 == 1:  # doubled: of too many the first may not be judged
+            elif number % 3 == 1:  # doubled: if there are too many, the first may be skipped
                 drive(driver, last, stale_ms, 1.0)
             else:  # from before the first; its time looks fresh
                 drive(driver, dice.randrange(1_000_000), now_ms, 1.0)
@@ -205,7 +205,7 @@ def test_ten_thousand_old_commands_move_nothing(bench: RunningBench, soaking: bo
 
 
 def drive(driver: Driver, seq: int, t_ms: float, throttle: float) -> None:
-    """One command with a number and a time of its own."""
+    """Send one command with a number and a time of its own."""
     driver.say(kind="drive", seq=seq, t=t_ms, throttle=throttle, steer=0.0)
 
 
@@ -241,7 +241,7 @@ def test_wheels_that_are_killed_leave_the_pin_daemon_alone(
 
 
 def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:
-    """`run` is killed: her stop holds, and limit and guard are no looser."""
+    """After `run` is killed, the grown-up's stop holds, and limit and guard are no looser."""
     bench, mums = ground.bench, ground.grown_up_code
     with Driver(bench.port, name="Mum", code=mums) as mum:
         wait_for(lambda: bool(mum.state), "not welcome")
@@ -271,7 +271,7 @@ def test_what_a_grown_up_set_outlives_run(ground: Ground) -> None:
 
 
 def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
-    """No watchdog bites it for that; as after a machine that slept."""
+    """The watchdog does not bite for that, as after a machine that slept."""
     pid = bench.pid("run")
     bench.kill("run", signal.SIGSTOP)
     time.sleep(watchdog.PATIENCE_S + 1.5)
@@ -282,7 +282,7 @@ def test_a_run_that_was_stopped_for_long_goes_on(bench: RunningBench) -> None:
 
 
 def test_without_the_stand_in_the_car_runs_on(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Why the stand-ins exist: DMA keeps the PWM when the daemon is gone."""
+    """The test gives the reason for the stand-ins: DMA keeps the PWM when the daemon is gone."""
     with (
         started(tmp_path_factory.mktemp("bare"), "--no-stand-in", STRIP) as bare,
         Driver(bare.port) as driver,

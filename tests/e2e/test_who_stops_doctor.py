@@ -1,4 +1,4 @@
-"""The table "Who stops the car" for the motors that `fpvcar doctor --move` turns."""
+"""Table "Who stops the car" for the motors that `fpvcar doctor --move` turns."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The table "Who stops the car" for motors on a PCA9685, at the chip's outputs."""
+"""Table "Who stops the car" for motors on a PCA9685, at the chip's outputs."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ RUNS, SOAK_RUNS = 2, 20
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """A bench with a HAT."""
+    """A bench with a HAT, for all tests of this file."""
     home, kind = tmp_path_factory.mktemp("hat"), hat_causes.HatBench
     with causes.ground(home, STRIP, *hat_causes.OPTIONS, kind=kind) as made:
         yield made

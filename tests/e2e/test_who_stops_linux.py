@@ -1,4 +1,4 @@
-"""The table "Who stops the car" for motors on the kernel's gpiochip."""
+"""Table "Who stops the car" for motors on the kernel's gpiochip."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ RUNS, SOAK_RUNS = 1, 10
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """A bench with a gpiochip."""
+    """A bench with a gpiochip, for all tests of this file."""
     home, kind = tmp_path_factory.mktemp("gpio"), linux_causes.LinuxBench
     with causes.ground(home, STRIP, *linux_causes.OPTIONS, kind=kind) as made:
         yield made

@@ -1,7 +1,7 @@
-"""Makes any Python process of the bench blockable: put this folder on PYTHONPATH.
+"""Make any Python process of the bench blockable: put this folder on PYTHONPATH.
 
-SIGUSR2 blocks the main thread for 0.6 s, as a slow disk or a careless
-loop would; SIGUSR1 blocks it for good. The product knows nothing of it.
+SIGUSR2 blocks the main thread for 0.6 s, as a slow disk or a careless loop would. SIGUSR1 blocks it
+for good. The product has no code for this.
 """
 
 import signal

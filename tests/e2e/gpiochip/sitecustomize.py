@@ -1,10 +1,10 @@
-"""Gives `fpvcar wheels` of a bench a gpiochip: put this folder on PYTHONPATH.
+"""Give `fpvcar wheels` of a bench a gpiochip: put this folder on PYTHONPATH.
 
-The program's own calls to the kernel are replaced, and no more: levels go to the
-bench's chip; who has which line is asked of tests/e2e/gpio_kernel.py, as of a kernel,
-by a socket for each request, which closes however its owner dies. The chip makes pulses
-by itself, and so keeps one that a stopped process has begun, as a line keeps a level.
-The real calls and the real thread are tested in a guest (tests/guest_sensors).
+Only the program's own calls to the kernel are replaced. Levels go to the bench's chip. The owner of
+a line is looked up in tests/e2e/gpio_kernel.py, as in a kernel, by a socket for each request, which
+closes however its owner dies. The chip makes pulses by itself. So a pulse that a stopped process
+has begun continues, as a line keeps a level. The real calls and the real thread are tested in a
+guest (tests/guest_sensors).
 """
 
 import json
