@@ -1,4 +1,4 @@
-"""The tools as built, and an sshd for rdpipe and rdcp to talk to."""
+"""The tools as built, and an sshd for rdpipe and rdcp."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 
 @pytest.fixture(scope="session")
 def rdma_tools() -> Path:
-    """The folder of rdsend, rdrecv, rdpipe and rdcp; RDMA_TOOLS names another build."""
+    """Folder of rdsend, rdrecv, rdpipe and rdcp; RDMA_TOOLS names another build."""
     if given := os.environ.get("RDMA_TOOLS"):
         return Path(given)
     subprocess.run(["make", "-s", "-C", str(SOURCE)], check=True, timeout=240)
@@ -26,7 +26,7 @@ def rdma_tools() -> Path:
 
 @pytest.fixture
 def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
-    """Runs rdsend and rdrecv; at the end no process of theirs may be left."""
+    """Runner of rdsend and rdrecv. At the end none of their processes may be left."""
     pair = Ends(rdma_tools, tmp_path)
     yield pair
     pair.close()
@@ -34,13 +34,13 @@ def ends(rdma_tools: Path, tmp_path: Path) -> Iterator[Ends]:
 
 @pytest.fixture(scope="session")
 def tools_in_guests(rdma_tools: Path, share: Path) -> None:
-    """The tools are in what guests see as /share."""
+    """Put the tools into the folder that guests see as /share."""
     bring_tools(rdma_tools, share)
 
 
 @pytest.fixture(scope="session")
 def storm(rdma_tools: Path) -> Path:
-    """The same tools, interrupted by signals all the time."""
+    """The same tools, constantly interrupted by signals."""
     if not os.environ.get("RDMA_TOOLS"):
         subprocess.run(["make", "-s", "-C", str(SOURCE), "storm"], check=True)
     folders = [rdma_tools / "storm", rdma_tools / "build" / "storm"]
@@ -56,7 +56,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture
 def tools(rdma_tools: Path, sshd: Sshd, tmp_path: Path) -> Iterator[Tools]:
-    """Runs rdpipe and rdcp; at the end no process of theirs may be left."""
+    """Runner of rdpipe and rdcp. At the end none of their processes may be left."""
     running = Tools(rdma_tools, sshd, tmp_path)
     yield running
     running.close()

@@ -13,7 +13,7 @@ from typing import IO
 
 KEY = b"sixteen bytes and more"
 Source = int | IO[bytes] | None
-# By what a sanitizer, or valgrind, stretches every time that a test allows.
+# Factor by which a sanitizer, or valgrind, extends every time limit of a test.
 SLOWNESS = {"build-address": 2, "build-thread": 4, "build-valgrind": 8}.get(
     Path(os.environ.get("RDMA_TOOLS", "")).name, 1
 )
@@ -27,7 +27,7 @@ class Ended:
 
 
 class End:
-    """One of the two, running."""
+    """An rdsend or rdrecv that runs on this machine."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class End:
 
 
 class Ends:
-    """Starts both; at the end nothing of them may be left."""
+    """Start both ends. On closing, none of their processes may be left."""
 
     def __init__(self, folder: Path, place: Path) -> None:
         self.folder = folder
@@ -90,7 +90,7 @@ class Ends:
         stdout: Source = subprocess.PIPE,
         before: Callable[[], None] | None = None,
     ) -> End:
-        """Starts an rdrecv and waits until it listens, on self.port."""
+        """Start an rdrecv and wait until it listens, on self.port."""
         shown, told = os.pipe()
         words = ["--announce-fd", str(told), *options, "0", *map(str, rest)]
         end = End(
@@ -132,7 +132,7 @@ class Ends:
         return Ended(end.process.returncode, out or b"", err.decode(errors="replace"))
 
     def left(self) -> dict[int, list[str]]:
-        """Every process that has this test's folder in its words or as its own."""
+        """Return every process with this test's folder as its working directory."""
         found = {}
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it has ended, or is a zombie

@@ -1,4 +1,4 @@
-"""Both sides of rdcp with a line between them that fails, as told."""
+"""Both sides of rdcp with a faulty line between them."""
 
 import os
 import random
@@ -22,7 +22,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to the bytes to the sink (or back) at an offset."""
+    """Fault at an offset of the bytes to the sink (or back)."""
 
     kind: str  # flip, drop, cut, kill-source, kill-sink, none
     at: int = 0
@@ -30,7 +30,7 @@ class Fault:
 
 
 def faulty(fault: Fault, data: bytes, begin: int) -> bytes | None:
-    """What comes of `data`, which begins at an offset; None: the line is cut."""
+    """Return `data`, which begins at an offset, after the fault; None if it cuts the line."""
     place = fault.at - begin
     if not 0 <= place < len(data):
         return data
@@ -68,7 +68,7 @@ class Line:
         self.moved = 0
 
     def run(self, *faults: Fault, within_s: float = 30) -> Outcome:
-        """Joins them until both have ended; who is left after that hangs."""
+        """Join them until both have ended; a process left after that has hung."""
         until = time.monotonic() + within_s
         pairs = {
             self.source.stdout: (self.sink.stdin, False),

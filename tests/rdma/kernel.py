@@ -1,4 +1,4 @@
-"""A kernel that lacks a call, or grants less, for a process and all that it starts."""
+"""A simulated kernel that lacks a call, or grants less, for a process and its children."""
 
 import ctypes
 import errno
@@ -7,7 +7,7 @@ import platform
 import struct
 from collections.abc import Callable
 
-OPENAT = {"x86_64": 257, "aarch64": 56}.get(platform.machine(), 322)  # else 32-bit ARM
+OPENAT = {"x86_64": 257, "aarch64": 56}.get(platform.machine(), 322)  # the default is 32-bit ARM
 TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
 PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38
 CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_KILL = 0, 1, 2, 3, 5
@@ -18,7 +18,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def without(call: int, why: int = errno.ENOSYS, flags: int = 0) -> Callable[[], None]:
-    """For `preexec_fn`: the call fails, or where its third argument has `flags`."""
+    """Return a function for `preexec_fn` that makes a call fail, with `flags` only if its third
+    argument has them."""
     rows = [
         (LOAD, 0, 0, 0),  # the call's number
         (EQUAL, 0, 3 if flags else 1, call),
@@ -39,7 +40,7 @@ def without(call: int, why: int = errno.ENOSYS, flags: int = 0) -> Callable[[], 
 
 
 def without_capability(number: int) -> Callable[[], None]:
-    """For `preexec_fn`: root, but without one capability."""
+    """Return a function for `preexec_fn` that takes one capability from root."""
 
     def apply() -> None:
         if _libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0):

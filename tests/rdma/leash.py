@@ -1,4 +1,4 @@
-"""What rdpipe says to a leash: chain/leash_work.h."""
+"""Messages of rdpipe to a leash: chain/leash_work.h."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def work(
     options_in: Sequence[bytes] = (),
     options_out: Sequence[bytes] = (),
 ) -> bytes:
-    """The body of a `run`."""
+    """Return the body of a `run`."""
     head = b"%d 0 %d %d %d" % (middle, way, len(options_in), len(options_out))
     fields = (token, b"0", key_in, key_out, *to)
     return texts(head, *fields, *options_in, *options_out, *words)

@@ -1,4 +1,4 @@
-"""Other hosts without an sshd: an ssh that runs there what it is told, here."""
+"""Other hosts without an sshd: a fake ssh that runs the remote command on this machine."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ echo "$1 $answer" >>asked
 
 @dataclass(frozen=True)
 class NearSsh:
-    """Gets HOST and a command, as ssh does; `first` is what it does before."""
+    """Fake ssh that gets HOST and a command, as ssh does; it runs `first` before the command."""
 
     folder: Path
     first: str = ""
@@ -48,7 +48,7 @@ class Seat:
         *,
         reads: bool = True,
     ) -> None:
-        """`reads`: the command's stdin is the terminal, too."""
+        """Start the program; with `reads`, its stdin is the terminal, too."""
         self.shown = b""
         self.master, slave = os.openpty()
 
@@ -71,7 +71,7 @@ class Seat:
         os.write(self.master, text)
 
     def awaits(self, text: bytes, within_s: float = 10) -> None:
-        """Until it has shown that."""
+        """Wait until the terminal has shown the text."""
         until = time.monotonic() + within_s * SLOWNESS
         while text not in self.shown:
             left_s = until - time.monotonic()
@@ -80,9 +80,9 @@ class Seat:
             self.shown += os.read(self.master, 4096)
 
     def ended(self, within_s: float = 10) -> int:
-        """The exit status; `shown` is all that was to be seen."""
+        """Return the exit status; `shown` then has all output."""
         until = time.monotonic() + within_s * SLOWNESS
-        with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
             while (left_s := until - time.monotonic()) > 0:
                 if select.select([self.master], [], [], left_s)[0]:
                     self.shown += os.read(self.master, 4096)

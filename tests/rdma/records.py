@@ -1,5 +1,5 @@
-"""The records of base-station/rdma/records.h by another hand: for golden vectors, and
-for peers that do what rdsend and rdrecv never do."""
+"""A second implementation of the records of base-station/rdma/records.h: for golden vectors, and
+for peers that do things that rdsend and rdrecv never do."""
 
 import ctypes
 import hashlib
@@ -57,19 +57,19 @@ class Hello:
 
 
 def checksum(stream: bytes) -> int:
-    """Of a whole stream, as its end has it: XXH3 of 64 bits."""
+    """Return the checksum of a whole stream, as in its end record: XXH3 of 64 bits."""
     return int(_xxhash.XXH3_64bits(stream, ctypes.c_size_t(len(stream))))
 
 
 def proof(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
-    """The proof that `role` gives, over both whole hello records."""
+    """Return the proof that `role` gives, over both complete hello records."""
     label = b"rdpipe3 sender" if role == SENDER else b"rdpipe3 receiver"
     text = label.ljust(16, b"\0") + sender + receiver
     return hmac.new(key, text, hashlib.sha256).digest()
 
 
 def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
-    """HKDF-SHA-256 (RFC 5869), one block."""
+    """Return the key by HKDF-SHA-256 (RFC 5869), one block."""
     info = b"rdpipe3 seal sender" if role == SENDER else b"rdpipe3 seal receiver"
     extracted = hmac.new(sender + receiver, key, hashlib.sha256).digest()
     return hmac.new(extracted, info + b"\1", hashlib.sha256).digest()
@@ -77,19 +77,19 @@ def sealing_key(key: bytes, role: int, sender: bytes, receiver: bytes) -> bytes:
 
 @dataclass
 class Seals:
-    """What protects the records of one direction: see meeting.h."""
+    """Protection of the records of one direction: see meeting.h."""
 
     key: bytes
-    """The shared one."""
+    """The key shared by both ends."""
     role: int
-    """Who says these."""
+    """Role of the end that sends these records."""
     sender: bytes
     receiver: bytes
-    """Both hellos, whole."""
+    """The complete hello records of both ends."""
     controls: int = 0
 
     def terms(self) -> tuple[int, int]:
-        """The protection that holds, and whether it is by AES."""
+        """Return the protection in force, and whether it is by AES."""
         hellos = (self.sender, self.receiver)
         return max(one[20] for one in hellos), min(one[22] for one in hellos)
 
@@ -97,7 +97,7 @@ class Seals:
         return sealing_key(self.key, self.role, self.sender, self.receiver)
 
     def seal(self, kind: int, body: bytes = b"", number: int = 0) -> bytes:
-        """A whole record."""
+        """Return one complete sealed record."""
         protection, aes = self.terms()
         header = HEADER.pack(MAGIC, kind, 0, len(body) + TAG, number)
         nonce = self._nonce(kind, number)
@@ -112,7 +112,7 @@ class Seals:
         return struct.pack("<IQ", lane, counter)
 
     def open(self, kind: int, number: int, body: bytes) -> bytes:
-        """The body without its tag; InvalidTag where it is not right."""
+        """Return the body without its tag. Raises InvalidTag if the tag is wrong."""
         protection, aes = self.terms()
         header = HEADER.pack(MAGIC, kind, 0, len(body), number)
         nonce = self._nonce(kind, number)
@@ -124,7 +124,7 @@ class Seals:
 
 
 class Peer:
-    """One end of a connection, by hand."""
+    """End of a connection that the test operates."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -143,13 +143,13 @@ class Peer:
         return data
 
     def take(self) -> tuple[int, int, bytes]:
-        """Type, number and body of the next record."""
+        """Return type, number and body of the next record."""
         magic, kind, zero, length, number = HEADER.unpack(self.exactly(16))
         assert (magic, zero) == (MAGIC, 0)
         return kind, number, self.exactly(length)
 
     def until(self, kind: int) -> tuple[int, bytes]:
-        """Number and body of the next record of that type."""
+        """Return number and body of the next record of that type."""
         while True:
             got, number, body = self.take()
             if got == kind:
@@ -181,7 +181,7 @@ class Peer:
         self.send(record(CREDIT, number=4))
 
     def last_words(self) -> str:
-        """The text of the abort that must come."""
+        """Return the text of the abort that must come."""
         while True:
             kind, _, body = self.take()
             if kind == ABORT:

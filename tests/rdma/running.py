@@ -1,6 +1,6 @@
-"""Runs rdpipe and rdcp, and finds every process that they started anywhere.
+"""Run rdpipe and rdcp, and find all their processes on any host.
 
-They are known by a mark in their environment, on both sides of SSH.
+The processes are identified by a mark in their environment, on both sides of SSH.
 """
 
 import os
@@ -18,7 +18,7 @@ MARK = "RDPIPE_TEST"  # the sshd of the tests sets it for its sessions too
 
 
 def processes() -> Iterator[tuple[int, list[str]]]:
-    """Pid and words of every process that has words: no zombie, no kernel thread."""
+    """Yield pid and words of every process that has words: no zombie, no kernel thread."""
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
@@ -31,7 +31,7 @@ def processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def environment(pid: int) -> list[str]:
-    """The process's own environment: without what it may have from ours."""
+    """Return the process's own environment, without variables that are equal in ours."""
     try:
         text = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
     except OSError:
@@ -45,19 +45,19 @@ def marked(pid: int, mark: str) -> bool:
 
 
 class Far(Protocol):
-    """How another host is reached."""
+    """Access to another host."""
 
     @property
     def folder(self) -> Path:
-        """The host's own folder, whose path marks its processes."""
+        """Return the host's own folder, whose path marks its processes."""
 
     @property
     def command(self) -> str:
-        """The argument of `--ssh`."""
+        """Return the argument of `--ssh`."""
 
 
 class Tools:
-    """`folder` has the binaries, `place` is the test's own."""
+    """Runner of the tools. `folder` has the binaries, `place` is the test's own."""
 
     def __init__(self, folder: Path, far: Far, place: Path) -> None:
         self.folder = folder
@@ -109,7 +109,7 @@ class Tools:
         )
 
     def ours(self) -> dict[int, list[str]]:
-        """The processes that this test started: tools, and what is named after it."""
+        """Return the processes that this test started: tools, and programs named after it."""
         return {
             pid: words
             for pid, words in processes()
@@ -123,18 +123,18 @@ class Tools:
             time.sleep(0.02)
 
     def pid_of(self, *needles: str, within_s: float = 10) -> int:
-        """The one process whose words hold each of `needles`; waits for it."""
+        """Return the one process whose words have each of `needles`; wait for it."""
         until = time.monotonic() + within_s
         while time.monotonic() < until:
             for pid, words in self.ours().items():
-                ours = words[1:2] == ["--ssh"]  # it names all of them
+                ours = words[1:2] == ["--ssh"]  # this one names all hosts
                 if not ours and all(one in "\0".join([*words, ""]) for one in needles):
                     return pid
             time.sleep(0.02)
         raise AssertionError(f"no process {needles}: {self.ours()}")
 
     def await_words(self, *last: str, within_s: float = 10) -> None:
-        """Waits for a process whose words end with `last`."""
+        """Wait for a process whose words end with `last`."""
         until = time.monotonic() + within_s
         while not any(row[-len(last) :] == [*last] for row in self.ours().values()):
             assert time.monotonic() < until, f"no process {last}: {self.ours()}"

@@ -1,4 +1,4 @@
-"""An sshd of the tests' own on 127.0.0.1, and an ssh that knows it as several hosts."""
+"""An sshd of the tests' own on 127.0.0.1, and an ssh that has several host names for it."""
 
 import getpass
 import os
@@ -25,7 +25,7 @@ def _free_port() -> int:
 
 
 class Sshd:
-    """Keys, configuration and log all live below `folder`."""
+    """Server whose keys, configuration and log all are below `folder`."""
 
     def __init__(self, folder: Path) -> None:
         assert SSHD, "sshd is missing: install openssh-server"
@@ -39,7 +39,7 @@ class Sshd:
             f"HostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\n"
             "PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n"
             "PermitRootLogin prohibit-password\nMaxStartups 100\nPrintMotd no\n"
-            # nobody's .bashrc runs: what it starts may outlive a test, or hang
+            # no .bashrc runs: its programs may outlive a test, or hang
             f"SetEnv RDPIPE_TEST={folder} HOME={folder}\n"
         )
         (folder / "ssh_config").write_text(
@@ -71,7 +71,7 @@ class Sshd:
 
     @property
     def command(self) -> str:
-        """The argument of `--ssh`."""
+        """Return the argument of `--ssh`."""
         return f"ssh -F '{self.folder}/ssh_config'"
 
     def close(self) -> None:

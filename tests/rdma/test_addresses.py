@@ -1,4 +1,4 @@
-"""Several addresses of one receiver, and somebody else at the first of them."""
+"""Several addresses of one receiver, with a stranger at the first of them."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ HERE = ("--bind", REAL)
 
 @contextlib.contextmanager
 def stranger(port: int, says: bytes | None) -> Iterator[None]:
-    """Listens on the receiver's port; says this and hangs up, or is silent (None)."""
+    """Listen on the receiver's port; send these bytes and hang up, or stay silent (None)."""
     held = []
     with socket.create_server((STRANGER, port)) as server:
 
@@ -90,7 +90,7 @@ def test_silent_strangers_do_not_outlast_the_limit(ends: Ends) -> None:
 
 
 def test_an_rdrecv_that_pauses_is_not_left(ends: Ends) -> None:
-    """A hello that came in time gives the proof all of the time."""
+    """A receiver whose hello came in time has the rest of the time for its proof."""
     with socket.create_server((STRANGER, 0)) as server:
         words = ["--connect-timeout", "4"]
         port = server.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Bad input gets one line, that names what was refused and says what to check."""
+"""Bad input gets one line that names the refused value and the next step."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ sys.exit(subprocess.call(sys.argv[1:]))
 
 
 def advises(ended: Ended, status: int, *words: str) -> None:
-    """The advice is one line."""
+    """Assert that the advice is one line with these words."""
     assert ended.status == status, ended
     assert ended.err.count("\n") == 1 and ended.err.endswith("\n"), ended.err
     assert all(word in ended.err for word in words), ended.err
@@ -53,7 +53,7 @@ def run(ends: Ends, tool: str, *words: str, key: bytes | None = KEY) -> Ended:
 
 
 def alone(ends: Ends, *words: str) -> Ended:
-    """Runs rdsend on a machine that has no network, and a name server that is mute."""
+    """Run rdsend on a machine that has no network, and a silent name server."""
     (ends.place / "resolv").write_text("nameserver 127.0.0.1\noptions timeout:30\n")
     inside = 'mount --bind resolv /etc/resolv.conf && exec "$0" "$@"'
     python = [sys.executable, "-c", SILENT_NAME_SERVER]
@@ -142,7 +142,7 @@ class TestKeys:
         assert "\x1b" not in ended.err
 
     def test_a_wrong_one(self, ends: Ends) -> None:
-        """Both ends are told; the receiver waits on."""
+        """Both ends get the message; the receiver waits on."""
         receiver = ends.receive()
         ended = ends.send("--", "true", key=b"another key of 16+").ended()
         advises(ended, 1, "the keys differ: check that both have the same key")
@@ -210,7 +210,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 
 class TestTools:
-    """rdpipe and rdcp."""
+    """Advice of rdpipe and rdcp."""
 
     def said(self, tools: Tools, tool: str, words: Sequence[str]) -> Ended:
         ended = tools.run(tool, *words)
@@ -248,7 +248,7 @@ class TestTools:
     def test_what_failed_is_said_once(
         self, tools: Tools, segments: list[str], status: int, says: str
     ) -> None:
-        """Not by each hop that it ends."""
+        """The fault is printed once, not by each hop that it ends."""
         advises(self.said(tools, "rdpipe", segments), status, f"rdpipe: {says}")
 
     @pytest.mark.parametrize(

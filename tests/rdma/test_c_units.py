@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 
 @pytest.mark.e2e
 def test_c_units(rdma_tools: Path) -> None:
-    """The fixture has built what they test; another build beside it would race."""
+    """The fixture has built the units; another build beside it would race."""
     words = ["make", "-s", "-C", str(SOURCE), "check-units-here"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,5 +1,5 @@
-"""A command of rdsend or rdrecv that goes its own way: it asks at the terminal, it runs
-as another user; and the signals that this one was told to ignore."""
+"""Commands of rdsend or rdrecv that ask at the terminal, run as another user, or outlive their
+stream, and signals that the tools were told to ignore."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ def become_user() -> None:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """One that an ordinary user may enter, too, with an `asroot` in it: a sudo."""
+    """Folder that an ordinary user may enter, too, with an `asroot` in it: a sudo."""
     if os.geteuid() != 0:
         pytest.skip("only root can be two users")
     folder = Path(tempfile.mkdtemp())
@@ -43,7 +43,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def users(rdma_tools: Path, place: Path) -> Iterator[Ends]:
-    """Both ends run as the user and may start what the user cannot end."""
+    """Both ends run as the user and may start processes that the user cannot end."""
     ends = Ends(rdma_tools, place)
     yield ends
     ends.close()
@@ -54,7 +54,7 @@ def roots(place: Path, *words: str) -> list[str]:
 
 
 def await_roots(ends: Ends, *words: str) -> None:
-    """Until setpriv has made them root's: the user who started it may end setpriv."""
+    """Wait until setpriv has made the processes root's: the user who started setpriv may end it."""
     until = time.monotonic() + 10 * SLOWNESS
     while [*words, ""] not in ends.left().values():
         assert time.monotonic() < until, ends.left()
@@ -62,12 +62,12 @@ def await_roots(ends: Ends, *words: str) -> None:
 
 
 def leave(end: End, within_s: float = 4) -> int:
-    """Waits for it alone: what it left behind has its stderr."""
+    """Wait for the process alone: commands that it left behind hold its stderr."""
     return end.process.wait(timeout=within_s * SLOWNESS)
 
 
 def end_roots(ends: Ends) -> set[str]:
-    """Ends who is left of root's; the names of all who were."""
+    """End root's remaining processes; return the names of all of them."""
     left = {}
     for pid in ends.left():
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def test_a_consumer_that_is_roots_is_named(users: Ends) -> None:
 def test_a_producer_that_is_roots_holds_nobody(
     users: Ends, rdma_tools: Path, command: tuple[str, ...]
 ) -> None:
-    """One that writes hears of it, too."""
+    """A producer that writes gets an error, too."""
     receiver = users.receive("/dev/null")
     words = [str(rdma_tools / "rdsend"), "127.0.0.1", str(users.port), "--"]
     sender = End([*words, *roots(users.place, *command)], users.place, before=become_user)
@@ -111,7 +111,7 @@ def test_a_producer_that_is_roots_holds_nobody(
 
 
 def test_a_leash_gives_up_what_is_roots(rdma_tools: Path, place: Path) -> None:
-    """Without a spin."""
+    """The leash gives up without a busy loop."""
     tools = Tools(rdma_tools, NearSsh(place), place)
     tools.environment["RDPIPE_TEST"] = str(place)
     line = " ".join(f"'{word}'" for word in roots(place, "sleep", "999"))
@@ -133,7 +133,8 @@ IN_BACKGROUND = "exec 3<&0; (cat <&3 >/dev/null; echo all >seen) & exit 0"
 
 @pytest.mark.parametrize("status", [0, 1])
 def test_who_reads_on_in_the_background_sees_the_end_of_all(ends: Ends, status: int) -> None:
-    """The command itself has ended, well, when its stream is cut or is not."""
+    """The background reader gets the end of the stream only if it is complete. The command
+    itself has ended well in both cases."""
     receiver = ends.receive("--", "sh", "-c", IN_BACKGROUND)
     sender = ends.send("--", "sh", "-c", f"echo x; sleep 0.5; exit {status}")
     assert sender.ended(5).status == status

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 @pytest.mark.e2e
 @pytest.mark.soak
 def test_no_bytes_lead_astray(soaking: bool) -> None:
-    """All at a time: none of them keeps a processor busy alone."""
+    """All targets run at a time, because none of them keeps a processor busy alone."""
     seconds = 300 if soaking else 5
     make = ["make", "-s", "-C", str(SOURCE)]
     subprocess.run([*make, "-j2", "fuzz-programs"], check=True, timeout=240)

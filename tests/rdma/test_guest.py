@@ -12,15 +12,15 @@ from tests.guest.ends import KEY, NOW, RDMA, TOOLS, End, Ended, Ends
 from tests.guest.machine import Guest
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
-CHUNK = 1 << 20  # what the tools choose for RDMA
-SOON_S = 3.5  # by the guest's clock; the design's two seconds, and an emulation's rest
+CHUNK = 1 << 20  # the tools' choice for RDMA
+SOON_S = 3.5  # by the guest's clock; the design's two seconds, and an allowance for emulation
 FAILED = f"{NOW} >/tmp/failed"
-"""What a command says when it fails."""
+"""Command that records the time of its own failure."""
 BIG = 96 << 20
 MOST = 25 << 20
-"""Around the ring of 16 buffers and the 8 spare ones, and on."""
+"""Once around the ring of 16 buffers and the 8 spare ones, and further."""
 LESS = 8 << 20
-"""An option changes the chunks, not the ring."""
+"""Enough where an option changes the chunks, but not the ring."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def both_fail(sender: End, receiver: End, since_s: float) -> tuple[Ended, Ended]
 
 
 def failed_s(ends: Ends, sender: End) -> float:
-    """When the command did, by the guest's clock."""
+    """Return the time at which the command failed, by the guest's clock."""
     sender.process.wait(60)
     return float(ends.receiver.check("cat /tmp/failed; rm /tmp/failed"))
 
@@ -49,7 +49,7 @@ def names(guest: Guest) -> list[str]:
 
 
 def busy(ends: Ends) -> tuple[End, End]:
-    """A transfer that would never end by itself, and has begun."""
+    """Start a transfer that would never end by itself; wait until it has begun."""
     receiver = ends.receive("out", options=[*RDMA, "--verbose"])
     sender = ends.send("/dev/zero", options=[*RDMA, "--rate", "4M"])
     written = "awk '/wchar/ {print $2}' /proc/$(pgrep -x rdrecv)/io"
@@ -227,14 +227,14 @@ class TestFaults:
 
 
 def as_user(limit_kib: int) -> str:
-    """Before a command: it runs as somebody who may pin so much."""
+    """Return a prefix for a command: it runs as a user who may pin so much memory."""
     bytes_ = limit_kib << 10
     return f"prlimit --memlock={bytes_}:{bytes_} setpriv --reuid=1000 --regid=1000 --clear-groups"
 
 
 @pytest.fixture
 def user_ends(ends: Ends) -> Ends:
-    """Devices and folder are anybody's; there is a file to send."""
+    """Ends whose devices and folder are open to all users; there is a file to send."""
     ends.sender.check(
         "chmod 666 /dev/infiniband/*; chmod 777 /dev/shm; head -c 300K /dev/urandom >/dev/shm/in"
     )
@@ -260,7 +260,7 @@ def test_a_user_who_may_pin_little(
 
 
 def test_a_user_who_may_pin_too_little(user_ends: Ends) -> None:
-    """By themselves both ends go over TCP and say why; told to use RDMA they refuse."""
+    """Both ends use TCP by default and give the reason; told to use RDMA they refuse."""
     ends, user = user_ends, as_user(16)
     says = "this user may pin 16 KiB (ulimit -l), and RDMA needs"
     receiver = ends.receive("out", options=[], wrap=user)
@@ -281,7 +281,7 @@ def test_rdpipe_over_rdma(ends: Ends) -> None:
 
 
 def test_rdcp_over_rdma(ends: Ends) -> None:
-    """A tree of small files, a big one and a link."""
+    """rdcp copies a tree of small files, a big one and a link."""
     ends.sender.check(
         "cd /dev/shm; mkdir -p 'tree/a b'; head -c 3000001 /dev/urandom >tree/big;"
         ' for n in $(seq 50); do echo $n >"tree/a b/$n"; done; ln -s big tree/link'
@@ -302,7 +302,8 @@ MEMCHECK = (
 @pytest.mark.long
 @pytest.mark.parametrize("checked", ["rdsend", "rdrecv"])
 def test_no_error_of_memory(ends: Ends, checked: str) -> None:
-    """On an emulated processor: a minute each, and a proof in time only if alone."""
+    """On an emulated processor this takes a minute each, and a proof comes in time only if the
+    test runs alone."""
     ends.sender.check("head -c 100001 /dev/urandom >/dev/shm/in")
     slow = [*RDMA, "--timeout", "60"]
     wraps = {checked: MEMCHECK}
@@ -317,7 +318,7 @@ def test_no_error_of_memory(ends: Ends, checked: str) -> None:
 @pytest.mark.soak
 @pytest.mark.long
 def test_speed_beside_perftest(ends: Ends) -> None:
-    """`make benchmark` has the figures; this is to notice what halves them."""
+    """`make benchmark` has the figures; this test notices a loss of half the speed."""
     speed.make_data(ends, BIG)
     ratios = speed.beside(
         partial(speed.rdsend, ends, "--checksum", "none"),

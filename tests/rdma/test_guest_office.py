@@ -1,7 +1,7 @@
-"""A drive of the bench goes on into an office over RDMA verbs, whatever ends the way.
+"""A drive of the bench is relayed to an office over RDMA verbs, through any break of the link.
 
-The station's own relay runs here; its `rdcp` runs in the first guest, which has the
-store by its share, and the office is the second one's disk. Soft-RoCE, and a cable.
+The station's own relay runs here. Its `rdcp` runs in the first guest, which has the store by its
+share. The office is the second guest's disk. The link is Soft-RoCE, and a cable.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from tests.unit.fpvstation.store.test_store import put
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 OFFICE = "/root/office"
 RATE = "100K"
-"""Bytes a second: what happens while a session is sent has its time."""
+"""Bytes a second. Slow, so that the faults hit while a session is sent."""
 OUTAGE_S = 3.0
 WITHIN_S = 120.0
 IN_GUEST = """\
@@ -44,7 +44,7 @@ os.execvp("ssh", [*ssh, shlex.join(["/share/rdcp", "--remote-path", "/share", *w
 
 
 def driven(home: Path) -> list[Path]:
-    """The segments that a bench has sealed of a drive."""
+    """Return the segments that a bench has sealed of a drive."""
     with started(home, "--set=recording.segment_s = 5") as bench:
         with Driver(bench.port) as driver:
             sit_down(driver)
@@ -58,7 +58,7 @@ def sealed(bench: RunningBench) -> list[Path]:
 
 
 class Machines:
-    """The station's, with its store, and the office's, with a disk of its own."""
+    """The station's machine, with its store, and the office's, with a disk of its own."""
 
     def __init__(self, share: Path, home: Path) -> None:
         self.share, self.disk = share, home / "disk"
@@ -91,7 +91,7 @@ class Machines:
             Path(f"{end}.cut").rename(end)
 
     def power_fails(self) -> None:
-        """The office's; it comes back with what its disk has."""
+        """Cut the office's power; it comes back with the data of its disk."""
         self.office.close()
         self.cable[1].unlink(missing_ok=True)
         self.office = self._office()
@@ -111,14 +111,14 @@ def machines(share: Path, tools_in_guests: None) -> Iterator[Machines]:
 
 
 class Sending:
-    """The relay of one session, in the background, as often as it takes."""
+    """The relay of one session, in the background, as often as needed."""
 
     def __init__(self, relay: Relay, machines: Machines) -> None:
         self.relay, self.machines = relay, machines
         self.bad: list[str] = []
 
     async def once(self) -> bool:
-        """Did the office judge all of it?"""
+        """Relay once; return whether the office verified all of it."""
         try:
             await self.relay.once(True)
         except Exception as fault:
@@ -129,7 +129,8 @@ class Sending:
 
     @contextlib.asynccontextmanager
     async def under_way(self, more: int) -> AsyncIterator["asyncio.Task[bool]"]:
-        """While it is sent, over verbs, and so many bytes more are there."""
+        """Run the block while the session is sent over verbs, after `more` further bytes have
+        arrived."""
         before = await act(self.arrived)
         task = asyncio.create_task(self.once())
         for look in (self.connected, lambda: self.arrived() >= before + more):
@@ -139,7 +140,7 @@ class Sending:
         await task
 
     def connected(self) -> bool:
-        """By a queue pair of the office's."""
+        """Return whether the office has a connected queue pair."""
         return "type RC state RTS" in self.machines.office.check("rdma resource show qp")
 
     def arrived(self) -> int:

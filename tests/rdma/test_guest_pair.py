@@ -15,7 +15,7 @@ from tests.guest.machine import Pair, pair
 pytestmark = [pytest.mark.e2e, pytest.mark.guest]
 CUT_S = 12.0
 OUTAGE_S = 3.0
-"""Longer than the queue pairs' own patience used to be."""
+"""Longer than the queue pairs' former own time-out."""
 BIG = 24 << 20
 
 
@@ -27,7 +27,7 @@ def guests(share: Path, tools_in_guests: None) -> Iterator[Pair]:
 
 @pytest.fixture
 def ends(guests: Pair) -> Iterator[Ends]:
-    """The first sends, the second receives."""
+    """Ends in two guests: the first sends, the second receives."""
     for guest in (guests.first, guests.second):
         guest.check("rm -rf /dev/shm/*; tc qdisc del dev eth1 root 2>/dev/null || true")
     both = Ends(guests.first, guests.second)
@@ -37,7 +37,7 @@ def ends(guests: Pair) -> Iterator[Ends]:
 
 
 def connected(ends: Ends, count: int) -> None:
-    """Waits for so many connections: on a busy machine a guest takes its time."""
+    """Wait for so many connections: on a busy machine a guest is slow."""
     until = time.monotonic() + 20
     show = "rdma resource show qp | grep -c 'type RC state RTS' || true"
     while int(ends.receiver.check(show)) < count:
@@ -45,7 +45,7 @@ def connected(ends: Ends, count: int) -> None:
 
 
 def test_an_outage_passes_and_a_cut_cable_ends_both_ends(guests: Pair, ends: Ends) -> None:
-    """A file, a busy and an idle stream, at the default --timeout of 10 s."""
+    """The transfers are a file, a busy and an idle stream, at the default --timeout of 10 s."""
     ends.sender.check("head -c 8M /dev/urandom >/share/in")
     pairs = []
     for source, target in (
@@ -77,7 +77,7 @@ def test_an_outage_passes_and_a_cut_cable_ends_both_ends(guests: Pair, ends: End
 
 
 def test_there_and_back(guests: Pair, ends: Ends) -> None:
-    """A chain from the first to the second and back to the first."""
+    """A chain goes from the first guest to the second and back to the first."""
     done = ends.sender.run(
         "echo hello | /share/rdpipe -v --remote-path /share"
         " 10.0.0.1:'tr a-z A-Z' 10.0.0.2:'ip -o -4 addr show eth1 >&2; rev'"
@@ -90,7 +90,8 @@ def test_there_and_back(guests: Pair, ends: Ends) -> None:
 
 @pytest.mark.soak
 def test_a_long_way_slows_nothing_down(guests: Pair, ends: Ends, soaking: bool) -> None:
-    """10 ms each way: what stands in line for an answer moves a chunk a round trip.
+    """The delay is 10 ms each way. A protocol that waits for each answer would move one chunk
+    per round trip.
 
     A soak compares with perftest, too: six transfers and more.
     """

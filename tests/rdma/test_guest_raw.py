@@ -1,7 +1,7 @@
-"""The raw stream of a drive, over RDMA verbs to what stands in for a screen.
+"""The raw stream of a drive, over RDMA verbs to a stand-in for a screen.
 
-`fpvstation raw` decodes here, as no guest has a decoder; its `rdpipe` runs in the first
-guest, and whoever looks in the second one. Soft-RoCE.
+`fpvstation raw` decodes here, as no guest has a decoder. Its `rdpipe` runs in the first guest, and
+the viewer in the second one. The link is Soft-RoCE.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ from tests.unit.fpvstation.store.test_store import put
 
 pytestmark = [pytest.mark.e2e, pytest.mark.guest, pytest.mark.soak, pytest.mark.long]
 EARLY_S, LATE_S = 0.5, 5.0
-"""The whole film; the guests are emulated, and the pipe begins meanwhile."""
+"""Tolerance for the whole film: the guests are emulated, and the pipe begins while it plays."""
 HOST = "10.0.2.2"
-"""This machine, as QEMU's own network shows it to a guest."""
+"""Address of this machine in QEMU's own network, for a guest."""
 SCREEN = "/share/rdpipe -v --plain --remote-path /share 10.0.0.2:md5sum"
 
 
@@ -41,7 +41,7 @@ def guests(share: Path, tools_in_guests: None) -> Iterator[Pair]:
 
 
 class Film:
-    """What a store has of a drive, decoded here: its checksum, length and pictures."""
+    """A store's data of a drive, decoded here: its checksum, length and pictures."""
 
     def __init__(self, store: Store, root: Path) -> None:
         (self.session,) = store.sessions()
@@ -55,8 +55,8 @@ class Film:
 
 
 class Shown(NamedTuple):
-    """Status and words of the station, and of the pipe; `took_s` from the first picture
-    here until the last one was there."""
+    """Status and output of the station, and of the pipe. `took_s` is the time from the first
+    picture here until the last one had arrived."""
 
     status: int
     said: str
@@ -65,12 +65,12 @@ class Shown(NamedTuple):
 
 
 def shown(guests: Pair, root: Path, session: str) -> Shown:
-    """Sends it from here, through the first guest, to the second one."""
+    """Send a session from here, through the first guest, to the second one."""
     argv = [sys.executable, "-m", "fpvstation", "raw", f"--store={root}", session]
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         listener.settimeout(60.0)
-        # Not by ssh: to decrypt that, emulated, is slower than the pictures come.
+        # Not by ssh: emulated decryption is slower than the pictures come.
         source = f"/dev/tcp/{HOST}/{listener.getsockname()[1]}"
         worker = stack.enter_context(ThreadPoolExecutor(1))
         pipe = worker.submit(guests.first.run, f"{SCREEN} <{source}", 600.0)

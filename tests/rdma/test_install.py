@@ -38,9 +38,9 @@ def test_what_is_built_otherwise_is_built_again(tmp_path: Path) -> None:
 
 
 def test_no_processor_is_asked_for(tmp_path: Path) -> None:
-    """No -mavx and the like, by itself: it is built for each ARM, too."""
+    """The build has no -mavx or similar option by default, because it also runs on each ARM."""
     words = ["make", "-n", "-C", str(SOURCE), f"BUILD={tmp_path}", "programs"]
-    bare = {"PATH": os.environ["PATH"]}  # no CC, CFLAGS or MAKEFLAGS of somebody's
+    bare = {"PATH": os.environ["PATH"]}  # no CC, CFLAGS or MAKEFLAGS of the user's
     told = subprocess.run(words, capture_output=True, text=True, check=True, env=bare).stdout
     compiled = [line.split() for line in told.splitlines() if " -c -o " in line]
     assert len(compiled) > 20

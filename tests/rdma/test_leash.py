@@ -1,4 +1,4 @@
-"""rdpipe's leashes on this machine: files as segments, faults, and what ends them."""
+"""rdpipe's leashes on this machine: files as segments, faults, and causes of their end."""
 
 import os
 import pwd
@@ -26,7 +26,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 
 def leashes(tools: Tools, count: int, within_s: float = 10) -> list[int]:
-    """Waits until so many processes are leashes or their guards."""
+    """Wait until so many processes are leashes or their guards."""
     until = time.monotonic() + within_s
     while True:
         rows = tools.ours().items()
@@ -127,7 +127,7 @@ def test_what_is_ignored_stays_ignored(tools: Tools) -> None:
 
 @pytest.mark.parametrize("host", ["", "host1:"])
 def test_commands_run_by_the_login_shell(tools: Tools, host: str) -> None:
-    """As sshd has it."""
+    """The user's login shell runs the commands, as with sshd."""
     shell = os.path.realpath(pwd.getpwuid(os.getuid()).pw_shell)
     ended = tools.run("rdpipe", f"{host}readlink /proc/$$/exe; true")
     assert (ended.returncode, ended.stdout.decode()) == (0, f"{shell}\n"), ended.stderr
@@ -152,7 +152,7 @@ def test_with_v_each_line_says_where(tools: Tools) -> None:
 
 
 def stand_in(tools: Tools, said: bytes) -> list[str]:
-    """The options for an rdpipe on the other machine that says this."""
+    """Return the options for an rdpipe on the other machine that sends these bytes."""
     folder = tools.place / "other"
     folder.mkdir()
     (folder / "said").write_bytes(said)
@@ -178,7 +178,7 @@ def test_what_another_machine_notes_is_one_line(tools: Tools) -> None:
 
 
 def test_an_rdpipe_of_another_version(tools: Tools) -> None:
-    """Up to version 4 it starts rdrecv as its leash, and says so when this greets."""
+    """rdpipe up to version 4 starts rdrecv as its leash, and reports that after this greeting."""
     words = [str(tools.folder / "rdrecv"), "--leash"]
     ended = subprocess.run(words, input=b"leash 4 - -\n", capture_output=True, timeout=10)
     assert ended.stdout == b"rdpipe-leash %d\n" % VERSION

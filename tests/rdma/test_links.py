@@ -1,4 +1,4 @@
-"""rdsend and rdrecv on two hosts, and what happens to the cable between them."""
+"""rdsend and rdrecv on two hosts, with faults of the cable between them."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 CUT_S = 12.0
-"""Until both ends know, at the default --timeout of 10 s."""
+"""Time until both ends notice, at the default --timeout of 10 s."""
 OUTAGE_S = 3.0
 
 
@@ -34,7 +34,7 @@ def ends(rdma_tools: Path, tmp_path: Path, lan: Lan) -> Iterator["Apart"]:
 
 
 class Apart(Ends):
-    """The receiver is here, the sender on the far host."""
+    """Ends on two hosts: the receiver is here, the sender on the far host."""
 
     def __init__(self, folder: Path, place: Path, lan: Lan) -> None:
         super().__init__(folder, place)
@@ -43,7 +43,7 @@ class Apart(Ends):
     def pair(
         self, source: list[str], target: list[str], options: list[str], rate: str = "2M"
     ) -> tuple[End, End]:
-        """Sender and receiver."""
+        """Start and return sender and receiver."""
         receiver = self.receive(*target, options=options)
         where = ["--rate", rate, self.lan.near, str(self.port)]
         words = [str(self.folder / "rdsend"), *options, *where]
@@ -64,7 +64,8 @@ def grows(path: Path, beyond: int, within_s: float = 15.0) -> None:
 
 
 def begun(sender: End, within_s: float = 15.0) -> None:
-    """Waits for the sender's second thread: it reads, for the other end is proven."""
+    """Wait for the sender's second thread, which starts to read once the other end has proved
+    itself."""
     until = time.monotonic() + within_s
     while len(os.listdir(f"/proc/{sender.pid}/task")) < 2:
         assert time.monotonic() < until, "it does not begin"
@@ -72,7 +73,7 @@ def begun(sender: End, within_s: float = 15.0) -> None:
 
 
 def test_a_cut_cable_ends_both_ends(ends: Apart) -> None:
-    """Busy and idle ones; the producers and consumers are gone, too."""
+    """Busy and idle transfers end; the producers and consumers are gone, too."""
     into = ["--", "sh", "-c", "cat > busy"]
     busy = ends.pair(["/dev/zero"], into, [])
     idle = ends.pair(["--", "sleep", "60"], ["idle"], [])
@@ -97,7 +98,7 @@ def test_an_outage_passes(ends: Apart) -> None:
     pair = ends.pair(["in"], ["--", "sh", "-c", "cat > out"], [])
     grows(out, 1_000_000)
     ends.lan.lose()
-    time.sleep(0.5)  # what is on its way has come
+    time.sleep(0.5)  # bytes in flight have arrived
     before = size(out)
     time.sleep(OUTAGE_S - 0.5)
     assert size(out) == before < len(data)
@@ -108,7 +109,7 @@ def test_an_outage_passes(ends: Apart) -> None:
 
 
 def receive_far(ends: Apart, *options: str) -> End:
-    """An rdrecv on the far host; the way there is the one that can be narrowed."""
+    """Start an rdrecv on the far host; the link to it can be narrowed."""
     shown, told = os.pipe()
     words = ["--announce-fd", str(told), *options, "0", "out"]
     receiver = End(
@@ -122,7 +123,7 @@ def receive_far(ends: Apart, *options: str) -> End:
 
 
 def test_slow_data_on_a_narrow_link(ends: Apart) -> None:
-    """A record takes longer than the time-out: its bytes are heard all the same."""
+    """A record takes longer than the time-out, but its bytes count as activity."""
     data = os.urandom(150_000)
     (ends.place / "in").write_bytes(data)
     options = ["--timeout", "4"]

@@ -1,7 +1,7 @@
-"""The examples of the manual pages, typed as they stand there.
+"""The examples of the manual pages, typed as they are printed.
 
-Hosts are this machine, by an ssh that runs here what it is told; folders at the root of
-a host are below one of the test's own.
+All hosts are this machine, by a fake ssh that runs the command here. Folders at the root of a host
+are below one of the test's own.
 """
 
 import os
@@ -25,7 +25,7 @@ OF_A_HOST = re.compile(r"(?<=[ :'<>])/(?=(home|scratch|store|cellar|plague)\b)")
 
 
 def examples(tool: str) -> list[str]:
-    """The lines that a page tells its reader to type."""
+    """Return the lines that a page tells its reader to type."""
     text = (PAGES / f"{tool}.1").read_text()
     for escape, means in ESCAPED.items():
         text = text.replace(escape, means)
@@ -34,7 +34,7 @@ def examples(tool: str) -> list[str]:
 
 
 class Shell:
-    """Types lines in a folder in which a reader would have the files that they name."""
+    """Shell in a folder with the files that the manual's lines name."""
 
     def __init__(self, tools: Path, place: Path) -> None:
         self.place = place
@@ -46,14 +46,14 @@ class Shell:
         (place / "scratch" / "zeroes").write_bytes(bytes(100_000))
         make_tree(place / "a")
         make_tree(place / "recordings")
-        NearSsh(programs).command  # noqa: B018 (it is written when it is asked for)
+        NearSsh(programs).command  # noqa: B018 (the property writes the file)
         zfs = programs / "zfs"
         zfs.write_text('#!/bin/sh\n[ "$1" = send ] && echo "$@" || cat >received\n')
         zfs.chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{programs}:{tools}:{os.environ['PATH']}"}
 
     def start(self, line: str) -> "subprocess.Popen[bytes]":
-        """On each host its `/a` is another folder than the `a` that it comes from."""
+        """Start a line. On each host its `/a` is another folder than the `a` that it comes from."""
         line = re.sub(r"(\w+):/a\b", r"\1:/\1", line).replace(" host ", " 127.0.0.1 ")
         line = OF_A_HOST.sub(f"{self.place}/", line)
         process = subprocess.Popen(
@@ -72,13 +72,13 @@ class Shell:
 
 
 def listens(port: int) -> bool:
-    """Is somebody at this TCP port? (/proc/net/tcp, tcp6: state 0A)"""
+    """Return whether a process listens at this TCP port (/proc/net/tcp, tcp6: state 0A)."""
     wanted = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} \S+ 0A ", re.MULTILINE)
     return any(wanted.search(Path(f"/proc/net/{name}").read_text()) for name in ("tcp", "tcp6"))
 
 
 def said(process: "subprocess.Popen[bytes]", line: str) -> bytes:
-    """What one that ended well printed."""
+    """Return the output of a process that ended well."""
     out, err = process.communicate(timeout=30 * SLOWNESS)
     assert process.returncode == 0, (line, err)
     return out

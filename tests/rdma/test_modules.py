@@ -1,4 +1,4 @@
-"""What each C file needs of the others goes one way."""
+"""Dependencies between the C files have no cycles."""
 
 import subprocess
 from graphlib import TopologicalSorter
@@ -9,11 +9,11 @@ import pytest
 pytestmark = pytest.mark.e2e
 SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 UNDEFINED, DEFINED = "U", "TDBRC"
-"""nm(1)'s letters for symbols that other object files see."""
+"""Letters of nm(1) for symbols that other object files see."""
 
 
 def test_no_two_files_need_each_other(rdma_tools: Path) -> None:
-    """The linker's own view: who uses a function that another one defines."""
+    """The check uses the linker's own view: the files that use a function of another one."""
     built = [SOURCE / "build" / f"{path.stem}.o" for path in SOURCE.rglob("*.c")]
     objects = [path for path in built if path.exists()]  # with verbs, or without
     words = ["nm", "--format=posix", "--print-file-name", *map(str, objects)]
@@ -29,4 +29,4 @@ def test_no_two_files_need_each_other(rdma_tools: Path) -> None:
             home[name] = file
     uses = {file: {home[name] for name in names & home.keys()} for file, names in needed.items()}
     assert uses["rdcp"] > {"pipe", "tree_source"}
-    TopologicalSorter(uses).prepare()  # CycleError names the circle
+    TopologicalSorter(uses).prepare()  # CycleError names the cycle

@@ -46,7 +46,7 @@ class Rig:
         return Rdcp(f"host1:{self.there}", self.root, [*self.far, *more])
 
     async def relayed(self, *more: str) -> dict[str, str]:
-        """What did not get there, and why."""
+        """Relay once; return the sessions that failed, with the reason."""
         relay = Relay(self.office(*more), self.store, self.copies, act)
         await relay.once(True)
         return relay.state.bad
@@ -205,7 +205,7 @@ async def test_what_is_killed_midway_goes_on(rig: Rig, tools: Tools) -> None:
     relaying = asyncio.create_task(rig.relayed("--rate", "2M"))
     part = rig.there / SESSION / f".{SECOND}.rdcp-part"
     await seen(lambda: part.exists() and part.stat().st_size > MIB)
-    for pid in tools.ours():  # those of the office
+    for pid in tools.ours():  # processes of the office
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert SESSION in await relaying

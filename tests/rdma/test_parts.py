@@ -1,5 +1,5 @@
-"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to a leash, the
-verdict, the records of a tree."""
+"""The pure parts of rdpipe and rdcp: segments, quoting, the frames to a leash, the verdict, the
+records of a tree."""
 
 import ctypes
 import re
@@ -50,7 +50,7 @@ SOURCE = Path(__file__).parents[2] / "base-station" / "rdma"
 PURE = ["base/bytes", "copy/tree"]
 PURE += [f"chain/{name}" for name in ("quote", "segment", "leash_work", "verdict")]
 
-# As the manual has it.
+# The syntax in the manual.
 HOST = re.compile(
     rb"^([A-Za-z0-9_][A-Za-z0-9_.-]*@)?"
     rb"([A-Za-z0-9_][A-Za-z0-9_.-]*|\[[0-9A-Fa-f:.%]+\]):"
@@ -108,7 +108,7 @@ COMMAND = SHELL
 
 
 def next_frame(pure: ctypes.CDLL, data: bytes) -> tuple[int, Said]:
-    """What is first in `data`, which it keeps."""
+    """Return the first frame in `data`. The result keeps the data alive."""
     said = Said()
     said.kept = ctypes.create_string_buffer(data, len(data) + 1)
     held = Bytes(ctypes.cast(said.kept, ctypes.c_char_p), len(data), len(data) + 1)
@@ -263,7 +263,7 @@ def _file(status: int, order: int = 0) -> End:
         ([_file(1, 2), _command(0, 1, 1)], 0, 0),  # its reader had enough
         ([_command(-1, 1, 2), _command(0, 1, 1)], 141, 0),  # ended for it
         ([_file(1, 3), _command(-1, 1, 2), _command(0, 1, 1)], 141, 1),
-        ([_command(141, 1, 2), _file(1, 1)], 1, 1),  # a full disk, say
+        ([_command(141, 1, 2), _file(1, 1)], 1, 1),  # a full disk, for example
         ([_file(1, 1), _command(-1, 1, 2)], 1, 0),
         ([_file(75), _command(-1, 255, 1)], 255, 1),
         ([_command(-1, -1), _command(0, 0)], 0, 0),
@@ -332,9 +332,9 @@ def test_records_of_a_tree(pure: ctypes.CDLL, data: bytes) -> None:
         record(LINK, name=b"name"),
         record(LINK, data=b"a\0", name=b"name"),
         record(LINK, data=b"a" * 4096, name=b"name"),
-        GOOD[6][:-1] + b"y",  # the sum of what is behind the head is another
-        GOOD[6][:4] + b"\1" + GOOD[6][5:],  # that of the head
-        struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(16),  # another release's
+        GOOD[6][:-1] + b"y",  # wrong sum of the bytes after the head
+        GOOD[6][:4] + b"\1" + GOOD[6][5:],  # wrong sum of the head
+        struct.pack("<BBHII", 1, 0, 0, 4, 3) + bytes(16),  # from another release
         START_OF_5,
     ],
 )

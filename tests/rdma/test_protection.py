@@ -1,4 +1,4 @@
-"""What protects the data beyond loopback, when nobody asked for anything."""
+"""Default protection of the data beyond loopback."""
 
 import os
 import resource
@@ -32,7 +32,7 @@ HALF_GIB = 1 << 29
 
 
 def of(kind: int, data: bytes) -> bytes:
-    """The first record of that type, or nothing."""
+    """Return the first record of that type, or no bytes."""
     at = 0
     while at + 16 <= len(data):
         end = at + 16 + int.from_bytes(data[at + 4 : at + 8], "little")
@@ -43,7 +43,7 @@ def of(kind: int, data: bytes) -> bytes:
 
 
 class TestByHand:
-    """A sender by hand, with and without a processor for AES."""
+    """A sender operated by the test, with and without a processor for AES."""
 
     @pytest.mark.parametrize("aes", [0, 1])
     @pytest.mark.parametrize("protection", [SIGNED, ENCRYPTED])
@@ -81,7 +81,7 @@ class TestByHand:
     @pytest.mark.skipif(SLOWNESS > 1, reason="a sanitizer needs more than the limit")
     @pytest.mark.parametrize("limited", ["rdsend", "rdrecv"])
     def test_who_has_no_room_says_so_sealed(self, ends: Ends, limited: str) -> None:
-        """A GiB of buffers, and half of that for the process."""
+        """The buffers take a GiB, and the process may have half of that."""
         options = ["--sign", "--chunk", "16M", "--credits", "64"]
 
         def limit() -> None:
@@ -103,14 +103,14 @@ class TestBeyondLoopback:
             yield made
 
     def far(self, ends: Ends, lan: Lan, port: int, *options: str) -> End:
-        """An rdsend on the far host."""
+        """Start an rdsend on the far host."""
         words = [str(ends.folder / "rdsend"), *options, lan.near, str(port)]
         sender = End([*lan.enter, *words, "--", "echo", "secret"], ends.place)
         ends._started.append(sender)
         return sender
 
     def forge(self, ends: Ends) -> bytes:
-        """The end record that says that FORGED is right."""
+        """Return the end record that declares FORGED to be right."""
         receiver = ends.receive("/dev/null")
         relay = Relay(ends.port, lambda data, way: data)
         sent = ends.send("--", "echo", "forged", port=relay.port).ended()
@@ -121,7 +121,7 @@ class TestBeyondLoopback:
 
     @pytest.mark.parametrize("options", [[], ["--sign"], ["--plain"]])
     def test_who_mends_the_checksum(self, ends: Ends, lan: Lan, options: list[str]) -> None:
-        """A man in the middle who passes the proofs on. What is plain he can change."""
+        """A man in the middle passes the proofs on. He can change plain data."""
         end = self.forge(ends)
 
         def change(data: bytes, way: int) -> bytes:
@@ -152,7 +152,8 @@ class TestBeyondLoopback:
 
     @pytest.mark.parametrize("times", [1, 2])
     def test_plain_into_a_foreign_network(self, ends: Ends, lan: Lan, times: int) -> None:
-        """Refused unless asked twice. 203.0.113.0/24 is nobody's."""
+        """Plain data is refused unless the option is given twice. 203.0.113.0/24 is assigned to
+        no network."""
         address = "203.0.113.1/32"
         add = ["sh", "-c", f"ip link set lo up; ip addr add {address} dev lo"]
         End([*lan.enter, *add], ends.place).ended()

@@ -1,4 +1,4 @@
-"""The raw stream of a session, over rdpipe, to what stands in for a screen."""
+"""The raw stream of a session, over rdpipe, to a stand-in for a screen."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.unhurried]
 
 
 def streamed(tools: Tools, store: Path, *more: str) -> tuple[str, float]:
-    """The checksum of what came, and how long it took."""
+    """Return the checksum of the received stream, and the time it took."""
     session = NAME.rpartition("-")[0]
     station = f"{sys.executable} -m fpvstation raw --store '{store}' {session}"
     far = f"--ssh \"{tools.ssh}\" --remote-path '{tools.folder}'"

@@ -17,7 +17,7 @@ HOSTILE = ["two words", "new\nline", "-rf", "it's", '"q"', "$HOME", "`id`", "\\"
 
 
 def facts(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Kind and mode, time in ns, contents (or target) of everything below."""
+    """Return kind and mode, time in ns, contents (or target) of every path below."""
     found = {}
     for path in sorted(folder.rglob("*")):
         state = path.lstat()
@@ -73,9 +73,9 @@ def test_slashes_as_in_cp(tools: Tools) -> None:
     (place / "a").mkdir()
     (place / "a" / "f").write_bytes(b"f")
     copied(tools.run("rdcp", "-r", "a/", "b/"))
-    assert (place / "b" / "f").exists()  # b was not there: a is called b
+    assert (place / "b" / "f").exists()  # b did not exist: a is named b
     copied(tools.run("rdcp", "-r", "a/", "b"))
-    assert (place / "b" / "a" / "f").exists()  # b was there: into it
+    assert (place / "b" / "a" / "f").exists()  # b existed: into it
     copied(tools.run("rdcp", "-r", "a/.", "c"))
     assert (place / "c" / "f").exists()
     (place / "d").mkdir()
@@ -164,7 +164,7 @@ def test_what_is_in_the_way_stays(tools: Tools) -> None:
 
 
 def _cut(tools: Tools, target: Path, size: int) -> int:
-    """Kills a copy of `big` under way; how much of it had arrived."""
+    """Kill a copy of `big` under way; return the number of bytes that had arrived."""
     part = target.parent / f".{target.name}.rdcp-part"
     process = tools.start("rdcp", "--rate", "4M", "big", f"host1:{target}")
     until = time.monotonic() + 20
@@ -208,7 +208,7 @@ def test_resume_begins_anew_where_the_part_is_another(tools: Tools, fault: str) 
     moved = int(ended.stderr.split(b"1 files, ")[1].split()[0])
     if fault == "another source":
         assert moved == len(data)
-    else:  # what was there is in the file's hash: that is seen, and all is sent
+    else:  # the old bytes are in the file's hash: the damage is found, and all is sent
         assert b"rdcp: copy: arrived damaged: asked for again" in ended.stderr
         assert len(data) < moved < 2 * len(data)
 

@@ -1,4 +1,4 @@
-"""rdcp on one machine: what is kept, what is refused and why, what a cut one leaves."""
+"""rdcp on one machine: files kept, files refused with the reason, and files left by a cut copy."""
 
 import fcntl
 import os
@@ -51,7 +51,7 @@ def sink(tools: Tools, stream: bytes) -> Ended:
 
 
 def cut(tools: Tools, part: Path, *arguments: str) -> None:
-    """Starts a copy, and kills it when the part has something of its file."""
+    """Start a copy, and kill it when the part has some bytes of its file."""
     process = tools.start("rdcp", "--rate", "4M", *arguments)
     until = time.monotonic() + 20
     while not (part.exists() and part.stat().st_size > 1_000_000):
@@ -74,7 +74,7 @@ def test_a_tree_that_was_cut_is_completed(tools: Tools, source: str) -> None:
     for when, folder in enumerate([tree / "a", tree / "d", tree]):
         os.utime(folder, ns=(1, 10**9 * when + 7))
     cut(tools, copy / "d" / ".big.rdcp-part", "-r", source, "copy")
-    assert (copy / "d").stat().st_mode & 0o777 == 0o700  # nobody else looks in yet
+    assert (copy / "d").stat().st_mode & 0o777 == 0o700  # no other user may look in yet
     ended = tools.run("rdcp", "-rv", source, "copy")
     copied(ended)
     assert b"2 files, 8000001 bytes" not in ended.stderr  # it went on
@@ -98,7 +98,7 @@ def test_a_folder_that_was_there_keeps_its_mode(tools: Tools) -> None:
 
 
 def test_what_another_copy_writes_and_leaves_is_found_later(tools: Tools) -> None:
-    """A folder that has its source's time is not read again: it must not get it yet."""
+    """A folder that has its source's time is not read again, so it must not get that time yet."""
     tree, copy = tools.place / "tree", tools.place / "copy"
     (tree / "d").mkdir(parents=True)
     (tree / "d" / "f").write_bytes(b"f")
@@ -176,7 +176,8 @@ def test_a_source_says_that_the_sink_is_another_release(tools: Tools) -> None:
 
 
 def walked_ahead(tools: Tools) -> "subprocess.Popen[bytes]":
-    """A source of a tree that has no target yet, and has walked all the same."""
+    """Start a source of a tree that has no target yet; wait until it has walked the tree all the
+    same."""
     (tools.place / "tree" / "sub").mkdir(parents=True)
     (tools.place / "tree" / "a").write_bytes(b"a")
     source = tools.start("rdcp", "--serve-source", "-r", "./tree")
@@ -192,7 +193,7 @@ def walked_ahead(tools: Tools) -> "subprocess.Popen[bytes]":
 
 
 def names_told(source: "subprocess.Popen[bytes]", target: bytes) -> list[bytes]:
-    """What it announces, once it hears of the target."""
+    """Return the names that the source announces, once it has received the target."""
     assert source.stdin and source.stdout
     source.stdin.write(target)
     source.stdin.flush()
@@ -218,7 +219,8 @@ def test_a_walk_that_came_by_its_target_begins_anew(tools: Tools) -> None:
 
 
 def test_a_source_takes_answers_while_nobody_reads_it(tools: Tools) -> None:
-    """Else each waits for the other: a sink that places files answers for each."""
+    """Each side would otherwise wait for the other: a sink that places files answers for
+    each."""
     files = 20_000
     (tools.place / "tree").mkdir()
     for number in range(files):
@@ -366,7 +368,7 @@ def test_what_stands_where_a_part_is_to_be(tools: Tools, there: str) -> None:
         os.chown(part, 1234, 1234)
     with (part if anothers else other).open("r+b") as held:
         copied(tools.run("rdcp", "a", "h"))
-        held.write(b"!")  # whoever had it open has no hand in the file
+        held.write(b"!")  # a process that had it open cannot change the file
     assert (tools.place / "h").read_bytes() == b"new"
     assert other.read_bytes() == (b"kept" if anothers else b"!ept")
     assert sorted(os.listdir(tools.place)) == ["a", "h", "other"]

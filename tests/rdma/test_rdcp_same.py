@@ -1,4 +1,4 @@
-"""rdcp where source and target are one: refused as cp refuses it, and unharmed."""
+"""rdcp with the same source and target: refused as by cp, and unharmed."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SAME = b"source and target are the same "
 
 
 def refused(ended: Ended, *names: str, what: bytes = b"file") -> None:
-    """Exit status 1, and one line about each of them."""
+    """Assert exit status 1, and one line about each name."""
     assert ended.returncode == 1
     lines = [b"rdcp: %s: %s%s\n" % (name.encode(), SAME, what) for name in names]
     assert ended.stderr == b"".join(lines)
@@ -38,7 +38,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 @pytest.fixture
 def place(tools: Tools) -> Path:
-    """A file f, and other ways to it."""
+    """A file f, and other paths to it."""
     (tools.place / "f").write_bytes(b"content")
     (tools.place / "link").symlink_to("f")
     (tools.place / "hard").hardlink_to(tools.place / "f")
@@ -66,7 +66,8 @@ def place(tools: Tools) -> Path:
     ],
 )
 def test_a_file(tools: Tools, place: Path, row: list[str], host: str) -> None:
-    """Itself, by its own name, a symbolic or a hard link, and by SSH to this host."""
+    """The target is the file itself, by its own name, a symbolic or a hard link, and by SSH to
+    this host."""
     before = facts(place), identity(place / "f")
     target = f"{host}{place}/{row[-1]}" if host else row[-1]
     ended = tools.run("rdcp", *row[:-1], target)
@@ -103,7 +104,7 @@ def test_a_directory(tools: Tools, place: Path) -> None:
 
 
 def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
-    """A link in the place of a link harms nothing; nor does a copy of a copy."""
+    """A link replaces a link without harm; so does a copy of a copy."""
     (place / "dir" / "link").symlink_to(place / "f")
     copied(tools.run("rdcp", "-r", "link", "dir"))
     assert os.readlink(place / "dir" / "link") == "f"
@@ -114,7 +115,7 @@ def test_links_to_one_file_are_two(tools: Tools, place: Path) -> None:
 
 @pytest.mark.parametrize("machine", ["this", "another", "unknown"])
 def test_another_machines_file_is_another(tools: Tools, place: Path, machine: str) -> None:
-    """Device and inode are the same by accident."""
+    """Device and inode are equal by accident."""
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
     if machine != "this":
         boot_id = boot_id[::-1] if machine == "another" else b""

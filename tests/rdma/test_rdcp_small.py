@@ -1,4 +1,4 @@
-"""Small files that replace nothing: nothing of them is there before they are judged."""
+"""Small files that replace no other: they appear only after they are verified."""
 
 import os
 import select
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.e2e
 DATA = b"small" * 200
 BODY = body_of(DATA)
 JUDGED = BODY[:-1]
-"""All but the last byte of its hash."""
+"""Content with all but the last byte of its hash."""
 BEGUN = start() + enter(b"d") + file_of(len(DATA))
 OVER = record(LEAVE) + end()
 
 
 class Sink:
-    """One that is fed piece by piece."""
+    """A sink that is fed piece by piece."""
 
     def __init__(self, tools: Tools) -> None:
         self.process = tools.start("rdcp", "--serve-sink", "--no-sync", ".")
@@ -43,7 +43,7 @@ class Sink:
         self.process.stdin.flush()
 
     def await_answer(self, verdict: int) -> None:
-        """Returns when the last answer is that."""
+        """Wait until the last answer is this verdict."""
         assert self.process.stdout
         while [row[2] for row in answers(self.said)][-1:] != [verdict]:
             assert select.select([self.process.stdout], [], [], 20)[0], self.said
@@ -67,7 +67,7 @@ def test_of_one_that_is_not_judged_there_is_nothing(tools: Tools) -> None:
 
 
 def test_a_name_that_was_taken_meanwhile(tools: Tools) -> None:
-    """What another has put there is replaced, as if it had been there before."""
+    """A file that another process has put there is replaced, as if it had been there before."""
     late = Sink(tools)
     late.feed(BEGUN)
     late.await_answer(SEND)
@@ -89,7 +89,7 @@ def test_the_second_of_one_name_is_refused(tools: Tools) -> None:
 
 
 def test_of_many_that_get_one_name_the_first_stays(tools: Tools) -> None:
-    """Whichever thread is at them."""
+    """The result is the same in any order of the threads."""
     for which in "ab":
         (tools.place / which / "d").mkdir(parents=True)
         for number in range(300):

@@ -1,4 +1,4 @@
-"""How rdcp ends: a signal ends all of it; else what fails is a 1, with a line."""
+"""Exit status of rdcp: a signal ends all of it; any other fault gives a 1, with a line."""
 
 import os
 import signal

@@ -1,5 +1,4 @@
-"""rdcp for a store: lists of sums, what is left out, deleted, kept; what an outage
-does."""
+"""rdcp for a store: lists of sums, files left out, deleted, kept; effects of an outage."""
 
 import json
 import os
@@ -123,7 +122,8 @@ def test_exclude(tools: Tools, tree: Path) -> None:
 
 
 def misleading_copy(tools: Tools, tree: Path) -> Path:
-    """a is of one size and time, and yet another; d/b of another time, and the same."""
+    """Copy with misleading times: a has the same size and time but other content; d/b has
+    another time and the same content."""
     copied(tools.run("rdcp", "-r", "tree", "copy"))
     copy = tools.place / "copy"
     when = (tree / "a").stat().st_mtime_ns
@@ -212,7 +212,7 @@ def test_a_file_in_a_folder_that_cannot_be_searched(tools: Tools, tree: Path) ->
 
 
 def not_above_modes() -> None:
-    """For `preexec_fn`: root, for whom modes and owners hold."""
+    """Take from root the capabilities to ignore modes and owners, for `preexec_fn`."""
     for number in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER):
         without_capability(number)()
 
@@ -299,7 +299,7 @@ def test_refused(tools: Tools, tree: Path, row: list[str]) -> None:
 
 
 def test_an_outage_does_not_end_it(tools: Tools) -> None:
-    """The source's process is killed under way: it dials again, and goes on."""
+    """The source's process is killed under way; rdcp dials again, and goes on."""
     data = os.urandom(8_000_000)
     (tools.place / "big").write_bytes(data)
     process = tools.start("rdcp", "-v", "--retry", "1m", "--rate", "4M", "big", "copy")
@@ -323,7 +323,7 @@ def ignore_hangup() -> None:
 
 
 def test_nohup_holds_between_two_tries(tools: Tools) -> None:
-    """A signal that is ignored stays so while rdcp waits to dial again."""
+    """An ignored signal stays ignored while rdcp waits to dial again."""
     (tools.place / "letter").write_bytes(b"dear")
     process = tools.start(
         "rdcp", "--retry", "1m", "--ssh", "false", "letter", "host:copy", before=ignore_hangup
@@ -331,7 +331,7 @@ def test_nohup_holds_between_two_tries(tools: Tools) -> None:
     assert process.stderr
     again = (line for line in process.stderr if b"dials again" in line)
     assert b"in 1 s" in next(again)
-    for _ in range(10):  # it naps for a second now
+    for _ in range(10):  # it sleeps for a second now
         process.send_signal(signal.SIGHUP)
         time.sleep(0.05)
     assert b"in 2 s" in next(again)

@@ -1,4 +1,4 @@
-"""rdcp where somebody sits: how far it is, how fast, and how long it takes yet."""
+"""rdcp at a terminal: progress, speed, and time left."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 @pytest.fixture
 def sit(tools: Tools) -> Iterator[Sit]:
-    """Starts an rdcp in the foreground of a terminal."""
+    """Start rdcps in the foreground of a terminal."""
     with contextlib.ExitStack() as seats:
 
         def sit_down(*words: str) -> Seat:
@@ -40,7 +40,7 @@ def sit(tools: Tools) -> Iterator[Sit]:
 
 
 def shares(shown: bytes) -> list[tuple[int, int]]:
-    """Per cent done and seconds left, of each line that was shown; -1 without."""
+    """Return per cent done and seconds left of each line shown; -1 without."""
     found = SHOWN.findall(shown)
     assert len(found) >= 2, shown
     return [(int(row[1] or -1), int(row[2] or -1)) for row in found]
@@ -56,7 +56,7 @@ def make(tree: Path) -> None:
     ("source", "target"), [("", ""), ("host1:", ""), ("", "host1:"), ("h1:", "h2:")]
 )
 def test_share_and_time_left(sit: Sit, tools: Tools, source: str, target: str) -> None:
-    """Wherever the source is, and in no line but its own."""
+    """Progress is shown for any place of the source, and only in its own line."""
     make(tools.place / "tree")
     seat = sit("-rv", "--rate", "4M", f"{source}tree", f"{target}copy")
     assert seat.ended(20) == 0, seat.shown

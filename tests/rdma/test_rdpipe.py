@@ -215,7 +215,8 @@ def test_missing_tools_are_named(tools: Tools) -> None:
 
 
 def _chain(tools: Tools) -> "subprocess.Popen[bytes]":
-    """Two hosts; each one's shell has a child of its own, and one leaves its group."""
+    """Start a chain over two hosts. Each host's shell has a child of its own, and one leaves its
+    group."""
     mark = tools.place
     (tools.place / "sleeper").write_text("#!/bin/sh\nsleep 1000\n")
     (tools.place / "sleeper").chmod(0o755)
@@ -284,11 +285,11 @@ def test_a_link_that_falls_silent_ends_both_sides(tools: Tools) -> None:
 
 
 KEY_LIKE = re.compile(r"[0-9A-Za-z]{32}")
-"""A key that rdpipe makes is 64 hexadecimal digits."""
+"""Pattern of a key: rdpipe makes keys of 64 hexadecimal digits."""
 
 
 def _shown(tools: Tools, pid: int, words: list[str]) -> str:
-    """The words of ps about a process, without what this test itself put there."""
+    """Return the words of ps about a process, without those that this test itself added."""
     text = "\n".join([*words, *environment(pid)])
     for ours in (tools.place, tools.folder, tools.environment[MARK]):
         text = text.replace(str(ours), "")

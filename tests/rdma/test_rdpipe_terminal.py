@@ -1,4 +1,4 @@
-"""rdpipe where somebody sits: what is typed goes to whoever asked for it."""
+"""rdpipe at a terminal: typed input goes to the program that asked for it."""
 
 import contextlib
 import os
@@ -25,7 +25,8 @@ def tools(rdma_tools: Path, tmp_path: Path) -> Iterator[Tools]:
 
 @pytest.fixture
 def sit(tools: Tools) -> Iterator[Sit]:
-    """Starts an rdpipe in the foreground of a terminal; `below` a shell, as "$@"."""
+    """Start rdpipes in the foreground of a terminal; `below` is a shell line that gets one as
+    "$@"."""
     with contextlib.ExitStack() as seats:
 
         def sit_down(*segments: str, reads: bool = True, below: str = "") -> Seat:
@@ -101,7 +102,7 @@ def test_nor_is_the_end_of_rdpipe_itself(sit: Sit, tools: Tools) -> None:
 
 @pytest.mark.parametrize("segments", [["cat </dev/tty"], ["cat </dev/tty", "cat"]])
 def test_a_command_that_asks_there_is_ended(sit: Sit, segments: list[str]) -> None:
-    """A command there is in the background, where nobody can answer it."""
+    """A command on another host is in the background, where no user can answer it."""
     seat = sit(*segments, reads=False)
     assert seat.ended() not in (0, 130)
     assert b"was stopped: it asks at the terminal" in seat.shown

@@ -1,4 +1,4 @@
-"""The golden vectors, against a second hand. The C tests read the same file."""
+"""The golden vectors, against a second implementation. The C tests read the same file."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_proofs(row: list[str]) -> None:
 
 @pytest.mark.parametrize("row", lines("key"))
 def test_keys(row: list[str]) -> None:
-    """HKDF by a third hand."""
+    """Keys also equal HKDF of a third implementation."""
     key, sender, receiver, expected = (bytes.fromhex(row[i]) for i in (0, 2, 3, 4))
     role = int(row[1])
     info = b"rdpipe3 seal " + (b"sender" if role == records.SENDER else b"receiver")

@@ -1,6 +1,5 @@
-"""Which test shows what: each fault that tools of this kind were found to have, each
-case that the tests of these must include, each bad input. A row without one fails.
-"""
+"""Coverage table: the tests for each fault that similar tools were found to have, each case that
+these tests must include, and each bad input. A row without a test fails."""
 
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ SOURCE = HERE.parents[1] / "base-station" / "rdma"
 PLACES = {"guest": "test_guest", "pair": "test_guest_pair", "units": "units.c"}
 PLACES |= {"verbs": "units_verbs.c"}
 C_UNITS = "c_units:test_c_units"
-"""What runs the tests in C: without it there is none of them."""
+"""The test that runs the tests in C. Without it none of them run."""
 
 # Each word is a test: of tests/rdma/test_WORD.py, or of base-station/rdma/tests.
 FAULTS = {

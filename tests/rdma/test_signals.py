@@ -1,4 +1,4 @@
-"""A signal ends rdsend in order before there is a stream, too: it says so, at once."""
+"""A signal ends rdsend in order before there is a stream, too, at once and with a message."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """Takes one connection and says nothing; the next is not even answered."""
+    """Take one connection and send no bytes; the next one is not even accepted."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         yield listener
 
@@ -40,12 +40,12 @@ def test_while_the_other_end_proves_nothing(
 def test_while_it_connects(ends: Ends, silent: socket.socket) -> None:
     port = silent.getsockname()[1]
     with socket.create_connection(("127.0.0.1", port)):
-        hosts = "127.0.0.1,127.0.0.2"  # nor is the next one tried
+        hosts = "127.0.0.1,127.0.0.2"  # the next one is not tried either
         ends_by(ends.send("/etc/hostname", host=hosts, port=port), signal.SIGTERM)
 
 
 def test_a_fifo_that_nobody_writes_to(ends: Ends, silent: socket.socket) -> None:
-    """Before it dials nothing is to be told: the signal itself ends it."""
+    """Before rdsend dials, no peer needs a message: the signal itself ends it."""
     os.mkfifo(ends.place / "fifo")
     sender = ends.send("fifo", port=silent.getsockname()[1])
     time.sleep(0.2)

@@ -41,7 +41,7 @@ def test_a_file_into_a_file(ends: Ends, options: list[str]) -> None:
 
 
 def test_a_fifo_into_a_fifo(ends: Ends) -> None:
-    """Both wait for the other side of their FIFO first."""
+    """Both ends first wait for the other side of their FIFO."""
     data, arrived = os.urandom(BYTES), bytearray()
     for name in ("in", "out"):
         os.mkfifo(ends.place / name)

@@ -1,4 +1,4 @@
-"""rdsend and rdrecv over TCP: what goes in comes out, and targets survive."""
+"""rdsend and rdrecv over TCP: the output equals the input, and targets survive."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_every_size(ends: Ends, length: int, options: list[str]) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("checksum", ["xxh3", "none"])
 def test_a_sparse_file(ends: Ends, checksum: str, soaking: bool) -> None:
-    """Longer than 32 bits count (in the soak form); compared as it comes."""
+    """The size exceeds 32 bits (in the soak form). It is compared as it comes."""
     size = 5 << 30 if soaking else 64 << 20
     with (ends.place / "in").open("wb") as file:
         file.seek(size // 3)

@@ -1,5 +1,5 @@
-"""rdsend and rdrecv at their edges: descriptors that are closed, targets that are links
-or gone, ends that come at the end, files that change or say no size, a deaf stderr."""
+"""Edge cases of rdsend and rdrecv: closed descriptors, targets that are links or gone, faults at
+the end, files that change or have no size, a blocked stderr."""
 
 import errno
 import json
@@ -31,7 +31,7 @@ def started(ends: Ends, tool: str, *words: str, stdout: int | IO[bytes] = subpro
 
 class TestDescriptors:
     def test_what_is_closed_is_no_place_for_words(self, ends: Ends) -> None:
-        """Neither socket nor file gets the number 2, and with it what -v says."""
+        """Neither socket nor file gets the number 2, where -v would write into it."""
         receiver = ends.receive("out", options=["-v"], before=lambda: os.closerange(0, 3))
         assert ends.send_bytes(b"clean" * 200_000).status == 0
         assert receiver.ended().status == 0
@@ -133,7 +133,7 @@ class TestTargets:
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
     def test_an_owner_that_is_not_kept_is_told_though_the_group_is(self, ends: Ends) -> None:
-        """The file lies in a folder that is shared."""
+        """The file lies in a shared folder."""
 
         def colleague() -> None:
             os.setgroups([4321])
@@ -157,7 +157,7 @@ class TestTargets:
 
 class TestWholeness:
     def test_an_abort_behind_the_end_leaves_the_old_file(self, ends: Ends, knock: Knock) -> None:
-        """Much is still to be written when both are heard."""
+        """Much data is still to be written when the end and the abort arrive."""
         (ends.place / "out").write_bytes(b"old")
         receiver = ends.receive("out")
         peer: Peer = knock()
@@ -172,7 +172,8 @@ class TestWholeness:
         assert whole == (ended.status == 0), ended
 
     def test_signals_at_the_end_agree_with_what_is_there(self, ends: Ends) -> None:
-        """Whenever the signal comes: status 0 or a signal after it, or the old file."""
+        """At any moment of the signal, the result is status 0 or a signal after it, or the old
+        file."""
         for round_ in range(12):
             (ends.place / "out").write_bytes(b"old")
             receiver = ends.receive("out", options=["--sync"])
@@ -186,7 +187,7 @@ class TestWholeness:
                 assert sent.status == 0, (round_, sent, received)
 
     def test_sync_is_of_the_folder_too(self, ends: Ends) -> None:
-        """Who cannot open it cannot sync it, and says so."""
+        """An end that cannot open the folder cannot sync it, and reports that."""
         no_folders = without(OPENAT, errno.EACCES, os.O_DIRECTORY)
         receiver = ends.receive("out", options=["--sync"], before=no_folders)
         assert ends.send_bytes(b"new").status != 0
@@ -244,7 +245,7 @@ class TestWords:
             assert "a?b" in ended.err
 
     def test_a_stopped_terminal_stops_no_heartbeat(self, ends: Ends) -> None:
-        """Ctrl-S: its stderr takes nothing more; the other end hears it still."""
+        """After Ctrl-S its stderr blocks, but the other end still gets heartbeats."""
         receiver = ends.receive("/dev/null", options=["--timeout", "1.5"])
         reader, writer = os.pipe()
         os.set_blocking(writer, False)

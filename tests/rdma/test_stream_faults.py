@@ -1,5 +1,5 @@
-"""rdsend and rdrecv when something fails: the other end knows within two seconds, and
-nothing that is not whole looks whole."""
+"""Faults of rdsend and rdrecv: the other end notices within two seconds, and incomplete data
+never looks complete."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ from tests.rdma.kernel import OPENAT, TMPFILE, without
 from tests.rdma.records import END, RECEIVER, Hello, Peer
 
 pytestmark = pytest.mark.e2e
-SOON_S = 2.5  # the design's two seconds, and a busy machine's half
+SOON_S = 2.5  # the design's two seconds, and an allowance for a busy machine
 CPU_S = 1.0
 
 
@@ -32,7 +32,7 @@ def both_fail(sender: End, receiver: End) -> tuple[Ended, Ended]:
 
 
 def busy(ends: Ends, *target: str | Path) -> tuple[End, End]:
-    """A transfer that would never end by itself, and has begun."""
+    """Start a transfer that would never end by itself; wait until it has begun."""
     receiver = ends.receive(*(target or ("/dev/null",)))
     sender = ends.send("/dev/zero", options=["--rate", "20M"])
     time.sleep(0.3)
@@ -40,7 +40,7 @@ def busy(ends: Ends, *target: str | Path) -> tuple[End, End]:
 
 
 def both_fail_idly(sender: End, receiver: End) -> tuple[Ended, Ended]:
-    """Both ends fail in time, and take next to no CPU time."""
+    """Assert that both ends fail in time, and take next to no CPU time."""
     spent_s = -children_cpu_s()
     ended = both_fail(sender, receiver)
     spent_s += children_cpu_s()
@@ -49,7 +49,7 @@ def both_fail_idly(sender: End, receiver: End) -> tuple[Ended, Ended]:
 
 
 def children_cpu_s() -> float:
-    """CPU time of all children of this process that have ended."""
+    """Return the CPU time of all children of this process that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -127,7 +127,7 @@ class TestConsumers:
         assert "reader" in one.err and "reader" in other.err
 
     def test_a_reader_that_had_enough_is_no_fault(self, ends: Ends) -> None:
-        """The reader leaves before the end record comes, and nothing comes but that."""
+        """The reader leaves before the end record comes, and no data follow."""
         receiver = ends.receive("--", "head", "-n1")
         sender = ends.send("--", "sh", "-c", "echo all; sleep 0.2")
         assert sender.ended().status == 0
@@ -184,13 +184,13 @@ def test_a_file_system_that_fills_keeps_the_old_file(
     ends: Ends, disk: Path, options: list[str]
 ) -> None:
     receiver = ends.receive("disk/out", options=options)
-    theirs = [word for word in options if word != "--sync"]  # which is the receiver's
+    theirs = [word for word in options if word != "--sync"]  # --sync is the receiver's
     sender = ends.send("/dev/zero", options=theirs)
     one, other = both_fail_idly(sender, receiver)
     assert "No space left" in one.err and "No space left" in other.err
     assert (disk / "out").read_bytes() == b"old"
     assert names(disk) == ["out"]
-    (disk / "whole").write_bytes(bytes(1_000_000))  # nothing nameless holds the room
+    (disk / "whole").write_bytes(bytes(1_000_000))  # no unnamed file takes the space
 
 
 def test_a_target_beyond_its_limit_leaves_nothing(ends: Ends) -> None:
@@ -237,7 +237,7 @@ def test_silence_of_the_other_end_is_noticed(ends: Ends, stopped: int) -> None:
 
 @pytest.mark.soak
 def test_slow_ends_are_not_silent_ends(ends: Ends, soaking: bool) -> None:
-    """A producer that says nothing and a writer that takes nothing both succeed."""
+    """A producer that sends no data and a writer that reads none both succeed."""
     pause_s, timeout_s = (60, 10) if soaking else (3.5 * SLOWNESS, 1.5 * SLOWNESS)
     options = ["--timeout", str(timeout_s)]
     receiver = ends.receive("--", "sh", "-c", f"sleep {pause_s}; wc -c", options=options)
@@ -262,8 +262,8 @@ def test_the_silence_of_data_can_be_limited(ends: Ends) -> None:
 
 @pytest.mark.soak
 def test_random_kill_points(ends: Ends, soaking: bool) -> None:
-    """Whatever is killed whenever: the target is the old or the new one, whole, and an
-    end that says 0 was right."""
+    """Either end is killed at any time: the target is the old or the new file, complete, and an
+    exit status of 0 is true."""
     rounds, chance = (1000 if soaking else 50), random.Random(4)
     old, new = b"old", os.urandom(3_000_000)
     (ends.place / "in").write_bytes(new)
@@ -289,7 +289,8 @@ def test_random_kill_points(ends: Ends, soaking: bool) -> None:
 
 
 def test_what_a_killed_run_left_the_next_one_removes(ends: Ends) -> None:
-    """On a file system without nameless files; who is still at work keeps his."""
+    """The test uses a file system without unnamed files. A run that is still at work keeps its
+    file."""
     nfs = without(OPENAT, errno.EOPNOTSUPP, TMPFILE)
     (ends.place / ".out.x.part").touch()
     killed = ends.receive("out", before=nfs)

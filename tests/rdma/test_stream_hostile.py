@@ -1,4 +1,4 @@
-"""Peers that are none: strangers and liars, and what they must not achieve."""
+"""Hostile peers: strangers and liars, and the limits of their effect."""
 
 import os
 import random
@@ -35,7 +35,7 @@ Knock = Callable[[], Peer]
 
 @pytest.fixture
 def knock(ends: Ends) -> Iterator[Knock]:
-    """Connects to the receiver."""
+    """Return a function that connects to the receiver."""
     peers = []
 
     def connect() -> Peer:
@@ -100,7 +100,7 @@ class TestStrangers:
         still_works(ends, receiver)
 
     def test_silent_strangers_are_outlived(self, ends: Ends, knock: Knock) -> None:
-        """Eight have a seat, four more and the real one wait for it."""
+        """Eight strangers have a seat; four more and the real peer wait for one."""
         receiver = ends.receive()
         for _ in range(12):
             knock()
@@ -142,14 +142,14 @@ class TestStrangers:
 
 
 class TestAgainstTheReceiver:
-    """The peer has the key and breaks the rules."""
+    """Attacks by a peer that has the key and breaks the rules."""
 
     def broken(self, ends: Ends, knock: Knock, said: bytes) -> Ended:
         receiver = ends.receive("out")
         peer = knock()
         peer.prove_as_sender(KEY)
         peer.send(said)
-        if record(END)[:4] not in said:  # else it is still being judged
+        if record(END)[:4] not in said:  # otherwise it is still being checked
             peer.socket.shutdown(socket.SHUT_WR)
         ended = receiver.ended(3)
         assert ended.status == 1
@@ -186,7 +186,7 @@ class TestAgainstTheReceiver:
     def test_more_than_its_credits(self, ends: Ends, knock: Knock) -> None:
         fifo = ends.place / "fifo"
         os.mkfifo(fifo)
-        receiver = ends.receive("fifo")  # nobody reads it: no slot comes back
+        receiver = ends.receive("fifo")  # without a reader, no slot comes back
         peer = knock()
         peer.prove_as_sender(KEY)
         credits_, _ = peer.until(CREDIT)

@@ -1,4 +1,4 @@
-"""What is lost on the way while the connection goes on: both ends end, in time."""
+"""Bytes lost on the way while the connection goes on: both ends end, in time."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ from tests.rdma.test_stream_relays import Relay
 pytestmark = pytest.mark.e2e
 TIMEOUT_S = 4
 SOON_S = 2 * (TIMEOUT_S + 2) + 20
-"""The limit for the rest of a record, twice, and a busy machine."""
+"""The limit for the rest of a record, twice, and an allowance for a busy machine."""
 BYTES = 60_000
 Change = Callable[[bytes, int], bytes]
 PROTECTED = pytest.mark.parametrize("how", ["--plain", "--encrypt"])
 
 
 def without(kind: int) -> Change:
-    """Takes out the first record of that type, and all later ones."""
+    """Return a change that removes the first record of that type, and all later ones."""
 
     def change(data: bytes, way: int) -> bytes:
         left, at = b"", 0
@@ -37,7 +37,7 @@ def without(kind: int) -> Change:
 
 
 def lossy(count: int) -> Change:
-    """Takes bytes out of the middle of the first record of data."""
+    """Return a change that removes bytes from the middle of the first data record."""
     taken: list[int] = []
 
     def change(data: bytes, way: int) -> bytes:
@@ -54,7 +54,7 @@ def lossy(count: int) -> Change:
 
 
 def through(ends: Ends, change: Change, how: str, *source: str) -> tuple[Ended, Ended, float]:
-    """Sender, receiver, and how long they took."""
+    """Return sender, receiver, and their total time."""
     options = [how, "--timeout", str(TIMEOUT_S * SLOWNESS)]
     receiver = ends.receive("out", options=options)
     relay = Relay(ends.port, change)
@@ -67,7 +67,7 @@ def through(ends: Ends, change: Change, how: str, *source: str) -> tuple[Ended, 
 
 
 Loss = tuple[int, str]
-"""So many bytes, with that protection."""
+"""Number of bytes lost, and the protection."""
 LOSSES = [(count, how) for count in (1, 1000) for how in ("--plain", "--encrypt")]
 MORE_THAN_HEARTBEATS_FILL = (5_000, "--plain")
 
@@ -78,14 +78,14 @@ class Lost:
     received: Ended
     took_s: float
     out: bool
-    """Was the file published?"""
+    """True if the file was published."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def lost(
     rdma_tools: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[Loss, Future[Lost]]]:
-    """Side by side, and beside the other tests: most wait for a limit of 12 s."""
+    """All losses run side by side, and beside the other tests: most wait for a limit of 12 s."""
 
     def lose(count: int, how: str) -> Lost:
         ends = Ends(rdma_tools, tmp_path_factory.mktemp("lost"))
@@ -112,7 +112,7 @@ def test_a_whole_record(ends: Ends, how: str, kind: int) -> None:
 
 @PROTECTED
 def test_the_confirmation(ends: Ends, how: str) -> None:
-    """The file is there, and the sender cannot know."""
+    """The file is there, but the sender cannot know it."""
     sent, received, took_s = through(ends, without(DONE), how, "echo", "all")
     assert took_s < SOON_S * SLOWNESS
     assert (sent.status, received.status) == (3, 0), (sent, received)
@@ -135,7 +135,7 @@ def test_a_confirmation_that_does_not_come(ends: Ends) -> None:
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss[1]}-{loss[0]}")
 def test_bytes_inside_a_record(lost: dict[Loss, Future[Lost]], loss: Loss) -> None:
-    """What comes after it fills the gap."""
+    """The bytes that follow fill the gap."""
     end = lost[loss].result()
     assert end.took_s < SOON_S * SLOWNESS
     assert end.sent.status in (1, 3) and end.received.status == 1, end

@@ -1,4 +1,4 @@
-"""Who sits between the two ends and changes what they say, or plays it again."""
+"""A man in the middle who changes the messages of the two ends, or replays them."""
 
 import contextlib
 import socket
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 
 
 def whole(data: bytes) -> int:
-    """Where the last whole record ends."""
+    """Return the end of the last complete record."""
     at = 0
     while at + HEADER.size <= len(data):
         end = at + HEADER.size + HEADER.unpack_from(data, at)[3]
@@ -27,7 +27,7 @@ def whole(data: bytes) -> int:
 
 
 class Relay:
-    """Between two ends: passes on what `change` makes of whole records."""
+    """Relay between two ends that passes on the result of `change` for complete records."""
 
     def __init__(
         self, port: int, change: Callable[[bytes, int], bytes], host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Several targets of one pipe, and of one copy: each gets all of it, or is told of."""
+"""Several targets of one pipe, and of one copy: each gets all of it, or its loss is reported."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.rdma.test_rdcp import copied, facts, make_tree
 pytestmark = pytest.mark.e2e
 SIZE = 5_000_000
 MORE = 100_000_000
-"""More than a window and what pipes and sockets hold."""
+"""More than a window and the buffers of pipes and sockets."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_one_that_has_enough_is_let_go(tools: Tools) -> None:
 
 
 def test_what_was_cut_looks_whole_to_none(tools: Tools) -> None:
-    """A producer that failed ends the targets; none sees an end of its input."""
+    """A producer that failed ends the targets; no target sees an end of its input."""
     ended = tools.run("rdpipe", "a:echo x; exit 3", "b:cat && echo >one|c:cat && echo >two")
     assert ended.returncode == 3
     assert os.listdir(tools.place) == []

@@ -1,4 +1,4 @@
-"""rdsend where somebody sits: stdin is a terminal, and stderr shows how far it is."""
+"""rdsend at a terminal: stdin is a terminal, and stderr shows the progress."""
 
 import contextlib
 import fcntl
@@ -40,9 +40,9 @@ class Terminal:
         os.write(self.master, text)
 
     def ended(self) -> tuple[int, str]:
-        """The exit status, and what was to be seen."""
+        """Return the exit status and the terminal's output."""
         shown = b""
-        with contextlib.suppress(OSError):  # EIO: nobody has the other side any more
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
             while some := os.read(self.master, 4096):
                 shown += some
         os.close(self.master)
@@ -78,7 +78,7 @@ def test_ctrl_c_leaves_nothing(ends: Ends, typed: bytes) -> None:
 
 def test_ctrl_c_while_it_waits_for_the_receiver(ends: Ends) -> None:
     receiver = ends.receive("out")
-    receiver.kill(19)  # SIGSTOP: connections are taken, nobody says a word
+    receiver.kill(19)  # SIGSTOP: connections are accepted, but no bytes are sent
     terminal = Terminal(ends, "")
     time.sleep(0.5)
     terminal.types(b"\x03")

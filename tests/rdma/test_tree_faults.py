@@ -1,5 +1,5 @@
-"""rdcp's two sides when something fails between them: no wrong byte gets a name,
-nothing hangs, and the next copy leaves no litter."""
+"""Faults between rdcp's two sides: no wrong byte gets a name, no process hangs, and the next
+copy leaves no litter."""
 
 import os
 import random
@@ -19,7 +19,7 @@ LIMIT = 600_000
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Each file but parts and notes."""
+    """Return the content of each file except parts and notes."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -32,7 +32,7 @@ def litter(folder: Path) -> list[str]:
 
 
 def plant(folder: Path, chance: random.Random) -> None:
-    """Small files, a big one, one with a hole; each of a time of its own."""
+    """Make small files, a big one, one with a hole; each has a time of its own."""
     sizes = [chance.choice([0, 1, 300, 4096, 70_000]) for _ in range(12)]
     sizes += [chance.randrange(1 << 20, 3 << 20)]
     for i, size in enumerate(sizes):
@@ -47,7 +47,7 @@ def plant(folder: Path, chance: random.Random) -> None:
 
 
 def limited() -> None:
-    """As on a disk that is full: no file gets longer."""
+    """Limit the size of files, as on a full disk."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
 
@@ -58,7 +58,7 @@ def line(tools: Path, place: Path, source: str, *, full: bool = False) -> Line:
 
 
 def judge(place: Path, *others: str) -> None:
-    """Each file below copy is whole, as one of the sources has it."""
+    """Assert that each file below copy is complete and equal to that of one of the sources."""
     sources = [contents(place / name) for name in others]
     for name, data in contents(place / "copy").items():
         assert any(data == known.get(name) for known in sources), name
@@ -108,7 +108,7 @@ def attack(tools: Path, place: Path, seed: int) -> None:
         judge(place, "tree", "old")
     last = line(tools, place, "tree").run(Fault("none"))
     extra = contents(place / "old").keys() - contents(place / "tree").keys()
-    for name in extra:  # another copy's, which nobody replaces
+    for name in extra:  # from another copy, which no process replaces
         (place / "copy" / name).unlink(missing_ok=True)
     whole(place, last)
 
@@ -188,7 +188,7 @@ def test_a_big_file_that_was_cut_in_half_moves_half_again(rdma_tools: Path, tmp_
 def test_a_part_that_another_copy_made_meanwhile_is_not_believed(
     rdma_tools: Path, tmp_path: Path
 ) -> None:
-    """Size, inode and time stand in its note, and are compared under its lock."""
+    """Size, inode and time are in the part's note, and are compared under its lock."""
     size = 4 << 20
     for folder in ("tree", "old", "copy"):
         (tmp_path / folder).mkdir()
@@ -221,7 +221,7 @@ def test_a_file_that_does_not_fit_leaves_nothing(rdma_tools: Path, tmp_path: Pat
 def test_what_a_copy_that_was_cut_has_left_goes_with_the_next(
     rdma_tools: Path, tmp_path: Path
 ) -> None:
-    """Though its file is not in the source any more."""
+    """The litter goes although its file is no longer in the source."""
     for folder in ("tree", "copy"):
         (tmp_path / folder).mkdir()
     (tmp_path / "tree" / "f").write_bytes(b"f")

@@ -1,4 +1,4 @@
-"""rdcp and rdpipe to a host whose firewall, or ours, lets no data port in."""
+"""rdcp and rdpipe to a host, with a firewall on either side that blocks all data ports."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 SIZE = 5_000_000
-"""More than what may be on its way through SSH at once."""
+"""More than can be on its way through SSH at once."""
 BACK, THROUGH = b"connection is dialed back", b"goes through the SSH session"
 
 
@@ -30,7 +30,7 @@ def lan() -> Iterator[Lan]:
 
 @pytest.fixture
 def apart(rdma_tools: Path, tmp_path: Path, lan: Lan) -> Iterator[Tools]:
-    """`far:` is the far host; its sshd is none, and needs no port."""
+    """Runner with `far:` as the far host. Its sshd is simulated, and needs no port."""
     ssh = NearSsh(tmp_path, f'set -- "$1" "exec {" ".join(lan.enter)} sh -c \'$2\'"\n')
     running = Tools(rdma_tools, ssh, tmp_path)
     yield running
@@ -38,7 +38,7 @@ def apart(rdma_tools: Path, tmp_path: Path, lan: Lan) -> Iterator[Tools]:
 
 
 def close(lan: Lan, far: str = "", near: str = "", how: str = "reject") -> None:
-    """To these ports of the far host, and of this one, the other cannot connect."""
+    """Block connections to these ports of the far host, and of this one."""
     rules = "table inet wall {"
     for hook, ports in (("input", far), ("output", near)):
         rules += f"chain {hook} {{ type filter hook {hook} priority 0;"
@@ -77,7 +77,7 @@ def test_a_copy_there_and_back(
     says: bytes | None,
     soaking: bool,
 ) -> None:
-    """The way is found in its order, and a line says which."""
+    """The routes are tried in their order, and a line names the one taken."""
     (tmp_path / "a").write_bytes(data := os.urandom(SIZE))
     close(lan, far, near, "drop" if soaking else "reject")
     for source, target in (("a", f"far:{tmp_path}/b"), (f"far:{tmp_path}/b", "c")):
@@ -89,7 +89,7 @@ def test_a_copy_there_and_back(
 
 
 def test_a_pipe_through_ssh_keeps_its_endings(apart: Tools, lan: Lan) -> None:
-    """What a command says and how it ends arrives as over a port of its own."""
+    """Output and exit status of a command arrive as over a port of its own."""
     close(lan, ALL, ALL)
     ended = apart.run("rdpipe", "far:cat; echo end", stdin=b"x" * SIZE)
     assert ended.returncode == 0, ended.stderr
@@ -101,7 +101,7 @@ def test_a_pipe_through_ssh_keeps_its_endings(apart: Tools, lan: Lan) -> None:
 
 
 def test_a_stranger_at_the_port_dialed_back_to_is_not_taken(apart: Tools, lan: Lan) -> None:
-    """Who connects without the token is let go of, and the right one is awaited."""
+    """A peer that connects without the token is dropped, and the right one is awaited."""
     close(lan, near="7471", how="drop")  # until the stranger is there
     process = apart.start("rdpipe", "--dial-back", "--port", "7471", "far:cat")
     assert process.stdin

@@ -1,4 +1,4 @@
-"""The records of rdcp's two sides, as copy/tree.h has them, made by hand."""
+"""A second implementation of the records of rdcp's two sides, as in copy/tree.h."""
 
 import ctypes
 import struct
@@ -9,7 +9,7 @@ HAVE, SEND, PLACED, AGAIN, REFUSED = range(1, 6)
 VERSION = 7
 HEAD = 88
 START_OF_5 = bytes.fromhex("0100000008000000145938ac996f8da10500000000000000")
-"""How a stream of version 5 begins."""
+"""First bytes of a stream of version 5."""
 _xxhash = ctypes.CDLL("libxxhash.so.0")
 _xxhash.XXH64.restype = ctypes.c_uint64
 
@@ -22,7 +22,7 @@ _xxhash.XXH3_128bits.restype = Hash128
 
 
 def xxh3(data: bytes) -> bytes:
-    """As a `whole` has it: 128 bits, big-endian, and zeros."""
+    """Return the hash in the form of a `whole`: 128 bits, big-endian, and zeros."""
     found = _xxhash.XXH3_128bits(data, ctypes.c_size_t(len(data)))
     return struct.pack(">QQ16x", found.high, found.low)
 
@@ -47,7 +47,7 @@ def record(
     data: bytes = b"",
     of: bytes = attributes(),
 ) -> bytes:
-    """`values`: the four numbers, or a hash; of the bytes of DATA no sum is."""
+    """Return a record. `values` are the four numbers, or a hash. The bytes of DATA have no sum."""
     head = struct.pack("<HHI", kind, len(name), len(data))
     behind = of + values
     head += sum_of(behind if kind == DATA else behind + data + name)
@@ -68,7 +68,7 @@ def file_of(size: int, name: bytes = b"f", device: int = 0, inode: int = 0) -> b
 
 
 def body_of(data: bytes, number: int = 0, size: int | None = None) -> bytes:
-    """The content of a file, and its hash."""
+    """Return the content of a file, and its hash."""
     counts = numbers(len(data) if size is None else size, number)
     pieces = [
         record(DATA, numbers(at), data=data[at : at + (256 << 10)])
@@ -83,7 +83,7 @@ def end(errors: int = 0) -> bytes:
 
 
 def records(stream: bytes) -> list[tuple[int, bytes, bytes]]:
-    """Kind, numbers and what is behind the head, of each."""
+    """Return kind, numbers and the bytes after the head of each record."""
     found, at = [], 0
     while at < len(stream):
         kind, name, length = struct.unpack_from("<HHI", stream, at)
@@ -94,5 +94,5 @@ def records(stream: bytes) -> list[tuple[int, bytes, bytes]]:
 
 
 def answers(stream: bytes) -> list[tuple[int, int, int, int]]:
-    """Number, count, verdict, from."""
+    """Return number, count, verdict and offset of each answer."""
     return [struct.unpack("<4Q", four) for kind, four, _ in records(stream) if kind == ANSWER]
