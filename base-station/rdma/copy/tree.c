@@ -9,7 +9,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a head is sent as it 
 _Static_assert(offsetof(struct tree_record, attributes) == TREE_SUMMED, "see tree.h");
 _Static_assert(offsetof(struct tree_record, bytes) == TREE_HEAD, "see tree.h");
 
-/* What may be behind the head. */
+/* Parts that may follow the head. */
 enum { BYTES = 1, NAME = 2 };
 static const uint8_t has[TREE_KINDS] = {
     [TREE_START] = BYTES, [TREE_ENTER] = NAME, [TREE_FILE] = NAME,
@@ -44,7 +44,7 @@ bool tree_is_name(const char *name, size_t length)
            !(length == 2 && name[0] == '.' && name[1] == '.');
 }
 
-/* NULL, or what is wrong with a record that arrived as it was sent. */
+/* Return NULL, or the defect of a record whose checksums match. */
 static const char *wrong(const struct tree_record *record)
 {
     uint32_t length = record->length;

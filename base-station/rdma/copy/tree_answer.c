@@ -1,12 +1,14 @@
-/* What a sink answers to a file, and its last answer: see tree_sink.h. */
+/* Answers of a sink to a file, up to the final one: see tree_sink.h. */
 #include <stdlib.h>
 
 #include "descriptors.h"
 #include "tree_part.h"
 #include "tree_sink.h"
 
-/* Files with an answer: with more the source may have to wait for it, and each time they
- * go out all processes of the sessions wake up. */
+/*
+ * Limit on files with a queued answer. A higher limit could stall the source; a lower one wakes all
+ * processes of the sessions more often.
+ */
 enum { DUE_MOST = 4096 };
 
 void tree_file_answers(struct sink *sink)

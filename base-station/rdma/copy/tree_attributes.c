@@ -1,4 +1,4 @@
-/* What a file or folder has beside its content: see tree_attributes.h. */
+/* Metadata of a file or folder: see tree_attributes.h. */
 #include "tree_attributes.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Years that do not fit are taken for the nearest that do, 1677 and 2262. */
+/* Clamp years outside the range of an int64_t to its limits, 1677 and 2262. */
 static int64_t ns_of(const struct timespec *when)
 {
     int64_t ns;
@@ -47,7 +47,7 @@ static bool is_acl(const char *name)
     return strncmp(name, "system.posix_acl_", 17) == 0;
 }
 
-/* Of the rest, user.* is everybody's and other kinds are root's. */
+/* Among the other attributes, any user may set user.*; only root may set the other kinds. */
 static bool wanted(const struct rdcp_options *options, const char *name)
 {
     if (is_acl(name))
@@ -57,7 +57,7 @@ static bool wanted(const struct rdcp_options *options, const char *name)
            (geteuid() == 0 || strncmp(name, "user.", 5) == 0);
 }
 
-/* The names of those that `fd` has and that are wanted. -1 with errno. */
+/* Collect the names of the attributes of `fd` to copy. Return -1 with errno on failure. */
 static int names_of(int fd, const struct rdcp_options *options, struct words *names)
 {
     char all[VALUE_MOST + 1];
@@ -113,7 +113,7 @@ static bool is_among(const struct tree_xattr *list, const char *name)
     return list;
 }
 
-/* Gives `fd` these and no others, of ACLs or of the rest. -1 with errno. */
+/* Give `fd` exactly these ACLs, or exactly these other attributes. Return -1 with errno. */
 static int apply(const struct tree_xattr *list, const struct rdcp_options *options, int fd,
                  bool acls)
 {
@@ -136,8 +136,11 @@ static int apply(const struct tree_xattr *list, const struct rdcp_options *optio
     return result;
 }
 
-/* Extended attributes go before the mode, which might forbid them, ACLs after it, which
- * would change them; and who cannot give the owner away must not give set-uid either. */
+/*
+ * Set extended attributes before the mode, because the mode might forbid writing them. Set ACLs
+ * after the mode, because changing the mode would change them. If the owner could not be set, do
+ * not set the set-uid and set-gid bits either.
+ */
 struct tree_lost tree_keep(int fd, const struct tree_attributes *to,
                            const struct tree_xattr *xattrs,
                            const struct rdcp_options *options)

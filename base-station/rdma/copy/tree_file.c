@@ -1,4 +1,4 @@
-/* The files that a sink makes: what it asks for, and what becomes of their bodies. */
+/* Files of a sink: requests for bodies, and their reception. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int open_there(const struct tree_file *file)
     return open_below(file->folder->fd, file->name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-/* The content is there already; the rest of it may not be. */
+/* Keep the existing content and update the attributes that differ. */
 static void have(struct sink *sink, struct tree_file *file, const struct stat *state)
 {
     const struct rdcp_options *options = sink->options;
@@ -38,7 +38,7 @@ static void have(struct sink *sink, struct tree_file *file, const struct stat *s
     tree_file_settle(sink, file, TREE_HAVE, state);
 }
 
-/* NULL, or why there is no room for the file. */
+/* Return NULL, or the reason why the disk lacks room for the file. */
 static char *no_room(const struct tree_file *file, uint64_t needs)
 {
     struct statvfs disk;
@@ -57,7 +57,7 @@ static int resume(const struct tree_file *file, uint64_t *from)
     return part_resume(file->folder->fd, file->name, &file->attributes, file->size, from);
 }
 
-/* What is asked for, of a file that nothing is in the way of. */
+/* Request the body of a file that may be created or replaced, if it is needed. */
 static void ask(struct sink *sink, struct tree_file *file)
 {
     const struct rdcp_options *options = sink->options;
@@ -75,7 +75,7 @@ static void ask(struct sink *sink, struct tree_file *file)
         file->from = file->size;
     } else if (!options->dry_run && file->size >= PART_LEAST) {
         file->fd = resume(file, &file->from);
-        shut(&file->fd); /* it is opened again, and judged again, when the rest comes */
+        shut(&file->fd); /* opened and checked again when the body arrives */
     }
     char *why = options->dry_run || file->state == FILE_COMPARED
                     ? NULL : no_room(file, room < file->size ? room : file->size);
@@ -108,13 +108,13 @@ const char *tree_file_take(struct sink *sink, const struct tree_record *record)
         tree_file_answer(sink, file, TREE_SEND, 0);
     else if (folder->fd < 0)
         tree_file_refuse(sink, file, NULL);
-    else if (folder->made) /* of what comes into it now the thread hears */
+    else if (folder->made) /* the entry cannot exist yet, so the thread skips the lookup */
         ask(sink, file);
     else if (!sink->options->many)
         tree_place_seek(sink, file);
     else if ((why = tree_in_the_way(sink, folder, name, &file->attributes, NULL,
                                     &file->stat)))
-        tree_file_refuse(sink, file, why); /* another source may have got it the name */
+        tree_file_refuse(sink, file, why); /* another source may have placed that name */
     else
         ask(sink, file);
     return NULL;
@@ -139,7 +139,7 @@ const char *tree_file_body(struct sink *sink, const struct tree_record *record)
     struct tree_file **place = &sink->files[record->body_number % TREE_WINDOW];
     if (*place && (*place)->state == FILE_SOUGHT)
         tree_place_all(sink);
-    struct tree_file *file = *place; /* NULL: it is settled */
+    struct tree_file *file = *place; /* NULL: already settled */
     if (!file || file->number != record->body_number || file->state == FILE_GIVEN ||
         (sink->options->dry_run && file->state != FILE_COMPARED) ||
         (from && from != file->from))
@@ -149,7 +149,7 @@ const char *tree_file_body(struct sink *sink, const struct tree_record *record)
     file->attributes = record->attributes;
     tree_hash_begin(&sink->hash);
     shut(&file->fd);
-    if (!from) { /* it is another file by now, or came damaged */
+    if (!from) { /* the file has changed since, or arrived damaged */
         file->state = sink->options->dry_run ? FILE_NOWHERE : FILE_BEGUN;
         return NULL;
     }
@@ -185,7 +185,7 @@ const char *tree_file_data(struct sink *sink, const struct tree_record *record)
     return NULL;
 }
 
-/* Reads the file again, from the disk where the kernel lets go of its pages. */
+/* Read the file again, from the disk if the kernel drops its cached pages. */
 static bool verified(struct sink *sink, const struct tree_file *file, const uint8_t *hash)
 {
     uint8_t own[TREE_HASH_BYTES];
@@ -209,7 +209,7 @@ static void once_more(struct sink *sink, struct tree_file *file)
     tree_file_answer(sink, file, TREE_AGAIN, 0);
 }
 
-/* What is there was read instead of a body. */
+/* Handle the result of comparing the existing file. */
 static void compared(struct sink *sink, struct tree_file *file, bool same)
 {
     struct stat state;
@@ -241,7 +241,7 @@ void tree_file_whole(struct sink *sink, const struct tree_record *record)
     if (record->kind == TREE_BROKEN && file->state == FILE_COMPARED)
         shut(&file->fd);
     if (record->kind == TREE_BROKEN || file->state == FILE_NOWHERE)
-        tree_file_refuse(sink, file, NULL); /* it has been said why */
+        tree_file_refuse(sink, file, NULL); /* the error has been printed */
     else if (file->state == FILE_COMPARED)
         compared(sink, file, same);
     else if (!same || (file->state == FILE_IN_PART && sink->options->verify &&

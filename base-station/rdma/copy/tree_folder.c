@@ -1,4 +1,4 @@
-/* The folders that a sink fills, and what stands in them: see tree_sink.h. */
+/* Folders of a sink and their existing entries: see tree_sink.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,8 +9,10 @@
 #include "tree_part.h"
 #include "tree_sink.h"
 
-/* The mode of a folder that is being filled: no one else comes in, and the sticky bit,
- * which nothing here has otherwise, tells the next run that its attributes are to come. */
+/*
+ * Mode of a folder that is being filled. It denies access to other users. The sticky bit, otherwise
+ * unused here, tells the next run that the attributes are still to be set.
+ */
 enum { UNFINISHED = 01700 };
 
 char *tree_folder_path(const struct tree_folder *folder, const char *name)
@@ -60,7 +62,7 @@ void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
 
 static bool is_unfinished(const struct stat *state)
 {
-    /* A folder may have got the set-group-id bit from the one above. */
+    /* A new folder may inherit the set-group-id bit from its parent. */
     return S_ISDIR(state->st_mode) && state->st_uid == geteuid() &&
            (state->st_mode & 05777) == UNFINISHED;
 }
@@ -81,7 +83,7 @@ static struct tree_folder *folder_open(struct tree_folder *up, const char *name)
     return folder;
 }
 
-/* The last component of `path` is the name of what is to come; cuts it off. */
+/* Cut the last component off `path`: it is the new name of the source. Open its parent. */
 static int open_beside(struct sink *sink, char *path)
 {
     size_t length = strlen(path);
@@ -110,7 +112,7 @@ void tree_folder_top(struct sink *sink)
     free(path);
 }
 
-/* What the folder is called is there, made now if need be. -1 with errno. */
+/* Open the folder, creating it if necessary. Return -1 with errno on failure. */
 static int open_it(struct tree_folder *folder, const struct rdcp_options *options)
 {
     int above = folder->up->fd;
@@ -153,7 +155,7 @@ void tree_folder_enter(struct sink *sink, const struct tree_record *record)
         why = "source and target are the same directory";
     if (!why)
         return;
-    shut(&folder->fd); /* what is in it is passed over */
+    shut(&folder->fd); /* its entries are skipped */
     tree_sink_complain(sink, up, name, why);
 }
 
@@ -167,7 +169,7 @@ static int parts_of(const struct tree_folder *folder, struct dirent ***entries)
     return scandirat(folder->fd, ".", entries, entry_is_part, alphasort);
 }
 
-/* Does another copy write into it? */
+/* True if another copy is writing into the folder. */
 static bool is_written(const struct tree_folder *folder)
 {
     struct dirent **entries = NULL;
@@ -178,7 +180,7 @@ static bool is_written(const struct tree_folder *folder)
     return count > 0;
 }
 
-/* Removes what a copy that was cut has left; of --delete, takes down what did not come. */
+/* Remove the leftovers of cut copies. For --delete, list the entries that the source lacks. */
 static void go_through(struct sink *sink, struct tree_folder *folder)
 {
     struct words *seen = &folder->seen;
@@ -187,7 +189,7 @@ static void go_through(struct sink *sink, struct tree_folder *folder)
         qsort(seen->word, seen->count, sizeof *seen->word, words_by_text);
     int count = sink->options->delete ? tree_entries(folder->fd, &entries)
                                       : parts_of(folder, &entries);
-    for (int i = count - 1; i >= 0; i--) { /* a part before its note */
+    for (int i = count - 1; i >= 0; i--) { /* a part file before its note */
         const char *name = entries[i]->d_name;
         bool came = seen->count && bsearch(&name, seen->word, seen->count,
                                            sizeof *seen->word, words_by_text);
@@ -205,9 +207,11 @@ static void go_through(struct sink *sink, struct tree_folder *folder)
     free(entries);
 }
 
-/* Nobody uses it any more: all is in it. One that was there has got a new time by what was
- * put into it; its mode is its own, and of DST itself the time, too. One that still has its
- * time was not touched since it got that, and holds no part. */
+/*
+ * Finish a folder whose entries are all settled. An existing folder has a new time if entries were
+ * added; it keeps its own mode, and DST itself also keeps its time. A folder that still has the
+ * source's time was not modified since that time was set, and holds no part file.
+ */
 static void finish(struct sink *sink, struct tree_folder *folder)
 {
     const struct tree_attributes *to = &folder->attributes;
@@ -227,7 +231,7 @@ static void finish(struct sink *sink, struct tree_folder *folder)
              futimens(folder->fd, times) < 0)
         lost = (struct tree_lost){"time", errno};
     if (!untouched && is_written(folder))
-        futimens(folder->fd, NULL); /* so that the next copy looks for what is left */
+        futimens(folder->fd, NULL); /* so that the next copy looks for leftovers */
     tree_sink_not_kept(sink, folder->up, folder->name, lost);
 }
 
@@ -235,7 +239,7 @@ void tree_folder_leave(struct sink *sink, struct tree_folder *folder)
 {
     while (folder && --folder->uses == 0) {
         struct tree_folder *up = folder->up;
-        if (!sink->cut && up) /* else it keeps the mode of the unfinished */
+        if (!sink->cut && up) /* otherwise the folder keeps the mode UNFINISHED */
             finish(sink, folder);
         tree_xattr_close(&folder->xattrs);
         words_close(&folder->seen);

@@ -68,17 +68,19 @@ void tree_hash_end(struct tree_hash *hash, uint8_t into[TREE_HASH_BYTES])
     memcpy(into, digest.digest, sizeof digest.digest);
 }
 
-/* The end of the data at or after `*at`, which is set to where it begins; `*at`: there is
- * none before `end`. */
+/*
+ * Return the end of the data extent at or after `*at` and set `*at` to its start. Return `*at` if
+ * no data precedes `end`.
+ */
 static uint64_t extent(int fd, uint64_t *at, uint64_t end)
 {
-    if (end <= PAGE) /* it would not pay to ask */
+    if (end <= PAGE) /* not worth a system call */
         return end;
     off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
     if ((data < 0 && errno == ENXIO) || data >= (off_t)end)
         return *at;
     if (data >= 0)
-        *at = (uint64_t)data; /* else a file system that knows no holes */
+        *at = (uint64_t)data; /* else the file system does not support holes */
     off_t hole = lseek(fd, (off_t)*at, SEEK_HOLE);
     return hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
 }

@@ -1,5 +1,7 @@
-/* The hash of a file's content: XXH3 of 128 bits, or SHA-256. A hole is zeros, and is not
- * read. */
+/*
+ * Hash of a file's content: XXH3 of 128 bits, or SHA-256. Holes are hashed as zeros without reading
+ * them.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +11,9 @@
 
 struct tree_hash {
     void *fast;     /* XXH3_state_t */
-    void *slow;     /* EVP_MD_CTX; NULL: fast */
-    uint8_t *piece; /* of a file that is read */
-    uint64_t at;    /* so many bytes are in it */
+    void *slow;     /* EVP_MD_CTX; NULL: use `fast` */
+    uint8_t *piece; /* read buffer for files */
+    uint64_t at;    /* number of bytes hashed */
 };
 
 void tree_hash_open(struct tree_hash *hash, bool sha256);
@@ -19,13 +21,15 @@ void tree_hash_close(struct tree_hash *hash);
 
 void tree_hash_begin(struct tree_hash *hash);
 void tree_hash_add(struct tree_hash *hash, const void *bytes, size_t length);
-void tree_hash_zeros(struct tree_hash *hash, uint64_t end); /* up to there */
+void tree_hash_zeros(struct tree_hash *hash, uint64_t end); /* up to offset `end` */
 void tree_hash_end(struct tree_hash *hash, uint8_t into[TREE_HASH_BYTES]);
 
-/* Takes a piece that was read and hashed. False: no more of them. */
+/* Callback for a piece that was read and hashed. Return false to stop. */
 typedef bool tree_take(void *taker, uint64_t at, const uint8_t *bytes, size_t length);
 
-/* Goes on with what `fd` has, up to `end`, in pieces of at most TREE_DATA_MOST bytes.
- * -1 with errno; EIO if it is shorter. */
+/*
+ * Continue the hash with the content of `fd` up to `end`, in pieces of at most TREE_DATA_MOST
+ * bytes. Return -1 with errno on failure; EIO if the file is shorter.
+ */
 int tree_hash_file(struct tree_hash *hash, int fd, uint64_t end, tree_take *take,
                    void *taker);

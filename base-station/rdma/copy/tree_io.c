@@ -29,7 +29,7 @@ void tree_line_close(struct tree_line *line)
     bytes_close(&line->output);
 }
 
-/* Reads what there is. 1, 0 at the end, -1 with errno. */
+/* Read the available input. Return 1, 0 at the end of the stream, or -1 with errno. */
 static int fill(struct tree_line *line)
 {
     bytes_drop(&line->input, line->used);
@@ -41,7 +41,7 @@ static int fill(struct tree_line *line)
     return got > 0;
 }
 
-/* Sends the queue, and these bytes behind it. */
+/* Send the queue, followed by these bytes. */
 static void send_all(struct tree_line *line, const uint8_t *bytes, size_t length)
 {
     size_t sent = 0, queued = line->output.length;
@@ -61,9 +61,9 @@ static void send_all(struct tree_line *line, const uint8_t *bytes, size_t length
             };
             poll(polled, 2, -1);
             if (polled[1].revents)
-                fill(line); /* an error is seen again when a record is wanted */
+                fill(line); /* the next read for a record reports errors */
         } else if (errno != EINTR) {
-            if (errno != EPIPE) /* who left has said why */
+            if (errno != EPIPE) /* a peer that closed has printed the reason */
                 fprintf(stderr, "rdcp: cannot pass the stream on: %m\n");
             line->lost = true;
         }
@@ -147,7 +147,7 @@ static const char *code_of(const char *what)
     return strcmp(what, strerror(ENOENT)) == 0 ? "missing" : "failed";
 }
 
-/* Adds a JSON string. A byte outside ASCII stays: names are UTF-8, or the line is not. */
+/* Append a JSON string. Bytes outside ASCII are copied: a line is UTF-8 only if its names are. */
 static void json_add(struct bytes *into, const char *text)
 {
     bytes_text(into, "\"");
@@ -235,7 +235,7 @@ static size_t hash_of(uint64_t device, uint64_t inode)
     return (size_t)((inode ^ device << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
 }
 
-/* Where the file is, or the free place where it belongs. */
+/* Return the file's slot, or the free slot to insert it into. */
 static struct tree_made_file *place_of(const struct tree_made *made, uint64_t device,
                                        uint64_t inode)
 {
@@ -266,7 +266,7 @@ static void grow(struct tree_made *made)
 {
     struct tree_made more = {.room = made->room ? made->room * 2 : 64};
     more.file = allocated(malloc(more.room * sizeof *more.file));
-    /* Zeros of calloc(3) are read before they are written: two faults a page. */
+    /* calloc(3) pages are read before they are written: two page faults each. */
     memset(more.file, 0, more.room * sizeof *more.file);
     for (size_t i = 0; i < made->room; i++)
         if (made->file[i].inode)

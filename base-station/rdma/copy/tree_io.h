@@ -1,4 +1,4 @@
-/* Records of a tree to and from descriptors, and what both sides share. */
+/* Records of a tree to and from descriptors, and helpers shared by both sides. */
 #pragma once
 
 #include <dirent.h>
@@ -10,35 +10,39 @@
 #include "tree.h"
 #include "tree_sides.h"
 
-/* Both directions between the two sides. Who waits to write goes on reading, so that the
- * two never wait for each other. */
+/*
+ * Both directions between the two sides. A side that is blocked on writing continues to read, so
+ * that the two sides cannot deadlock.
+ */
 struct tree_line {
     int in, out;
     struct bytes input, output;
-    size_t used; /* of the input */
-    bool held;   /* what is queued waits for tree_flush() alone */
-    size_t most; /* of the input while the output waits: more is not read */
-    bool ended;  /* nothing more will come in */
-    bool lost;   /* nothing more will go out; if the other has not left, a line says why */
+    size_t used; /* bytes consumed from the input */
+    bool held;   /* only tree_flush() sends the queue */
+    size_t most; /* limit on buffered input while the output is blocked */
+    bool ended;  /* end of input reached */
+    bool lost;   /* output failed; the reason was printed unless the peer closed */
 };
 
 void tree_line_open(struct tree_line *line, int in, int out);
 void tree_line_close(struct tree_line *line);
 
-/* Queues a record; data goes out at once. */
+/* Queue a record. Large data records are written at once. */
 void tree_write(struct tree_line *line, const struct tree_record *record);
 void tree_flush(struct tree_line *line);
 
-/* 1 with a record, 0 at the end of the stream or, unless it `waits`, where there is none
- * yet; -1 with a reason. What the record points to lasts until the next call. What is
- * queued goes out before it waits, unless it is held. */
+/*
+ * Return 1 with a record, 0 at the end of the stream or, unless `waits`, if no record is available
+ * yet, and -1 with a reason. Pointers in the record are valid until the next call. The queued
+ * output is flushed before waiting, unless it is held.
+ */
 int tree_next(struct tree_line *line, struct tree_record *record, bool waits,
               const char **why);
 
-/* One line on stderr: rdcp: WHAT: OF, in which names may do no harm. */
+/* Print one line on stderr: rdcp: WHAT: OF. Control characters in names are quoted. */
 void tree_say(const char *what, const char *of);
 
-/* Two texts of tree_error() that have a code of their own. */
+/* Two texts of tree_error() with their own error codes. */
 #define TREE_DIFFERS "its content is not what the manifest says"
 #define TREE_UNLISTED "is not in the manifest"
 
@@ -48,42 +52,54 @@ void tree_say(const char *what, const char *of);
 void tree_error(uint64_t *errors, const char *path, const char *what);
 void tree_errors_json(bool json);
 
-/* What no other machine has, nor this one after its next start; to free, or NULL. */
+/* Return an id that is unique to this boot of this machine, to be freed by the caller, or NULL. */
 char *boot_id(void);
 
-/* Opens a name of one component, through no symbolic link and not above `folder`. */
+/* Open a name of one component. Follow no symbolic link and do not leave `folder`. */
 int open_below(int folder, const char *name, int flags, mode_t mode);
 
-/* The folder of `path`, which becomes its last component, through no link; to close. -1
- * with errno. */
+/*
+ * Open the folder that contains `path` and advance `*path` to its last component. Follow no link.
+ * The caller closes the descriptor. Return -1 with errno on failure.
+ */
 int open_above(int base, const char **path);
 
-/* What is in a folder but . and .., in the order of the names' bytes: how many; each, and
- * the row, is to free. -1 with errno. */
+/*
+ * List the entries of a folder except . and .., sorted by the bytes of their names. Return their
+ * number; the caller frees each entry and the array. Return -1 with errno on failure.
+ */
 int tree_entries(int folder, struct dirent ***entries);
 
-/* Files by device and inode: what a sink has made, so that no second source takes its
- * name; what a source has announced, so that another name of it becomes a hard link. */
+/*
+ * Table of files by device and inode. A sink stores the files it has made, so that a second source
+ * cannot replace them. A source stores the files it has announced, so that another name of the same
+ * file becomes a hard link.
+ */
 struct tree_made {
     struct tree_made_file {
-        uint64_t device, inode; /* 0 = a free place */
+        uint64_t device, inode; /* 0 = a free slot */
         uint64_t number;
     } *file; /* to free */
     size_t count, room; /* a power of two, at least a quarter of it free */
 };
 
-/* Its number; NULL: it is not among them. */
+/* Return the file's number, or NULL if the table lacks it. */
 const uint64_t *tree_made_find(const struct tree_made *made, const struct stat *state);
 
-/* It is about to be found or added: in a large table each place is a cache miss. */
+/*
+ * Prefetch the file's slot before a lookup or an insertion: in a large table each slot is a cache
+ * miss.
+ */
 void tree_made_prefetch(const struct tree_made *made, const struct stat *state);
 
 void tree_made_close(struct tree_made *made);
 void tree_made_add(struct tree_made *made, const struct stat *state, uint64_t number);
 
-/* The name under which cp copies `path`: its last component, without slashes at the
- * end; "" where the contents go into DST itself (".", "..", "/"). To free. */
+/*
+ * Return the name under which cp would copy `path`: its last component, without trailing slashes,
+ * or "" if the contents go into DST itself (".", "..", "/"). The caller frees the text.
+ */
 char *tree_name(const char *path);
 
-/* Is it one of --exclude's? `path` is below the source. */
+/* True if an --exclude pattern matches. `path` is relative to the source. */
 bool tree_excluded(const struct rdcp_options *options, const char *path, bool folder);

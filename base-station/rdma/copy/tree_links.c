@@ -1,5 +1,4 @@
-/* Files with more names (-H), which get the others when all else is there: see
- * tree_sink.h. */
+/* Hard links (-H), created after all files are in place: see tree_sink.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ bool tree_links_other(struct sink *sink, uint64_t number, const char *name)
     return true;
 }
 
-/* The folder is finished: it keeps its times, and may not be written to. */
+/* Link into a finished folder: keep its times, and make it writable for the moment if need be. */
 static int link_to(int from, const char *first, int to, const char *name)
 {
     struct stat file, other, folder;

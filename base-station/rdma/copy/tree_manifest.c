@@ -1,5 +1,7 @@
-/* Lists of SHA-256 sums and paths, as sha256sum(1) writes and reads them: a name with a
- * newline or a backslash has these as \n and \\, and a backslash before its line. */
+/*
+ * Lists of SHA-256 checksums and paths in the format of sha256sum(1): a newline or a backslash in a
+ * name is escaped as \n or \\, and its line starts with a backslash.
+ */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,7 @@
 
 enum { DIGITS = 2 * TREE_HASH_BYTES };
 
-/* The sum in hex of the file at `path`. NULL, or what is wrong. */
+/* Compute the checksum of the file at `path` in hex. Return NULL or the error. */
 static const char *sum_path(struct tree_hash *hash, int base, const char *path,
                             struct bytes *into)
 {
@@ -75,7 +77,7 @@ void tree_manifest_write(struct sink *sink)
         tree_error(&sink->errors, "the manifest", strerror(errno));
 }
 
-/* A line as "PATH", and its digits behind the NUL: so it can be sorted and found. */
+/* Parse a line into "PATH", NUL, digits: this form can be sorted and searched by path. */
 static char *read_line(const char *line)
 {
     bool escaped = line[0] == '\\';
@@ -94,7 +96,7 @@ static char *read_line(const char *line)
     return row;
 }
 
-/* Sorted. -1: the list is none. */
+/* Read and sort the list. Return -1 if it is malformed. */
 static int read_all(struct words *rows)
 {
     char *line = NULL, *row = NULL;
@@ -117,7 +119,7 @@ static int read_all(struct words *rows)
     return length > 0 ? -1 : 0;
 }
 
-/* Names each file of the tree that the list does not have. */
+/* Report each file of the tree that the list lacks. */
 static void find_more(const struct words *rows, char *top, uint64_t *errors)
 {
     size_t skip = strlen(top);

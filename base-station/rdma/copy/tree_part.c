@@ -1,4 +1,4 @@
-/* Parts of files and the notes beside them: see tree_part.h. */
+/* Part files and their notes: see tree_part.h. */
 #include "tree_part.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static char *note_of(const char *name, const struct tree_attributes *of, uint64_
                    (unsigned long long)of->inode, (long long)of->mtime_ns, name);
 }
 
-/* Is the note beside the part that of this very file? */
+/* True if the note beside the part file identifies this very file. */
 static bool has_note(int folder, const char *name, const struct tree_attributes *of,
                      uint64_t size)
 {
@@ -72,7 +72,7 @@ static int write_note(int folder, const char *name, const struct tree_attributes
     return result;
 }
 
-/* Whoever else owns it, or has another name for it, would have a hand in the file. */
+/* Reject files with another owner or a second name: another user could modify the content. */
 static bool is_ours(const struct stat *state)
 {
     return S_ISREG(state->st_mode) && state->st_nlink == 1 &&
@@ -87,8 +87,11 @@ static bool is_at(int fd, int folder, const char *path)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* Opens and locks what stands there, or a new one if it may `create` that; what is not
- * ours, or was about to get its name when its rdcp died, is removed. -1 with errno. */
+/*
+ * Open and lock the existing part file, or create one if `create` is O_CREAT. Remove a file that is
+ * not ours, or one left read-only because its rdcp died just before the rename. Return -1 with
+ * errno on failure.
+ */
 static int open_locked(int folder, const char *path, int create)
 {
     struct stat state;
@@ -110,7 +113,7 @@ static int open_locked(int folder, const char *path, int create)
         }
         if (is_at(fd, folder, path))
             return fd;
-        shut(&fd); /* whoever had the lock has given it its name meanwhile */
+        shut(&fd); /* the previous lock holder has renamed it */
     }
     errno = EEXIST;
     return -1;
@@ -181,7 +184,7 @@ int part_name_it(int fd, int folder, const char *name)
     char path[32];
     if (linkat(fd, "", folder, name, AT_EMPTY_PATH) == 0)
         return 0;
-    if (errno != ENOENT) /* else this user may not, or not before Linux 6.10 */
+    if (errno != ENOENT) /* otherwise not permitted for this user, or before Linux 6.10 */
         return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return linkat(AT_FDCWD, path, folder, name, AT_SYMLINK_FOLLOW);
@@ -203,7 +206,7 @@ int part_publish(int folder, const char *name)
 void part_tidy(int folder, const char *entry)
 {
     struct stat state;
-    if (ends_in(entry, NOTE_SUFFIX)) { /* one without its part */
+    if (ends_in(entry, NOTE_SUFFIX)) { /* a note without its part file */
         char part[PART_NAME];
         size_t stem = strlen(entry) - strlen(NOTE_SUFFIX);
         snprintf(part, sizeof part, "%.*s%s", (int)stem, entry, PART_SUFFIX);

@@ -1,10 +1,12 @@
-/* What has arrived of a file NAME stands in .NAME.rdcp-part, until it is whole;
- * .NAME.rdcp-from says beside it of which file it is:
+/*
+ * Part files. The received bytes of a file NAME are stored in .NAME.rdcp-part until the file is
+ * complete. The note .NAME.rdcp-from beside it identifies the source file:
  *
  *   SIZE INODE MTIME_NS
  *   NAME
  *
- * Where such a name is too long a checksum stands in it for NAME. */
+ * A checksum replaces NAME if the result would be too long.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -13,43 +15,60 @@
 
 #include "tree.h"
 
-enum { PART_LEAST = 1 << 20 }; /* shorter files begin anew */
+enum { PART_LEAST = 1 << 20 }; /* shorter files restart from 0 */
 
-/* Is it the name of a part or of a note? */
+/* True if this is the name of a part file or of a note. */
 bool part_is(const char *name);
 
-/* Opens and locks the part of the file if there is one whose note names this very file:
- * `*from` is how much it has. -1 otherwise. */
+/*
+ * Open and lock the part file if its note identifies this very file, and set `*from` to its length.
+ * Return -1 otherwise.
+ */
 int part_resume(int folder, const char *name, const struct tree_attributes *of,
                 uint64_t size, uint64_t *from);
 
-/* Opens an empty part, locked, with its note. What else has that name is removed. -1
- * with a reason to free in `*why`. */
+/*
+ * Open an empty, locked part file and write its note. Remove any other file of that name. Return -1
+ * with a reason in `*why`, to be freed by the caller.
+ */
 int part_open(int folder, const char *name, const struct tree_attributes *of,
               uint64_t size, char **why);
 
-/* Opens a file without a name: if the process dies, nothing is left of it. -1 where the
- * file system knows none (NFS, vfat). */
+/*
+ * Open a file without a name: if the process dies, the kernel removes it. Return -1 if the file
+ * system does not support such files (NFS, vfat).
+ */
 int part_nameless(int folder, mode_t mode);
 
-/* Writes all of it there. -1 with errno. */
+/* Write all bytes at `offset`. Return -1 with errno on failure. */
 int part_write(int fd, const void *bytes, size_t length, uint64_t offset);
 
-/* Names it, if nothing has that name. -1 with errno. */
+/* Name the file unless that name exists. Return -1 with errno on failure. */
 int part_name_it(int fd, int folder, const char *name);
 
-/* Gives it its own name, or removes it; the note goes in any case. -1 with errno. */
+/*
+ * Rename the part file to its final name, or remove it on failure. Remove the note in both cases.
+ * Return -1 with errno on failure.
+ */
 int part_publish(int folder, const char *name);
 
-/* The entry of the folder is a part or a note: removes it, unless somebody is writing it.
- * A part comes before its note. */
+/*
+ * Remove a part file or a note from the folder, unless a process is writing it. Call this for a
+ * part file before its note.
+ */
 void part_tidy(int folder, const char *entry);
 
-/* A symbolic link is made as a part, too. -1 with a reason to free in `*why`. */
+/*
+ * Create a symbolic link as a part file, then rename it. Return -1 with a reason in `*why`, to be
+ * freed by the caller.
+ */
 int part_link(int folder, const char *name, const char *target, char **why);
 
-/* So is another name for the file `first` of the folder `from`. -1 with errno. */
+/*
+ * Create another name for the file `first` of folder `from`, likewise as a part file. Return -1
+ * with errno on failure.
+ */
 int part_hard(int from, const char *first, int folder, const char *name);
 
-/* Removes part and note. */
+/* Remove the part file and its note. */
 void part_drop(int folder, const char *name);

@@ -1,6 +1,8 @@
-/* Files get their names: a small one that replaces nothing by threads, for most of what it
- * costs is the file system's and waits for nothing; others as parts. What has a name is
- * sought by threads, too. See tree_sink.h. */
+/*
+ * Naming of finished files. Threads write small files that replace no entry, because most of that
+ * cost is independent file system work; other files are written as part files. Threads also look up
+ * existing entries. See tree_sink.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,10 +16,10 @@
 #include "tree_sink.h"
 
 enum {
-    ROW_MOST = 16,   /* files that a thread gets at once: so it is woken less often */
-    SOUGHT_ROW = 64, /* the same, of those that it only seeks */
-    SOUGHT_MOST = 8, /* such rows that threads have: of more none is waited for */
-    BUSY_MOST = 256, /* that all have; a pipe takes as many pointers */
+    ROW_MOST = 16,   /* files a thread receives at once, to wake it less often */
+    SOUGHT_ROW = 64, /* the same, for lookups */
+    SOUGHT_MOST = 8, /* lookup batches in progress; further batches run in the main thread */
+    BUSY_MOST = 256, /* in all threads; a pipe holds as many pointers */
 };
 
 void tree_place_begin(struct sink *sink, struct tree_file *file)
@@ -38,8 +40,10 @@ static void placed(struct sink *sink, struct tree_file *file, struct tree_lost l
     tree_file_settle(sink, file, TREE_PLACED, state);
 }
 
-/* The part takes the place of what has the name. Of several sources two may have one name:
- * what the threads are at has it first. */
+/*
+ * Rename the part file to its final name. With several sources, two files may have the same name:
+ * files held by threads are placed first.
+ */
 static void place_part(struct sink *sink, struct tree_file *file)
 {
     const struct tree_folder *folder = file->folder;
@@ -60,7 +64,7 @@ static void place_part(struct sink *sink, struct tree_file *file)
         placed(sink, file, lost, &state);
 }
 
-/* A small one. */
+/* Place a small file through a part file. */
 static void place_as_part(struct sink *sink, struct tree_file *file)
 {
     tree_place_begin(sink, file);
@@ -73,8 +77,10 @@ static void place_as_part(struct sink *sink, struct tree_file *file)
         place_part(sink, file);
 }
 
-/* It has no name before all is in it: of one that is cut nothing is left. ENOTSUP: it has
- * to have one from the start. */
+/*
+ * Write the file and then name it, so that a cut copy leaves no trace. Set ENOTSUP if the file
+ * system requires a name from the start.
+ */
 static void make(struct tree_file *file, const struct rdcp_options *options)
 {
     int folder = file->folder->fd;
@@ -103,7 +109,7 @@ static struct tree_file *pull(int fd)
     struct tree_file *file = NULL;
     while (read(fd, &file, sizeof file) < 0 && errno == EINTR)
         ;
-    return file; /* NULL at the end */
+    return file; /* NULL at end of input */
 }
 
 static void push(int fd, struct tree_file *file)
@@ -164,7 +170,7 @@ void tree_place_close(struct sink *sink)
     shut(&crew->done[1]);
 }
 
-/* Goes on with the first one that a thread is done with. */
+/* Process the next file that a thread has finished. */
 static void take_back(struct sink *sink)
 {
     struct tree_crew *crew = &sink->crew;
@@ -196,7 +202,7 @@ static void send_row(struct tree_thread *thread)
     thread->count = 0;
 }
 
-/* What has these names is sought by a thread, or here where those have enough to do. */
+/* Look up this batch in a thread, or here if the threads have enough batches. */
 static void seek_row(struct sink *sink)
 {
     struct tree_crew *crew = &sink->crew;
@@ -243,7 +249,10 @@ void tree_place_all(struct sink *sink)
         take_back(sink);
 }
 
-/* Files of one name go to one thread, so that the first of them is the first to have it. */
+/*
+ * Hand the file to a thread. Files of the same name go to the same thread, so that they are placed
+ * in order.
+ */
 static void give(struct sink *sink, struct tree_file *file)
 {
     struct tree_crew *crew = &sink->crew;
@@ -266,15 +275,17 @@ void tree_place(struct sink *sink, struct tree_file *file)
 {
     if (file->state == FILE_IN_PART)
         place_part(sink, file);
-    else if (file->replaces || !file->folder->up) /* a cut copy may have left a part */
+    else if (file->replaces || !file->folder->up) /* a cut copy may have left a part file */
         place_as_part(sink, file);
     else
         give(sink, file);
 }
 
-/* Is what has the name, `state`, the source of what is to take its place? As with cp, a
- * link to a file is that file, unless a link takes its place: then what this one leads to
- * is safe. */
+/*
+ * True if the existing entry `state` is the source of the entry to be placed. As with cp, a link to
+ * a file counts as that file, unless a link replaces it: then the target of the existing link is
+ * safe.
+ */
 static bool is_source(const struct sink *sink, const struct tree_folder *folder,
                       const char *name, const struct tree_attributes *own,
                       const struct tree_record *link, const struct stat *state)
@@ -295,7 +306,7 @@ const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
     *state = (struct stat){0};
     if (fstatat(folder->fd, name, state, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? NULL : strerror(errno);
-    tree_place_all(sink); /* so that all that has a name is known */
+    tree_place_all(sink); /* so that all placed files are in `made` */
     return tree_found_in_the_way(sink, folder, name, own, link, state);
 }
 

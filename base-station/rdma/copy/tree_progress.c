@@ -1,4 +1,4 @@
-/* How far a copy is: see tree_progress.h. */
+/* Progress of a copy: see tree_progress.h. */
 #include "tree_progress.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void show(struct tree_progress *progress)
     fputs("}\n", stderr);
 }
 
-/* Is it, and what is below it, not copied? As the source's walk() has it. */
+/* True if the copy skips this entry and its subtree. Matches walk() of the source. */
 static bool passed_over(const struct tree_progress *progress, const FTSENT *entry,
                         size_t skip)
 {
@@ -51,7 +51,7 @@ static bool passed_over(const struct tree_progress *progress, const FTSENT *entr
              tree_excluded(progress->options, entry->fts_path + skip, folder)));
 }
 
-/* Counts what one source has. -1: it is not to be known. */
+/* Add the size of one source to the total. Return -1 if it cannot be counted. */
 static int count_source(struct tree_progress *progress, const char *given)
 {
     char *name = leash_work_file(given);

@@ -1,5 +1,7 @@
-/* How far a copy is, for who sits at a terminal: bytes, rate, share and time left. What
- * there is to copy is counted by a thread of its own, so that the copy begins at once. */
+/*
+ * Progress of a copy for a terminal: bytes, rate, percentage and remaining time. A separate thread
+ * counts the total, so that the copy starts at once.
+ */
 #pragma once
 
 #include <pthread.h>
@@ -10,15 +12,15 @@
 
 #include "tree_sides.h"
 
-/* Where a copy goes, if that is on this machine: nothing there is copied. */
+/* Target folder of the copy, if it is on this machine: the copy skips it. */
 struct tree_target {
-    uint64_t device, inode; /* 0: it is on another */
+    uint64_t device, inode; /* 0: the target is on another machine */
 };
 
 bool tree_target_is(const struct tree_target *target, const struct stat *state);
 
 struct tree_progress {
-    char **names; /* the sources, as asked for; not owned */
+    char **names; /* source names as given; not owned */
     size_t count;
     const struct rdcp_options *options;
     struct tree_target target;
@@ -28,20 +30,22 @@ struct tree_progress {
     int wake_fd;
     int64_t start_us, shown_us;
     uint64_t total;
-    bool counted; /* all of it is in `total` */
+    bool counted; /* `total` is final */
     atomic_uint_fast64_t done, moved;
     atomic_bool over;
 };
 
-/* Begins to count and to show. Without it nothing is shown; nor where it fails. */
+/* Start counting and showing. Progress is optional: on failure nothing is shown. */
 void tree_progress_open(struct tree_progress *progress, char **names, size_t count,
                         const struct rdcp_options *options,
                         const struct tree_target *target);
 
-/* So much of the sources is done, and so much of that was moved: the rest are holes, and
- * what the sink had before. */
+/*
+ * Set the bytes that are done and the bytes that were sent. The difference consists of holes and of
+ * bytes that the sink already had.
+ */
 void tree_progress_at(struct tree_progress *progress, uint64_t done, uint64_t moved);
 
-/* Takes the line away, for another. */
+/* Clear the progress line before another line is printed. */
 void tree_progress_clear(const struct tree_progress *progress);
 void tree_progress_close(struct tree_progress *progress);

@@ -1,6 +1,8 @@
-/* rdcp --serve-sink: makes files and trees below DST from the stream on stdin, and says
- * what it wants of them. Every name is opened in the folder that is open already, through
- * no symbolic link. See tree.h. */
+/*
+ * rdcp --serve-sink: create files and trees below DST from the stream on stdin, and request the
+ * needed bodies. Every name is opened relative to an open folder, through no symbolic link. See
+ * tree.h.
+ */
 #include "tree_sink.h"
 
 #include <errno.h>
@@ -14,7 +16,7 @@
 #include "descriptors.h"
 #include "tree_part.h"
 
-/* A source that was asked for `notes` must not send `.bashrc`. */
+/* Reject unrequested names: a source asked for `notes` must not send `.bashrc`. */
 static bool asked_for(struct sink *sink, const char *name)
 {
     size_t left = sink->asked_count;
@@ -138,17 +140,17 @@ static const char *take_start(struct sink *sink, const struct tree_record *recor
     return NULL;
 }
 
-/* The first name at the top: can it go there? */
+/* Check that the first name at the top can be created there. */
 static const char *find_top(struct sink *sink, bool folder)
 {
     int error = sink->no_top;
-    if (sink->rename && !*sink->rename && !folder) { /* it goes into DST */
+    if (sink->rename && !*sink->rename && !folder) { /* a file goes into DST */
         free(sink->rename);
         sink->rename = NULL;
     }
     if (!error && sink->slash && !folder)
         error = ENOTDIR;
-    if (sink->rename && *sink->rename && folder) /* paths are from DST, which is its copy */
+    if (sink->rename && *sink->rename && folder) /* paths are relative to DST, i.e. the copy */
         sink->manifest_skip = strlen(sink->rename) + 1;
     sink->found = true;
     if (error)
@@ -156,7 +158,7 @@ static const char *find_top(struct sink *sink, bool folder)
     return error ? "" : NULL;
 }
 
-/* What has a name. */
+/* Take a record with a name. */
 static const char *take_named(struct sink *sink, const struct tree_record *record)
 {
     const char *why = NULL;
@@ -179,7 +181,7 @@ static const char *take_named(struct sink *sink, const struct tree_record *recor
     }
 }
 
-/* Takes one record. NULL, or why it has no place here; "": that has been said. */
+/* Take one record. Return NULL, or the reason why it is invalid; "" if that was printed. */
 static const char *take(struct sink *sink, const struct tree_record *record)
 {
     if (!sink->started)
@@ -232,7 +234,7 @@ static void take_all(struct sink *sink)
     sink->ended &= !sink->line.lost;
 }
 
-/* What the source does not have: removed if all else went well and --yes was given. */
+/* Remove entries the source lacks, or only list them without --yes or after an error. */
 static void delete_extra(struct sink *sink)
 {
     struct words *extra = &sink->extra;
@@ -272,7 +274,7 @@ static void conclude(struct sink *sink)
         fprintf(stderr, "rdcp: the stream: it goes on after its end\n");
         sink->ended = false;
     }
-    sink->line.lost = true; /* for what a dry run asked for, and does not get */
+    sink->line.lost = true; /* a dry run never receives the bodies it requested */
 }
 
 static void sink_close(struct sink *sink)

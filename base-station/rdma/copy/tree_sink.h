@@ -1,7 +1,14 @@
-/* What makes files and trees below DST: tree_sink.c takes the stream, tree_folder.c knows
- * the folders, tree_file.c the files, tree_answer.c what is said of them, tree_place.c how
- * they get their names and what is in the way of that, tree_links.c their other names,
- * tree_manifest.c their sums. */
+/*
+ * Sink of rdcp: creates files and trees below DST:
+ *
+ *   tree_sink.c      reads the stream
+ *   tree_folder.c    folders
+ *   tree_file.c      files and their bodies
+ *   tree_answer.c    answers to the source
+ *   tree_place.c     naming of finished files, and conflicts
+ *   tree_links.c     hard links
+ *   tree_manifest.c  checksums
+ */
 #pragma once
 
 #include <pthread.h>
@@ -11,45 +18,45 @@
 #include "tree_io.h"
 #include "tree_sides.h"
 
-struct tree_folder { /* open until the last file in it is settled */
-    struct tree_folder *up; /* NULL: where the names at the top go */
-    int fd;                 /* -1: nothing can go in */
-    unsigned uses;          /* folders and files within, and the stream while it is in it */
-    bool absent;            /* in a dry run: it would be made */
-    bool made;              /* it was not there: nor is what comes into it */
+struct tree_folder { /* open until its last file is settled */
+    struct tree_folder *up; /* NULL: the folder that takes the names at the top */
+    int fd;                 /* -1: nothing can be created in it */
+    unsigned uses;          /* child folders and files, plus 1 while the stream is inside */
+    bool absent;            /* in a dry run: the folder would be created */
+    bool made;              /* created by this run, hence empty before */
     struct tree_attributes attributes;
     struct tree_xattr *xattrs;
-    struct words seen; /* of --delete: each name that came */
+    struct words seen; /* for --delete: the names received */
     char name[TREE_NAME_MOST + 1]; /* "" = DST itself */
 };
 
 enum tree_state {
-    FILE_SOUGHT, /* by a thread: what has its name? */
-    FILE_ASKED, /* for its body */
-    FILE_BEGUN, /* the body comes, and goes: */
-    FILE_COMPARED, /* nowhere: it is there already if the hash is the same; if not, all
-                      of it is asked for */
+    FILE_SOUGHT, /* a thread looks up the existing file of that name */
+    FILE_ASKED, /* its body is requested */
+    FILE_BEGUN, /* its body arrives; no destination chosen yet */
+    FILE_COMPARED, /* the existing file is compared: kept if the hash matches; if not, a body
+                      from 0 is requested */
     FILE_IN_MEMORY,
     FILE_IN_PART,
-    FILE_NOWHERE, /* it was given up */
-    FILE_GIVEN,   /* to a thread */
+    FILE_NOWHERE, /* given up: the body is discarded */
+    FILE_GIVEN,   /* handed to a thread */
 };
 
-struct tree_file { /* that was announced, until its last answer */
+struct tree_file { /* an announced file, until its final answer */
     uint64_t number, size, room, links;
-    uint64_t from; /* where the body that was asked for begins */
+    uint64_t from; /* offset at which the requested body starts */
     struct tree_folder *folder;
     struct tree_attributes attributes;
     struct tree_xattr *xattrs;
     enum tree_state state;
     int tries;
-    bool replaces; /* something had its name */
-    int fd;        /* of its part, locked; -1: not yet, or given up */
+    bool replaces; /* a file of that name existed */
+    int fd;        /* of its part file, locked; -1: not open, or given up */
     struct bytes content;
-    struct tree_file *next; /* of those that a thread gets with it */
-    int error; /* what came of it in a thread; 0: it has its name */
+    struct tree_file *next; /* next file in the same batch for a thread */
+    int error; /* errno of the thread; 0: the file has its name */
     struct tree_lost lost;
-    struct stat stat; /* of what has its name; without an inode: nothing has */
+    struct stat stat; /* of the existing entry of that name; inode 0: no entry */
     char name[];
 };
 
@@ -57,28 +64,28 @@ enum { CREW_THREADS = 4 };
 
 struct sink;
 
-/* What has the name of a file is known: goes on with it. */
+/* Callback for a file whose existing entry has been looked up. */
 typedef void tree_go_on(struct sink *sink, struct tree_file *file);
 
-struct tree_crew { /* threads that seek and write small files, while the stream goes on */
+struct tree_crew { /* threads that look up and write small files in parallel to the stream */
     const struct rdcp_options *options; /* not owned */
     tree_go_on *go_on;
     struct tree_thread {
         const struct tree_crew *crew;
         pthread_t thread;
-        int todo[2]; /* pointers to rows of files go through pipes */
-        struct tree_file *first, **end; /* the row that it gets next */
+        int todo[2]; /* pipes that carry pointers to batches of files */
+        struct tree_file *first, **end; /* the next batch for this thread */
         unsigned count;
     } thread[CREW_THREADS];
     unsigned threads;
     int done[2];
-    struct tree_file *back; /* the row that is being taken back */
-    struct tree_file *sought, **sought_end; /* the row that is to be sought next */
-    unsigned sought_count, seeking; /* files in it; rows that threads seek */
-    size_t busy; /* files that were given and not taken back */
+    struct tree_file *back; /* the finished batch that is being processed */
+    struct tree_file *sought, **sought_end; /* the next batch to look up */
+    unsigned sought_count, seeking; /* files in that batch; batches being looked up by threads */
+    size_t busy; /* files handed to threads and not yet taken back */
 };
 
-struct tree_names { /* of files with more than one, in the order of their numbers */
+struct tree_names { /* names of files with several names, sorted by file number */
     struct tree_one_name {
         uint64_t number; /* of the file */
         char *path;      /* from the top */
@@ -90,75 +97,79 @@ struct tree_names { /* of files with more than one, in the order of their number
 struct sink {
     const struct rdcp_options *options;
     const char *target;
-    char **asked; /* the sources; what the stream has at its top is called as they are */
-    size_t asked_count, asked_at; /* where the last one was found */
+    char **asked; /* requested sources: the only names allowed at the top of the stream */
+    size_t asked_count, asked_at; /* index of the last match */
     struct tree_line line;
-    struct tree_folder *top, *in; /* where the stream is */
+    struct tree_folder *top, *in; /* the current folder of the stream */
     int depth;
-    char *rename;   /* what the one source is called; "" = DST is its copy, which a run
-                       before began; NULL = it is called as it is */
-    bool slash;     /* behind the name that is to come: only a folder can have it */
-    int no_top;     /* errno; why there is no `top` */
+    char *rename;   /* new name of the only source; "" = DST is its copy, begun by an earlier
+                       run; NULL = keep its name */
+    bool slash;     /* the target ends in a slash: only a folder may take that name */
+    int no_top;     /* errno; the reason why `top` could not be opened */
     struct tree_file *files[TREE_WINDOW];
     uint64_t next; /* number of a file */
-    struct tree_record run; /* an answer that more files may have */
-    unsigned due;           /* files with an answer that has not gone out */
+    struct tree_record run; /* the pending answer; more files may join */
+    unsigned due;           /* files with an answer that is still queued */
     struct tree_file *body; /* the one being received */
     struct tree_crew crew;
     struct tree_hash hash;
-    struct tree_xattr *xattrs; /* of what comes next */
+    struct tree_xattr *xattrs; /* of the next file or folder */
     struct tree_made made;
     struct tree_names first_names, other_names;
     struct words manifest; /* paths of regular files, from the top */
-    size_t manifest_skip;  /* so much of each is not written */
-    struct words extra; /* of --delete */
+    size_t manifest_skip;  /* length of the prefix to omit from each path */
+    struct words extra; /* for --delete: paths the source lacks */
     uint64_t errors, count, bytes, had;
     bool started, found, ended;
-    bool cut; /* the stream ended before its end */
-    bool source_here; /* on this machine: what it has may be what stands here */
+    bool cut; /* the stream stopped before its end */
+    bool source_here; /* on this machine: an existing entry may be the source itself */
 };
 
-/* Says on stderr what is wrong about a name in the folder (NULL: at the top); counts it. */
+/* Print an error about a name in the folder (NULL: at the top) and count it. */
 void tree_sink_complain(struct sink *sink, const struct tree_folder *folder,
                         const char *name, const char *what);
 void tree_sink_not_kept(struct sink *sink, const struct tree_folder *folder,
                         const char *name, struct tree_lost lost);
 const char *tree_sink_name(const struct sink *sink, const struct tree_record *record);
 
-/* Is `state` what the source has as this? */
+/* True if `state` is the source's file with this device and inode. */
 bool tree_sink_is_one(const struct sink *sink, uint64_t device, uint64_t inode,
                       const struct stat *state);
 
-/* It has its name now, or had it before. */
+/* Record that this run has placed or kept the entry. */
 void tree_sink_remember(struct sink *sink, const struct tree_folder *folder,
                         const char *name, const struct stat *state);
 
-/* What takes a record returns why it has no place here, or NULL. */
+/* Functions that take a record return NULL, or the reason why the record is invalid here. */
 
-/* Opens where the names at the top go, as cp decides: into DST if that is a directory,
- * else beside it, if there is one source. */
+/*
+ * Open the folder for the names at the top by cp's rules: DST if it is a directory. If it is
+ * not, and there is only one source, the parent of DST.
+ */
 void tree_folder_top(struct sink *sink);
 void tree_folder_enter(struct sink *sink, const struct tree_record *record);
-void tree_folder_leave(struct sink *sink, struct tree_folder *folder); /* ends one use */
+void tree_folder_leave(struct sink *sink, struct tree_folder *folder); /* drops one reference */
 
-/* "a/b/name", from the top; to free. */
+/* Return "a/b/name", relative to the top; the caller frees it. */
 char *tree_folder_path(const struct tree_folder *folder, const char *name);
 
-/* Is what has the name something that this, which the record announces, may not take the
- * place of? `state` without an inode: there is nothing. */
+/*
+ * Return the reason why the existing entry of that name must not be replaced by the announced one,
+ * or NULL. Fills in `state`; inode 0 means no entry.
+ */
 const char *tree_in_the_way(struct sink *sink, const struct tree_folder *folder,
                             const char *name, const struct tree_attributes *own,
                             const struct tree_record *link, struct stat *state);
 
-/* The same of what a thread has found, `state`. */
+/* The same check for an entry that a thread has already looked up in `state`. */
 const char *tree_found_in_the_way(const struct sink *sink, const struct tree_folder *folder,
                                   const char *name, const struct tree_attributes *own,
                                   const struct tree_record *link, const struct stat *state);
 
-/* Removes what `path` names, and all below it, through no link. -1 with errno. */
+/* Remove `path` and its subtree, following no link. Return -1 with errno on failure. */
 int tree_remove(int base, const char *path);
 
-void tree_file_answers(struct sink *sink); /* those that are due go out */
+void tree_file_answers(struct sink *sink); /* sends the queued answers */
 void tree_file_answer(struct sink *sink, const struct tree_file *file,
                       enum tree_verdict verdict, uint64_t from);
 const char *tree_file_take(struct sink *sink, const struct tree_record *record);
@@ -166,37 +177,39 @@ const char *tree_file_body(struct sink *sink, const struct tree_record *record);
 const char *tree_file_data(struct sink *sink, const struct tree_record *record);
 void tree_file_whole(struct sink *sink, const struct tree_record *record);
 
-/* What was asked for is dropped where there is little of it, else it stays, to go on. */
+/* Discard a body that is incomplete: remove a short part file, keep a longer one for resuming. */
 void tree_file_drop(struct sink *sink);
 
-/* The file is over; `state` is that of what has its name now, NULL: nothing has. */
+/* Finish the file. `state` describes the entry that now has its name; NULL: no entry. */
 void tree_file_settle(struct sink *sink, struct tree_file *file, enum tree_verdict verdict,
                       const struct stat *state);
 
-/* What has its name is in `stat` and `error`. */
+/* Continue with a file whose lookup has set `stat` and `error`. */
 tree_go_on tree_file_sought;
 
-/* What is still to come of its body is passed over. */
+/* Give up the file; the rest of its body is discarded. */
 void tree_file_give_up(struct sink *sink, struct tree_file *file, const char *why);
 void tree_file_refuse(struct sink *sink, struct tree_file *file, const char *why);
 
-/* Files get their names; -1 with errno where there are no threads. */
+/* Open the threads that name files. Return -1 with errno if no thread can be started. */
 int tree_place_open(struct sink *sink, tree_go_on *go_on);
 void tree_place_close(struct sink *sink);
-void tree_place_seek(struct sink *sink, struct tree_file *file); /* what has its name */
-void tree_place_begin(struct sink *sink, struct tree_file *file); /* its part */
+void tree_place_seek(struct sink *sink, struct tree_file *file); /* looks up its name */
+void tree_place_begin(struct sink *sink, struct tree_file *file); /* opens its part file */
 void tree_place(struct sink *sink, struct tree_file *file);
-void tree_place_all(struct sink *sink); /* goes on with all that the threads have */
+void tree_place_all(struct sink *sink); /* waits for the threads and processes all their files */
 
-/* A file of more names is announced: where the first one is; and that it is there. */
+/* Record the first name of a file with several names, and that the file is in place. */
 void tree_links_first(struct sink *sink, uint64_t number, const char *name);
 void tree_links_placed(struct sink *sink, uint64_t number);
 
-/* Another one, in the folder that is being filled (NULL: it does not get it). False: there
- * is no such file. */
+/*
+ * Record another name in the current folder (NULL: the name is not created). Return false if there
+ * is no such file.
+ */
 bool tree_links_other(struct sink *sink, uint64_t number, const char *name);
 void tree_links_make(struct sink *sink);
 void tree_names_close(struct tree_names *names);
 
-/* The list of SHA-256 sums, each of a file that is read again from the disk, on stdout. */
+/* Print the list of SHA-256 checksums on stdout. Each file is read again from the disk. */
 void tree_manifest_write(struct sink *sink);

@@ -1,5 +1,7 @@
-/* rdcp --serve-source: walks files and trees and announces them on stdout, and sends what
- * the sink asks for on stdin. See tree.h. */
+/*
+ * rdcp --serve-source: walk files and trees, announce them on stdout, and send the bodies that the
+ * sink requests on stdin. See tree.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,57 +19,57 @@
 #include "tree_sides.h"
 
 enum {
-    LOOK_EACH = 64, /* files announced from one look for answers to the next */
-    ANSWERS_MOST = TREE_WINDOW * (1 + TREE_TRIES) * TREE_HEAD, /* that wait to be read */
-    AHEAD_MOST = 16 << 20, /* bytes of records that wait for the target */
+    LOOK_EACH = 64, /* files announced between two checks for answers */
+    ANSWERS_MOST = TREE_WINDOW * (1 + TREE_TRIES) * TREE_HEAD, /* limit on unread answers */
+    AHEAD_MOST = 16 << 20, /* limit on queued records before the target is known */
 };
 
 struct folder {
-    int fd; /* open while it is walked and while files in it may be asked for */
+    int fd; /* open during the walk and while its files may be requested */
     unsigned uses;
     char path[]; /* for messages */
 };
 
-struct entry { /* a source, or what is in one */
-    struct folder *folder; /* NULL: a source itself, which the sink knows as `as` */
+struct entry { /* a source or an entry below it */
+    struct folder *folder; /* NULL: a source itself, which is announced as `as` */
     const char *name, *as;
     bool follow;
     int depth;
     struct stat state;
 };
 
-struct job { /* a file that is announced, until its last answer */
+struct job { /* an announced file, until its final answer */
     struct folder *folder;
     char *name; /* in that folder; NULL: settled */
-    bool sent;  /* it counts as passed, though not as settled */
+    bool sent;  /* its size is included in `passed` before it is settled */
     uint64_t size;
-    uint64_t from; /* where the body that was asked for begins */
+    uint64_t from; /* offset at which the requested body starts */
     uint64_t inode;
     int64_t mtime_ns;
 };
 
 struct source {
     const struct rdcp_options *options;
-    char **names; /* what is copied; not owned */
+    char **names; /* sources to copy; not owned */
     size_t count;
     struct tree_line line;
     struct job jobs[TREE_WINDOW];
     uint64_t next, oldest; /* numbers of files */
-    uint64_t wishes[TREE_WINDOW]; /* the numbers of those that the sink asked for */
+    uint64_t wishes[TREE_WINDOW]; /* numbers of the requested files */
     uint64_t wished, granted;
-    size_t folders; /* that are open */
-    struct tree_made links; /* of -H: the numbers of files with more names */
-    bool met; /* `target` is known; until then records and complaints wait */
-    bool anew; /* it was walked before it was known: what is queued is void */
+    size_t folders; /* number of open folders */
+    struct tree_made links; /* for -H: numbers of files with several names */
+    bool met; /* `target` is known; until then records and errors are held back */
+    bool anew; /* the target itself was walked: discard the queue and walk again */
     struct tree_target target;
-    struct tree_made ahead; /* folders that were walked before */
+    struct tree_made ahead; /* folders walked before the target was known */
     struct tree_progress progress;
     struct tree_hash hash;
     uint64_t errors, bytes;
-    uint64_t passed; /* of bytes in files that are settled */
+    uint64_t passed; /* bytes in settled files */
 };
 
-/* "a/b/name"; to free. */
+/* Return "a/b/name"; the caller frees it. */
 static char *path_of(const struct folder *folder, const char *name)
 {
     if (folder)
@@ -79,13 +81,16 @@ static char *path_of(const struct folder *folder, const char *name)
     return allocated(strdup(name));
 }
 
-/* Is there nothing to walk for? */
+/* True if the walk must stop. */
 static bool stopped(const struct source *source)
 {
     return source->line.lost || source->anew;
 }
 
-/* Takes the target, if it is there or this waits for it. False: it goes no further. */
+/*
+ * Take the target record if it is available, or wait for it if `waits`. Return false to stop the
+ * walk.
+ */
 static bool meet(struct source *source, bool waits)
 {
     struct tree_record record = {0};
@@ -117,7 +122,7 @@ static void complain(struct source *source, const struct folder *folder, const c
                      const char *what)
 {
     if (!source->met && !meet(source, true))
-        return; /* nobody hears of it, or the walk comes by again */
+        return; /* the stream is lost, or the second walk reports the error again */
     char *path = path_of(folder, name);
     tree_progress_clear(&source->progress);
     tree_error(&source->errors, path, what);
@@ -208,8 +213,10 @@ static bool unchanged(int fd, const struct stat *before)
            now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
-/* What the sink has up to `from` is of the file as it was announced: of another all is
- * sent. NULL, or what went wrong. */
+/*
+ * Describe the file in `body`. Resume at `from` only if the file is still as announced; otherwise
+ * send all of it. Return NULL or the error.
+ */
 static const char *describe(const struct job *job, int fd, struct stat *state,
                             struct tree_record *body)
 {
@@ -262,8 +269,10 @@ static void send_body(struct source *source, struct job *job, uint64_t number)
     shut(&fd);
 }
 
-/* Grants a wish or takes an answer; where there is neither, waits for one if it may.
- * False: there is none. */
+/*
+ * Send a requested body or take one answer. If neither is available, wait for an answer if `waits`.
+ * Return false if there is no more work.
+ */
 static bool serve(struct source *source, bool waits)
 {
     struct tree_record record = {0};
@@ -323,7 +332,7 @@ static void put_file(struct source *source, const struct entry *entry)
     }
     if (source->options->xattrs || source->options->acls) {
         int fd = open_in(folder, entry->name, entry->follow, O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0) /* else who opens it for its body says why not */
+        if (fd >= 0) /* otherwise opening the file for its body reports the error */
             put_xattrs(source, entry, fd);
         shut(&fd);
     }
@@ -354,7 +363,7 @@ static void put_entries(struct source *source, struct folder *folder, int depth)
                               .as = names[i]->d_name, .depth = depth};
         if (stopped(source))
             ;
-        else if (part_is(entry.name)) /* it would take the place of the sink's own */
+        else if (part_is(entry.name)) /* it would replace the sink's own part file */
             complain(source, folder, entry.name,
                      "skipped: what a copy that was cut has left");
         else
@@ -463,7 +472,7 @@ static void greet(struct source *source)
     free(id);
 }
 
-/* Forgets what was announced, to nobody yet. */
+/* Discard the announced files. */
 static void forget(struct source *source)
 {
     for (uint64_t i = source->oldest; i < source->next; i++)
@@ -525,10 +534,10 @@ int tree_source(const struct rdcp_options *options, char **names, size_t count)
     source->names = names;
     source->count = count;
     tree_line_open(&source->line, STDIN_FILENO, STDOUT_FILENO);
-    source->line.most = ANSWERS_MOST; /* else the sink may wait for ever */
+    source->line.most = ANSWERS_MOST; /* otherwise the sink could block for ever */
     greet(source);
     put_all(source);
-    int status = source->line.lost; /* what was skipped is the sink's to report */
+    int status = source->line.lost; /* the sink reports skipped files */
     source_close(source);
     return status;
 }
