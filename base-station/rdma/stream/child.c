@@ -1,4 +1,4 @@
-/* The command that produces or consumes the stream: see child.h. */
+/* Command that produces or consumes the stream: see child.h. */
 #include "child.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@ void child_init(struct child *child)
                             .keeper_fd = -1};
 }
 
-/* Waits for a byte: all is well. The end of file instead: the one above was killed, and
- * the pipe is held until its consumer is, too. */
+/* Hold the consumer's pipe until a byte arrives, the sign of success. An end of file means
+ * that the parent was killed: then hold the pipe until the consumer is killed, too. */
 static void keep(int life_fd, int pipe_fd, pid_t consumer)
 {
     setpgid(0, 0);
@@ -89,18 +89,19 @@ int child_open(struct child *child, char **words, enum child_side side,
         return fault(trouble, "cannot fork: %s", strerror(error));
     }
     setpgid(child->pid, child->pid);
-    /* Without it (valgrind has none) its end is seen with the next heartbeat. */
+    /* Without a pidfd (valgrind lacks them) the exit is noticed at the next heartbeat. */
     child->pid_fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
     return side == CHILD_CONSUMER ? start_keeper(child, trouble) : 0;
 }
 
-/* Has it ended? Then `status` is known. */
+/* Return true once the command has exited; `status` is then set. */
 static bool child_ended(struct child *child)
 {
     siginfo_t info = {0};
     if (!child->pid || child->status >= 0)
         return child->pid != 0;
-    /* It stays a zombie until child_close, so that its group's number stays its own. */
+    /* The command stays a zombie until child_close, so that its process group number is
+     * not reused. */
     if (waitid(P_PID, (id_t)child->pid, &info,
                WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 ||
         info.si_pid == 0)
@@ -152,7 +153,7 @@ void child_let_end(struct child *child)
     shut(&child->fd);
 }
 
-/* What a command that did its work has left in the background is none of ours. */
+/* Return true if the command succeeded. Its background processes are then left alone. */
 static bool is_done(struct child *child)
 {
     return child->whole && child_ended(child) && child->status == 0;
@@ -176,16 +177,16 @@ bool child_wait(struct child *child, int limit_ms)
     return child->status >= 0;
 }
 
-/* Gives its group a second to end; who reads on when the command has ended gets it, too.
- * Has the command ended? */
+/* Give the process group a second to end. A process that still reads after the command
+ * has exited gets that second, too. Return true if the command has exited. */
 static bool ask_to_end(struct child *child)
 {
     int64_t end_ms = now_ms() + GRACE_MS, left_ms;
     bool heard = child_signal(child, SIGTERM) == 0;
-    child_signal(child, SIGCONT); /* one that is stopped hears nothing else */
+    child_signal(child, SIGCONT); /* a stopped process handles no other signal */
     if (!child_wait(child, heard ? GRACE_MS : 0))
         return false;
-    struct pollfd readers = {child->fd, 0, 0}; /* POLLERR: there is none */
+    struct pollfd readers = {child->fd, 0, 0}; /* POLLERR: no reader */
     while (child->side == CHILD_CONSUMER && child->fd >= 0 &&
            (left_ms = end_ms - now_ms()) > 0 && poll(&readers, 1, (int)left_ms) < 0)
         ;
@@ -199,7 +200,7 @@ void child_end(struct child *child)
     bool done = is_done(child), ended = done;
     if (!done) {
         ended = ask_to_end(child);
-        kill(-child->pid, SIGKILL); /* who is left of its group */
+        kill(-child->pid, SIGKILL); /* the remaining processes of its group */
         ended = ended || child_wait(child, GRACE_MS);
     }
     if (ended)
@@ -214,7 +215,7 @@ void child_end(struct child *child)
 void child_close(struct child *child)
 {
     if (child->side == CHILD_PRODUCER)
-        shut(&child->fd); /* writing ends one that may not be signalled */
+        shut(&child->fd); /* a failing write ends a process that may not be signalled */
     child_end(child);
     child_let_end(child);
 }

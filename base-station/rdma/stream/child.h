@@ -1,4 +1,4 @@
-/* The command that produces or consumes the stream, in a process group of its own. */
+/* Command that produces or consumes the stream, in its own process group. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #include "trouble.h"
 
-/* Why a command in a process group of its own is stopped by SIGTTIN or SIGTTOU. */
+/* Reason why a command in its own process group is stopped by SIGTTIN or SIGTTOU. */
 #define CHILD_ASKS "it asks at the terminal, which is not its own here " \
                    "(sudo: run sudo -v before)"
 
@@ -14,43 +14,46 @@ enum child_side { CHILD_PRODUCER, CHILD_CONSUMER };
 
 struct child {
     enum child_side side;
-    const char *name; /* of the command; not owned */
-    pid_t pid;   /* 0 = there is none */
-    int pid_fd;  /* readable once it ended; -1 after that was seen, or without */
-    int fd;      /* this end of its pipe; -1 once closed */
-    int status;  /* as a shell says it; -1 while it runs */
-    int status_fd; /* is told of that, but of an end that was asked for; -1 */
-    bool told;   /* it was asked to end */
-    int stopped; /* the signal by which a terminal stopped it; 0 = none did */
-    bool whole;  /* its stream is: what it leaves in the background may stay */
+    const char *name; /* command name; not owned */
+    pid_t pid;   /* 0 = not running */
+    int pid_fd;  /* readable after exit; -1 once the exit is seen, or if unsupported */
+    int fd;      /* our end of the command's pipe; -1 once closed */
+    int status;  /* exit status as in a shell; -1 while it runs */
+    int status_fd; /* receives the status of an exit we did not request; -1 */
+    bool told;   /* asked to end */
+    int stopped; /* stop signal of a terminal; 0 = not stopped */
+    bool whole;  /* stream complete: its background processes may stay */
     pid_t keeper;
     int keeper_fd;
 };
 
 void child_init(struct child *child);
 
-/* Starts it. A consumer gets a keeper: a process that holds the pipe too and, should
- * this one be killed, ends the consumer before it could see an end of file. */
+/* Start the command. A consumer gets a keeper: a process that also holds the pipe. If
+ * this process is killed, the keeper ends the consumer before the consumer can read an
+ * end of file. */
 int child_open(struct child *child, char **words, enum child_side side,
                struct trouble *trouble);
 
-/* Waits for its end: then `status` is known. */
+/* Wait for the command to exit; `status` is set afterwards. */
 bool child_wait(struct child *child, int limit_ms);
 
-/* -1 with a trouble if it has ended, and not well, or was stopped. 0 also if there is
- * none. */
+/* Return -1 with a trouble if the command failed or was stopped. Return 0 otherwise, also
+ * if no command was started. */
 int child_check(struct child *child, struct trouble *trouble);
 
-/* The stream is whole: the consumer may see its end. */
+/* Let the consumer see the end of the stream, because the stream is complete. */
 void child_let_end(struct child *child);
 
-/* To its group, unless it is done. 0; -1: nobody of them may be signalled. */
+/* Signal the command's process group, unless the command is done. Return 0, or -1 if no
+ * process of the group may be signalled. */
 int child_signal(struct child *child, int number);
 
-/* Ends all of it: SIGTERM, a second later SIGKILL; what a command that is done has left
- * in the background stays. What may not be signalled, as sudo, is named and left after a
- * second. Its pipe stays, for the thread that may use it. */
+/* End the whole process group: SIGTERM, then SIGKILL a second later. Background processes
+ * of a command that is done are kept. A process that may not be signalled (sudo) is named
+ * in a message and left after a second. The pipe stays open, for the thread that may be
+ * using it. */
 void child_end(struct child *child);
 
-/* The same, and closes the pipe. */
+/* child_end, then close the pipe. */
 void child_close(struct child *child);

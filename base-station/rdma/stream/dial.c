@@ -1,4 +1,4 @@
-/* How a sender gets to its receiver: see dial.h. */
+/* Connecting a sender to its receiver: see dial.h. */
 #include "dial.h"
 
 #include <errno.h>
@@ -15,22 +15,22 @@
 #include "signals.h"
 
 enum {
-    LOOPBACK_BUFFERS = 3, /* what stays in a core's cache is fast */
+    LOOPBACK_BUFFERS = 3, /* few buffers stay in a core's cache */
     RDMA_LIMIT_MS = 2000,
     ADDRESS_LEAST_MS = 1000,
     PARTING_MS = 300,
-    PROOF_LEAST_MS = 5000, /* whoever was reached late is to be heard, too */
+    PROOF_LEAST_MS = 5000, /* also for an address reached late */
 };
 
 struct dialing {
     const struct options *options;
     const struct key *key;   /* not owned */
-    struct meeting *meeting; /* what both agree on */
+    struct meeting *meeting; /* the agreed parameters */
     int64_t limit_ms, end_ms;
-    struct trouble unproven; /* why one that answered was none for us */
+    struct trouble unproven; /* reason why the last peer that answered was rejected */
 };
 
-/* How the records are to be protected, on this connection. */
+/* Set the protection of the records on this connection. */
 static int hello_protect(struct hello *mine, const struct options *options,
                          const struct transport *transport, struct trouble *trouble)
 {
@@ -89,7 +89,7 @@ static int64_t left_ms(int64_t end_ms)
     return left > 0 ? left : 0;
 }
 
-/* One address: RDMA where it may be, else TCP. */
+/* Connect to one address: RDMA if allowed, otherwise TCP. */
 static struct transport *dial_address(const struct options *options,
                                       const struct addrinfo *to,
                                       const struct sockaddr *from, int64_t limit_ms,
@@ -122,8 +122,8 @@ static struct transport *dial_address(const struct options *options,
     return tcp_dial(to->ai_addr, from, limit_ms, trouble);
 }
 
-/* Until when the peer may take for its proof, and, while there are others to try, for
- * the hello that shows that it is an rdrecv at all. */
+/* Return the deadline for the peer's proof; if there are other addresses to try, the
+ * deadline for the hello, the first sign of an rdrecv. */
 static int64_t stage_end_ms(const struct dialing *dialing, bool others)
 {
     int64_t left = left_ms(dialing->end_ms), least = ADDRESS_LEAST_MS;
@@ -155,7 +155,8 @@ static int prove(struct transport *transport, const struct dialing *dialing, boo
     return 0;
 }
 
-/* The receiver may take the sender for proven already: it is to hear of a signal. */
+/* Close after a failed handshake. The receiver may have authenticated the sender already,
+ * so send it an abort after a signal. */
 static void leave(const struct dialing *dialing, struct transport *transport,
                   const struct trouble *why)
 {
@@ -175,8 +176,8 @@ static void leave(const struct dialing *dialing, struct transport *transport,
     seals_close(&seals);
 }
 
-/* Who answered proves itself, or is closed. What a receiver says of it is kept rather
- * than what is found about a stranger. */
+/* Complete the handshake on a new connection, or close it. An error reported by a
+ * receiver takes precedence over an error found with another peer. */
 static struct transport *meet(struct dialing *dialing, struct transport *transport,
                               bool others, struct trouble *trouble)
 {
@@ -192,7 +193,7 @@ static struct transport *meet(struct dialing *dialing, struct transport *transpo
     return NULL;
 }
 
-/* All addresses of one host, while there are so many others to try. */
+/* Try all addresses of one host. `others` is the number of hosts still to try. */
 static struct transport *dial_host(struct dialing *dialing, const struct addrinfo *found,
                                    const struct addrinfo *from, int others,
                                    struct trouble *last)
@@ -217,8 +218,8 @@ static struct transport *dial_host(struct dialing *dialing, const struct addrinf
     return transport;
 }
 
-/* HOST may be several, with commas between them: until an address of one has proven that
- * it has the key. */
+/* HOST may be a comma-separated list. Try each until one address completes the
+ * handshake. */
 static struct transport *dial_all(struct dialing *dialing, struct trouble *last)
 {
     const struct options *options = dialing->options;

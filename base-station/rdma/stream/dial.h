@@ -1,5 +1,5 @@
-/* How a sender gets to its receiver: addresses in order until one proves itself, RDMA
- * before TCP. */
+/* Connecting a sender to its receiver: tries addresses in order until one passes the
+ * handshake, RDMA before TCP. */
 #pragma once
 
 #include "meeting.h"
@@ -7,16 +7,18 @@
 #include "records.h"
 #include "transport.h"
 
-/* Begins to meet whoever is at the other end. -1 with a trouble, as one that --plain is
- * for somewhere where it has to be asked for twice. */
+/* Start the handshake with the peer. Return -1 with a trouble, for example if --plain is
+ * given only once for an address that requires it twice. */
 int meet_begin(struct meeting *meeting, const struct options *options,
                const struct key *key, struct transport *transport,
                struct trouble *trouble);
 
-/* Takes what was said, and answers. 1: goes on; 0: nothing is there; -1 with a trouble. */
+/* Process a received record and answer it. Return 1: continue; 0: no data available; -1
+ * with a trouble. */
 int meet_next(struct meeting *meeting, struct transport *transport,
               struct trouble *trouble);
 
-/* Connects and proves. NULL with a trouble; `meeting` is what both agreed on. */
+/* Connect and complete the handshake. NULL with a trouble. `meeting` holds the agreed
+ * parameters. */
 struct transport *dial(const struct options *options, const struct key *key,
                        struct meeting *meeting, struct trouble *trouble);

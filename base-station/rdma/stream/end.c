@@ -20,7 +20,7 @@ int end_init(struct end *end, const struct options *options)
     return key_open(&end->key, options->key_file, (int)options->key_fd, &end->trouble);
 }
 
-/* "sending to PEER over tcp, chunks of ..." */
+/* Print "sending to PEER over tcp, chunks of ...". */
 static void say_begin(const struct end *end)
 {
     const struct transport *transport = end->transport;
@@ -49,7 +49,7 @@ static void show_progress(struct end *end)
     stats_show(bytes, bytes, end->size, now - end->begun_us);
 }
 
-/* How much it was and how fast: for a person, for a program. */
+/* Print the size and throughput: as text, or as JSON for programs. */
 static void say_result(const struct end *end)
 {
     const struct worker *worker = &end->worker;
@@ -154,7 +154,7 @@ bool worker_join(struct end *end)
     return true;
 }
 
-/* For the peer, the worker, the command, the output's reader, a signal. */
+/* Wait for the peer, the worker, the command, the output's reader or a signal. */
 static int wait_for_any(struct end *end)
 {
     struct pollfd polled[] = {
@@ -170,7 +170,7 @@ static int wait_for_any(struct end *end)
     return 0;
 }
 
-/* Takes all that came, until the stream is done. */
+/* Process all available events, until the stream is done. */
 static int take_all(struct end *end,
                     int (*take)(struct end *, const struct transport_event *))
 {

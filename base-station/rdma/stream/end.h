@@ -1,4 +1,4 @@
-/* One end of a stream: what rdsend and rdrecv have in common. */
+/* One end of a stream: the code shared by rdsend and rdrecv. */
 #pragma once
 
 #include <stdatomic.h>
@@ -8,17 +8,17 @@
 #include "link.h"
 #include "ring.h"
 
-/* How long a worker that nobody waits for any more gets to see that. */
+/* Time an abandoned worker gets to notice that the stream has ended. */
 enum { SETTLE_MS = 300 };
 
-/* The thread that reads the stream or writes it, so that the one which speaks to the peer
- * never waits for that. */
+/* Thread that reads or writes the stream, so that the thread of the peer connection never
+ * blocks on it. */
 struct worker {
     pthread_t thread;
     bool started;
     atomic_uint_fast64_t total; /* bytes; may be read at any time */
-    atomic_bool over;           /* what follows is settled */
-    uint64_t count;             /* of data records */
+    atomic_bool over;           /* the fields below are final */
+    uint64_t count;             /* data records */
     int64_t stream_us, network_us; /* time spent waiting */
     struct trouble trouble;
 };
@@ -28,55 +28,56 @@ struct end {
     struct trouble trouble;
     struct key key;
     struct meeting meeting;
-    struct transport *transport; /* NULL before a peer is proven */
-    struct link link;            /* its `seals` are NULL where the stream is plain */
+    struct transport *transport; /* NULL before a peer is authenticated */
+    struct link link;            /* its `seals` are NULL if the stream is plain */
     struct ring ring;
     struct seals seals;
     bool checksummed;
     struct child child;
     struct worker worker;
-    bool done; /* nothing more is to be moved or heard */
-    int output_fd; /* its reader is watched; -1 = none is */
-    short output_events; /* what was seen there */
-    bool begun; /* end_open did it all */
-    int64_t begun_us, shown_us, size; /* size -1 = not known */
+    bool done; /* nothing more to send or receive */
+    int output_fd; /* watch the reader of this output; -1 = no output to watch */
+    short output_events; /* poll(2) events seen on output_fd */
+    bool begun; /* end_open has completed */
+    int64_t begun_us, shown_us, size; /* size -1 = unknown */
 };
 
-/* Reads the key; whatever comes of it, to close. */
+/* Read the key. Call end_close afterwards, even on failure. */
 int end_init(struct end *end, const struct options *options);
 
-/* Starts its command. */
+/* Start the command of this end. */
 int end_start(struct end *end);
 
-/* All that the stream needs, once the peer is proven: its buffers, its command unless that
- * runs already. `size` is
- * that of what is sent, -1 = not known. Each is 0, or -1 with a trouble. */
+/* Prepare the stream once the peer is authenticated: allocate the buffers and start the
+ * command unless it is already running. `size` is the number of bytes to send, -1 =
+ * unknown. Each function returns 0, or -1 with a trouble. */
 int end_open(struct end *end, int64_t size);
 
-/* Starts the worker: `work(end)`, which calls worker_over last. */
+/* Start the worker: `work(end)`, the last call of `work` is worker_over. */
 int worker_start(struct end *end, void *(*work)(void *));
 void worker_over(struct end *end);
 
-/* Waits for its work to be over. */
+/* Wait for the worker to finish. */
 void worker_await(struct end *end, int limit_ms);
 
-/* Is it over, or was it never started? Else it may stay in read(2) or write(2), and uses
- * what it was given; this process ends anyway. */
+/* Return true if the worker has finished or was never started. Otherwise it may still be
+ * blocked in read(2) or write(2) and uses its buffers; the process then exits without
+ * it. */
 bool worker_join(struct end *end);
 
-/* Moves the stream until `done`: each event goes to `take`, and when there is none `move`
- * sees to everything else; it returns 1 if there may be events at once. Both return -1
- * with a trouble. */
+/* Move the stream until `done`. Each event is passed to `take`; if there is no event,
+ * `move` does all other work. `move` returns 1 if more events may be available at once.
+ * Both return -1 with a trouble. */
 int end_run(struct end *end, int (*take)(struct end *, const struct transport_event *),
             int (*move)(struct end *));
 
-/* Nobody waits for the worker any more. */
+/* Abandon the worker. */
 void end_settle(struct end *end);
 
-/* Says what went wrong, and how fast it was. Returns the exit status. What a worker that
- * does not end may use stays. */
+/* Report the error and the throughput. Return the exit status. Keep everything in use by
+ * a worker that does not end. */
 int end_close(struct end *end);
 
-/* rdsend and rdrecv: the exit status; what went wrong was said. */
+/* Run rdsend or rdrecv. Return the exit status; errors have been reported. */
 int send_stream(const struct options *options);
 int receive_stream(const struct options *options);

@@ -1,4 +1,4 @@
-/* The shared secret: see key.h. */
+/* Shared secret: see key.h. */
 #include "key.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "quote.h"
 
-/* All that `fd` has, though no more than shows that it is too much. */
+/* Read all of `fd`, but no more than proves the key too long. */
 static int key_read(struct key *key, int fd, const char *what, struct trouble *trouble)
 {
     size_t room;
@@ -26,7 +26,7 @@ static int key_read(struct key *key, int fd, const char *what, struct trouble *t
     return 0;
 }
 
-/* No command of ours is to see it, used or not. */
+/* Erase the key from the environment, used or not, so that no command inherits it. */
 static void forget(char *text)
 {
     if (text)

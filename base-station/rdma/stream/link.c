@@ -1,4 +1,4 @@
-/* The connection to a proven peer: see link.h. */
+/* Connection to an authenticated peer: see link.h. */
 #include "link.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static int take_abort(struct link *link, const struct transport_event *event,
     return fault(trouble, "the other end stopped: %s", text);
 }
 
-/* Makes it a record without a tag, once that is found to be right. */
+/* Verify the tag of a record and remove it. */
 static int unseal(struct link *link, struct transport_event *event,
                   struct trouble *trouble)
 {
@@ -82,7 +82,7 @@ static int take_heartbeat(const struct link *link, const struct record *record,
                  (unsigned long long)link->got);
 }
 
-/* Whatever came whole: the next record begins. */
+/* Note that the last record is complete; the next one begins. */
 static void note_whole(struct link *link, int64_t now)
 {
     link->part.since_ms = now;
@@ -114,7 +114,8 @@ int link_next(struct link *link, struct transport_event *event, struct trouble *
         if (take_heartbeat(link, &event->record, trouble) < 0)
             return -1;
     }
-    /* Part of a record is no silence either: on a slow link a whole one takes long. */
+    /* Partial records count as activity, too: on a slow link a whole record takes
+     * long. */
     if (transport->heard_bytes != link->heard_bytes)
         link->heard_ms = now_ms();
     link->heard_bytes = transport->heard_bytes;
@@ -133,7 +134,7 @@ static int say_record(struct link *link, const struct record *record, const void
     if (seals && seal_close_record(&seals->say, whole, seals->say.count) < 0)
         return fault(trouble, "OpenSSL cannot encrypt");
     int said = transport_say(link->transport, whole, trouble);
-    if (said == 0 && seals) /* one that is not sent now was not sent with this number */
+    if (said == 0 && seals) /* a record that is not sent now uses no number */
         seals->say.count++;
     return said;
 }
@@ -148,13 +149,14 @@ int link_say(struct link *link, int type, uint64_t number, const struct ending *
     return say_record(link, &record, body, trouble);
 }
 
-/* A record that has begun, and does not go on as any network would bring it. */
+/* Return true if a partial record arrives more slowly than any network would deliver
+ * it. */
 static bool stuck(struct link *link, int64_t now)
 {
     uint64_t bytes = link->transport->heard_bytes;
     if (!link->transport->in_part)
         note_whole(link, now);
-    /* Who is silent is said to be that, and not this. */
+    /* A silent peer is reported as silent (link_tick), not as stuck. */
     if (!link->timeout_ms ||
         now - link->part.since_ms <= link->timeout_ms + 2 * BEAT_MS)
         return false;

@@ -1,5 +1,5 @@
-/* The connection to a proven peer: that it lives, what it says that both ends treat
- * alike, and how to part from it. */
+/* Connection to an authenticated peer: liveness, the records that both ends handle in the
+ * same way, and closing. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,45 +10,47 @@
 
 enum {
     FINISH_MS = 1000,
-    /* Bytes a second. Slower is a record that waits for bytes that were lost, and gets
-     * a heartbeat's instead: 32 a second, or fewer. */
+    /* Bytes a second. A slower record is waiting for the retransmission of lost bytes,
+     * and only receives the bytes of heartbeats: 32 a second, or fewer. */
     RATE_LEAST = 100,
 };
 
 struct link {
     struct transport *transport;
     int64_t timeout_ms, idle_ms;
-    int64_t heard_ms, beaten_ms, moved_ms; /* of the peer, to the peer, data */
-    bool silent; /* the peer is */
-    /* Over RDMA the receiver has nothing to take a record with between its proof and its
-     * first credit; one that came then would wait 0.7 s for its next try: so a sender
-     * says nothing before that. */
+    int64_t heard_ms, beaten_ms, moved_ms; /* last received, last sent, last data */
+    bool silent; /* the peer has timed out */
+    /* Over RDMA the receiver posts no receive buffer between its proof and its first
+     * credit. A record sent in that time would wait 0.7 s for its retry, so a sender
+     * sends nothing before the first credit. */
     bool sends;
     struct seals *seals; /* NULL: plain; not owned */
-    uint64_t said, got;  /* see records.h, heartbeat: what we say, what we have */
+    uint64_t said, got;  /* see heartbeat in records.h: records sent, records received */
     uint64_t heard_bytes;
-    struct { int64_t since_ms; uint64_t bytes; } part; /* of a record that has begun */
-    bool told; /* the peer said why it stops: it need not be told */
+    struct { int64_t since_ms; uint64_t bytes; } part; /* of a record in progress */
+    bool told; /* the peer sent the abort: do not send one back */
 };
 
 void link_open(struct link *link, struct transport *transport,
                const struct options *options);
 
-/* Waits until something may have happened, at most until the next heartbeat. `extra`
- * are descriptors (-1 = none) with their events; their revents are filled in. A signal
- * that ends this process is a trouble. */
+/* Wait for an event, at most until the next heartbeat is due. `extra` are descriptors (-1
+ * = unused) with their events; their revents are filled in. A signal that ends this
+ * process is a trouble. */
 int link_wait(struct link *link, struct pollfd *extra, int count,
               struct trouble *trouble);
 
-/* The next event, or 0. Aborts are a trouble; heartbeats are not passed on. */
+/* Read the next event; 0 if no event is available. Aborts are a trouble; heartbeats are
+ * not passed on. */
 int link_next(struct link *link, struct transport_event *event, struct trouble *trouble);
 
-/* Sends a heartbeat if it is time; silence of the peer or of the data is a trouble. */
+/* Send a heartbeat if one is due. A time-out of the peer or of the data is a trouble. */
 int link_tick(struct link *link, struct trouble *trouble);
 
-/* Queues a record; only an end and a done have an `ending`. 1: later. */
+/* Queue a record. Only end and done records have an `ending`. Return 1: retry later. */
 int link_say(struct link *link, int type, uint64_t number, const struct ending *ending,
              struct trouble *trouble);
 
-/* Tells the peer what went wrong, unless it told us, and waits for its leave. */
+/* Send the reason to the peer, unless the peer sent the abort, and wait for it to
+ * close. */
 void link_abort(struct link *link, const struct trouble *why);

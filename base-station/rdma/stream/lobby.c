@@ -1,4 +1,4 @@
-/* Where strangers wait: see lobby.h. */
+/* Unauthenticated connections: see lobby.h. */
 #include "lobby.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "signals.h"
 
 enum { PORT_TRIES = 16, LEAVE_MS = 500, FULL_MS = 100,
-       EXPECTED_MS = 86400000 }; /* whose rdsend may wait for the hop before it */
+       EXPECTED_MS = 86400000 }; /* rdsend may wait for the hop before it */
 
 static int announce(const struct lobby *lobby, struct trouble *trouble)
 {
@@ -35,7 +35,8 @@ static int announce(const struct lobby *lobby, struct trouble *trouble)
                  : fault(trouble, "cannot announce on descriptor %d: %m", fd);
 }
 
-/* The same number on TCP and RDMA: with port 0, one that is free in both. */
+/* Listen on the same port number for TCP and RDMA. With port 0, find one that is free in
+ * both. */
 static int listen_on_both(struct lobby *lobby, struct trouble *trouble)
 {
     const struct options *options = lobby->options;
@@ -128,7 +129,7 @@ static void let_in(struct lobby *lobby)
             fd = accept4(lobby->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
             transport = fd >= 0 ? tcp_open(fd, &why) : NULL;
             if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-                poll(NULL, 0, FULL_MS); /* who knocks stays to be seen by poll */
+                poll(NULL, 0, FULL_MS); /* poll still reports the connection */
         }
         if (!transport)
             return;
@@ -152,7 +153,7 @@ static void turn_away(const struct lobby *lobby, struct guest *guest,
     guest->until_ms = now_ms() + LEAVE_MS;
 }
 
-/* Hears one guest out. Is it proven? */
+/* Process all records of one guest. Return true once it is authenticated. */
 static bool attend(const struct lobby *lobby, struct guest *guest)
 {
     struct transport *transport = guest->transport;
@@ -172,8 +173,8 @@ static bool attend(const struct lobby *lobby, struct guest *guest)
     return false;
 }
 
-/* What is waited for, `out_fd` before all else. Returns how much; `until_ms` becomes the
- * moment when a guest's time is over, if that is before. */
+/* Fill in the descriptors to poll, `out_fd` first. Return their number. `until_ms`
+ * becomes the deadline of a guest if that is earlier. */
 static int watch(const struct lobby *lobby, int out_fd, struct pollfd *polled,
                  int64_t *until_ms)
 {

@@ -1,4 +1,4 @@
-/* Hello and proof, and a tag on each record: see meeting.h. */
+/* Handshake and record tags: see meeting.h. */
 #include "meeting.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ int meeting_open(struct meeting *meeting, const struct key *key, const struct he
     return 0;
 }
 
-/* Tells the peer why, and ourselves. */
+/* Reject the peer, with one reason for the peer and one for the local log. */
 static int refuse(struct meeting *meeting, struct trouble *trouble, const char *told,
                   const char *why)
 {
@@ -102,7 +102,7 @@ static int take_hello(struct meeting *meeting, const struct record *record,
     meeting->stage = MEETING_PROOF;
     if (meeting->role == ROLE_SENDER)
         return give_proof(meeting, trouble);
-    meeting->answers = true; /* its own hello */
+    meeting->answers = true; /* with its own hello */
     return 0;
 }
 
@@ -261,7 +261,8 @@ void seals_close(struct seals *seals)
     *seals = (struct seals){.data = {.cipher = NULL}};
 }
 
-/* All but the tag, in place. Returns where that is, or NULL. */
+/* Encrypt or decrypt everything but the tag, in place. Return the position of the tag, or
+ * NULL. */
 static uint8_t *pass(struct seal *seal, uint8_t *record, uint64_t counter, int sealing)
 {
     struct record header;

@@ -27,7 +27,8 @@ uint16_t net_port(const struct sockaddr *address)
 
 static void set_port(struct sockaddr *address, uint16_t port)
 {
-    ((struct sockaddr_in *)(void *)address)->sin_port = htons(port); /* as sin6_port */
+    /* same offset as sin6_port */
+    ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
 }
 
 socklen_t net_length(const struct sockaddr *address)
@@ -68,7 +69,7 @@ const char *net_advice(int error)
     }
 }
 
-/* An address of IPv4 is one of ::ffff:0:0/96. */
+/* Map an IPv4 address to ::ffff:0:0/96. */
 static struct in6_addr six_of(const struct sockaddr *address)
 {
     struct in6_addr six = {.s6_addr = {[10] = 0xff, 0xff}};
@@ -79,7 +80,7 @@ static struct in6_addr six_of(const struct sockaddr *address)
     return six;
 }
 
-/* Is it in the network whose address begins with these bits? */
+/* Return true if the address is in the network with these leading bits. */
 static bool is_in(const struct sockaddr *address, const char *net, int bits)
 {
     struct in6_addr six = six_of(address), wanted;
@@ -113,9 +114,9 @@ bool net_is_foreign(const struct sockaddr *address)
     return !net_is_loopback(address);
 }
 
-/* A name that a thread of its own asks for; the signals that end the tool are blocked
- * there, too. It cannot be stopped: when the time is over it is left alone, and the
- * question is its own from then on. */
+/* Name lookup in its own thread. The signals that end the tool are blocked there, too. A
+ * lookup cannot be cancelled: on a time-out it is abandoned, and the thread owns the
+ * question from then on. */
 struct question {
     char host[256], port[16];
     int answered_fd, error;
@@ -137,7 +138,8 @@ static void *ask(void *argument)
     return NULL;
 }
 
-/* 0, an EAI_ error, or 1: no answer in time, or a signal, which is a trouble. */
+/* Return 0, an EAI_ error, or 1: no answer in time, or a signal, reported as a
+ * trouble. */
 static int await(struct question *question, int64_t limit_ms, struct trouble *trouble)
 {
     pthread_t thread;
@@ -214,7 +216,7 @@ static int listen_at(const struct addrinfo *at, uint16_t port)
     set_port(address, port);
     int fd = listen_on(address);
     if (fd < 0 && !at && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
-        any.ss_family = AF_INET; /* whose port is at the same place */
+        any.ss_family = AF_INET; /* with its port at the same offset */
         fd = listen_on(address);
     }
     return fd;
@@ -270,7 +272,8 @@ static int rank_of(const struct ifaddrs *one, bool six_too,
     bool six = address && address->sa_family == AF_INET6;
     if (!address || (one->ifa_flags & up) != up ||
         !(six ? six_too : address->sa_family == AF_INET) ||
-        (six && is_in(address, "fe80::", 10))) /* its scope is this machine's */
+        /* link-local: the scope is valid on this machine only */
+        (six && is_in(address, "fe80::", 10)))
         return RANK_NONE;
     if (net_is_loopback(address))
         return RANK_LAST_RESORT;
@@ -291,6 +294,6 @@ char *net_addresses(const struct sockaddr *bound,
             if (rank_of(one, bound->sa_family == AF_INET6, preferred) == rank)
                 add_address(&list, one->ifa_addr);
     freeifaddrs(all);
-    bytes_reserve(&list, 1); /* something stands there, of none too */
+    bytes_reserve(&list, 1); /* makes an empty list a string, too */
     return list.data;
 }

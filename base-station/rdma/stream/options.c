@@ -1,4 +1,4 @@
-/* The command lines of rdsend and rdrecv, and what they offer: see options.h. */
+/* Command lines of rdsend and rdrecv, and their hello: see options.h. */
 #include "options.h"
 
 #include <errno.h>
@@ -48,12 +48,12 @@ static const char usage_receive[] =
 
 enum kind {
     SET,
-    COUNT, /* SET, and how often */
+    COUNT, /* SET, and the number of times */
     TEXT,
-    WORD, /* of `words`: its number */
+    WORD, /* index into `words` */
     BYTES,
     NUMBER,
-    SECONDS, /* 0 or the least to the most, in ms */
+    SECONDS, /* 0, or the limits in ms */
 };
 
 enum { LIMIT_MOST_MS = 1000000000 };
@@ -63,11 +63,11 @@ static const struct row {
     const char *name;
     enum kind kind;
     size_t field;
-    int64_t least, most; /* of SET and COUNT: what is set */
-    const char *only;    /* the tool that has it; NULL = both */
+    int64_t least, most; /* for SET and COUNT: the value to set */
+    const char *only;    /* the only tool with this option; NULL = both */
     const char *words;
 } table[] = {
-    {"verbose", SET, TO(verbose), true, 0, NULL, NULL}, /* and -v */
+    {"verbose", SET, TO(verbose), true, 0, NULL, NULL}, /* also -v */
     {"help", SET, TO(help), true, 0, NULL, NULL},
     {"version", SET, TO(version), true, 0, NULL, NULL},
     {"json", SET, TO(json), true, 0, NULL, NULL},
@@ -79,7 +79,8 @@ static const struct row {
     {"checksum", WORD, TO(checksum), 0, 1, NULL, "none|xxh3"},
     {"device", TEXT, TO(device), 0, 0, NULL, NULL},
     {"bind", TEXT, TO(bind_to), 0, 0, NULL, NULL},
-    {"hop", TEXT, TO(hop), 0, 0, NULL, NULL}, /* a leash gives these */
+    /* this and the following: given by a leash */
+    {"hop", TEXT, TO(hop), 0, 0, NULL, NULL},
     {"guests-fd", NUMBER, TO(guests_fd), 0, 65535, "rdrecv", NULL},
     {"socket-fd", NUMBER, TO(socket_fd), 0, 65535, "rdsend", NULL},
     {"where-fd", NUMBER, TO(where_fd), 0, 65535, "rdsend", NULL},
@@ -118,7 +119,7 @@ int64_t options_bytes(const char *text)
     return value < 9e18 ? (int64_t)value : -1;
 }
 
-/* Digits and nothing else; -1: it is no such number. */
+/* Parse digits only. Return -1 for any other text. */
 static int64_t digits(const char *text)
 {
     char *rest;
@@ -300,8 +301,8 @@ int options_main(bool sends, int argc, char **argv, int (*run)(const struct opti
     return trouble.status;
 }
 
-/* TCP: what stays in a core's cache is fast, and what is sent has left its buffer: the
- * sender needs few, and more where a socket that was full takes much at once. RDMA: few
+/* TCP: data in a core's cache is fast, and sent data has left its buffer. So the sender
+ * needs few buffers, and more if a socket that was full accepts much at once. RDMA: few
  * large messages. */
 enum {
     TCP_CHUNK = 256 << 10,
@@ -314,9 +315,9 @@ enum {
 enum {
     SPARE_RECEIVES = 8,
     CREDITS_GOOD = 4,
-    CHUNK_GOOD = 128 << 10, /* what is smaller costs more than fewer in flight do */
-    OTHERS = 24 << 10,      /* small records, door bells, queues of a few ... */
-    EACH = 256,             /* ... and what each credit more adds to the queues */
+    CHUNK_GOOD = 128 << 10, /* smaller chunks cost more than fewer credits */
+    OTHERS = 24 << 10,      /* small records, door bells, short queues */
+    EACH = 256,             /* per credit, in the queues */
 };
 
 uint64_t pinned_limit(void)

@@ -1,11 +1,10 @@
-/* rdrecv: takes a stream from one sender and writes it.
+/* rdrecv: receives a stream from one sender and writes it.
  *
- * A thread of its own (the worker) alone touches the output: it writes what is in the
- * ring's slots, and judges whether what came is what was sent. The peer's thread always
- * takes what it gave credits for, however slow the output is. Nothing is published, and no
- * command sees an end of file, before the end record came and agreed with what was
- * written.
- */
+ * Only the worker thread touches the output. It writes the ring's slots and verifies that
+ * the received data is the data sent. The peer's thread always receives the data for
+ * which it gave credits, however slow the output is. A file is published, and a command
+ * sees an end of file, only after the end record has arrived and matches the written
+ * data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,36 +18,39 @@
 #include "signals.h"
 #include "target.h"
 
-/* A reader that has read enough, like head(1), may leave before the end record is here. */
+/* A reader that has read enough, like head(1), may close before the end record
+ * arrives. */
 enum { LEFT_MS = 500, PUBLISH_MS = 60000, PIPE_BYTES = 1 << 20 };
 
-/* Is it published? Who comes first decides: the worker, or who gives up. */
+/* Publication state. The first to set it wins: the worker that publishes, or the thread
+ * that gives up. */
 enum fate { FATE_OPEN, FATE_GIVEN_UP, FATE_PUBLISHED };
 
 struct receiver {
-    struct end end; /* first: the one is the other's address */
+    struct end end; /* first: both structs have the same address */
     struct lobby lobby;
     struct target target;
-    struct ending ending; /* good once the ring has ended */
-    bool end_taken;       /* and then not changed any more */
-    atomic_int writing_fd; /* -1 before and after */
+    struct ending ending; /* valid once the ring has ended */
+    bool end_taken;       /* `ending` is final */
+    atomic_int writing_fd; /* -1 before and after the writing */
     atomic_int fate;
 
-    int64_t left_ms;             /* when the output's reader left; 0 = it has not */
-    uint64_t taken, given, told; /* data records taken; credits given, and told of */
-    uint64_t written;            /* bytes, when it was last looked at */
-    int64_t done_ms;             /* when done was said */
+    int64_t left_ms;             /* time the output's reader closed; 0 = still open */
+    /* data records taken; credits given; credits sent to the peer */
+    uint64_t taken, given, told;
+    uint64_t written;            /* bytes written, at the last check */
+    int64_t done_ms;             /* time the done record was sent */
     bool done_said;
 };
 
-/* --- the worker --- */
+/* The worker */
 
 static const char *name_of(const struct receiver *receiver)
 {
     return receiver->target.name ? receiver->target.name : "the output";
 }
 
-/* After a failed write: 0 if it is worth another try. */
+/* Return 0 if a failed write is worth a retry. */
 static int retry(struct receiver *receiver)
 {
     struct trouble *trouble = &receiver->end.worker.trouble;
@@ -67,7 +69,7 @@ static int write_all(struct receiver *receiver, const uint8_t *from, size_t leng
     while (length) {
         ssize_t done = write(receiver->target.fd, from, length);
         if (done == 0)
-            errno = ENOSPC; /* a device that takes no more */
+            errno = ENOSPC; /* the device is full */
         if (done <= 0 && retry(receiver) < 0)
             return -1;
         from += done > 0 ? done : 0;
@@ -130,7 +132,7 @@ static int write_out(struct receiver *receiver, XXH3_state_t *hash)
     XXH3_64bits_reset(hash);
     if (target_open(target, &worker->trouble) < 0)
         return -1;
-    fcntl(target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    fcntl(target->fd, F_SETPIPE_SZ, PIPE_BYTES); /* fails for anything but a pipe */
     atomic_store(&receiver->writing_fd, target->fd);
     while ((slot = ring_wait(ring, &ring->full, &worker->network_us))) {
         if (take(receiver, slot, hash) < 0)
@@ -158,9 +160,9 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* --- the peer's thread --- */
+/* The peer's thread */
 
-/* Gives the transport every free slot: each is a credit. */
+/* Give every free slot to the transport: one credit each. */
 static int give(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
@@ -171,7 +173,8 @@ static int give(struct receiver *receiver)
             return -1;
         receiver->given++;
     }
-    /* A quarter of the ring at a time, unless the sender may be waiting for it. */
+    /* Send credits for a quarter of the ring at a time, earlier if the sender may be
+     * waiting. */
     uint64_t news = receiver->given - receiver->told;
     bool waits = receiver->told - receiver->taken < ring->count / 2;
     if (news == 0 || receiver->end_taken || (news < ring->count / 4 && !waits))
@@ -182,7 +185,7 @@ static int give(struct receiver *receiver)
     return said < 0 ? -1 : 0;
 }
 
-/* Looks at where the stream is to go, as far as that is not a command's pipe. */
+/* Check the output, unless it is a command's pipe. */
 static int find_output(struct receiver *receiver)
 {
     const struct options *options = receiver->end.options;
@@ -217,7 +220,7 @@ static int take_end(struct receiver *receiver, const struct transport_event *eve
         return refuse(receiver, "an end after another number of records than came");
     ending_get(&receiver->ending, event->body);
     receiver->end_taken = true;
-    receiver->end.link.idle_ms = 0; /* no more data is to move */
+    receiver->end.link.idle_ms = 0; /* no more data expected */
     receiver->end.link.got++;
     ring_end(&receiver->end.ring);
     return 0;
@@ -260,8 +263,8 @@ static int say_done(struct receiver *receiver, struct trouble *trouble)
     return said < 0 ? -1 : 0;
 }
 
-/* A command that left its pipe is about to end, as a rule, and its status says more
- * than the pipe does. */
+/* Wait for a command that closed its pipe. It is usually about to exit, and its status is
+ * more precise than the pipe error. */
 static int hear_child(struct receiver *receiver)
 {
     struct child *child = &receiver->end.child;
@@ -270,8 +273,9 @@ static int hear_child(struct receiver *receiver)
     return child_check(child, &receiver->end.trouble);
 }
 
-/* It is no fault if nothing more comes for it: as in a shell, where a writer that has
- * ended never hears of it. What does come, the worker cannot write. */
+/* Report a closed output reader. A closed reader is an error only if more data arrives,
+ * as in a shell, where a writer that has already ended never notices; the worker cannot
+ * write that data. */
 static int check_reader(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
@@ -295,7 +299,7 @@ static int go_on(struct receiver *receiver)
     uint64_t written = atomic_load(&worker->total);
     if (child_check(child, &end->trouble) < 0 || give(receiver) < 0)
         return -1;
-    if (written != receiver->written) /* a slow writer is not silence */
+    if (written != receiver->written) /* a slow writer is not idle */
         end->link.moved_ms = now_ms();
     receiver->written = written;
     if (!atomic_load(&worker->over))
@@ -309,7 +313,7 @@ static int go_on(struct receiver *receiver)
     bool consumed = !child->pid || child->status == 0;
     if (consumed && !receiver->done_said)
         return say_done(receiver, &end->trouble);
-    /* Is its goodbye lost, and nothing else? */
+    /* Stop waiting if only the peer's bye was lost. */
     end->done = receiver->done_said && now_ms() - receiver->done_ms > FINISH_MOST_MS;
     return 0;
 }
@@ -320,7 +324,8 @@ static int move(struct end *end)
     return go_on(receiver) < 0 || check_reader(receiver) < 0 ? -1 : 0;
 }
 
-/* Trouble that came when the file was being put in its place, and there it is. */
+/* Return true if the file is in place although an error occurred while it was being
+ * published. */
 static bool published(struct receiver *receiver)
 {
     struct worker *worker = &receiver->end.worker;
@@ -337,7 +342,8 @@ static bool published(struct receiver *receiver)
     return true;
 }
 
-/* In trouble: the command is ended before its pipe is, the file is not published. */
+/* Clean up after an error. The command is ended before its pipe is closed; the file is
+ * not published. */
 static void part(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
@@ -356,7 +362,7 @@ static void part(struct receiver *receiver)
 static int receiver_close(struct receiver *receiver)
 {
     struct trouble *trouble = &receiver->end.trouble;
-    /* What was published and acknowledged stays good, whatever came after it. */
+    /* A published and acknowledged stream is a success, even if an error follows. */
     if (trouble->status && receiver->done_said && trouble->status < 128) {
         if (receiver->end.options->verbose)
             say("all is written, but the sender did not say goodbye: %s", trouble->text);
@@ -371,11 +377,12 @@ static int receiver_close(struct receiver *receiver)
 
 int receive_stream(const struct options *options)
 {
-    static struct receiver receiver = { /* its thread may outlive this function */
+    static struct receiver receiver = { /* static: the thread may outlive this function */
         .lobby = {.listen_fd = -1}, .target = TARGET_NONE, .writing_fd = -1};
     struct end *end = &receiver.end;
     if (end_init(end, options) == 0 &&
-        find_output(&receiver) == 0 && /* which a signal may end, as the key's reading */
+        /* may be ended by a signal, like the reading of the key */
+        find_output(&receiver) == 0 &&
         signals_open(&end->trouble) == 0 &&
         lobby_open(&receiver.lobby, options, &end->key, &end->trouble) == 0)
         end->transport = lobby_meet(&receiver.lobby, options->file ? -1 : STDOUT_FILENO,

@@ -1,4 +1,4 @@
-/* The records of both ends, encoded and decoded: see records.h. */
+/* Encoding and decoding of records: see records.h. */
 #include "records.h"
 
 #include <string.h>
@@ -29,12 +29,13 @@ void record_put(uint8_t out[RECORD_BYTES], const struct record *record)
 }
 
 static const struct { uint32_t least, most; } bodies[] = {
-    [RECORD_HELLO] = {HELLO_BYTES, ABORT_BYTES}, /* another version's may be longer */
+    /* another version's hello may be longer */
+    [RECORD_HELLO] = {HELLO_BYTES, ABORT_BYTES},
     [RECORD_PROOF] = {PROOF_BYTES, PROOF_BYTES},
     [RECORD_DATA] = {1, 0},
     [RECORD_END] = {END_BYTES, END_BYTES},
     [RECORD_DONE] = {END_BYTES, END_BYTES},
-    [RECORD_ABORT] = {0, ABORT_BYTES}, /* the others have none */
+    [RECORD_ABORT] = {0, ABORT_BYTES}, /* the other types have no body */
 };
 
 const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],

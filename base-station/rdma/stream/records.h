@@ -1,5 +1,5 @@
-/* What the two ends say to each other, over TCP and over RDMA alike. Over RDMA one
- * message is one record. All numbers are little-endian.
+/* Protocol of the two ends, the same over TCP and over RDMA. Over RDMA one message is one
+ * record. All numbers are little-endian.
  *
  *   header, 16 bytes
  *     0  u16  0x4452 ("RD")
@@ -11,14 +11,14 @@
  *   type         number               body
  *   1 hello      0                    48 in version 3: version u16, role u8 (1 sender, 2
  *                                     receiver), transport u8, protection u8 (0 plain,
- *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: its
+ *                                     1 signed, 2 encrypted), checksum u8, aes u8 (1: the
  *                                     processor has the instructions), zero u8,
  *                                     chunk u32, credits u32, nonce 32
  *   2 proof      0                    32: HMAC-SHA-256, see meeting.h
  *   3 data       sequence from 0      1 to chunk bytes
- *   4 credit     data records that may have been sent in all
- *   5 heartbeat  what the peer must have: a sender's data and end records that left, a
- *                receiver's credits, and 1 for its done
+ *   4 credit     data records allowed in all
+ *   5 heartbeat  records sent so far: a sender's data and end records; a receiver's
+ *                credits, and 1 for its done
  *   6 end        data records in all  16: total u64, checksum u64
  *   7 done       data records in all  16: total u64, synced u8, zero 7
  *   8 bye        0
@@ -27,18 +27,21 @@
  *   sender    hello      proof              data ... data  end         bye
  *   receiver       hello       proof credit   credit ...       done
  *
- * The safer of both hellos' protections holds; both are in the proofs. If it is not plain,
- * each record from the credit on ends with a tag of 16 bytes: see meeting.h.
+ * The stronger protection of the two hellos applies; the proofs cover both hellos. Unless
+ * it is plain, each record from the credit on ends with a tag of 16 bytes: see meeting.h.
  *
- * A credit is given only after the buffer was posted again. Heartbeats and aborts may
- * come at any time once the proof is through; an abort also instead of a proof.
+ * A credit is given only after the buffer was posted again. Heartbeats and aborts may be
+ * sent at any time after the proof; an abort also instead of a proof.
  *
- * Nobody waits without a limit: for the peer's hello and proof 5 s (lobby.h) or the rest
- * of --connect-timeout (dial.c); for any byte of it --timeout; for the rest of a record
- * that has begun, as long as RATE_LEAST bytes a second come, by --timeout's measure; for
- * a record that a heartbeat says has left, not at all; from end to done
- * --finish-timeout; from done to bye FINISH_MOST_MS; for credits and data, which depend
- * on others' programs, --idle-timeout.
+ * Every wait has a limit:
+ *
+ *   the peer's hello and proof       5 s (lobby.h) or the rest of --connect-timeout (dial.c)
+ *   any byte of the peer             --timeout
+ *   the rest of a started record     --timeout, while RATE_LEAST bytes a second arrive
+ *   a record a heartbeat announced   0: it must have arrived
+ *   from end to done                 --finish-timeout
+ *   from done to bye                 FINISH_MOST_MS
+ *   credits and data                 --idle-timeout (they depend on other programs)
  */
 #pragma once
 
@@ -54,7 +57,8 @@ enum {
     END_BYTES = 16,
     SEAL_BYTES = 16,
     ABORT_BYTES = 240,
-    CONTROL_BYTES = RECORD_BYTES + ABORT_BYTES + SEAL_BYTES, /* the longest not of data */
+    /* longest record other than data */
+    CONTROL_BYTES = RECORD_BYTES + ABORT_BYTES + SEAL_BYTES,
     CHUNK_LEAST = 4096,
     CHUNK_MOST = 16 << 20,
     CREDITS_MOST = 1024,
@@ -74,7 +78,7 @@ enum record_type {
 
 enum { ROLE_SENDER = 1, ROLE_RECEIVER = 2 };
 enum { TRANSPORT_TCP = 1, TRANSPORT_RDMA = 2 };
-/* PROTECT_DEFAULT, which no hello has: what the connection asks for. */
+/* PROTECT_DEFAULT, never sent in a hello: the protection depends on the connection. */
 enum protection { PROTECT_NOT, PROTECT_SIGN, PROTECT_ENCRYPT, PROTECT_DEFAULT };
 enum { CHECKSUM_NONE = 0, CHECKSUM_XXH3 = 1 };
 
@@ -91,7 +95,7 @@ struct hello {
     uint8_t nonce[NONCE_BYTES];
 };
 
-/* The body of end (value = checksum) and of done (value = 1 if synced). */
+/* Body of end (value = checksum) and of done (value = 1 if synced). */
 struct ending {
     uint64_t total, value;
 };
@@ -100,17 +104,17 @@ void record_put(uint8_t out[RECORD_BYTES], const struct record *record);
 
 #define RECORD_LENGTH_WRONG "a record of a length that its type does not have"
 
-/* Reads a header. `data_most` is the greatest length of data that fits here, 0 before
- * data is allowed. Returns NULL, or what is wrong with it. */
+/* Decode a header. `data_most` is the largest data body that fits here, 0 before data is
+ * allowed. Return NULL, or a description of the error. */
 const char *record_get(struct record *record, const uint8_t in[RECORD_BYTES],
                        uint32_t data_most);
 
-/* Is the body that of its type, its tag taken off? */
+/* Return true if the body's length, without its tag, fits the record type. */
 bool record_fits(const struct record *record);
 
 void hello_put(uint8_t out[HELLO_BYTES], const struct hello *hello);
 
-/* Takes any version, and nothing but the version of one that is not ours. */
+/* Decode a hello. Accept any version; of another version read only the version number. */
 const char *hello_get(struct hello *hello, const uint8_t in[HELLO_BYTES]);
 
 void ending_put(uint8_t out[END_BYTES], const struct ending *ending);

@@ -1,4 +1,4 @@
-/* A ring of buffers between two threads: see ring.h. */
+/* Ring of buffers between two threads: see ring.h. */
 #include "ring.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t spares, uint32_t chunk
                           .change = PTHREAD_COND_INITIALIZER};
     ring->slot_bytes = ring_slot_bytes(chunk);
     size_t slots = (size_t)count + spares;
-    errno = ENOMEM; /* 1024 credits of 16 MiB are more than 32 bits count */
+    errno = ENOMEM; /* 1024 credits of 16 MiB overflow 32 bits */
     if (__builtin_mul_overflow(ring->slot_bytes, slots, &ring->bytes) ||
         !(ring->slot = calloc(slots, sizeof *ring->slot)))
         return -1;
@@ -66,7 +66,7 @@ int ring_open(struct ring *ring, uint32_t count, uint32_t spares, uint32_t chunk
 
 void ring_close(struct ring *ring)
 {
-    if (ring->slot) /* else it was not opened */
+    if (ring->slot) /* otherwise never opened */
         shut(&ring->wake_fd);
     if (ring->memory)
         munmap(ring->memory, ring->bytes);

@@ -1,10 +1,9 @@
 /* rdsend: reads a stream and sends it to one receiver.
  *
- * A thread of its own (the worker) alone touches the input: it fills the ring's slots and
- * makes a data record of each. The peer's thread sends these, as far as the receiver has
- * given credits. The end record goes out only when the input ended well: at the end of a
- * file or of stdin, or when the producer has exited with 0.
- */
+ * Only the worker thread touches the input. It fills the ring's slots and makes a data
+ * record of each. The peer's thread sends these records, within the credits of the
+ * receiver. The end record is sent only if the input ended well: at the end of a file or
+ * of stdin, or after the producer exited with 0. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,23 +21,24 @@
 #include "hash.h"
 #include "signals.h"
 
-/* A slow producer's bytes are sent on when nothing more came for this long. */
+/* Bytes of a slow producer are sent if no more bytes arrive for this long. */
 enum { PAUSE_MS = 1, FILL_MOST_MS = 100, PIPE_BYTES = 1 << 20, CREDIT_US = 100000 };
 
 struct sender {
-    struct end end; /* first: the one is the other's address */
-    char name[200]; /* of the input, for messages */
-    int fd;         /* it; -1 before it is open */
-    bool whole;     /* a file by name: its size must not change while it is read */
-    struct stat before; /* as it was then, if it is regular; else st_size is -1 */
-    double due_us;      /* when what was read so far may have gone out */
-    uint64_t checksum;  /* settled when the worker is over */
+    struct end end; /* first: both structs have the same address */
+    char name[200]; /* name of the input, for messages */
+    int fd;         /* the input; -1 before it is open */
+    bool whole;     /* a named file: its size must not change during the reading */
+    /* state at the opening of a regular file; otherwise st_size is -1 */
+    struct stat before;
+    double due_us;      /* earliest time to send all bytes read so far */
+    uint64_t checksum;  /* final when the worker is over */
 
     uint64_t credits, posted;
-    int64_t end_ms; /* when the end went out; 0 = it has not */
+    int64_t end_ms; /* time the end record was sent; 0 = not sent */
 };
 
-/* --- the worker --- */
+/* The worker */
 
 static bool readable(const struct sender *sender, int wait_ms)
 {
@@ -46,7 +46,7 @@ static bool readable(const struct sender *sender, int wait_ms)
     return poll(&polled, 1, wait_ms) > 0;
 }
 
-/* Returns the bytes got; 0 at the end; -1 in trouble. */
+/* Return the bytes read; 0 at the end; -1 with a trouble. */
 static ssize_t read_some(struct sender *sender, uint8_t *into, size_t room)
 {
     for (;;) {
@@ -60,7 +60,7 @@ static ssize_t read_some(struct sender *sender, uint8_t *into, size_t room)
     }
 }
 
-/* Fills a slot, or what there is of it. Returns 0 at the end, -1 in trouble. */
+/* Fill a slot with the available bytes. Return 0 at the end, -1 with a trouble. */
 static ssize_t fill(struct sender *sender, uint8_t *into, size_t room)
 {
     size_t have = 0;
@@ -91,8 +91,8 @@ static int make_record(struct end *end, struct slot *slot, size_t length)
     return 0;
 }
 
-/* Sleeps until the rate allows more than these bytes. What a pause before them would have
- * allowed is lost, but for a tenth of a second. */
+/* Sleep until the rate allows more bytes after these. Unused rate of an earlier pause is
+ * lost, except for a tenth of a second. */
 static void keep_rate(struct sender *sender, size_t length)
 {
     int64_t now = now_us();
@@ -105,7 +105,8 @@ static void keep_rate(struct sender *sender, size_t length)
         nanosleep(&nap, NULL);
 }
 
-/* At a low rate a record is a tenth of a second's. */
+/* Return the size of a record. At a low rate a record holds a tenth of a second of
+ * data. */
 static size_t room_of(const struct sender *sender)
 {
     uint64_t rate = (uint64_t)sender->end.options->rate, room = sender->end.ring.chunk;
@@ -114,7 +115,8 @@ static size_t room_of(const struct sender *sender)
     return (size_t)room;
 }
 
-/* Files in /proc say that they have 0 bytes, those in /sys 4096, whatever they have. */
+/* Return true if the file has another size than at the start. Files in /proc report 0 bytes
+ * and those in /sys 4096, regardless of their content. */
 static bool another_size(const struct stat *before, uint64_t total, const struct stat *now)
 {
     uint64_t size = (uint64_t)before->st_size;
@@ -176,7 +178,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* --- the peer's thread --- */
+/* The peer's thread */
 
 static int open_input(struct sender *sender)
 {
@@ -186,7 +188,7 @@ static int open_input(struct sender *sender)
         return 0;
     sender->fd = STDIN_FILENO;
     if (file) {
-        do /* a FIFO's open waits for its writer; nobody waits for us yet */
+        do /* opening a FIFO waits for its writer; no peer is waiting yet */
             sender->fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         while (sender->fd < 0 && errno == EINTR);
         if (sender->fd < 0)
@@ -205,7 +207,7 @@ static int open_input(struct sender *sender)
     return 0;
 }
 
-/* Where to is not known yet: the command may begin, and its leash says it. */
+/* Read the destination from the leash, after starting the command. */
 static int hear_where(struct end *end, struct options *told)
 {
     static char where[1 << 16]; /* PORT ADDRESS,... */
@@ -228,7 +230,7 @@ static int begin(struct sender *sender)
         return -1;
     if (end->options->command)
         sender->fd = end->child.fd;
-    fcntl(sender->fd, F_SETPIPE_SZ, PIPE_BYTES); /* what is not a pipe refuses */
+    fcntl(sender->fd, F_SETPIPE_SZ, PIPE_BYTES); /* fails for anything but a pipe */
     return worker_start(end, work);
 }
 
@@ -284,7 +286,7 @@ static int post_data(struct sender *sender)
     return 0;
 }
 
-/* 0: not yet, or it is out; -1: trouble. */
+/* Queue the end record. Return 0 if it was queued or must wait, -1 with a trouble. */
 static int post_end(struct sender *sender)
 {
     struct end *end = &sender->end;
@@ -293,7 +295,7 @@ static int post_end(struct sender *sender)
     int said = link_say(&end->link, RECORD_END, worker->count, &ending, &end->trouble);
     if (said == 0) {
         end->link.said++;
-        end->link.idle_ms = 0; /* no more data is to move */
+        end->link.idle_ms = 0; /* no more data to send */
         sender->end_ms = now_ms();
     }
     return said < 0 ? -1 : 0;
@@ -307,7 +309,7 @@ static int move(struct end *end)
     if (child_check(&end->child, &end->trouble) < 0 || post_data(sender) < 0)
         return -1;
     if (!atomic_load(&worker->over))
-        return sender->posted != posted; /* what went at once has freed its slot */
+        return sender->posted != posted; /* a record sent at once has freed its slot */
     if (worker->trouble.status) {
         end->trouble = worker->trouble;
         return -1;
@@ -349,7 +351,8 @@ static void part(struct sender *sender)
 
 int send_stream(const struct options *options)
 {
-    static struct sender sender; /* its thread may outlive this function in trouble */
+    /* static: the thread may outlive this function after an error */
+    static struct sender sender;
     static struct options told;
     struct end *end = &sender.end;
     told = *options;
@@ -360,7 +363,7 @@ int send_stream(const struct options *options)
             : options->file  ? options->file
                              : "stdin");
     if (end_init(end, &told) == 0 &&
-        open_input(&sender) == 0 && /* which a signal may end: it may wait for ever */
+        open_input(&sender) == 0 && /* may block for ever; a signal may end it */
         signals_open(&end->trouble) == 0 &&
         (told.where_fd < 0 || hear_where(end, &told) == 0))
         end->transport = dial(&told, &end->key, &end->meeting, &end->trouble);

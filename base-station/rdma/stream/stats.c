@@ -1,4 +1,4 @@
-/* How far and how fast, on a terminal: see stats.h. */
+/* Progress and throughput, on a terminal: see stats.h. */
 #include "stats.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* How far and how fast, on a terminal. */
+/* Progress and throughput, on a terminal. */
 #pragma once
 
 #include <stddef.h>
@@ -6,12 +6,12 @@
 
 #include "trouble.h"
 
-#define STATS_CLEAR "\r\033[K" /* takes the line away */
+#define STATS_CLEAR "\r\033[K" /* erases the line */
 enum { STATS_EACH_MS = 500 };
 
-/* "1.500 MB". Returns `into`. */
+/* Format as "1.500 MB". Return `into`. */
 const char *stats_amount(double bytes, char *into, size_t room);
 
-/* A line: of `size` bytes (-1 = not known) so many are done, of which so many were moved
- * in `us`. The next one takes its place. */
+/* Show a progress line: `done` of `size` bytes (-1 = unknown), of which `moved` bytes
+ * were moved in `us`. The next line replaces it. */
 void stats_show(uint64_t moved, uint64_t done, int64_t size, int64_t us);

@@ -1,4 +1,4 @@
-/* Where the stream goes to: see target.h. */
+/* Destination of the stream: see target.h. */
 #include "target.h"
 
 #include <dirent.h>
@@ -27,8 +27,8 @@ static int refuse(struct trouble *trouble, const char *what, const struct target
     return fault(trouble, "%s %s: %m", what, safe);
 }
 
-/* Opens the folder of what the name leads to. Follows symlinks whose last target is
- * absent, too; realpath(3) would refuse them. */
+/* Open the folder of the target. Follow symlinks even if their final target is absent;
+ * realpath(3) would fail for them. */
 static int follow(struct target *target)
 {
     char path[PATH_MAX];
@@ -64,7 +64,7 @@ static int follow(struct target *target)
 
 static int find_stdout(struct target *target, struct trouble *trouble)
 {
-    errno = EBADF; /* also one that was closed: see descriptors.h */
+    errno = EBADF; /* also if it was closed: see descriptors.h */
     if ((fcntl(target->fd, F_GETFL) & O_ACCMODE) == O_RDONLY ||
         fstat(target->fd, &target->old) < 0)
         return refuse(trouble, "cannot use", target);
@@ -74,7 +74,7 @@ static int find_stdout(struct target *target, struct trouble *trouble)
     return 0;
 }
 
-/* A file that is absent or regular, in a folder where another can be made. */
+/* Find an absent or regular file, in a folder that allows new files. */
 static int find_file(struct target *target, struct trouble *trouble)
 {
     struct stat found;
@@ -83,7 +83,7 @@ static int find_file(struct target *target, struct trouble *trouble)
     if (target->exists &&
         (fstatat(target->folder_fd, target->file, &found, 0) < 0 ||
          found.st_dev != target->old.st_dev || found.st_ino != target->old.st_ino)) {
-        errno = ESTALE; /* as what a link in /proc leads to, once it has no name */
+        errno = ESTALE; /* for example a link in /proc to a file without a name */
         return refuse(trouble, "cannot replace what this leads to:", target);
     }
     if (target->exists && faccessat(target->folder_fd, target->file, W_OK, 0) < 0)
@@ -130,7 +130,7 @@ static int open_socket(const char *path)
     return -1;
 }
 
-/* The mode and owner of the old file, or those of any new one. */
+/* Set the mode and owner of the old file, or the defaults of a new file. */
 static int dress(struct target *target)
 {
     mode_t mask = umask(0);
@@ -149,11 +149,11 @@ static int dress(struct target *target)
         visible(safe, sizeof safe, target->name);
         say("%s will belong to another owner%s: %s", safe, group ? "" : " and group", why);
     }
-    /* A set-uid bit was meant for the old owner. */
+    /* A set-uid bit applied to the old owner only. */
     return fchmod(target->fd, target->old.st_mode & (same ? 07777 : 0777));
 }
 
-/* Removes what runs that were killed have left of the same target: what nobody locks. */
+/* Remove unlocked temporary files of the same target, left behind by killed runs. */
 static void remove_stale(int folder_fd, const char *head)
 {
     DIR *entries = fdopendir(openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -176,8 +176,9 @@ static void remove_stale(int folder_fd, const char *head)
         closedir(entries);
 }
 
-/* A file without a name, which ends with its writer however that ends; target_publish
- * names it through /proc. -1 where the file system has none, as on NFS. */
+/* Open a nameless file: it disappears with its writer, however the writer ends.
+ * target_publish names it through /proc. Return -1 if the file system has no nameless
+ * files, for example NFS. */
 static int open_nameless(int folder_fd)
 {
     char link[40];
@@ -188,8 +189,8 @@ static int open_nameless(int folder_fd)
     return fd;
 }
 
-/* The lock says that somebody is at work. Between opening and locking, another run may
- * have taken the file for one that was left behind: none, then. */
+/* Create the temporary file and lock it. The lock marks it as in use. Another run may
+ * remove the file as stale between opening and locking; then return -1. */
 static int open_temporary(struct target *target)
 {
     struct stat state;
@@ -197,7 +198,7 @@ static int open_temporary(struct target *target)
     uint32_t number;
     if (getrandom(&number, sizeof number, 0) != sizeof number)
         return -1;
-    /* The name must stay below NAME_MAX, whatever the target's is. */
+    /* The name must stay below NAME_MAX, whatever the length of the target's name. */
     snprintf(head, sizeof head, ".%.200s.", target->file);
     remove_stale(target->folder_fd, head);
     target->fd = open_nameless(target->folder_fd);
@@ -231,15 +232,16 @@ int target_open(struct target *target, struct trouble *trouble)
     }
     if (S_ISSOCK(target->old.st_mode))
         target->fd = open_socket(target->name);
-    else /* a FIFO's open waits for its reader, and a signal may end the wait */
+    else /* opening a FIFO waits for its reader; a signal may end the wait */
         do
             target->fd = open(target->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         while (target->fd < 0 && errno == EINTR);
     return target->fd < 0 ? refuse(trouble, "cannot open", target) : 0;
 }
 
-/* Gives the file of `fd` its temporary name, and then the target's: a link replaces
- * nothing, a rename does. What is there now need not be what was there at first. */
+/* Link the file of `fd` under its temporary name, then rename it to the target's name: a
+ * link cannot replace a file, a rename can. The target may have changed since
+ * target_find. */
 static int put_in_place(struct target *target, int fd)
 {
     char link[40];
@@ -277,10 +279,10 @@ int target_sync(struct target *target, struct trouble *trouble)
 
 int target_publish(struct target *target, struct trouble *trouble)
 {
-    int kept = -1; /* what the file is named and locked by, once it is closed */
+    int kept = -1; /* keeps the file's lock and /proc name after the close */
     if (target->temporary[0] && (kept = fcntl(target->fd, F_DUPFD_CLOEXEC, 0)) < 0)
         return refuse(trouble, "cannot publish", target);
-    if (target->owned) { /* NFS and quotas may say only now that there is no room */
+    if (target->owned) { /* NFS and quotas may report a full disk only at the close */
         int fd = target->fd;
         target->fd = -1;
         if (close(fd) < 0)

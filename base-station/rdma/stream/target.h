@@ -1,5 +1,5 @@
-/* Where the stream goes to. A file that is absent or regular gets its new content by
- * rename, once all of it is there; a device, FIFO or socket is written in place. */
+/* Destination of the stream. An absent or regular file gets its new content by rename,
+ * once all of it is written. A device, FIFO or socket is written in place. */
 #pragma once
 
 #include <limits.h>
@@ -9,33 +9,33 @@
 #include "trouble.h"
 
 struct target {
-    const char *name; /* as it was given; NULL = stdout or a command; not owned */
-    int folder_fd;    /* where the file is that gets its content by rename; -1 = none is */
-    char file[NAME_MAX + 1];      /* its name in there, symlinks followed */
-    char temporary[NAME_MAX + 1]; /* that of the new one; empty = there is none */
+    const char *name; /* as given; NULL = stdout or a command; not owned */
+    int folder_fd;    /* folder of the file to replace by rename; -1 = not a file */
+    char file[NAME_MAX + 1];      /* name in the folder, symlinks followed */
+    char temporary[NAME_MAX + 1]; /* name of the new file; empty = not named */
     struct stat old;
     bool exists, sync;
-    bool nameless; /* `temporary` is yet to be linked to it */
+    bool nameless; /* `temporary` has not been linked yet */
     int fd;
-    bool owned; /* fd is ours to close */
+    bool owned; /* close fd at the end */
 };
 
 #define TARGET_NONE {.folder_fd = -1, .fd = -1}
 
-/* Looks at the name and changes nothing. `name` NULL: `fd` is written as it is. */
+/* Check the target without changing it. `name` NULL: write `fd` directly. */
 int target_find(struct target *target, const char *name, int fd, bool sync,
                 struct trouble *trouble);
 
-/* Makes the temporary file, or opens the device; a FIFO's open waits for its reader. */
+/* Create the temporary file, or open the device. Opening a FIFO waits for its reader. */
 int target_open(struct target *target, struct trouble *trouble);
 
-/* All has been written: syncs it, if asked to. */
+/* Sync the fully written file, if requested. */
 int target_sync(struct target *target, struct trouble *trouble);
 
-/* Puts it in its place; the folder is synced, too, if asked to. */
+/* Move the file into place. Sync the folder, too, if requested. */
 int target_publish(struct target *target, struct trouble *trouble);
 
-/* Removes what was not published. May be called by another thread than the writer's
- * while that one waits in write(2): it closes nothing then. */
+/* Remove an unpublished file. Another thread may call this while the writer is blocked in
+ * write(2); the descriptor stays open then. */
 void target_discard(struct target *target);
 void target_close(struct target *target);

@@ -1,4 +1,4 @@
-/* What all connections have in common: see transport.h. */
+/* Common code of all transports: see transport.h. */
 #include "transport.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "net.h"
 #include "signals.h"
 
-enum { LOOK_MS = 50 }; /* how far what was said has come, when nothing tells */
+enum { LOOK_MS = 50 }; /* poll interval for unsent data, in the absence of events */
 
 void transport_open(struct transport *transport, const struct transport_kind *kind,
                     uint8_t *memory)

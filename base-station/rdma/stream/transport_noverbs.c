@@ -1,4 +1,4 @@
-/* Built without librdmacm: there is no RDMA. */
+/* Build without librdmacm: no RDMA. */
 #include "transport.h"
 
 const struct rdma *const rdma = NULL;

@@ -1,9 +1,8 @@
 /* Records over TCP: see transport.h.
  *
- * Out: what has begun is finished, then control records, then data. In: a header, then
- * its body, data straight into a slot that was given. A peer that sends data without a
- * slot for it exceeds its credits.
- */
+ * Out: a started record is finished, then control records, then data. In: a header, then
+ * its body, data directly into a given slot. A peer that sends data without a free slot
+ * exceeds its credits. */
 #include "transport.h"
 
 #include <errno.h>
@@ -25,20 +24,20 @@ struct tcp {
     int fd;
 
     uint8_t in[CONTROL_BYTES];
-    uint32_t in_have;        /* of the header and the body so far */
-    struct record in_record; /* good once the header is there */
-    struct slot *in_slot;    /* for data; NULL: into `in` */
+    uint32_t in_have;        /* bytes received of the header and the body */
+    struct record in_record; /* valid once the header is complete */
+    struct slot *in_slot;    /* for data; NULL: use `in` */
     struct slots given;
 
     uint8_t control[CONTROLS_MEMORY];
     struct slots controls, data, sent;
-    struct slot *out; /* it has begun; NULL: none has */
+    struct slot *out; /* partly sent; NULL: no record started */
     size_t out_sent;
-    bool broken; /* nothing can be sent; what the peer said last can be read */
-    bool shut;   /* nothing more is to be sent */
+    bool broken; /* cannot send; the last records of the peer can still be read */
+    bool shut;   /* sending is shut down */
 };
 
-/* Goes on until all is sent, or the socket full or broken. */
+/* Send until the queues are empty, or the socket is full or broken. */
 static void pump(struct tcp *tcp)
 {
     while (!tcp->broken) {
@@ -75,7 +74,7 @@ static int tcp_give(struct transport *base, struct slot *slot, struct trouble *t
 {
     (void)trouble;
     struct tcp *tcp = (struct tcp *)base;
-    slots_push(&tcp->given, slot); /* what is warm is used next */
+    slots_push(&tcp->given, slot); /* reuse the slot still in the cache */
     return 0;
 }
 
@@ -95,13 +94,13 @@ static int take_header(struct tcp *tcp, struct trouble *trouble)
     return 0;
 }
 
-/* The record, and so far its header, is as long as this. */
+/* Return the length of the record, of its header only until the header is complete. */
 static uint32_t in_whole(const struct tcp *tcp)
 {
     return RECORD_BYTES + (tcp->in_have < RECORD_BYTES ? 0 : tcp->in_record.length);
 }
 
-/* Reads some of a record. 1: it moved on; 0: nothing is there; -1: trouble. */
+/* Read a part of a record. 1: progress; 0: no data available; -1 with a trouble. */
 static int read_some(struct tcp *tcp, struct trouble *trouble)
 {
     bool header = tcp->in_have < RECORD_BYTES;
@@ -166,14 +165,14 @@ static int tcp_fds(struct transport *base, struct pollfd *polled)
     return 1;
 }
 
-/* A socket closed with bytes unread resets the connection, and the peer may lose what was
- * said last: so all is read until the peer left, too. */
+/* Closing a socket with unread bytes resets the connection, and the peer may lose the
+ * last records sent to it. So read everything until the peer has closed, too. */
 static uint64_t tcp_left(struct transport *base)
 {
     struct tcp *tcp = (struct tcp *)base;
     static uint8_t nowhere[65536];
     ssize_t got;
-    int unheard = 0; /* bytes that the peer has not acknowledged */
+    int unheard = 0; /* bytes not acknowledged by the peer */
     pump(tcp);
     if (!sending(tcp) && !tcp->shut) {
         shutdown(tcp->fd, SHUT_WR);
@@ -226,7 +225,7 @@ struct transport *tcp_open(int fd, struct trouble *trouble)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     tcp->fd = fd;
     transport_open(&tcp->base, &tcp_kind, tcp->control);
-    if (peer.ss_family == AF_UNIX) { /* a leash, which passes it on */
+    if (peer.ss_family == AF_UNIX) { /* a leash, which forwards the stream */
         snprintf(tcp->base.peer, sizeof tcp->base.peer, "the SSH session");
         tcp->base.loopback = true;
     } else {

@@ -1,9 +1,9 @@
 /* Records over RDMA: see transport.h. Each record is one message (a send), received into
- * buffers that the other end cannot write to at will: local write is all they allow.
+ * buffers that the other end cannot write to directly: they allow local writes only.
  *
- * Completions: the queue is armed first, then drained until it is empty, so that no
- * completion that came in between waits for an event; one event may stand for many.
- */
+ * Completions: the queue is armed first, then drained until it is empty, so that a
+ * completion that arrives in between does not wait for another event. One event may stand
+ * for many completions. */
 #include "verbs.h"
 
 #include <errno.h>
@@ -19,25 +19,25 @@ enum { CONTROL_MEMORY = CONTROLS_MEMORY + CONTROL_RECEIVES * CONTROL_BYTES };
 
 struct verbs {
     struct transport base;
-    bool receives; /* we accepted: data comes to us */
+    bool receives; /* we accepted: we receive the data */
     struct rdma_cm_id *id;
     struct ibv_comp_channel *completions;
     struct ibv_cq *cq;
     bool has_qp;
 
-    uint8_t *control; /* CONTROL_MEMORY, in pages of its own */
+    uint8_t *control; /* CONTROL_MEMORY bytes, in separate pages */
     struct ibv_mr *control_mr;
     struct slot control_in[CONTROL_RECEIVES];
 
     struct ring *ring; /* not owned */
     struct ibv_mr *ring_mr;
 
-    uint8_t heard[CONTROL_BYTES]; /* the last record that was not data */
+    uint8_t heard[CONTROL_BYTES]; /* the last record other than data */
     unsigned in_flight; /* sends without a completion */
     bool armed, disconnected, failed;
 };
 
-/* A small receive, for what is not data. */
+/* Return true for a small receive buffer, used for records other than data. */
 static bool small(const struct verbs *verbs, const struct slot *slot)
 {
     return slot >= verbs->control_in && slot < verbs->control_in + CONTROL_RECEIVES;
@@ -67,9 +67,9 @@ static int verbs_post(struct transport *base, struct slot *slot, struct trouble 
     return 0;
 }
 
-/* Whole pages that this end may send from and receive into, and the other may not touch.
- * Large ones are pinned sooner; a command's process has no need of any, and what is
- * pinned would be copied for it, or, before Linux 5.12, taken from us. */
+/* Pin whole pages that this end may send from and receive into, without remote access.
+ * Huge pages are pinned faster. A command's process does not need them: pinned pages
+ * would be copied for the child or, before Linux 5.12, taken from us. */
 static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
                           struct trouble *trouble)
 {
@@ -83,8 +83,8 @@ static struct ibv_mr *pin(struct verbs *verbs, void *memory, size_t bytes,
     return mr;
 }
 
-/* A receiver's control receives, which the ring's spare slots are, must hold data too:
- * messages fill the receives in turn, whatever they are. */
+/* Register the ring. The spare slots of a receiver serve as control receives and must
+ * have space for data too: messages fill the receives in order, whatever their type. */
 static int verbs_ring(struct transport *base, struct ring *ring, struct trouble *trouble)
 {
     struct verbs *verbs = (struct verbs *)base;
@@ -131,7 +131,7 @@ static int take_received(struct verbs *verbs, struct slot *slot, uint32_t length
     return post_receive(verbs, slot, trouble) < 0 ? -1 : 1;
 }
 
-/* 1: an event; 0: nothing to tell; -1: trouble. */
+/* Return 1: an event; 0: no event; -1 with a trouble. */
 static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
                            struct transport_event *event, struct trouble *trouble)
 {
@@ -145,9 +145,9 @@ static int take_completion(struct verbs *verbs, const struct ibv_wc *done,
         if (done->status == IBV_WC_RETRY_EXC_ERR)
             what = "does not answer any more: is the network cut?";
         else if (done->status == IBV_WC_REM_OP_ERR)
-            what = "left without a word"; /* it was killed while data came in */
+            what = "left without a word"; /* killed while data arrived */
         verbs->failed = true;
-        verbs->base.peer_left = true; /* nothing more can be said to it */
+        verbs->base.peer_left = true; /* no more sending is possible */
         return fault(trouble, "%s %s (%s)", verbs->base.peer, what,
                      ibv_wc_status_str(done->status));
     }
@@ -175,7 +175,8 @@ static void take_cm_events(struct verbs *verbs)
     }
 }
 
-/* There is one at most: the queue is armed again only when it was taken. */
+/* Read the completion event. At most one is pending: the queue is armed again only
+ * afterwards. */
 static void take_completion_event(struct verbs *verbs)
 {
     struct ibv_cq *cq;
@@ -186,7 +187,8 @@ static void take_completion_event(struct verbs *verbs)
     }
 }
 
-/* The queue was found empty: what comes from now on wakes who waits. -1: trouble. */
+/* Arm the empty queue: later completions wake the waiting thread. Return -1 with a
+ * trouble. */
 static int rest(struct verbs *verbs, struct trouble *trouble)
 {
     take_completion_event(verbs);
@@ -213,7 +215,7 @@ static int verbs_poll(struct transport *base, struct transport_event *event,
         if (got < 0)
             return fault(trouble, "ibv_poll_cq: %m");
         if (rested)
-            break; /* and what came before the word of its end has been told before */
+            break; /* all records before the disconnect event have been reported */
         if (rest(verbs, trouble) < 0)
             return -1;
         rested = true;
@@ -234,7 +236,8 @@ static int verbs_fds(struct transport *base, struct pollfd *polled)
     return 2;
 }
 
-/* A send that completed is in the other end's memory, so nothing said is lost. */
+/* Count the sends in flight. A completed send is in the other end's memory, so no record
+ * is lost. */
 static uint64_t verbs_left(struct transport *base)
 {
     struct verbs *verbs = (struct verbs *)base;
@@ -255,7 +258,7 @@ static void verbs_close(struct transport *base)
 {
     struct verbs *verbs = (struct verbs *)base;
     if (verbs->has_qp)
-        rdma_destroy_qp(verbs->id); /* the device lets go of the memory first */
+        rdma_destroy_qp(verbs->id); /* the device must release the memory first */
     if (verbs->ring_mr)
         ibv_dereg_mr(verbs->ring_mr);
     if (verbs->control_mr)
@@ -286,8 +289,8 @@ static const struct transport_kind verbs_kind = {
     .close = verbs_close,
 };
 
-/* Some providers allow nothing where a capacity is left at zero. Some pin the queues, so
- * they are no longer than they need be. */
+/* Create the queues. Some providers allow no requests for a capacity of zero. Some pin
+ * the queues, so they are as short as possible. */
 static int open_queues(struct verbs *verbs, uint32_t credits, struct trouble *trouble)
 {
     uint32_t sends = CONTROLS_MOST + (verbs->receives ? 0 : credits);

@@ -1,4 +1,4 @@
-/* How an RDMA connection comes about: librdmacm. See transport.h and verbs.h. */
+/* RDMA connection set-up with librdmacm. See transport.h and verbs.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 enum { BACKLOG = 16 };
 #define NO_DEVICE "there is no RDMA device here (see ibv_devices)"
 
-/* An id with a channel of its own. NULL with an errno. */
+/* Create an id with its own event channel. NULL with an errno. */
 static struct rdma_cm_id *open_id(void)
 {
     struct rdma_cm_id *id = NULL;
@@ -37,8 +37,8 @@ static void close_id(struct rdma_cm_id *id)
     errno = error;
 }
 
-/* Waits for the next event of the connection manager. 0, or -1 with a trouble unless it
- * is the one expected. */
+/* Wait for the next event of the connection manager. Return 0, or -1 with a trouble if it
+ * differs from the expected one. */
 static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64_t end_ms,
                   struct trouble *trouble)
 {
@@ -63,8 +63,8 @@ static int expect(struct rdma_cm_id *id, enum rdma_cm_event_type expected, int64
     return fault(trouble, "%s", why);
 }
 
-/* Is there a device of this name, up to a colon? NULL: any. The names of all are put
- * together, if there is room for them. */
+/* Return true if a device of this name, up to a colon, is present. NULL: any device. List
+ * all names in `names`, if there is space. */
 static bool device_here(const char *wanted, char *names, size_t room)
 {
     struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -87,8 +87,9 @@ static bool any_device(void)
     return device_here(NULL, NULL, 0);
 }
 
-/* How many records of data this end may have on its way at once; -1 with a trouble, and
- * an errno of its own: too little may be pinned. Nobody who has a device expects TCP. */
+/* Return how many data records this end may have in flight. Return -1 with a trouble and
+ * errno ENOMEM if too little memory may be pinned; this is logged, because a user with an
+ * RDMA device does not expect TCP. */
 static int64_t credits_here(const struct options *options, struct trouble *trouble)
 {
     struct hello mine;
@@ -100,7 +101,7 @@ static int64_t credits_here(const struct options *options, struct trouble *troub
     return -1;
 }
 
-/* librdmacm's addresses are not const, and it writes to none. */
+/* Cast for librdmacm: its addresses are not const, but it does not write to them. */
 static struct sockaddr *as_theirs(const struct sockaddr *address)
 {
     return (struct sockaddr *)(uintptr_t)address;
@@ -119,7 +120,7 @@ static void name_device(const struct rdma_cm_id *id, char *into, size_t room)
     snprintf(into, room, "%s:%d", ibv_get_device_name(id->verbs->device), id->port_num);
 }
 
-/* Is this the device that --device DEV[:PORTNUM] asks for? */
+/* Return true for the device that --device DEV[:PORTNUM] selects. */
 static bool right_device(const struct rdma_cm_id *id, const struct options *options)
 {
     char name[64];
@@ -131,14 +132,14 @@ static bool right_device(const struct rdma_cm_id *id, const struct options *opti
     return strcmp(name, options->device) == 0;
 }
 
-/* Nobody may read or write here. */
+/* No remote reads or writes. */
 #define PARAMETERS                                                                     \
     &(struct rdma_conn_param) {                                                        \
         .retry_count = VERBS_RETRIES, .rnr_retry_count = VERBS_RETRIES                 \
     }
 
-/* Whether an outage was too long, the peer's silence tells (link.h): the queue pair is
- * to try again for longer than that. Its first try and VERBS_RETRIES more take 4.096 us
+/* Set the retry time of the queue pair longer than the time-out of a silent peer, which
+ * detects a long outage (link.h). The first attempt and VERBS_RETRIES more take 4.096 us
  * * 2^n each. */
 static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options)
 {
@@ -148,7 +149,7 @@ static void set_ack_timeout(struct rdma_cm_id *id, const struct options *options
                                 (INT64_C(4096) << value) * (1 + VERBS_RETRIES) <
                                     enough_ms * 1000000))
         value++;
-    /* Old kernels refuse it; then the path's own value holds. */
+    /* Old kernels reject the option; the default of the path then applies. */
     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value,
                     sizeof value);
 }
@@ -241,7 +242,7 @@ static int listener_fd(const struct rdma_cm_id *id)
     return id->channel->fd;
 }
 
-/* Takes over the id of a request. NULL: it came to nothing, and that is said. */
+/* Accept a request and own its id. NULL: it failed, and the error is logged. */
 static struct transport *accept_request(struct rdma_cm_id *id,
                                         const struct options *options)
 {
