@@ -1,4 +1,4 @@
-/* A growable row of bytes, always ended by a NUL beyond its length. */
+/* Growable byte buffer, always followed by a NUL. */
 #include "bytes.h"
 
 #include <err.h>

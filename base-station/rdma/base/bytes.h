@@ -1,4 +1,4 @@
-/* A growable row of bytes, always ended by a NUL beyond its length. */
+/* Growable byte buffer, always followed by a NUL. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@ struct bytes {
     size_t room;
 };
 
-/* The same pointer; without memory the program ends, with a line that says so: whoever is
- * at the other end takes that for a cut, and nothing is published. */
+/* Return `memory`. If it is NULL, print an out-of-memory error and end the program; the
+ * peer treats that as a lost connection and publishes nothing. */
 void *allocated(void *memory);
 
 void bytes_reserve(struct bytes *bytes, size_t more);
@@ -21,20 +21,20 @@ void bytes_text(struct bytes *bytes, const char *text);
 void bytes_format(struct bytes *bytes, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Appends what read(2) has, which returned this: at most `most` bytes. */
+/* Append the available data with one read(2), at most `most` bytes; return its result. */
 ssize_t bytes_read(struct bytes *bytes, int fd, size_t most);
 
-/* A string of its own, to free. */
+/* Format a new string; the caller frees it. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Are they the same, or both NULL? */
+/* Return true if the strings are equal, or both NULL. */
 bool same_text(const char *one, const char *other);
 
-/* Forgets the first `length` bytes. */
+/* Remove the first `length` bytes. */
 void bytes_drop(struct bytes *bytes, size_t length);
 
-/* Takes out the first line, without its newline, as a string of its own to free;
- * NULL where no whole line is there yet. */
+/* Remove the first line and return it without its newline, as a new string that the
+ * caller frees. NULL if no complete line is available. */
 char *bytes_line(struct bytes *bytes);
 
 void bytes_close(struct bytes *bytes);

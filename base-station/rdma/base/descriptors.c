@@ -1,4 +1,4 @@
-/* Which descriptors are open, and where they go: see descriptors.h. */
+/* Opening, passing and inheriting file descriptors: see descriptors.h. */
 #include "descriptors.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ void shut(int *fd)
     errno = error;
 }
 
-/* A text, and room for one descriptor beside it. */
+/* Message text, with space for one descriptor in the control data. */
 struct carrier {
     struct iovec one;
     struct msghdr message;
@@ -77,7 +77,7 @@ int fd_take(int over, char *text, size_t room)
     return fd;
 }
 
-/* They are moved up first, so that none overwrites another. */
+/* Move the descriptors to high numbers first, so that no dup2 overwrites another one. */
 static int hand_over(struct handed *handed, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,28 +1,30 @@
-/* File descriptors: those that whoever starts this may have closed, closing, and handing
- * over to another process. */
+/* File descriptors: replacing closed standard streams, closing, and passing to another
+ * process. */
 #pragma once
 
 #include <stddef.h>
 
-/* Opens what of stdin, stdout and stderr is closed, so that no socket or file takes the
- * number and gets what is said there. Reading stdin and writing stdout fail as before.
- * Every main() begins with it. */
+/* Open those of stdin, stdout and stderr that the parent closed, so that no socket or
+ * file gets their number and their output. Reading stdin and writing stdout fail as
+ * before. Every main() calls this first. */
 void standard_open(void);
 
-/* Closes it and makes it -1, which is none; errno stays. */
+/* Close `*fd` and set it to -1, the value for no descriptor; errno is kept. */
 void shut(int *fd);
 
-/* A connection (-1: none) goes to another process over a Unix socket, in one message with
- * a text, which is not empty. 0, or -1. */
+/* Send a connection (-1: no connection) to another process over a Unix socket, in one
+ * message with a non-empty text. Return 0, or -1. */
 int fd_send(int over, int fd, const char *text);
 
-/* Takes what is there, and does not wait. The connection, -1: there is none. */
+/* Receive an available message without waiting. Return the connection; -1: no
+ * connection. */
 int fd_take(int over, char *text, size_t room);
 
 struct handed {
-    int from, to; /* from -1: /dev/null as one of the first ten, nothing as another */
+    /* from -1: /dev/null if `to` is one of the first ten, otherwise no descriptor */
+    int from, to;
 };
 
-/* What a forked child does to be the command `words`, which has no signal blocked and
- * these descriptors; `to` is below 20. */
+/* Turn a forked child into the command `words`, with all signals unblocked and these
+ * descriptors; `to` is below 20. */
 _Noreturn void become(char **words, struct handed *handed, size_t count);

@@ -1,5 +1,5 @@
-/* xxHash of the library, which knows at run time what the processor has: on x86-64 by
- * names of its own, which the second header puts in place of the others. */
+/* xxHash library, with detection of the processor's features at run time. On x86-64 it
+ * has separate function names; the second header maps the usual names to them. */
 #pragma once
 
 #include <xxhash.h>

@@ -1,4 +1,4 @@
-/* Ending everything below this process: see reap.h. */
+/* Ending all descendants of this process: see reap.h. */
 #include "reap.h"
 
 #include <dirent.h>
@@ -24,7 +24,7 @@ struct process {
 struct processes {
     struct process *row;
     size_t count;
-    pid_t left; /* of another user; 0 = none */
+    pid_t left; /* of another user; 0 = no process */
 };
 
 int reap_adopt(void)
@@ -32,7 +32,8 @@ int reap_adopt(void)
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* False if it is gone or a zombie. proc(5): the name may hold ")". */
+/* Read one process. Return false if it is gone or a zombie. The name may contain ")", see
+ * proc(5). */
 static bool look_at(struct process *one, const char *pid)
 {
     char path[64], text[512];
@@ -69,8 +70,9 @@ static void processes_open(struct processes *all)
         closedir(folder);
 }
 
-/* To all below `pid` that lies deeper than `depth`; a child before its parent: a reader is
- * told before the end of what it reads. Returns how many were told. */
+/* Signal all descendants of `pid` deeper than `depth`. Children are signalled before
+ * their parent, so a reader is signalled before the end of its input. Return the number
+ * signalled. */
 static int signal_below(struct processes *all, pid_t pid, int number, int depth)
 {
     int told = 0;
@@ -78,7 +80,7 @@ static int signal_below(struct processes *all, pid_t pid, int number, int depth)
         pid_t one = all->row[i].pid;
         if (all->row[i].parent != pid)
             continue;
-        all->row[i].parent = 0; /* each once: the rows are not of one moment */
+        all->row[i].parent = 0; /* once each: the rows are not an atomic snapshot */
         told += signal_below(all, one, number, depth - 1);
         if (kill(one, 0) < 0 && errno == EPERM)
             all->left = one;
@@ -104,7 +106,7 @@ static void nap_ms(int ms)
     nanosleep(&nap, NULL);
 }
 
-/* Takes leave of the children that ended; is one left? */
+/* Reap the children that have exited. Return true if a child is left. */
 static int children_left(void)
 {
     for (;;) {
@@ -129,7 +131,7 @@ pid_t reap_all(int depth, int grace_ms)
     for (int ms = 2; children_left(); ms += ms < 100 ? 2 : 0) {
         if (reap_signal(SIGKILL, 0, &left) > 0)
             told_ms = now_ms();
-        else if (now_ms() - told_ms >= VAIN_MS) /* a look at /proc may take that long */
+        else if (now_ms() - told_ms >= VAIN_MS) /* a scan of /proc may take that long */
             return !children_left() ? 0 : left ? left : -1;
         nap_ms(ms);
     }

@@ -1,4 +1,4 @@
-/* The signals that end this process: see signals.h. */
+/* Signals that end this process: see signals.h. */
 #include "signals.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int signal_fd = -1; /* signals are a process's, so this is too */
+static int signal_fd = -1; /* static: signals are per process */
 
-/* Adds one to those to block, unless it is ignored: blocked, it would be heard all the
- * same. */
+/* Add a signal to the blocked ones, unless it is ignored: a blocked signal would be
+ * reported even though it is ignored. */
 static void signals_add(sigset_t *set, int number)
 {
     struct sigaction action;
@@ -32,7 +32,7 @@ static int block(bool children)
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* write(2) says EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* write(2) then fails with EFBIG */
     signal(SIGCHLD, SIG_DFL);
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -63,7 +63,7 @@ int status_of(int wait_status)
                                   : 128 + WTERMSIG(wait_status);
 }
 
-/* One that came is a trouble: -1. 0: there was none. */
+/* Report a pending signal as a trouble: -1. Return 0 if no signal is pending. */
 static int take(struct trouble *trouble)
 {
     int number = signals_number(signal_fd);

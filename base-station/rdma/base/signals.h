@@ -1,5 +1,5 @@
-/* SIGINT, SIGTERM and SIGHUP end this process in order: they are blocked, and whoever
- * waits for something waits for them too. What is ignored, as by nohup, stays ignored. */
+/* Orderly shutdown by SIGINT, SIGTERM and SIGHUP: the signals are blocked, and every wait
+ * also waits for them. A signal that is ignored, for example by nohup, stays ignored. */
 #pragma once
 
 #include <poll.h>
@@ -7,21 +7,21 @@
 
 #include "trouble.h"
 
-/* Blocks them: from now on one is a trouble of signals_wait, and does not end what is
- * waited for by itself. 0, or -1 with a trouble. */
+/* Block the signals. From now on a signal is a trouble of signals_wait and does not end
+ * the process. Return 0, or -1 with a trouble. */
 int signals_open(struct trouble *trouble);
 
-/* What ends a program, and SIGCHLD, as a descriptor, of which each call gives another; -1
- * with errno. They are blocked from then on. */
+/* Block the signals that end a program, and SIGCHLD, and return a new descriptor for
+ * them; -1 with errno. */
 int signals_watch(void);
 
-/* The number of the one that came, 0: none, or a child's end. */
+/* Return the number of the received signal; 0: no signal, or SIGCHLD. */
 int signals_number(int fd);
 
-/* What waitpid(2) said of a child, as a shell says it. */
+/* Convert a status of waitpid(2) to an exit status as in a shell. */
 int status_of(int wait_status);
 
-/* Is it a signal that ended what was tried? */
+/* Return true if a signal ended the operation. */
 static inline bool signalled(const struct trouble *trouble)
 {
     return trouble->status > 128;
@@ -29,7 +29,7 @@ static inline bool signalled(const struct trouble *trouble)
 
 enum { SIGNALS_POLLED_MOST = 32 };
 
-/* Waits for one of `polled` until `end_ms`. How many are ready, 0: none in time;
- * -1 with a trouble: a signal came, if they are blocked at all. */
+/* Wait for one of `polled` until `end_ms`. Return how many are ready; 0: time-out; -1
+ * with a trouble: a signal arrived (only if signals are blocked). */
 int signals_wait(struct pollfd *polled, int count, int64_t end_ms,
                  struct trouble *trouble);

@@ -1,4 +1,4 @@
-/* What went wrong, as one line for a person: see trouble.h. */
+/* Errors as one line of text: see trouble.h. */
 #include "trouble.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ int troubled(struct trouble *trouble, int status, const char *format, ...)
 bool say_ready(int wait_ms)
 {
     struct pollfd polled = {STDERR_FILENO, POLLOUT, 0};
-    return poll(&polled, 1, wait_ms) != 0; /* an error is for write(2) to find */
+    return poll(&polled, 1, wait_ms) != 0; /* an error is left to write(2) */
 }
 
 static const char *where_said;
@@ -49,7 +49,7 @@ void say(const char *format, ...)
     if (!say_ready(SAY_MS))
         return;
     if (write(STDERR_FILENO, line, (size_t)length + 1) < 0)
-        errno = 0; /* nobody is left to be told */
+        errno = 0; /* stderr is gone: ignore the error */
 }
 
 void shown(char *into, uint32_t room, const void *text, uint32_t length)
