@@ -1,12 +1,13 @@
-/* rdcp: files and trees between machines.
+/*
+ * rdcp: files and trees between machines.
  *
  *   rdcp --serve-source  ->  rdcp --serve-sink --back
  *   (where the SRCs are)     (where DST is)
  *      ^                        |
  *      `------------------------'   through the sessions: see leash_work.h
  *
- * is a chain of rdpipe's, one for all sources on one machine, or for as many of them as
- * go into one command line.
+ * This is an rdpipe chain. There is one chain for all sources on a machine, or several if the
+ * sources do not fit into one command line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,10 +54,10 @@ static const char usage[] =
 
 struct rdcp {
     struct pipe_settings settings;
-    struct rdcp_options options; /* what both sides are told */
+    struct rdcp_options options; /* sent to both sides */
     const char *manifest, *check, *hash, *retry, *limit;
     int64_t retry_ms;
-    int mode; /* 0: the copier */
+    int mode; /* 0: the client */
 };
 
 enum { SERVE_SOURCE = 1, SERVE_SINK, SERVE_CHECK };
@@ -79,10 +80,10 @@ static const struct choice own[] = {
     {"exclude", 0, CHOICE_LIST, TO(options.exclude), 0},
     {"hash", 0, CHOICE_TEXT, TO(hash), 0},
     {"manifest", 0, CHOICE_TEXT, TO(manifest), 0},
-    {"many", 0, CHOICE_FLAG, TO(options.many), 0}, /* these three are for the sides only */
+    {"many", 0, CHOICE_FLAG, TO(options.many), 0}, /* these three are internal, for the sides */
     {"progress", 0, CHOICE_FLAG, TO(options.progress), 0},
     {"back", 0, CHOICE_FLAG, TO(options.back), 0},
-    {"check", 0, CHOICE_TEXT, TO(check), 0}, /* from here on they are not told */
+    {"check", 0, CHOICE_TEXT, TO(check), 0}, /* from here on not sent to the sides */
     {"retry", 0, CHOICE_TEXT, TO(retry), 0},
     {"bwlimit", 0, CHOICE_TEXT, TO(limit), 0},
     {"serve-source", 0, CHOICE_VALUE, TO(mode), SERVE_SOURCE},
@@ -91,8 +92,10 @@ static const struct choice own[] = {
 };
 enum { OWN = sizeof own / sizeof *own, NOT_TOLD = 6 };
 
-/* A remote path may be empty (the home) and may begin with "~/"; a local one means what
- * it says. */
+/*
+ * Add a path. A remote path may be empty (the home) and may begin with "~/"; a local path is taken
+ * literally.
+ */
 static void add_path(struct words *words, const char *path, const char *host)
 {
     words_add_text(words, text_of("%s%s", !host && path[0] == '~' ? "./" : "",
@@ -103,11 +106,11 @@ struct place {
     const char *text; /* the argument */
     char *host;       /* NULL = here */
     const char *path; /* within the argument */
-    char *name;       /* what a source is called at DST */
-    size_t chain;     /* which one copies a source, from 1 */
+    char *name;       /* name of a source at DST */
+    size_t chain;     /* number of the chain that copies this source, from 1 */
 };
 
-/* Says on stderr why this argument, or these two, are refused. */
+/* Print the reason why an argument, or a pair of arguments, is rejected. */
 static int refuse(const char *text, const char *other, const char *why)
 {
     struct bytes line = {0};
@@ -126,7 +129,7 @@ static int refuse(const char *text, const char *other, const char *why)
 static int place_open(struct place *place, const char *text)
 {
     int length = segment_host_length(text);
-    bool here = !length && text[0] == ':'; /* as rdpipe has it */
+    bool here = !length && text[0] == ':'; /* the same rule as in rdpipe */
     *place = (struct place){.text = text, .path = text + length + here};
     if (!length && segment_is_option(text))
         return refuse(text, NULL, "a host name cannot begin with \"-\"");
@@ -144,8 +147,10 @@ static void place_close(struct place *place)
     free(place->name);
 }
 
-/* Says of each source which chain copies it: all on one machine, or as many of them as
- * execve(2) takes for sure. Returns how many chains there are. */
+/*
+ * Assign sources to chains: one chain per machine, split where the names might exceed the limit of
+ * execve(2). Return the number of chains.
+ */
 static size_t plan(struct place *places, size_t count)
 {
     size_t chains = 0;
@@ -174,7 +179,7 @@ static void keep(void *place)
     (void)place;
 }
 
-/* A sink replaces nothing that it has made itself; of another chain's it knows not. */
+/* Reject equal names in different chains: a sink only protects files that it has made itself. */
 static int refuse_twins(struct place *places, size_t count)
 {
     void *names = NULL;
@@ -189,7 +194,7 @@ static int refuse_twins(struct place *places, size_t count)
     return result;
 }
 
-/* The sources of one chain, of which `first` is the first. */
+/* Copy the sources of one chain, starting at `first`. */
 static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t count,
                      size_t first, int *caught)
 {
@@ -218,7 +223,7 @@ static int copy_from(const struct rdcp *rdcp, const struct place *places, size_t
     return status;
 }
 
-/* Sleeps. -1: a signal ended that, and is to end all. */
+/* Sleep. Return -1 if a signal arrived and the run has to end. */
 static int nap(unsigned seconds, int *caught)
 {
     struct pollfd polled = {signals_watch(), POLLIN, 0};
@@ -229,17 +234,19 @@ static int nap(unsigned seconds, int *caught)
     return *caught ? -1 : 0;
 }
 
-/* What was cut is begun again until it is whole, or nothing was to be had for so long.
- * What a copy that ended has said of single files is final. */
+/*
+ * Repeat a copy that was cut until it is complete, or until the retry time has passed without
+ * progress. Errors about single files from a completed copy are final.
+ */
 static int copy_again(const struct rdcp *rdcp, const struct place *places, size_t count,
                       size_t first, int *caught)
 {
-    int64_t until_ms = 0; /* none yet */
+    int64_t until_ms = 0; /* not set */
     for (unsigned nap_s = 1;; nap_s = nap_s * 2 < NAP_MOST_S ? nap_s * 2 : NAP_MOST_S) {
         int64_t began_ms = now_ms();
         int status = copy_from(rdcp, places, count, first, caught);
         int64_t now = now_ms();
-        bool steady = now - began_ms > STEADY_MS; /* it was at work before it was cut */
+        bool steady = now - began_ms > STEADY_MS; /* it made progress before it was cut */
         if (!until_ms || steady)
             until_ms = now + rdcp->retry_ms;
         nap_s = steady ? 1 : nap_s;
@@ -276,7 +283,7 @@ static int copy(const struct rdcp *rdcp, char **texts, size_t count)
     return status;
 }
 
-/* "30m" in ms. -1: it is none. */
+/* Parse "30m" to ms. Return -1 if it is invalid. */
 static int64_t time_of(const char *text)
 {
     static const struct {
@@ -293,7 +300,7 @@ static int64_t time_of(const char *text)
     return -1;
 }
 
-/* What the options say, beside what they set. -1: one is refused, and that is said. */
+/* Derive settings from the options. Return -1 after printing why an option is rejected. */
 static int judge(struct rdcp *rdcp)
 {
     struct rdcp_options *options = &rdcp->options;
@@ -310,7 +317,7 @@ static int judge(struct rdcp *rdcp)
     return -1;
 }
 
-/* --check: the list goes to where the tree is. */
+/* Run --check: send the list to the machine of the tree. */
 static int check(struct rdcp *rdcp, const char *text)
 {
     struct place place;
@@ -340,7 +347,7 @@ static int check(struct rdcp *rdcp, const char *text)
     return status;
 }
 
-/* The sink writes on its stdout, which comes to this one: FILE, when all is done. */
+/* Copy, and write the sink's stdout to FILE when all is done. */
 static int copy_with_manifest(struct rdcp *rdcp, char **texts, size_t count)
 {
     const char *name = rdcp->manifest;
@@ -360,8 +367,10 @@ static int copy_with_manifest(struct rdcp *rdcp, char **texts, size_t count)
     return status;
 }
 
-/* A process for each target: what the first one reads the others find in memory, and
- * none waits for another. */
+/*
+ * Copy to each target in its own process. Files read by one process are in the page cache for the
+ * others, and each runs at its own pace.
+ */
 static int copy_to_each(struct rdcp *rdcp, char **texts, size_t count,
                         const struct words *targets)
 {
@@ -395,7 +404,7 @@ static int run(struct rdcp *rdcp, char **texts, size_t count)
         status = copy_to_each(rdcp, texts, count, &targets);
     } else {
         options->progress = options->verbose && !options->json && isatty(STDERR_FILENO);
-        if (options->progress) /* the source knows how much there is, and shows it */
+        if (options->progress) /* the source shows progress, because only it has the total */
             pipe_tell_hops(&rdcp->settings, TO_BOTH, "no-progress", NULL);
         status = rdcp->manifest ? copy_with_manifest(rdcp, texts, count)
                                 : copy(rdcp, texts, count);
@@ -404,7 +413,7 @@ static int run(struct rdcp *rdcp, char **texts, size_t count)
     return status;
 }
 
-/* What was asked for, of this process. */
+/* Run the requested mode. */
 static int act(struct rdcp *rdcp, char **rest, size_t count)
 {
     if (judge(rdcp) < 0)
@@ -428,8 +437,10 @@ int main(int argc, char **argv)
     struct rdcp rdcp = {.settings = {.program = "rdcp", .usage = usage, .ssh = "ssh",
                                      .way = LEASH_STRAIGHT, .back = true,
                                      .says_why = TREE_SOME_FAILED}};
-    /* Each file is judged by its own hash, and sent again if need be: a stream that failed
-     * for one flipped bit would take all the others with it. */
+    /*
+     * Disable the stream's checksum: each file has its own hash and is resent if necessary, while a
+     * stream that failed for one flipped bit would abort all other files.
+     */
     pipe_tell_hops(&rdcp.settings, TO_BOTH, "checksum", "none");
     int status = pipe_options(&rdcp.settings, "rvhHXA", own, OWN, argc, argv);
     if (status < 0)

@@ -33,7 +33,7 @@ static const char usage[] =
 
 struct rdpipe {
     struct pipe_settings settings;
-    bool waits; /* of several targets, for the slowest: see tee.h */
+    bool waits; /* for the slowest of several targets: see tee.h */
 };
 
 static int refuse(const char *text, const char *why)
@@ -69,7 +69,10 @@ static int check_sync(const struct pipe_settings *settings, enum leash_middle la
     return refuse(text, "--sync needs a file that is written: >FILE or >>FILE last");
 }
 
-/* `before`: segments before the last, or before those that all get its output. */
+/*
+ * Run the chain. `before` is the number of segments before the last one, or before the parallel
+ * targets.
+ */
 static int run(const struct rdpipe *rdpipe, char **texts, size_t before,
                const struct words *targets)
 {

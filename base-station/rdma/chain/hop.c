@@ -1,11 +1,11 @@
-/* Which way the data of the hop between two ends of a chain goes: see hop.h. */
+/* Choice of the data path between two ends of a chain: see hop.h. */
 #include "hop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --via HOST=ADDRESS says where a host is; to free, NULL if none does. */
+/* Return the address of a host given by --via HOST=ADDRESS, to be freed by the caller, or NULL. */
 static char *via(const struct pipe_settings *settings, const char *host)
 {
     const char *at = host ? strchr(host, '@') : NULL;
@@ -19,7 +19,7 @@ static char *via(const struct pipe_settings *settings, const char *host)
     return NULL;
 }
 
-/* Where `from` reaches `to`, which said where it listens. */
+/* Return the addresses at which `from` can reach `to`, based on its announcement. */
 static char *addresses_of(const struct pipe_settings *settings, const struct pipe_end *from,
                           const struct pipe_end *to, const char *said)
 {

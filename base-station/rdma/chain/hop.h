@@ -1,20 +1,22 @@
-/* Which way the data of the hop between two ends of a chain goes, as rdpipe decides it:
- * straight, else dialed back, else through the sessions. way.h is what the leashes do. */
+/*
+ * Choice of the data path between two neighbouring ends of a chain, made by rdpipe: a direct
+ * connection, then dialing back, then the SSH sessions. way.h is the leash's part of it.
+ */
 #pragma once
 
 #include "pipe.h"
 #include "pipe_end.h"
 
-/* The next end has announced where it listens: runs this one. */
+/* Run this end; the next one has announced its address. */
 void hop_begin(const struct pipe_settings *settings, struct pipe_end *end);
 
-/* An end said that nobody answers there, on one of its hops. */
+/* Try the next path after an end failed to connect on one of its hops. */
 void hop_unreached(const struct pipe_settings *settings, struct pipe_end *end,
                    enum leash_hop hop);
 
-/* It waits, as it says, for the next one to dial. */
+/* Make the next end dial this one, which waits for it as stated in `awaits`. */
 void hop_dial_back(const struct pipe_settings *settings, struct pipe_end *end,
                    const char *awaits);
 
-/* The line that says which way the hop out of it goes, where that is not straight. */
+/* Print the path of the hop out of this end, if it is not direct. */
 void hop_tell(const struct pipe_settings *settings, const struct pipe_end *end);

@@ -1,8 +1,9 @@
-/* The remote end of an SSH session, which runs one segment of a pipe and ends all of it
- * when rdpipe falls silent: see leash.h, and leash_work.h for what it speaks.
+/*
+ * Remote end of an SSH session: run one segment of a pipe, and end all of it when rdpipe falls
+ * silent. See leash.h, and leash_work.h for the protocol.
  *
- *   guard     does nothing but wait: when the leash below it was killed, it ends the rest
- *   `- leash  reads stdin, beats, runs the segment
+ *   guard     only waits: if the leash below it is killed, it ends the other processes
+ *   `- leash  reads stdin, sends beats, runs the segment
  *      `- rdrecv -- rdsend -- the user's command
  */
 #include "leash.h"
@@ -36,18 +37,17 @@ struct leash {
     struct leash_work work;
     struct way way;
     struct bytes input;
-    int stdin_fd, stdout_fd; /* what the segment gets; -1 = /dev/null; not owned */
+    int stdin_fd, stdout_fd; /* for the segment; -1 = /dev/null; not owned */
     int append_fd;           /* the file of ">>", locked; its descriptor is the lock */
-    off_t append_bytes;      /* how long it was; -1 if it cannot be cut back */
-    int lines_fd;  /* what rdrecv announces, how the command ended */
+    off_t append_bytes;      /* its original length; -1 if it cannot be truncated */
+    int lines_fd;  /* announcements of rdrecv and the command's status */
     int signal_fd;
     pid_t root;    /* the outermost tool; 0 before it started */
-    bool waits;    /* it is to be started, or its sender told where to, as soon as its way
-                      and its lock are there */
-    bool connected; /* rdpipe was told so */
+    bool waits;    /* to be started, or sent an address, once path and lock are ready */
+    bool connected; /* LEASH_CONNECTED was sent */
     int64_t heard_ms, beaten_ms;
     int status; /* of the outermost tool, -1 while it runs */
-    bool over;  /* nothing more is expected from rdpipe, or it left */
+    bool over;  /* rdpipe left, or needs no more */
 };
 
 static void tell(enum leash_verb verb, enum leash_hop hop, const char *text)
@@ -64,7 +64,7 @@ static void tell_status(enum leash_verb verb, int status)
 
 static void fail(struct leash *leash, const char *what, const char *why)
 {
-    struct bytes note = {0}; /* one line, whatever a file's name holds */
+    struct bytes note = {0}; /* quoted as one line, because file names may hold newlines */
     bytes_format(&note, "%s: ", what);
     quote_shown(&note, why);
     tell(LEASH_NOTE, LEASH_HOP_BACK, note.data);
@@ -73,8 +73,10 @@ static void fail(struct leash *leash, const char *what, const char *why)
     leash->over = true;
 }
 
-/* A leash that waited in open(2) for a FIFO's reader would hear of nothing else. 1: there
- * is none yet. */
+/*
+ * Open the file of ">>" without blocking: a blocking open(2) on a FIFO would stall the leash.
+ * Return 1 if the FIFO has no reader yet, 0 if open, -1 with errno.
+ */
 static int append_open(struct leash *leash, const char *path)
 {
     struct stat state;
@@ -93,8 +95,10 @@ static int append_open(struct leash *leash, const char *path)
     return 0;
 }
 
-/* Opens and locks the file of ">>". 0: have it; 1: someone else has the lock, or nobody
- * reads the FIFO, ask again; -1 with errno. */
+/*
+ * Open and lock the file of ">>". Return 0 on success, 1 to retry later because another process
+ * holds the lock or the FIFO has no reader, and -1 with errno.
+ */
 static int append_lock(struct leash *leash, const char *path)
 {
     struct stat state;
@@ -109,7 +113,10 @@ static int append_lock(struct leash *leash, const char *path)
     return 0;
 }
 
-/* Cuts it back unless it is whole. Nothing of the segment runs any more. */
+/*
+ * Truncate the appended file to its original length if the segment failed. All processes of the
+ * segment have ended.
+ */
 static void append_close(struct leash *leash)
 {
     struct stat state;
@@ -120,7 +127,7 @@ static void append_close(struct leash *leash)
     shut(&leash->append_fd);
 }
 
-/* A key goes to a tool as digits, through a pipe that holds them all. */
+/* Pass a key to a tool as hex digits in a pipe that is large enough to hold them all. */
 static int key_pipe(const char *key)
 {
     int ends[2];
@@ -132,7 +139,7 @@ static int key_pipe(const char *key)
     return ends[0];
 }
 
-/* Starts the segment in a process group of its own. 0, or -1 with errno. */
+/* Start the segment in its own process group. Return 0, or -1 with errno. */
 static int spawn(struct leash *leash)
 {
     const struct leash_work *work = &leash->work;
@@ -150,7 +157,7 @@ static int spawn(struct leash *leash)
     }
     way->guests_fd = guests[1];
     way->where_fd = where[1];
-    enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the rest is the tools' alone */
+    enum { OURS = 2, COMMANDS = 3, ALL = 10 }; /* the others are for the tools only */
     struct handed handed[ALL] = {
         {leash->stdin_fd, STDIN_FILENO},
         {leash->append_fd >= 0 ? leash->append_fd : leash->stdout_fd, STDOUT_FILENO},
@@ -181,7 +188,7 @@ static int spawn(struct leash *leash)
     return 0;
 }
 
-/* Tells the sender, which runs already, where to. */
+/* Send the address to a sender that is already running. */
 static int tell_where(struct leash *leash)
 {
     struct way *way = &leash->way;
@@ -194,8 +201,10 @@ static int tell_where(struct leash *leash)
     return told;
 }
 
-/* Starts the segment, once its hop goes somewhere and the file of ">>" is its own; a
- * source at once. */
+/*
+ * Start the segment once its hop has a path and the file of ">>" is locked. A source starts at
+ * once.
+ */
 static void start(struct leash *leash)
 {
     const struct leash_work *work = &leash->work;
@@ -204,7 +213,7 @@ static void start(struct leash *leash)
     if (found < 0 && work->way == LEASH_THROUGH_SSH) {
         fail(leash, "cannot start", strerror(errno));
     } else if (found < 0) {
-        leash->waits = false; /* until rdpipe says how else */
+        leash->waits = false; /* until rdpipe sends another path */
         tell(LEASH_UNREACHED, LEASH_HOP_OUT, NULL);
     }
     if (found <= 0)
@@ -225,7 +234,7 @@ static void start(struct leash *leash)
         fail(leash, "cannot start", strerror(errno));
 }
 
-/* The hop into it, of which rdpipe found out. */
+/* Connect the hop into the segment as told by rdpipe. */
 static void take_dial(struct leash *leash, const struct leash_said *said)
 {
     struct words to = {0};
@@ -235,7 +244,7 @@ static void take_dial(struct leash *leash, const struct leash_said *said)
     words_close(&to);
 }
 
-/* False: that is nothing to send. */
+/* Handle one frame. Return false if it is invalid. */
 static bool take(struct leash *leash, const struct leash_said *said)
 {
     switch (said->verb) {
@@ -250,7 +259,7 @@ static bool take(struct leash *leash, const struct leash_said *said)
                    leash_work_take(&leash->work, said) == 0 &&
                    !(leash->root && leash_work_ahead(&leash->work));
     if (leash->waits && leash->work.back)
-        way_back(&leash->way, *leash->work.key_in); /* frames of it may be here, too */
+        way_back(&leash->way, *leash->work.key_in); /* frames for it may already be queued */
     return leash->waits;
 }
 
@@ -274,8 +283,10 @@ static void take_input(struct leash *leash)
         fail(leash, "refused what rdpipe sent", "no frame of this version");
 }
 
-/* Passes whole lines on from the tools: a status is a number. Closes the descriptor at
- * its end. */
+/*
+ * Forward whole lines from the tools; a line with a number is a status. Close the descriptor at its
+ * end.
+ */
 static void pass_lines(int *fd)
 {
     char text[4096];
@@ -304,7 +315,7 @@ static void take_signal(struct leash *leash)
         if (!WIFSTOPPED(state)) {
             leash->status = status_of(state);
             leash->over = true;
-            if (!leash_work_tools(&leash->work)) /* else they tell how the command ended */
+            if (!leash_work_tools(&leash->work)) /* otherwise the tools report the status */
                 tell_status(LEASH_STATUS, leash->status);
         } else if (WSTOPSIG(state) == SIGTTIN || WSTOPSIG(state) == SIGTTOU) {
             fail(leash, "it was stopped", CHILD_ASKS);
@@ -353,10 +364,12 @@ static void attend(struct leash *leash)
 
 static void leash_close(struct leash *leash)
 {
-    /* rdrecv ends its target's temporary file on SIGTERM; a command's reader is told
-     * before rdrecv, which holds the pipe that must not end before it. */
+    /*
+     * On SIGTERM, rdrecv removes the temporary file of its target. A command that reads is ended
+     * before rdrecv, because rdrecv holds the pipe and must outlive the command.
+     */
     bool file = leash->work.middle == LEASH_WRITE;
-    tunnels_pump(&leash->way, leash->status >= 0); /* what its tools said last */
+    tunnels_pump(&leash->way, leash->status >= 0); /* last output of the tools */
     pass_lines(&leash->lines_fd); /* before the command is ended from here */
     pid_t left = reap_all(file ? 0 : leash_work_tools(&leash->work), GRACE_MS);
     if (left)
@@ -389,7 +402,7 @@ static int leash_serve(int in, int out, int signal_fd)
     return status;
 }
 
-/* Ends when the leash has ended, and everything with it. */
+/* Wait for the leash to end, then end all remaining processes. */
 static int guard(pid_t pid, int signal_fd)
 {
     struct pollfd polled = {signal_fd, POLLIN, 0};
@@ -404,7 +417,7 @@ static int guard(pid_t pid, int signal_fd)
 
 static int leash_guarded(int in, int out)
 {
-    int signal_fd = signals_watch(); /* in a child it shows the child's */
+    int signal_fd = signals_watch(); /* in a child process it reports that child's signals */
     pid_t above = getpid();
     pid_t pid = reap_adopt() == 0 ? fork() : -1;
     if (pid == 0) {

@@ -1,7 +1,9 @@
-/* The end of a session of rdpipe's that runs one segment: see leash_work.h for what it
- * speaks. */
+/* Remote end of an rdpipe session; it runs one segment. The protocol is in leash_work.h. */
 #pragma once
 
-/* `rdpipe --leash [IN OUT]`: a leash on its stdin and stdout; IN and OUT are what the
- * segment gets for its own (/dev/null without). Of such a call it does not come back. */
+/*
+ * Run `rdpipe --leash [IN OUT]`: a leash on stdin and stdout. IN and OUT are the segment's stdin
+ * and stdout (default /dev/null). The function exits the process if called with these arguments,
+ * and returns otherwise.
+ */
 void leash_main(int argc, char **argv);

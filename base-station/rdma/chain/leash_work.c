@@ -1,4 +1,4 @@
-/* What rdpipe and a leash say, and the command line made of it: see leash_work.h. */
+/* Messages between rdpipe and a leash, and the resulting command line: see leash_work.h. */
 #include "leash_work.h"
 
 #include <errno.h>
@@ -127,8 +127,10 @@ bool leash_writes(enum leash_middle middle)
     return middle == LEASH_WRITE || middle == LEASH_APPEND;
 }
 
-/* The numbers of the first text; then the texts in the order of their fields, then all
- * words. */
+/*
+ * Layout of `run`: a first text with numbers, then texts in the order of their fields, then all
+ * words.
+ */
 enum { NUMBERS = 5, FIELDS = 6 };
 
 static void add_text(struct bytes *into, const char *text)
@@ -166,7 +168,7 @@ bool leash_work_ahead(const struct leash_work *work)
            !*work->port && !*work->addresses;
 }
 
-/* Is the segment one that can be run with the hops it has? */
+/* True if the segment matches its hops. */
 static bool fits(const struct leash_work *work)
 {
     bool in = *work->key_in, out = *work->key_out;
@@ -276,7 +278,7 @@ static void add_sender(struct words *words, const struct leash_work *work)
     words_add(words, work->port);
 }
 
-/* The login shell, as sshd has it run a command. */
+/* Return the user's login shell, the one sshd would use to run a command. */
 static const char *login_shell(void)
 {
     const struct passwd *user = getpwuid(getuid());

@@ -1,9 +1,9 @@
-/* Runs a chain of segments: see pipe.h.
+/*
+ * Run a chain of segments: see pipe.h.
  *
- * Every end gets a leash at once, but where an ssh may ask a person for a password, one
- * ssh after the other. A segment runs as soon as the one after it has
- * announced where it listens, so the chain comes up from its last end to its first. Only
- * a source begins before, and walks its trees meanwhile.
+ * All leashes start at once, except that ssh processes that may ask for a password start one after
+ * another. A segment runs as soon as the next one has announced its address, so the chain comes up
+ * from its last end to its first. Only a source starts earlier, to walk its trees in the meantime.
  */
 #include "pipe.h"
 
@@ -26,7 +26,7 @@
 #include "trouble.h"
 #include "verdict.h"
 
-/* How long the others have to hear of a fault through the hops, and say why. */
+/* Time for the other ends to detect a fault through the hops and report it. */
 enum { AFTER_FAULT_MS = 1000, AFTER_LETTING_GO_MS = 2500 };
 
 struct pipe_run {
@@ -36,10 +36,10 @@ struct pipe_run {
     size_t count;
     int signal_fd;
     int stdin_fd; /* -1 = /dev/null */
-    bool terminal; /* there is one at which an ssh may ask */
-    int caught;    /* the signal that ended it */
+    bool terminal; /* a terminal exists where ssh may ask for a password */
+    int caught;    /* the signal that ended the run */
     int faults;   /* ends that failed so far */
-    char token[LEASH_TOKEN + 1]; /* that who dials back says */
+    char token[LEASH_TOKEN + 1]; /* sent by an end that dials back */
     int64_t beaten_ms, fault_ms, let_go_ms; /* 0 = not yet */
 };
 
@@ -73,7 +73,7 @@ static void add_end(struct pipe_run *run, const struct pipe_segment *segment, in
     };
 }
 
-/* Its tools' options; with -v, each line of theirs says where it is. */
+/* Append the tools' options; --hop adds the location to each line they print with -v. */
 static void add_options(struct words *into, const struct words *options,
                         const struct pipe_end *end, size_t hop)
 {
@@ -82,7 +82,7 @@ static void add_options(struct words *into, const struct words *options,
     words_add_text(into, text_of("--hop=%s, hop %zu", end->host ? end->host : "here", hop));
 }
 
-/* A hop between each two ends, each with a key of its own. */
+/* Connect neighbouring ends by hops, each with its own key. */
 static int join(struct pipe_run *run)
 {
     const struct pipe_settings *settings = run->settings;
@@ -107,13 +107,13 @@ static int lay_out(struct pipe_run *run, const struct pipe_segment *segments,
     run->said = allocated(calloc(count + 2, sizeof *run->said));
     const struct pipe_segment *first = segments, *last = segments + count - 1;
     bool file = leash_writes(last->middle);
-    /* A file that is written has to be sent from somewhere. */
+    /* A written file needs a sender. */
     if ((first->host && leash_is_command(first->middle) && run->stdin_fd >= 0) ||
         (file && first == last))
         add_end(run, NULL, 0);
     for (size_t i = 0; i < count; i++)
         add_end(run, &segments[i], (int)i + 1);
-    /* A file that is read has to be sent somewhere, on this machine too. */
+    /* A file that is read needs a receiver, also on this machine. */
     if ((last->host && !file && run->settings->own_stdout) ||
         (last->middle == LEASH_READ))
         add_end(run, NULL, 0);
@@ -130,12 +130,14 @@ static bool reads_stdin(const struct pipe_settings *settings,
            !is_null_device(STDIN_FILENO);
 }
 
-/* Is what is typed now for the first segment? Not before every session stands: until then
- * it may be a password, which is for ssh. */
+/*
+ * True if terminal input is for the first segment. Before all sessions are open, the input may be a
+ * password for ssh.
+ */
 static bool typing(const struct pipe_run *run)
 {
     const struct pipe_end *first = run->ends;
-    pid_t foreground = tcgetpgrp(STDIN_FILENO); /* another's: it would be stopped */
+    pid_t foreground = tcgetpgrp(STDIN_FILENO); /* not ours: a read would stop us */
     for (size_t i = 0; i < run->count; i++)
         if (!run->ends[i].greeted)
             return false;
@@ -155,8 +157,10 @@ static void open_end(struct pipe_run *run, size_t which)
     end->note = text_of("cannot start: %m");
 }
 
-/* Two that ask for a password at one terminal would show it: the first to have its answer
- * switches the echo on again. So each waits for the one before it to be through. */
+/*
+ * Start ssh processes one after another while they may ask for a password. With two at one
+ * terminal, the first to finish would switch the echo on while the other is still asking.
+ */
 static void open_ends(struct pipe_run *run)
 {
     bool asking = false;
@@ -168,7 +172,7 @@ static void open_ends(struct pipe_run *run)
     }
 }
 
-/* A source walks its trees while the sessions come up. */
+/* Start a source early, so that it walks its trees while the sessions start. */
 static void run_ahead(struct pipe_end *first)
 {
     if (first->control_fd >= 0 && !first->ahead && !first->running &&
@@ -178,7 +182,7 @@ static void run_ahead(struct pipe_end *first)
     }
 }
 
-/* Runs each end whose next one listens. */
+/* Run each end if the next one is listening. */
 static void run_ready(struct pipe_run *run)
 {
     run_ahead(run->ends);
@@ -194,7 +198,7 @@ static void run_ready(struct pipe_run *run)
     }
 }
 
-/* The other machine's text, for a person's eyes. */
+/* Keep the other machine's note, quoted for display. */
 static void take_note(struct pipe_end *end, const char *text)
 {
     struct bytes note = {0};
@@ -244,13 +248,15 @@ static void let_go(struct pipe_run *run, int64_t now)
 {
     for (size_t i = 0; i < run->count; i++) {
         pipe_end_let_go(&run->ends[i]);
-        run->ends[i].done |= !run->ends[i].pid; /* nor will it be started */
+        run->ends[i].done |= !run->ends[i].pid; /* and will never be started */
     }
     run->let_go_ms = run->let_go_ms ? run->let_go_ms : now;
 }
 
-/* Has an end failed for good, so that the others have to follow soon? One that was not
- * running yet never will. */
+/*
+ * Check for an end that failed for good. The other ends have to end soon then; ends that are not
+ * running yet never start.
+ */
 static void look_for_fault(struct pipe_run *run, int64_t now)
 {
     bool all_running = true, fault = false;

@@ -1,5 +1,7 @@
-/* Runs a chain of segments on one or more machines, a hop between each two. rdpipe and
- * rdcp are both this. */
+/*
+ * Run a chain of segments on one or more machines, with a hop between neighbours. Shared by rdpipe
+ * and rdcp.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -10,17 +12,17 @@
 struct pipe_settings {
     const char *program, *usage; /* for messages */
     const char *ssh;            /* a shell command, "ssh" with its options */
-    const char *remote_path;    /* where the tools are on the other machines; NULL */
+    const char *remote_path;    /* folder of the tools on the other machines; or NULL */
     struct words via;           /* HOST=ADDRESS */
     struct words in_options;    /* for each receiver */
     struct words out_options;   /* for each sender */
-    bool back;                  /* the second segment answers the first: leash_work.h */
-    bool sync;                  /* the file written at the end, if it is one */
+    bool back;                  /* the second segment answers the first: see leash_work.h */
+    bool sync;                  /* sync the file written at the end, if any */
     bool verbose, help, version;
-    bool own_stdin, own_stdout; /* is this process's stdin (stdout) part of the chain? */
-    int way;                    /* enum leash_way: the first that is tried */
+    bool own_stdin, own_stdout; /* true if this process's stdin (stdout) belongs to the chain */
+    int way;                    /* enum leash_way: the first path to try */
     const char *ports;          /* to listen on; NULL = any */
-    int says_why; /* commands that end with 1 to this have said all there is to say */
+    int says_why; /* a command's exit status up to this needs no further message */
 };
 
 struct pipe_segment {
@@ -42,19 +44,21 @@ struct choice {
         CHOICE_VALUE, /* an int becomes `value` */
         CHOICE_TEXT,  /* a const char * is the argument */
         CHOICE_LIST,  /* a struct words gets it */
-        CHOICE_HOPS,  /* `field` is enum to_whom, who gets it; with an argument if
-                         `value` is 1 */
+        CHOICE_HOPS,  /* an option for the tools of `field` (enum to_whom);
+                         `value` 1: it has an argument */
     } kind;
-    size_t field; /* from the beginning of the settings on */
+    size_t field; /* offset into the settings */
     int value;
 };
 
-/* Reads options, `own` and those that rdpipe and rdcp share, into the struct that begins
- * with `settings`. -1: go on with argv[optind]; otherwise an exit status. */
+/*
+ * Parse options, `own` and those shared by rdpipe and rdcp, into the struct that starts with
+ * `settings`. Return -1 to continue at argv[optind], otherwise an exit status.
+ */
 int pipe_options(struct pipe_settings *settings, const char *letters,
                  const struct choice *own, size_t count, int argc, char **argv);
 
-/* Adds the flags, texts and lists of `own` as pipe_options() reads them. */
+/* Append the flags, texts and lists of `own` in the form that pipe_options() parses. */
 void pipe_options_add(struct words *into, const struct pipe_settings *settings,
                       const struct choice *own, size_t count);
 
@@ -62,7 +66,9 @@ void pipe_tell_hops(struct pipe_settings *settings, enum to_whom who, const char
                     const char *value);
 void pipe_settings_close(struct pipe_settings *settings);
 
-/* Runs it to its end. Returns the exit status, as `set -o pipefail` counts: 128 and its
- * number if a signal to this process ended it, and `*caught` is then that number. */
+/*
+ * Run the chain to its end. Return its exit status by the rule of `set -o pipefail`: 128 plus the
+ * signal's number if a signal to this process ended the chain; that number is stored in `*caught`.
+ */
 int pipe_run(const struct pipe_settings *settings, const struct pipe_segment *segments,
              size_t count, int *caught);

@@ -19,12 +19,12 @@
 
 enum {
     READ_BYTES = 1 << 16,
-    NOISE_BYTES = 1 << 18, /* what a login shell may say before the leash speaks */
+    NOISE_BYTES = 1 << 18, /* limit on a login shell's output before the greeting */
     TERM_MS = 2000, /* from SIGTERM to SIGKILL, and from there to giving up */
     KILL_MS = 1000,
 };
 
-/* exec [DIR/]rdpipe --leash, for whatever shell logs in there */
+/* Build the command exec [DIR/]rdpipe --leash, for any login shell. */
 static void remote_command(struct bytes *into, const char *folder)
 {
     bytes_text(into, "exec ");
@@ -49,7 +49,7 @@ static void child(const struct pipe_end *end, const struct pipe_settings *settin
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (end->host)
         become_ssh(end, settings, handed);
-    setpgid(0, 0); /* Ctrl-C is rdpipe's; the leash hears of it from there */
+    setpgid(0, 0); /* rdpipe handles Ctrl-C and tells the leash */
     become((char *[]){leash_work_tool("rdpipe"), "--leash", "3", "4", NULL}, handed, 4);
 }
 
@@ -120,7 +120,7 @@ void pipe_end_flush(struct pipe_end *end)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0 && errno != EAGAIN)
-            pipe_end_let_go(end); /* its reader left; what it says last is still read */
+            pipe_end_let_go(end); /* the reader left; its last output is still read */
         if (sent <= 0)
             return;
         bytes_drop(&end->control, (size_t)sent);
@@ -179,7 +179,7 @@ void pipe_end_let_go(struct pipe_end *end)
     end->control.length = 0;
 }
 
-/* Has it ended, or does it within so many ms? SIGCHLD is blocked here. */
+/* True if the process has ended or ends within `within_ms`. SIGCHLD is blocked here. */
 static bool ended(pid_t pid, int *state, int within_ms)
 {
     const struct timespec nap = {0, 20 * 1000000};

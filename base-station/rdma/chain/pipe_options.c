@@ -1,4 +1,4 @@
-/* The options of rdpipe and rdcp, and those that both have: see pipe.h. */
+/* Options shared by rdpipe and rdcp: see pipe.h. */
 #include "pipe.h"
 
 #include <getopt.h>

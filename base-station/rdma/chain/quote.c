@@ -4,8 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Inside single quotes a backslash still means something to fish and "!" to csh: both
- * stand outside. */
+/* In single quotes fish interprets a backslash and csh "!": quote both separately. */
 static void quote_one(struct bytes *into, char c)
 {
     switch (c) {
@@ -27,7 +26,7 @@ void quote_word(struct bytes *into, const char *text, bool home)
 
 void quote_shown(struct bytes *into, const char *text)
 {
-    bytes_reserve(into, strlen(text)); /* something stands there, of an empty one too */
+    bytes_reserve(into, strlen(text)); /* allocate even for an empty text */
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         if (c == '\n' || c == '\t')

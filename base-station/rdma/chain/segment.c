@@ -1,4 +1,4 @@
-/* One argument of rdpipe: where it runs and what it is. */
+/* One argument of rdpipe: the host and the command or file. */
 #include "segment.h"
 
 #include <regex.h>

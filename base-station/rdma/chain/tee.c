@@ -24,8 +24,8 @@ struct tee {
     size_t count;
     uint8_t *window;
     uint64_t got;
-    int from;    /* what is read; -1: its end was seen */
-    pid_t source; /* 0: there is none, this process's stdin is read */
+    int from;    /* input; -1: end seen */
+    pid_t source; /* 0: input is this process's stdin */
     bool waits;
     const struct pipe_settings *settings;
 };
@@ -65,8 +65,10 @@ void tee_exit(int status)
     _exit(status);
 }
 
-/* Into one that is ended the pipe stays open, to the end of this process: it would take
- * its end for that of the input, and pass on what was cut as whole. */
+/*
+ * Drop a target. The pipe into a killed target stays open until this process ends: the target would
+ * otherwise read an end of file and pass the truncated input on as complete.
+ */
 static void let_go(struct tee_target *target, bool killed)
 {
     if (killed && target->pid > 0)
@@ -130,7 +132,7 @@ int tee_wait(struct tee_target *targets, size_t count)
     return caught ? 128 + caught : worst;
 }
 
-/* The one that has least, of those that still get something; NULL: none does. */
+/* Return the open target that has received the least, or NULL if all are closed. */
 static struct tee_target *slowest(const struct tee *tee)
 {
     struct tee_target *least = NULL;
@@ -140,7 +142,7 @@ static struct tee_target *slowest(const struct tee *tee)
     return least;
 }
 
-/* One that had everything waits for a window that another keeps full. */
+/* Drop the slowest target if it keeps the window full while another target is idle. */
 static void mind_slowest(struct tee *tee)
 {
     struct tee_target *last = slowest(tee);
@@ -174,10 +176,10 @@ static void give(struct tee *tee, struct tee_target *target)
     if (sent > 0)
         target->sent += (uint64_t)sent;
     else if (errno != EAGAIN && errno != EINTR)
-        let_go(target, false); /* it left: its status says why */
+        let_go(target, false); /* it exited; its status tells the reason */
 }
 
-/* Passes on all that comes. 0; a signal that came. */
+/* Forward all input. Return 0, or the number of a received signal. */
 static int pass_on(struct tee *tee, struct pollfd *polled, int signals)
 {
     for (;;) {
@@ -188,7 +190,7 @@ static int pass_on(struct tee *tee, struct pollfd *polled, int signals)
         uint64_t room = WINDOW - (tee->got - last->sent);
         for (size_t i = 0; i < tee->count; i++) {
             struct tee_target *target = &tee->targets[i];
-            short events = target->sent < tee->got ? POLLOUT : 0; /* an error shows always */
+            short events = target->sent < tee->got ? POLLOUT : 0; /* errors are always reported */
             polled[i] = (struct pollfd){target->fd, events, 0};
         }
         polled[tee->count] = (struct pollfd){room ? tee->from : -1, POLLIN, 0};
@@ -207,8 +209,11 @@ static int pass_on(struct tee *tee, struct pollfd *polled, int signals)
     }
 }
 
-/* Runs a chain in a process of its own, which has one end of a pipe; the other end is put
- * into `*fd`. What it kept open of the others would never end. */
+/*
+ * Run a chain in its own process with one end of a pipe; store the other end in `*fd`. The child
+ * closes the pipes of the other chains, because an inherited writing end would keep them from
+ * ending.
+ */
 static pid_t start(const struct tee *tee, const struct pipe_segment *segments, size_t count,
                    int its, int *fd)
 {
@@ -243,7 +248,7 @@ static int start_all(struct tee *tee, const struct pipe_segment *before,
     return tee->source < 0 ? -1 : 0;
 }
 
-/* Only what came whole ends as an end of input does. */
+/* Close the targets' input normally only if the input was complete. */
 static int conclude(struct tee *tee, int caught)
 {
     struct tee_target source = {.pid = tee->source, .fd = -1};

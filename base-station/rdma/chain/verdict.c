@@ -1,4 +1,4 @@
-/* What a chain's ends said, as one exit status: see verdict.h. */
+/* Exit status of a chain: see verdict.h. */
 #include "verdict.h"
 
 enum { READER_GONE = 128 + 13 }; /* SIGPIPE */

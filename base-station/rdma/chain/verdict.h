@@ -1,4 +1,4 @@
-/* What a chain's ends said, as one exit status. */
+/* Exit status of a chain, computed from its ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,22 +6,27 @@
 
 struct verdict_end {
     bool command;       /* a command, not a file or this process's own stream */
-    int command_status; /* -1: it did not end by itself, or never began */
-    int status;         /* of the tools around it; -1: unknown, its leash was lost */
-    int order;          /* 1 for the first that failed, and so on; 0: did not, or was let
-                           go because another had */
+    int command_status; /* -1: it was ended, or never started */
+    int status;         /* of the tools around it; -1: unknown, the leash was lost */
+    int order;          /* 1 for the first failed end, and so on; 0: no failure of its own */
 };
 
-/* A command that its sender ended because its reader had left, content, gets the status
- * that SIGPIPE would have given it. To be called first. */
+/*
+ * Give the status of SIGPIPE to each command that its sender ended because the reader had left
+ * successfully. Call this first.
+ */
 void verdict_settle(struct verdict_end *ends, size_t count);
 
-/* Did this end fail in a way that counts? What feeds a reader that was content does not:
- * a command sees the end of its input only when all of it has arrived, and is ended
- * before that otherwise, so its exit status 0 says that it had what it wanted. */
+/*
+ * True if this end's failure counts. A failure does not count if the next end succeeded: a command
+ * reads the end of its input only after all of it has arrived, and is ended otherwise. Exit status
+ * 0 of a reader therefore means that it had all the input it needed.
+ */
 bool verdict_failed(const struct verdict_end *ends, size_t count, size_t which);
 
-/* The status of the last command that failed by itself, else of the end that failed
- * first, else 0. A command that found its reader gone gives way to a file that failed
- * as a reader. `*which` is that end. */
+/*
+ * Return the status of the last command that failed by itself. If all commands succeeded, return
+ * the status of the end that failed first, or 0. A command that failed because its reader left has
+ * lower priority than a failed file as that reader. Store the index of the end in `*which`.
+ */
 int verdict(const struct verdict_end *ends, size_t count, size_t *which);

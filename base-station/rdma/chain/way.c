@@ -1,4 +1,4 @@
-/* How the data of a hop gets through a firewall, at one leash: see way.h. */
+/* Data path of a hop through a firewall, at one leash: see way.h. */
 #include "way.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ void way_close(struct way *way)
     }
 }
 
-/* Begins to connect to each of them. */
+/* Start connecting to each address. */
 static nfds_t begin(struct pollfd *tries, const char *addresses, const char *port,
                     int64_t end_ms)
 {
@@ -59,7 +59,7 @@ static nfds_t begin(struct pollfd *tries, const char *addresses, const char *por
     return count;
 }
 
-/* Is it connected? Closes one that failed. */
+/* True if connected. Closes a failed socket. */
 static bool connected(struct pollfd *try)
 {
     int error = 0;
@@ -72,8 +72,10 @@ static bool connected(struct pollfd *try)
     return !error;
 }
 
-/* A connection to the first of these that answers in time, -1: none does. What `stop_fd`
- * shows ends the wait. */
+/*
+ * Connect to these addresses and return the first connection made in time, or -1. A hang-up on
+ * `stop_fd` ends the wait.
+ */
 static int way_reach(const char *addresses, const char *port, int stop_fd)
 {
     struct pollfd polled[TRIES_MOST + 1];
@@ -116,7 +118,7 @@ static int await(struct way *way, const char *ports)
     return 0;
 }
 
-/* Has whoever dials the token? It is sent at once. */
+/* True if the dialing peer has sent the token, which it does at once. */
 static bool is_expected(int fd, const char *token)
 {
     char said[LEASH_TOKEN];
@@ -126,7 +128,7 @@ static bool is_expected(int fd, const char *token)
            memcmp(said, token, LEASH_TOKEN) == 0;
 }
 
-/* The tool's end of a new tunnel; -1 with errno. */
+/* Return the tool's end of a new tunnel, or -1 with errno. */
 static int tunnel_open(struct way *way, enum leash_hop hop)
 {
     int ends[2];
@@ -224,7 +226,7 @@ static void give(struct tunnel *tunnel, enum leash_hop hop)
     while (tunnel->late.length && sent > 0) {
         sent = write(tunnel->fd, tunnel->late.data, tunnel->late.length);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
-            sent = (ssize_t)tunnel->late.length; /* nobody reads it any more */
+            sent = (ssize_t)tunnel->late.length; /* the reader has closed it */
         bytes_drop(&tunnel->late, sent > 0 ? (size_t)sent : 0);
         tunnel->took += sent > 0 ? (size_t)sent : 0;
     }

@@ -1,10 +1,12 @@
-/* How the data of a hop gets through a firewall, at one leash:
+/*
+ * Data path of a hop through a firewall, at one leash:
  *
- *   straight       rdsend dials rdrecv: looked for first, and no more if it is there
- *   back           the leash of rdrecv dials that of rdsend, and says a token
- *   through SSH    the leashes pass it on in their sessions, and rdpipe between them
+ *   straight       rdsend dials rdrecv; the leash checks first that the port is reachable
+ *   back           the leash of rdrecv dials the leash of rdsend and sends a token
+ *   through SSH    the leashes forward the data in their sessions, rdpipe between them
  *
- * A leash makes the connection of the last two, and hands it to its tool. */
+ * For the last two, the leash makes the connection and hands it to its tool.
+ */
 #pragma once
 
 #include <poll.h>
@@ -12,46 +14,52 @@
 #include "bytes.h"
 #include "leash_work.h"
 
-enum { WAY_REACH_MS = 3500 }; /* a lost SYN is sent again after 1 s and after 3 */
+enum { WAY_REACH_MS = 3500 }; /* a lost SYN is resent after 1 s and after 3 s */
 
-/* The end of one hop that goes through SSH, as the way back of rdcp always does. */
+/* One end of a hop through SSH. The back channel of rdcp always uses one. */
 struct tunnel {
-    int fd; /* -1: it does not, or has ended */
-    struct bytes late; /* what the socket has not taken yet */
-    size_t may, took;  /* bytes that may be sent; that are taken and not told of */
-    bool ending;       /* what is late is the last */
-    bool ended;        /* its tool has said all */
+    int fd; /* -1: unused or ended */
+    struct bytes late; /* bytes the socket has not accepted yet */
+    size_t may, took;  /* bytes that may be sent; bytes accepted and not acknowledged */
+    bool ending;       /* `late` holds the last bytes */
+    bool ended;        /* the tool has closed its output */
 };
 
 struct way {
-    int guests_fd;   /* our end of where rdrecv gets connections; -1 */
-    int where_fd;    /* where rdsend, which runs already, hears where to; -1 */
-    int listener_fd; /* for the one who dials back; -1 */
-    int socket_fd;   /* that rdsend gets; -1 */
-    int back_fd;     /* the segment's end of the way back; -1 */
+    int guests_fd;   /* our end of the socket that passes connections to rdrecv; -1 */
+    int where_fd;    /* passes the address to a running rdsend; -1 */
+    int listener_fd; /* for the peer that dials back; -1 */
+    int socket_fd;   /* for rdsend; -1 */
+    int back_fd;     /* the segment's end of the back channel; -1 */
     struct tunnel tunnel[LEASH_HOPS];
 };
 
 void way_init(struct way *way);
 void way_close(struct way *way);
 
-/* Is the connection there on which `work` says its hop goes? Looks, and does not wait for
- * long. 0: not yet; 1: yes; -1: no, and none will be. */
+/*
+ * Check for the connection that `work` requires, without blocking for long. Return 0: not yet; 1:
+ * it is available; -1: it cannot be made.
+ */
 int way_find(struct way *way, const struct leash_work *work, int stop_fd);
 
-/* What rdpipe told of the hop into this segment: TOKEN PORT ADDRESS,..., or nothing, which
- * is through SSH. -1: it cannot be done. */
+/*
+ * Connect the hop into this segment as rdpipe requested: TOKEN PORT ADDRESS,..., or empty for SSH.
+ * Return -1 on failure.
+ */
 int way_dial(struct way *way, const struct words *to, int stop_fd);
 
-/* Opens a way beside the hops, from what the segment `says` there or into its stdin: what
- * comes early waits in it. */
+/*
+ * Open the back channel, from the segment's output (`says`) or into its stdin. Early data is
+ * buffered in it.
+ */
 void way_back(struct way *way, bool says);
 
-/* What to wait for on them. */
+/* Fill in the events to poll for. */
 void tunnels_watched(const struct way *way, struct pollfd polled[LEASH_HOPS]);
 
-/* Takes `frame` from rdpipe. -1: nobody sends such a thing. */
+/* Take `frame` from rdpipe. Return -1 if it breaks the protocol. */
 int tunnel_take(struct way *way, const struct leash_said *frame);
 
-/* Passes on what there is, to rdpipe too; at the `end` all of it. */
+/* Forward the available data in both directions; with `end`, all of it. */
 void tunnels_pump(struct way *way, bool end);
