@@ -273,9 +273,9 @@ static int hear_child(struct receiver *receiver)
     return child_check(child, &receiver->end.trouble);
 }
 
-/* Report a closed output reader. A closed reader is an error only if more data arrives,
- * as in a shell, where a writer that has already ended never notices; the worker cannot
- * write that data. */
+/* Report an output reader that closed early. It is no error if the end record arrives
+ * within LEFT_MS, without more data: in a shell, too, a writer that has ended does not
+ * notice a closed reader. If more data arrives, the worker's write fails. */
 static int check_reader(struct receiver *receiver)
 {
     struct end *end = &receiver->end;
