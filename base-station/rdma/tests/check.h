@@ -1,4 +1,4 @@
-/* What the unit tests in C share. */
+/* Check macro and counters of the C unit tests. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -1,4 +1,4 @@
-/* An RDMA device of a few lines: see fake_verbs.h. */
+/* Minimal fake RDMA device: see fake_verbs.h. */
 #include "fake_verbs.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The headers have macros of these names, around the functions. */
+/* The headers define macros of these names around the functions. */
 #undef ibv_reg_mr
 #undef ibv_get_device_list
 
@@ -19,9 +19,9 @@ struct posted {
 };
 
 struct queue {
-    struct posted row[POSTED_MOST]; /* from `begin` on they are not completed */
+    struct posted row[POSTED_MOST]; /* entries from `begin` on are not completed */
     uint32_t begin, end;
-    uint32_t taken; /* posted, and its completion not polled */
+    uint32_t taken; /* posted, with a completion not polled yet */
 };
 
 struct fake fake;
@@ -33,7 +33,7 @@ static int cqe, unanswered, registered;
 static bool armed, has_qp;
 static enum rdma_cm_event_type events[EVENTS_MOST];
 static uint32_t event_at, event_count;
-static struct rdma_event_channel *told; /* of them */
+static struct rdma_event_channel *told; /* the channel for `events` */
 static struct ibv_device device = {.name = "fake0"};
 static struct ibv_context context;
 static struct ibv_cq cq;
@@ -100,7 +100,7 @@ bool fake_came(const void *message, uint32_t length)
     return true;
 }
 
-/* As devices do, without an opcode that means anything. */
+/* As on real devices, the opcode of a flushed completion is meaningless. */
 void fake_flush(void)
 {
     const struct posted *done;
@@ -109,7 +109,7 @@ void fake_flush(void)
         complete(&(struct ibv_wc){.wr_id = done->id, .status = IBV_WC_WR_FLUSH_ERR});
 }
 
-/* --- what ibv_poll_cq and the like call --- */
+/* --- functions behind ibv_poll_cq and similar calls --- */
 
 static int poll_cq(struct ibv_cq *queue, int room, struct ibv_wc *into)
 {
@@ -127,7 +127,7 @@ static int poll_cq(struct ibv_cq *queue, int room, struct ibv_wc *into)
 static int req_notify_cq(struct ibv_cq *queue, int solicited_only)
 {
     (void)queue, (void)solicited_only;
-    moment(); /* what comes now wakes nobody */
+    moment(); /* a completion arriving now triggers no wake-up */
     armed = true;
     moment();
     return 0;

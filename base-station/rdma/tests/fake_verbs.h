@@ -1,7 +1,9 @@
-/* An RDMA device of a few lines, in the place of libibverbs and librdmacm, for the verbs
- * transport's own tests. It keeps their rules: a queue takes no more than it was made
- * for, what was posted counts until its completion was polled, a completion wakes only a
- * queue that is armed, and once; nothing may be undone that is still in use. */
+/*
+ * Minimal fake RDMA device that replaces libibverbs and librdmacm in the tests of the verbs
+ * transport. It enforces their rules. A queue accepts no more than its capacity. A posted request
+ * occupies its queue until its completion is polled. A completion wakes only an armed queue, and
+ * only once. Objects must not be destroyed while in use.
+ */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
 
@@ -9,38 +11,38 @@
 #include <stdbool.h>
 
 struct fake {
-    /* What it offers; 0 = enough. */
+    /* Capabilities; 0 = sufficient. */
     uint32_t wr_most;
     int cqe_most;
-    /* Called whenever the program asks it something: what came just then? */
+    /* Hook called at each call of the program, to inject completions. */
     void (*moment)(void);
-    enum rdma_cm_event_type answer; /* to rdma_connect; CONNECT_REQUEST = none */
+    enum rdma_cm_event_type answer; /* to rdma_connect; CONNECT_REQUEST = no answer */
 
-    /* What was done to it. */
-    const char *broken; /* the first rule that was */
-    int access, open;   /* how memory was registered; objects that are still there */
+    /* Record of the calls made. */
+    const char *broken; /* the first violated rule */
+    int access, open;   /* access flags of registered memory; objects still open */
     bool disconnected;
     struct rdma_conn_param wanted;
     uint8_t ack_timeout;
-    uint32_t waiting_sends, waiting_receives; /* posted, and not completed */
-    uint32_t queued;                          /* completions that nobody has polled */
+    uint32_t waiting_sends, waiting_receives; /* posted, not completed */
+    uint32_t queued;                          /* completions not polled yet */
 };
 
 extern struct fake fake;
 
-/* As new. */
+/* Reset the device. */
 void fake_reset(void);
 
-/* An id with a device and a channel of events, as a connection has them. */
+/* Create an id with a device and an event channel, as a connection has them. */
 struct rdma_cm_id *fake_id(void);
 
-/* The oldest send has ended; false: there is none. */
+/* Complete the oldest send. Return false if there is no pending send. */
 bool fake_sent(enum ibv_wc_status status);
 
-/* A message came, in the oldest receive; false: there is none. */
+/* Deliver a message into the oldest receive. Return false if no receive is posted. */
 bool fake_came(const void *message, uint32_t length);
 
-/* All that is posted is given up, as when a queue pair fails. */
+/* Flush all posted requests, as a failing queue pair does. */
 void fake_flush(void);
 
 void fake_event(enum rdma_cm_event_type kind);

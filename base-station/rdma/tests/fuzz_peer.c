@@ -1,5 +1,7 @@
-/* libFuzzer: every byte that a peer may send, before and after the proof. The first byte
- * chooses which: a meeting as receiver, as sender, or a stream over a socket. */
+/*
+ * libFuzzer: all bytes that a peer may send, before and after the proof. The first byte selects the
+ * target: a meeting as receiver, a meeting as sender, a stream over a socket, or a sealed record.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,7 +31,7 @@ static void meet(int role, const uint8_t *data, size_t size)
         size -= RECORD_BYTES + record.length;
     }
     if (meeting.stage == MEETING_OVER)
-        abort(); /* nobody guesses a proof */
+        abort(); /* a proof cannot be guessed */
 }
 
 static void open_sealed(const uint8_t *data, size_t size)

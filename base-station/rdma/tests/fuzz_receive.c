@@ -1,6 +1,8 @@
-/* libFuzzer: what a sender may say once it is proven: the records of a stream, in any
- * order, whole or broken, to rdrecv's dispatch and its worker. Only a stream that is whole
- * ends well, and then all of it is there. */
+/*
+ * libFuzzer: records that an authenticated sender may send to rdrecv's dispatch and its worker, in
+ * any order, valid or broken. Only a complete stream may succeed, and all of its bytes must have
+ * arrived.
+ */
 #include "../stream/receive.c"
 
 #define XXH_INLINE_ALL
@@ -11,11 +13,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct said { /* what a sender that keeps to the rules would have meant */
+struct said { /* the meaning of the records sent by the rules */
     uint8_t bytes[FUZZ_CREDITS * FUZZ_CHUNK];
     size_t length;
     uint64_t count;
-    bool ended, broken; /* broken: something else was said before the end */
+    bool ended, broken; /* broken: an invalid record was sent before the end */
 };
 
 static void say_data(struct fuzz_peer *peer, struct said *said, struct fuzz_input *input)
@@ -64,7 +66,7 @@ static void put_together(struct fuzz_peer *peer, struct said *said,
         peer->before = peer->length;
 }
 
-/* Where the stream goes to: a file in memory. */
+/* Create the stream's target: a file in memory. */
 static int open_target(struct receiver *receiver)
 {
     int fd = memfd_create("out", MFD_CLOEXEC);

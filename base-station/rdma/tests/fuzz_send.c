@@ -1,6 +1,8 @@
-/* libFuzzer: what a receiver may say once it is proven, to rdsend's dispatch: credits,
- * done, and anything else. It ends well only where done was said of all of it,
- * after its end. */
+/*
+ * libFuzzer: records that an authenticated receiver may send to rdsend's dispatch: credits, done,
+ * and arbitrary bytes. The run may only succeed if a done record for all bytes arrives after the
+ * end record.
+ */
 #include "../stream/send.c"
 
 #include "fuzz_stream.h"

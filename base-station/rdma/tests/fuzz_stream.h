@@ -1,5 +1,7 @@
-/* What fuzz_receive.c and fuzz_send.c share: a peer on the other end of a socket, whose
- * words are put together from the fuzzer's bytes. */
+/*
+ * Shared by fuzz_receive.c and fuzz_send.c: a peer on the other end of a socket, which sends
+ * messages assembled from the fuzzer's bytes.
+ */
 #ifndef FUZZ_STREAM_H
 #define FUZZ_STREAM_H
 
@@ -28,9 +30,9 @@ struct fuzz_input {
 struct fuzz_peer {
     int fd;
     uint8_t words[FUZZ_WORDS_MOST];
-    size_t length, before; /* `before`: so many go out before `awaited` has come */
-    int awaited;           /* a type of record; 0: nothing */
-    bool late;             /* it did not come in time */
+    size_t length, before; /* `before`: bytes sent before `awaited` arrives */
+    int awaited;           /* a record type; 0: nothing */
+    bool late;             /* it did not arrive in time */
     pthread_t thread;
 };
 
@@ -62,7 +64,7 @@ static inline void fuzz_add_record(struct fuzz_peer *peer, int type, uint64_t nu
     fuzz_add(peer, body, length);
 }
 
-/* Bytes as they come: a header with a length, types and numbers that are anything. */
+/* Append raw fuzzer bytes: a header with arbitrary length, type and number. */
 static inline void fuzz_add_raw(struct fuzz_peer *peer, struct fuzz_input *input)
 {
     size_t length = fuzz_byte(input);
@@ -83,8 +85,10 @@ static inline void fuzz_write(int fd, const uint8_t *from, size_t length)
     }
 }
 
-/* Reads records until one of that type came. Nobody waits for long: what was said may
- * have been no record. */
+/*
+ * Read records until one of this type arrives. The wait is short, because the peer may have sent
+ * invalid records.
+ */
 static inline bool fuzz_await(int fd, int type)
 {
     uint8_t bytes[RECORD_BYTES + FUZZ_CHUNK];
@@ -102,7 +106,7 @@ static inline bool fuzz_await(int fd, int type)
             if (have != RECORD_BYTES || want != RECORD_BYTES)
                 continue;
             if (record_get(&record, bytes, FUZZ_CHUNK))
-                abort(); /* what we say is always a record */
+                abort(); /* the tested side only sends valid records */
             want += record.length;
         }
     }
@@ -119,7 +123,7 @@ static inline void *fuzz_speak(void *argument)
     return NULL;
 }
 
-/* Returns the other end's descriptor. */
+/* Start the peer and return the descriptor of the other end. */
 static inline int fuzz_peer_start(struct fuzz_peer *peer)
 {
     int ends[2];

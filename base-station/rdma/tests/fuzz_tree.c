@@ -1,5 +1,7 @@
-/* libFuzzer: what rdcp's sink reads, what a leash reads, and what rdpipe reads from a
- * leash: no bytes lead astray. */
+/*
+ * libFuzzer: input of rdcp's sink, input of a leash, and a leash's output as read by rdpipe. Names
+ * must never lead outside the tree.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static void put_sum(uint8_t *at, const uint8_t *bytes, size_t length)
     memcpy(at, &sum, sizeof sum); /* the fuzzer runs on little-endian machines */
 }
 
-/* No fuzzer finds a sum: so each record's are made right first. */
+/* Read records after fixing their checksums, which a fuzzer cannot guess. */
 static void read_sound(const uint8_t *data, size_t size)
 {
     struct tree_record record = {0};
@@ -85,7 +87,7 @@ static void read_frames(const uint8_t *data, size_t size)
     bytes_close(&input);
 }
 
-/* A field goes into a command line: it never begins with "-". */
+/* A field becomes part of a command line: it must never begin with "-". */
 static void hear_leash(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"port", "transports", "addresses"};

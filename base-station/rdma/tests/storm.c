@@ -1,6 +1,8 @@
-/* Linked into a tool: each of its threads is interrupted some 2000 times a second by a
- * signal that is caught and restarts nothing, so that every call which may end with EINTR
- * does so. `make storm` puts such tools into build/storm/. */
+/*
+ * Linked into a tool: sends each of its threads a signal some 2000 times a second. The signal is
+ * caught without restarting system calls, so that every call that may end with EINTR does so. `make
+ * storm` builds these tools in build/storm/.
+ */
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -41,8 +43,10 @@ static void *bombard(void *argument)
     return NULL;
 }
 
-/* Returns only when the thread is at work: while it starts it has locks of the
- * sanitizer's, and a tool that forked then would have a child that waits for them. */
+/*
+ * Start the thread and wait until it is running. A starting thread holds locks of the sanitizer; if
+ * the tool forked at that time, the child would deadlock on them.
+ */
 __attribute__((constructor)) static void begin(void)
 {
     struct sigaction caught = {.sa_handler = heard};
@@ -51,7 +55,7 @@ __attribute__((constructor)) static void begin(void)
     DIR *threads = opendir("/proc/self/task");
     sigfillset(&all);
     sigaction(SIGUSR1, &caught, NULL);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the tool's signals are the tool's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* keep the tool's signals away from this thread */
     if (!threads || sem_init(&begun, 0, 0) ||
         pthread_create(&thread, NULL, bombard, threads) || sem_wait(&begun))
         abort();

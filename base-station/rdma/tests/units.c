@@ -1,5 +1,7 @@
-/* The pure parts: records, proofs and seals against the golden vectors (argv[1]), the
- * meeting of two strangers, command lines. */
+/*
+ * Unit tests of the pure parts: records, proofs and seals against the golden vectors (argv[1]), the
+ * meeting of two peers, command lines.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +220,7 @@ static void side_open(struct side *side, int role, const char *key, int protecti
           "no meeting");
 }
 
-/* Hands what one said to the other until neither says anything. */
+/* Exchange messages between the two sides until both are silent. */
 static void talk(struct side *from, struct side *to)
 {
     while (from->meeting.answers) {
@@ -236,7 +238,7 @@ static void talk(struct side *from, struct side *to)
     }
 }
 
-/* What both agree on; -1: nothing. */
+/* Run a meeting and return the agreed protection, or -1. */
 static int meet(const char *key, const char *other_key, int protection,
                 int other_protection, int version, struct trouble why[2])
 {
@@ -269,14 +271,14 @@ static void check_meetings(void)
           "advice: %s", why[1].text);
     CHECK(strstr(why[0].text, "speaks version 3"), "told: %s", why[0].text);
 
-    side_open(&alone, ROLE_SENDER, key, 0, ours); /* a listener that reflects */
+    side_open(&alone, ROLE_SENDER, key, 0, ours); /* a peer that reflects our own hello */
     struct record record;
     CHECK(!record_get(&record, alone.meeting.answer, 0), "no hello");
     uint8_t hello[CONTROL_BYTES];
     memcpy(hello, alone.meeting.answer, sizeof hello);
     CHECK(meeting_take(&alone.meeting, &record, hello + RECORD_BYTES,
                        &alone.trouble) < 0, "a reflected hello is taken");
-    for (int version = ours; version <= ours + 1; version++) { /* a longer hello is another's */
+    for (int version = ours; version <= ours + 1; version++) { /* a longer hello: another version */
         struct side other;
         uint8_t body[CONTROL_BYTES] = {0};
         side_open(&other, ROLE_RECEIVER, key, 0, version);
@@ -334,7 +336,7 @@ static void check_options(void)
     }
 }
 
-/* What a machine of 32 bits cannot count is refused, not counted wrongly. */
+/* Reject sizes that a 32-bit machine cannot count. */
 static void check_ring(void)
 {
     struct ring ring;

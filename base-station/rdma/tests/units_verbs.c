@@ -1,5 +1,7 @@
-/* The verbs transport over a device of a few lines (fake_verbs.h): no completion is lost,
- * none is waited for in vain, the queues hold what is posted, and what comes is judged. */
+/*
+ * Tests of the verbs transport on a fake device (fake_verbs.h): no completion is lost or awaited in
+ * vain, the queues hold all posted requests, and incoming messages are validated.
+ */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,7 @@ static bool hear(int type, uint32_t length, uint64_t number)
     return fake_came(message, said(message, type, length, number));
 }
 
-/* How many events there are, at most `most`; sent slots go back to the ring. -1:
- * trouble. */
+/* Poll at most `most` events and count them; return sent slots to the ring. -1: trouble. */
 static int take(struct end *end, int most)
 {
     struct transport_event event;
@@ -60,7 +61,7 @@ static void end_open(struct end *end, bool receives, uint32_t credits)
         exit(1);
     end->kind = end->base->kind;
     end->base->data_most = CHUNK;
-    if (receives) { /* the meeting has taken place */
+    if (receives) { /* complete the meeting */
         hear(RECORD_HELLO, HELLO_BYTES, 0);
         hear(RECORD_PROOF, PROOF_BYTES, 0);
         CHECK(drain(end) == FIRST_RECEIVES, "no meeting: %s", end->why.text);
@@ -94,8 +95,10 @@ static int control(struct end *end, int type)
     return transport_say(end->base, record, &end->why);
 }
 
-/* All that may be posted at once is; all of it completes before anybody looks; and then
- * the same again. The device takes not one more than it was asked for. */
+/*
+ * Post the maximum, complete all of it before polling, and repeat. The device accepts no request
+ * above its requested capacity.
+ */
 static void check_queues(bool receives, uint32_t credits)
 {
     struct end end;
@@ -116,7 +119,7 @@ static void check_queues(bool receives, uint32_t credits)
               "%u receives", fake.waiting_receives);
         while (fake_sent(IBV_WC_SUCCESS))
             expected += 1;
-        expected -= CONTROLS_MOST; /* which are nobody's to hear of */
+        expected -= CONTROLS_MOST; /* these cause no event */
         for (uint32_t i = 0; receives && i < credits; i++)
             expected += hear(RECORD_DATA, 1, 0);
         while (hear(RECORD_HEARTBEAT, 0, 0))
@@ -127,7 +130,7 @@ static void check_queues(bool receives, uint32_t credits)
     end_close(&end);
 }
 
-/* One that a strict device refuses, or one that offers less: what to do is said. */
+/* On a device that refuses the request or offers less, the error must state a remedy. */
 static void check_small_devices(void)
 {
     for (int which = 0; which < 3; which++) {
@@ -164,8 +167,10 @@ static void something_comes(void)
         to_come -= hear(RECORD_CREDIT, 0, 1);
 }
 
-/* Whatever moment a completion comes at, before, between and after the calls: whoever
- * then polls what fds() names is woken, or has been told. */
+/*
+ * Inject completions at any moment, before, between and after the calls: polling the descriptors of
+ * fds() must wake up, unless the event was already returned.
+ */
 static void check_no_completion_is_lost(void)
 {
     for (int round = 0; round < 2000; round++) {
@@ -190,7 +195,7 @@ static void check_no_completion_is_lost(void)
                   round, fake.queued);
             if (got < 0 || waits >= 10000 || (!ready && fake.queued))
                 exit(1);
-            end.base->quiet = true; /* as link_wait() has it */
+            end.base->quiet = true; /* as in link_wait() */
             for (int i = 0; i < count; i++)
                 end.base->quiet &= !polled[i].revents;
         }
@@ -199,7 +204,7 @@ static void check_no_completion_is_lost(void)
     }
 }
 
-/* As rdsend goes on, until there is trouble. */
+/* Run the loop of rdsend until there is trouble. */
 static int64_t wait_for_trouble(struct end *end, const struct options *options,
                                 bool beats)
 {
@@ -222,7 +227,7 @@ static int64_t wait_for_trouble(struct end *end, const struct options *options,
     return took_ms;
 }
 
-/* The peer is silent, or it beats and one send never ends: neither is for ever. */
+/* A silent peer, and a beating peer with a send that never completes, both time out. */
 static void check_a_completion_that_never_comes(void)
 {
     static const struct {
@@ -258,7 +263,7 @@ static void check_a_completion_that_never_comes(void)
     end_close(&end);
 }
 
-/* Nothing at all, too little, too much, data before the proof, another protocol's. */
+/* Empty, short and long messages, data before the proof, and another protocol. */
 static void check_messages(void)
 {
     uint8_t data[RECORD_BYTES + CHUNK], beat[CONTROL_BYTES], noise[64];
@@ -285,11 +290,11 @@ static void check_messages(void)
     }
 }
 
-/* What a connection ends with, as the device tells it, and how that is told on. */
+/* Errors of the device and the resulting message. */
 static void check_ends(void)
 {
     static const struct {
-        enum ibv_wc_status status; /* of a send; SUCCESS: all is flushed */
+        enum ibv_wc_status status; /* of a send; SUCCESS: everything is flushed */
         bool disconnected;
         const char *said; /* NULL: nothing yet */
     } rows[] = {
@@ -312,7 +317,7 @@ static void check_ends(void)
         fake_flush();
         if (rows[i].disconnected)
             fake_event(RDMA_CM_EVENT_DISCONNECTED);
-        end.kind->fds(end.base, polled); /* which are ready */
+        end.kind->fds(end.base, polled); /* these descriptors are ready */
         int got = drain(&end);
         CHECK((got < 0) == (rows[i].said != NULL), "row %zu: %d", i, got);
         CHECK(!rows[i].said || strstr(end.why.text, rows[i].said), "row %zu: %s", i,
@@ -323,22 +328,22 @@ static void check_ends(void)
     }
 }
 
-/* All memory goes through verbs_pin: no peer may write to it, or read it. */
+/* All memory is pinned by verbs_pin: peers must have neither read nor write access. */
 static void check_access(void)
 {
     struct end end;
     fake_reset();
-    end_open(&end, true, 4); /* which pins all that there is */
+    end_open(&end, true, 4); /* pins all the memory there is */
     CHECK(fake.access == IBV_ACCESS_LOCAL_WRITE, "access %#x", (unsigned)fake.access);
     end_close(&end);
 }
 
-/* Nobody tries for ever (7 would), nor waits for ever for an answer. */
+/* Retries are bounded (7 would be unlimited), and so is the wait for an answer. */
 static void check_dial(void)
 {
     static const struct {
         enum rdma_cm_event_type answer;
-        const char *said; /* NULL: it is reached */
+        const char *said; /* NULL: connected */
     } rows[] = {
         {RDMA_CM_EVENT_ESTABLISHED, NULL},
         {RDMA_CM_EVENT_REJECTED, "is rdrecv running there"},
