@@ -317,7 +317,7 @@ static void check_ends(void)
         fake_flush();
         if (rows[i].disconnected)
             fake_event(RDMA_CM_EVENT_DISCONNECTED);
-        end.kind->fds(end.base, polled); /* these descriptors are ready */
+        end.kind->fds(end.base, polled); /* resets `quiet`: the descriptors are ready */
         int got = drain(&end);
         CHECK((got < 0) == (rows[i].said != NULL), "row %zu: %d", i, got);
         CHECK(!rows[i].said || strstr(end.why.text, rows[i].said), "row %zu: %s", i,
