@@ -32,10 +32,7 @@ SHORT_WORDS, SHORT_SHARE = 4, 0.01
 WORDS_LEAST = 200
 """Packages with fewer words are judged together with their parent."""
 DEPTH = {"pi": 2, "base-station": 2, "tests": 2, "web": 2}
-PENDING: dict[str, tuple[float, float]] = {
-    "base-station/rdma": (19.5, 37.7),
-    "tests/rdma": (17.6, 34.3),
-}
+PENDING: dict[str, tuple[float, float]] = {}
 """Package -> its limits until it is rewritten; never raise one."""
 
 COMMITS_SINCE = "f4764b739cbe6a372a0061c5a9cfcda821da3b91"
@@ -48,7 +45,7 @@ ENDING_VERBS = frozenset("bring embed feed focus need seed speed bias bus".split
 
 
 class Prose(NamedTuple):
-    """One docstring, comment or line of a document."""
+    """Text of a docstring, a comment or a line of a document."""
 
     place: str
     text: str
