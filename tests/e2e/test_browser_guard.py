@@ -80,7 +80,9 @@ def test_reversing_at_a_wall(page: Page, bench: RunningBench) -> None:
     grown_up(page, bench)
     page.locator("#guard").select_option("warn")
     until(page, "window.fpvcar.state.guard.mode === 'warn'")
-    page.keyboard.press("Escape")  # away from the choice, which keys would change
+    page.keyboard.press("Escape")  # closes the panel
+    assert page.evaluate("window.fpvcar.state.stop") is None
+    page.keyboard.press("Escape")  # no panel is open: stops the car
     page.locator("#go-on").click()
     until(page, "window.fpvcar.state.stop === null")
     reverses(page, f"{SAYS}.includes('m behind: brake!')")
