@@ -167,6 +167,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         control.driven,
         credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
     )
+    picture.changed = recorder.reframe
     tuner.apply = apply_to(control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune)
     calibration = CalibrationApi(
         tuner, control, senses, rights, state / store.FILE, options.profile

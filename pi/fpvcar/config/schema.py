@@ -249,6 +249,9 @@ class Camera(Section, frozen=True):
     """Brightness from -1, the darkest, to 1, the brightest; 0 is the camera's default."""
     night: bool = False
     """Night mode: exposure up to 0.1 s, bright in the dark, at 10 frames per second."""
+    fov_deg: Annotated[float, Meta(ge=10, le=150)] | None = None
+    """Horizontal field of view of the picture at `width` and `height`; recordings then
+    have the camera's intrinsics, for a lens that does not bend straight lines."""
     x_m: PlaceM = 0.0
     """Place on the car, as recordings draw it: ahead of the middle of the car."""
     y_m: PlaceM = 0.0

@@ -7,6 +7,7 @@ all messages. Both losses are counted and reported.
 """
 
 import logging
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,8 @@ STALLED_S = 2.0
 CLOCK_SET_NS = 5 * SECOND_NS
 """A wall-clock change larger than this begins another recording."""
 STOP_S = 2.0
+FRAME = ("width", "height", "flip", "fov_deg")
+"""Settings of the camera on which its intrinsics depend."""
 log = logging.getLogger("fpvcar.recorder")
 
 
@@ -48,6 +51,7 @@ class Recorder:
         """Offset from CLOCK_MONOTONIC to the UTC of the current recording."""
         self._settings, self._about, self._catalogue = settings, about, catalogue
         self._handover, self._thread, self._clock = handover, thread, clock
+        self._frame: dict[str, Any] = {}
         self._sequences = dict.fromkeys(catalogue.numbers, 0)
         self._refused = self._dropped_noted = self._recoveries_noted = 0
         self._to_key, self._full = True, False
@@ -126,7 +130,16 @@ class Recorder:
 
     def tune(self, profile: config.Profile) -> None:
         """Begin another recording if the car's profile has changed."""
-        new = msgspec.to_builtins(profile)
+        self._renew(msgspec.to_builtins(profile))
+
+    def reframe(self, camera: config.Camera) -> None:
+        """Begin another recording, if pictures have another size or flip now: the
+        camera's intrinsics in a file are those of its pictures."""
+        self._frame = {name: getattr(camera, name) for name in FRAME}
+        self._renew(self._about.profile)
+
+    def _renew(self, profile: dict[str, Any]) -> None:
+        new = {**profile, "camera": {**profile["camera"], **self._frame}}
         if new != self._about.profile:
             self._about = msgspec.structs.replace(self._about, profile=new)
             self._begin()

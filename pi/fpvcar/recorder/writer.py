@@ -67,6 +67,7 @@ class Writer:
         self._catalogue, self._about = catalogue, about
         self._about_bytes = messages.encode(about)
         self._transforms = mounts.transforms(about.profile)
+        self._intrinsics = mounts.intrinsics(about.profile)
         self._counts = dict.fromkeys(catalogue.numbers.values(), 0)
         self._places: list[ChunkPlace] = []
         self._tally = driver_spans.Tally(driver_spans.top_mps(about))
@@ -170,14 +171,21 @@ class Writer:
         return front, [*first, *items]
 
     def _places_at(self, log_ns: int) -> list[Item]:
-        """Encode the sensor positions. A salvaged file of an older version has no topic for
-        them."""
-        number = self._catalogue.numbers.get(messages.TRANSFORMS)
-        if number is None:
-            return []
-        data = messages.encode(messages.Transforms(log_ns, self._transforms))
-        record = records.message(number, self._counts[number], log_ns, log_ns, data)
-        return [Item(number, log_ns, record)]
+        """Encode the sensor positions and the camera's intrinsics. A salvaged file of an older
+        version has no topics for them."""
+        said: dict[str, messages.Message] = {
+            messages.TRANSFORMS: messages.Transforms(log_ns, self._transforms)
+        }
+        if self._intrinsics is not None:
+            said[messages.CALIBRATION] = messages.Calibration(log_ns, self._intrinsics)
+        items = []
+        for topic, message in said.items():
+            number = self._catalogue.numbers.get(topic)
+            if number is not None:
+                data = messages.encode(message)
+                record = records.message(number, self._counts[number], log_ns, log_ns, data)
+                items.append(Item(number, log_ns, record))
+        return items
 
     def _appended(self, data: bytes) -> bytes:
         self.size += len(data)

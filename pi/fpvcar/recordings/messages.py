@@ -6,6 +6,7 @@
     /range/NAME    Reading                     every measurement; every change of state
     /points/NAME   Points (PointCloud)         the same, for viewers
     /tf            Transforms (FrameTransforms) with /recording: positions of the parts
+    /camera_info   Calibration                 with /recording, if the intrinsics are known
     /battery       Battery                     every measurement
     /wish          WishIn                      every `drive` of a browser
     /step          Step                        every run of the gate
@@ -35,7 +36,8 @@ from msgspec import Struct
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import cloud, frames, protobuf
+from fpvcar.mcap import calibration, cloud, frames, protobuf
+from fpvcar.mcap.calibration import Pinhole
 from fpvcar.mcap.cloud import Point
 from fpvcar.mcap.frames import Transform
 from fpvcar.wire import telemetry
@@ -43,7 +45,7 @@ from fpvcar.wire import telemetry
 ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wish", "/step")
 DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = ("/driver", "/lights", "/buttons", "/health", "/latency")
 EVENT, MARK, STINTS = "/event", "/mark", "/stints"
-TRANSFORMS = "/tf"
+TRANSFORMS, CALIBRATION = "/tf", "/camera_info"
 RANGE, POINTS = "/range/", "/points/"
 """Prefixes, followed by the sensor's name."""
 METADATA = "fpvcar"
@@ -125,6 +127,14 @@ class Transforms(NamedTuple):
 
     time_ns: int
     transforms: tuple[Transform, ...]
+
+
+class Calibration(NamedTuple):
+    """How the camera maps space to pixels."""
+
+    time_ns: int
+    camera: Pinhole
+    frame_id: str = FRAME_ID
 
 
 class WishIn(Struct, frozen=True):
@@ -322,6 +332,7 @@ Message = (
     | Stints
     | Points
     | Transforms
+    | Calibration
 )
 
 
@@ -333,6 +344,8 @@ def encode(message: Message) -> bytes:
         return protobuf.log(message.time_ns, message.level, message.text, message.name)
     if isinstance(message, Transforms):
         return frames.transforms(message.time_ns, message.transforms)
+    if isinstance(message, Calibration):
+        return calibration.calibration(message.time_ns, message.frame_id, message.camera)
     if isinstance(message, Points):
         return cloud.cloud(message.time_ns, message.frame_id, message.points)
     return _encoder.encode(message)
@@ -352,6 +365,9 @@ def decode(topic: str, data: bytes) -> Message:
             return _event(data)
         if topic == TRANSFORMS:
             return Transforms(*frames.take_transforms(data))
+        if topic == CALIBRATION:
+            time_ns, frame_id, camera = calibration.take_calibration(data)
+            return Calibration(time_ns, camera, frame_id)
         if topic.startswith(POINTS):
             return _points(data)
         decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fpvcar.mcap import calibration
+from fpvcar.mcap.calibration import Pinhole
 from fpvcar.mcap.cloud import Point
 from fpvcar.mcap.frames import Quaternion, Transform
 from fpvcar.recordings import messages
@@ -37,6 +39,16 @@ def transforms(profile: Mapping[str, Any]) -> tuple[Transform, ...]:
         frame = f"range_{name}"
         found.append(Transform(messages.CAR_FRAME, frame, _position(one), turned))
     return tuple(found)
+
+
+def intrinsics(profile: Mapping[str, Any]) -> Pinhole | None:
+    """Return the intrinsics of the camera; None without a field of view in the profile,
+    and for a mirrored picture, which no pinhole makes."""
+    camera = profile.get("camera", {})
+    fov_deg = camera.get("fov_deg")
+    if fov_deg is None or camera.get("flip", "none") in ("horizontal", "vertical"):
+        return None
+    return calibration.pinhole(camera["width"], camera["height"], fov_deg)
 
 
 def _ranges(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

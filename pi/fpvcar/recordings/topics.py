@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar.mcap import cloud, frames, protobuf
+from fpvcar.mcap import calibration, cloud, frames, protobuf
 from fpvcar.recordings import messages
 
 
@@ -33,6 +33,7 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
     video = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.VIDEO_FILE)
     log = protobuf.descriptor_set(protobuf.TIMESTAMP_FILE, protobuf.LOG_FILE)
     points = protobuf.descriptor_set(*cloud.FILES)
+    lens = protobuf.descriptor_set(*calibration.FILES)
     places = protobuf.descriptor_set(*frames.FILES)
     kinds: dict[str, type[Struct]] = dict(messages.JSON_KINDS)
     names = tuple(ranges)
@@ -40,6 +41,7 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
     return (
         Topic(messages.CAMERA, "protobuf", "foxglove.CompressedVideo", "protobuf", video),
         Topic(messages.TRANSFORMS, "protobuf", "foxglove.FrameTransforms", "protobuf", places),
+        Topic(messages.CALIBRATION, "protobuf", "foxglove.CameraCalibration", "protobuf", lens),
         Topic(messages.EVENT, "protobuf", "foxglove.Log", "protobuf", log),
         Topic(messages.MARK, "protobuf", "foxglove.Log", "protobuf", log),
         *(

@@ -51,6 +51,8 @@ def with_picture(profile: Profile, picture: Picture | None) -> Profile:
     known = able(profile.camera)
     new = {name: value for name, value in given(picture).items() if name in known}
     camera = msgspec.structs.replace(profile.camera, **new)
+    if (camera.width, camera.height) != (profile.camera.width, profile.camera.height):
+        camera = msgspec.structs.replace(camera, fov_deg=None)  # another size may be cropped
     return msgspec.structs.replace(profile, camera=camera)
 
 
@@ -68,6 +70,8 @@ class PictureSettings:
         """Create the settings; `before` was saved, and `camera` already uses it."""
         self._own, self._soc, self._camera, self._save = profile, soc, camera, save
         self._profile = with_picture(profile, before)
+        self.changed: Callable[[Wanted], None] = lambda camera: None
+        """Called with the camera's settings after each change."""
 
     def change(self, wanted: Picture) -> str | None:
         """Apply the settings; return instead the name of a setting that the camera lacks, if
@@ -77,7 +81,8 @@ class PictureSettings:
             if name not in known:
                 return name
         before = self._profile.camera
-        self._profile = with_picture(self._profile, wanted)
+        both = Picture(**given(self._differing()) | new)
+        self._profile = with_picture(self._own, both)
         camera = self._profile.camera
         argv, _ = argv_of(self._profile, self._soc)
         if all(getattr(before, n) == getattr(camera, n) for n in known if n not in LOOK):
@@ -85,6 +90,7 @@ class PictureSettings:
         else:
             self._camera.renew(argv)
         self._save(self._differing())
+        self.changed(camera)
         return None
 
     def _differing(self) -> Picture:

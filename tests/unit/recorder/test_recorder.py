@@ -16,7 +16,7 @@ def test_what_is_put_stands_in_the_file_with_its_times() -> None:
     rig.recorder.put(messages.STEP, step(), rig.now_ns - 7)
     rig.wait(0.8)
     rig.thread.turn()
-    repeated = (messages.ABOUT, messages.TRANSFORMS)
+    repeated = (messages.ABOUT, messages.TRANSFORMS, messages.CALIBRATION)
     shot, one = (m for m in rig.messages() if m.topic not in repeated)
     assert (shot.topic, one.topic) == (messages.CAMERA, messages.STEP)
     assert shot.log_ns == UTC_NS and shot.publish_ns == UTC_NS - 5_000_000
@@ -98,6 +98,23 @@ def test_a_car_that_drives_by_another_profile_begins_another_recording() -> None
     ]
     tops = [one.profile["guard"]["top_mps"] for one in about if isinstance(one, messages.About)]
     assert list(dict.fromkeys(tops)) == [PROFILE.guard.top_mps, 2.0]
+
+
+def test_reframe_other_size_begins_recording_tune_keeps_it() -> None:
+    rig = Rig()
+    begun = rig.recorder.begun
+    camera = msgspec.structs.replace(PROFILE.camera, width=320, height=240, fov_deg=90.0)
+    rig.drive(2)
+    for one in (camera, camera, msgspec.structs.replace(camera, brightness=0.5)):
+        rig.recorder.reframe(one)
+    assert rig.recorder.begun == begun + 1
+    rig.recorder.tune(PROFILE)
+    rig.drive(2)
+    assert rig.recorder.begun == begun + 1
+    rig.thread.turn()
+    said = [messages.decode(one.topic, one.data) for one in rig.messages()]
+    found = [one.camera[:2] for one in said if isinstance(one, messages.Calibration)]
+    assert list(dict.fromkeys(found)) == [(640, 480), (320, 240)]
 
 
 def test_two_recordings_that_begin_in_one_second_are_two_files() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mcap.reader import make_reader
 
-from fpvcar.recordings import reader
+from fpvcar.recordings import messages, reader
 from fpvcar.recordings.repair import salvage
 from tests.support import mcaps
 from tests.support.mcaps import Drive, McapFile
@@ -72,6 +72,18 @@ def test_schemas_of_a_file_are_each_there_once(whole: Path) -> None:
     assert len(names) == len(set(names)) == summary.statistics.schema_count
     used = {channel.schema_id for channel in summary.channels.values()}
     assert used == set(summary.schemas) and len(summary.channels) > len(used)
+
+
+def test_calibration_known_is_in_front_of_each_copy_of_the_profile(whole: Path) -> None:
+    with reader.read(whole) as made:
+        said = [
+            messages.decode(one.topic, one.data) for one in made.messages({messages.CALIBRATION})
+        ]
+        assert len(said) == made.counts[messages.ABOUT] > 0
+    for one in said:
+        assert isinstance(one, messages.Calibration)
+        assert one.camera[:2] == (640, 480)
+        assert one.camera.focal_px == pytest.approx(451.2, abs=0.5), "56 degrees of 480 rows"
 
 
 @pytest.mark.skipif(not HAS_RERUN, reason="rerun is not built for this machine")

@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import pytest
+from foxglove_schemas_protobuf.CameraCalibration_pb2 import CameraCalibration
 from foxglove_schemas_protobuf.CompressedVideo_pb2 import CompressedVideo
 from foxglove_schemas_protobuf.FrameTransforms_pb2 import FrameTransforms
 from foxglove_schemas_protobuf.Log_pb2 import Log
@@ -19,7 +20,8 @@ from mcap_protobuf.decoder import DecoderFactory
 from mcap_protobuf.schema import build_file_descriptor_set
 
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import protobuf
+from fpvcar.mcap import calibration, protobuf
+from fpvcar.mcap.calibration import Pinhole
 from fpvcar.mcap.frames import Transform
 from fpvcar.recordings import messages, mounts
 from fpvcar.recordings.export.point_cloud import BEAM_POINTS, points_of
@@ -190,6 +192,44 @@ def test_mounts_are_the_profiles_places_and_bearings() -> None:
     assert arc[2] == pytest.approx((0.1, 2.05, 0.04))
 
 
+def test_calibration_encoded_equals_protobuf() -> None:
+    theirs = CameraCalibration(frame_id="camera", width=640, height=480)
+    theirs.timestamp.seconds, theirs.timestamp.nanos = 5, 7
+    theirs.K.extend((450.0, 0, 320, 0, 450.0, 240, 0, 0, 1))
+    theirs.R.extend((1, 0, 0, 0, 1, 0, 0, 0, 1))
+    theirs.P.extend((450.0, 0, 320, 0, 0, 450.0, 240, 0, 0, 0, 1, 0))
+    ours = messages.Calibration(5_000_000_007, Pinhole(640, 480, 450.0))
+    data = messages.encode(ours)
+    assert data == theirs.SerializeToString(deterministic=True)
+    assert messages.decode(messages.CALIBRATION, data) == ours
+
+
+MATRIX = b"\x32\x48" + bytes(72)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x30\x05", b"\x32\x01x", MATRIX, MATRIX + b"\x10\x05", b"\x0a\x05"]
+)
+def test_calibration_malformed_is_refused(data: bytes) -> None:
+    with pytest.raises(FormatError, match="/camera_info: "):
+        messages.decode(messages.CALIBRATION, data)
+
+
+def test_intrinsics_known_field_of_view_gives_focal_length() -> None:
+    camera = {"width": 640, "height": 480, "fov_deg": 90.0, "flip": "both"}
+    found = mounts.intrinsics({"camera": camera})
+    assert found is not None and found == pytest.approx((640, 480, 320.0))
+    assert calibration.pinhole(1280, 720, 60.0).focal_px == pytest.approx(1108.5125)
+
+
+@pytest.mark.parametrize("flip", ["horizontal", "vertical"])
+def test_intrinsics_mirrored_or_unknown_are_none(flip: str) -> None:
+    camera = {"width": 640, "height": 480, "fov_deg": 90.0, "flip": flip}
+    assert mounts.intrinsics({"camera": camera}) is None
+    assert mounts.intrinsics({"camera": {"width": 640, "height": 480, "fov_deg": None}}) is None
+    assert mounts.intrinsics({}) is None
+
+
 def test_the_schemas_are_foxgloves_own() -> None:
     by_name = {one.name: one for one in TOPICS}
     for topic, kind in (
@@ -197,6 +237,7 @@ def test_the_schemas_are_foxgloves_own() -> None:
         (messages.EVENT, Log),
         (messages.POINTS + "front", PointCloud),
         (messages.TRANSFORMS, FrameTransforms),
+        (messages.CALIBRATION, CameraCalibration),
     ):
         theirs = build_file_descriptor_set(kind)
         ours = type(theirs).FromString(by_name[topic].schema_data)
@@ -304,7 +345,7 @@ def test_foreign_readers_open_it() -> None:
     assert video.format == "h264" and video.data.startswith(KEY)
     assert video.timestamp.ToNanoseconds() == message.log_time - 1000
     everything = list(reader.iter_messages(log_time_order=False))
-    assert len(everything) == summary.statistics.message_count == 12 * 7 + 4 + 4
+    assert len(everything) == summary.statistics.message_count == 12 * 7 + 4 + 4 + 4
     records = list(StreamReader(io.BytesIO(data), validate_crcs=True).records)
     assert sum(type(one).__name__ == "Message" for one in records) == len(everything)
     metadata = list(reader.iter_metadata())

@@ -51,13 +51,14 @@ def test_a_whole_file_is_read_whole() -> None:
             "/range/front": 6,
             "/recording": 2,
             "/tf": 2,
+            "/camera_info": 2,
         }
         assert made.about is not None
         assert made.about.car == about().car and made.about.segment == 1
         assert made.start_ns == UTC_NS
         assert made.end_ns == max(one.log_ns for one in ALL)
-        assert len(made.chunks) == CHUNKS and sum(s.messages for s in made.chunks) == 46
-    assert len(ALL) == 46
+        assert len(made.chunks) == CHUNKS and sum(s.messages for s in made.chunks) == 48
+    assert len(ALL) == 48
 
 
 def test_topics_and_times_can_be_chosen() -> None:

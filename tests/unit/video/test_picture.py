@@ -50,6 +50,17 @@ def test_every_source_of_a_profile_is_known() -> None:
     assert able(config.Camera("v4l2", ("raspivid",))) == ()
 
 
+def test_field_of_view_other_size_is_unknown_until_back() -> None:
+    picture, _, kept = settings(profile("picamera2", fov_deg=70.0))
+    heard: list[tuple[int, float | None]] = []
+    picture.changed = lambda camera: heard.append((camera.width, camera.fov_deg))
+    for width in (320, 640):
+        assert picture.change(Picture(width=width)) is None
+    assert picture.change(Picture(flip="both")) is None
+    assert heard == [(320, None), (640, 70.0), (640, 70.0)]
+    assert kept[0].width == 320 and kept[-1] == Picture(flip="both")
+
+
 def test_a_look_is_told_the_running_camera() -> None:
     own = profile("picamera2")
     picture, camera, kept = settings(own)
