@@ -33,7 +33,9 @@ EMULATED = {
     f"{COPIES}::test_it_takes_wishes_alone_and_not_too_many": TCP_INFO,
     f"{COPIES}::test_strangers_take_no_place_of_it": TCP_INFO,
     f"{COPIES}::test_units_go_by_both_and_a_wish_by_either": TCP_INFO,
-    f"{COPIES}::test_without_its_page_no_wish_of_it_counts": TCP_INFO,
+    f"{COPIES}::test_copies_after_another_page_takes_the_wheel_are_closed": TCP_INFO,
+    f"{COPIES}::test_copies_after_drive_reconnects_carry_pictures_and_fresh_wishes": TCP_INFO,
+    f"{COPIES}::test_copies_after_drive_reconnects_drop_wishes_with_an_old_nonce": TCP_INFO,
     "server/api/test_metrics.py::test_the_car_in_figures": (
         "QEMU's /proc/self/stat says that a process has no memory"
     ),
