@@ -266,7 +266,7 @@ class Supervisor(ABC):
         """Handle the end of a life; return True if it was successful until then."""
 
     def not_started(self, program: str, fault: OSError | None) -> str | None:
-        """Return why the program was not started; for `fault` None, why it cannot be, or None."""
+        """Return the reason why the program was not started, or cannot be; None if it can."""
         if fault is not None:
             return f"{program}: {fault.strerror}"
         return None if shutil.which(program) else f"no program {program}"

@@ -38,7 +38,7 @@ class Coder(Protocol):
     """Whether each frame is needed, or the newest is enough."""
 
     def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
-        """Return the frame's access unit, None if there is none. Raises CaptureError."""
+        """Return the frame's access unit, or None for a frame without one. Raises CaptureError."""
 
     def skipped(self) -> None:
         """Handle a gap in the frames."""

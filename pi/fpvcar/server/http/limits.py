@@ -168,7 +168,7 @@ class ViewerPlaces:
         self._waiting: dict[Callable[[], None], str] = {}
 
     def enter(self, end: Callable[[], None], address: str, rank: Rank, driver: bool) -> str | None:
-        """Admit a socket, or let it wait if it names a `driver`; else return what is full."""
+        """Admit a socket, or let it wait if it names a `driver`; else return the full limit."""
         full = self._places.enter(end, address, end, rank)
         if full is None or not driver:
             return full
