@@ -152,7 +152,7 @@ def test_too_many_viewers_are_told(bench: RunningBench) -> None:
         with pytest.raises(InvalidStatus) as refused:
             for number in range(80):
                 path = f"/ws/video?id=crowd-{number:08d}"
-                sockets.append(open_socket(bench.port, path))
+                sockets.append(open_socket(bench.port, path, own_origin=False))
         assert refused.value.response.status_code == 503
         assert b"50 are open already at /ws/video" in (refused.value.response.body or b"")
     finally:

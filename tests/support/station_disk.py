@@ -35,7 +35,8 @@ class Inode:
 
     data: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
-    lost: bool = False
+    lost: set[int] = field(default_factory=set)
+    """Places of bytes that a failed sync lost and the next one leaves out."""
     changed_s: float = 0.0
 
 
@@ -89,7 +90,7 @@ class FakeDisk:
                 if left and self._random.random() < 0.5:
                     left[self._random.randrange(len(left))] = 0
                 inode.data = self._random.choice([bytearray(inode.synced), left])
-            inode.synced, inode.lost = bytes(inode.data), False
+            inode.synced, inode.lost = bytes(inode.data), set()
 
     def durable(self, sha256: str) -> bool:
         """Return True if a published file of these bytes, and its line, would survive a power
@@ -147,18 +148,30 @@ class FakeDisk:
         inode.data.extend(bytes(max(0, at - len(inode.data))))
         half = self._random.randint(0, len(data))
         inode.data[at : at + half] = data[:half]
+        inode.lost -= set(range(at, at + half))
         self._fault()
         inode.data[at : at + len(data)] = data
+        inode.lost -= set(range(at, at + len(data)))
+
+    def rewrite(self, path: str) -> None:
+        data = bytes(self._inode(path).data)
+        self.write_at(path, 0, data)
 
     def sync(self, path: str) -> None:
         self._fault()
         inode = self._inode(path)
         if self.lost_by_sync:
             self.lost_by_sync -= 1
-            inode.lost = True
+            inode.lost |= {
+                at
+                for at, byte in enumerate(inode.data)
+                if inode.synced[at : at + 1] != bytes([byte])
+            }
             raise OSError(errno.EIO, "Input/output error", path)
-        if not inode.lost:
-            inode.synced = bytes(inode.data)
+        synced = inode.synced.ljust(len(inode.data), b"?")
+        inode.synced = bytes(
+            synced[at] if at in inode.lost else byte for at, byte in enumerate(inode.data)
+        )
         self._fault()
         self.names_synced[path] = inode
 

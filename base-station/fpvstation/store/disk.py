@@ -36,6 +36,10 @@ class Disk(Protocol):
     def write_at(self, path: str, at: int, data: bytes) -> None:
         """Write a part of a file; create an absent file."""
 
+    def rewrite(self, path: str) -> None:
+        """Write the bytes of a file again, so that the next sync writes them: after a failed sync
+        Linux takes them for written (fsync(2)). Raises FileNotFoundError."""
+
     def sync(self, path: str) -> None:
         """Wait until a file survives a loss of power: its bytes, its name, and the folders above
         it."""
@@ -108,6 +112,15 @@ class Folder:
         with os.fdopen(file, "wb") as out:
             out.seek(at)
             out.write(data)
+
+    def rewrite(self, path: str) -> None:
+        """Read each piece and write it in its place."""
+        file = os.open(self.root / path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(file, "r+b") as both:
+            at = 0
+            while data := both.read(checksums.PIECE):
+                both.seek(at)
+                at += both.write(data)
 
     def sync(self, path: str) -> None:
         """Sync the file and all folders above it: a kill may have come between a rename and its

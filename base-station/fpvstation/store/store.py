@@ -160,11 +160,17 @@ class Store:
     # Arrival of segments
 
     def missing(self, car: str, name: str, sums: Sums) -> list[int]:
-        """Return the numbers of a segment's absent or damaged pieces."""
+        """Return the numbers of a segment's absent or damaged pieces.
+
+        Present pieces are written again: the sync of an earlier run may have failed, and a kill may
+        have come before `publish` removed the file.
+        """
         if self._place(car, name, sums)[1]:
             return []
+        part = self._part(car, name, sums)
         try:
-            here = self._disk.sums(self._part(car, name, sums)).pieces
+            self._disk.rewrite(part)
+            here = self._disk.sums(part).pieces
         except FileNotFoundError:
             here = []
         return [
@@ -215,6 +221,7 @@ class Store:
             self._make_way(Stored(path, sums.sha256))
             there = False
         if not there:
+            self._disk.rewrite(part)
             self._check(part, sums)
         return self._settle(session, name, part, sums, there)
 

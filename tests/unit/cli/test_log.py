@@ -40,7 +40,7 @@ def test_list_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run("list", tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2 and "2026-11-21 19:31:00 UTC" in lines[0]
-    assert "15 pictures of 39 messages" in lines[0]
+    assert "15 pictures of 41 messages" in lines[0]
     assert run("info", tmp_path / NAME) == 0
     said = capsys.readouterr().out
     assert "Plague, fpvcar 0.1.0, recording Plague-20261121T193100Z, file 1" in said

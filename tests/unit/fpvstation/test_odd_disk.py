@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 
+from fpvcar.recordings.library import checksums
 from fpvstation.__main__ import main
 from fpvstation.fetch.fair_slots import Turns
 from fpvstation.fetch.pull import Pull
@@ -16,7 +18,7 @@ from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, TRIALS
 from fpvstation.store.store import Store
 from tests.support.odd_disk import Mounted, NoFuse
-from tests.support.station_disk import FakeDisk, sums_of
+from tests.support.station_disk import FakeDisk, Killed, sums_of
 from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar, act
 
 NO_RENAME = ("RENAME ENOSYS", "RENAME2 ENOSYS")
@@ -168,6 +170,39 @@ async def test_bytes_that_a_disk_did_not_take_come_again(tmp_path: Path) -> None
     assert not (await pull.once(False)).bad and set(car.receipts) == set(NAMES)
     for name in NAMES:
         assert disk.durable(sums_of(name.encode()).sha256)
+
+
+async def test_kill_after_a_failed_sync_keeps_no_lost_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kill comes before the file with the lost bytes is removed."""
+    disk, car = FakeDisk(Random(1)), PlayedCar({})
+    store = Store(disk)
+    store.open("")
+    disk.lost_by_sync = 1
+    with monkeypatch.context() as killed:
+        killed.setattr(disk, "remove", Mock(side_effect=[None, Killed]))
+        with pytest.raises(Killed):
+            await pull_into(store, car).once(False)
+    assert not disk.lost_by_sync and not car.receipts
+    restarted = Store(disk)
+    restarted.open(store.id)
+    assert not (await pull_into(restarted, car).once(False)).bad
+    disk.cut_power()
+    for name in NAMES:
+        assert disk.durable(sums_of(name.encode()).sha256), name
+
+
+def test_rewrite_keeps_bytes_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "PIECE", 4)
+    disk = Folder(tmp_path)
+    for size in (0, 3, 4, 11):
+        data = bytes(range(size))
+        disk.write_at("part", 0, data)
+        disk.rewrite("part")
+        assert disk.read("part") == data
+    with pytest.raises(FileNotFoundError):
+        disk.rewrite("absent")
 
 
 def test_a_disk_that_cannot_lock_is_refused(
