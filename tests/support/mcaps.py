@@ -1,5 +1,6 @@
 """Recordings for tests: some seconds of a car, in files of the recorder's format."""
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ def measured(seconds: float, start_s: float = 0.0) -> Iterator[Logged]:
         yield logged("/range/front", at_s, reading)
         when_ns = BEGAN_NS + round(at_s * SECOND_NS)
         yield logged("/points/front", at_s, points_of(when_ns, reading))
+        figures = messages.Plot(when_ns, ("throttle", "front_m"), (0.5, far_m or math.nan))
+        yield logged(messages.PLOT, at_s, figures)
         yield logged(messages.BATTERY, at_s, telemetry.Battery(7.4, 0.5, 0.6, False))
         yield logged(messages.LATENCY, at_s, messages.Latency("Ann", True, "webcodecs", 13.0, 2.0))
     mark = messages.Event(BEGAN_NS, messages.INFO, "look here", "Ann")

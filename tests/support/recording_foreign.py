@@ -104,6 +104,7 @@ def by_rerun(path: Path, scratch: Path) -> Counter[str]:
     assert "/points/" not in said or "Points3D:positions" in made, "not drawn"
     assert "/tf" not in said or "Transform3D:translation" in made, "no places"
     assert "/camera_info" not in said or "Pinhole:image_from_camera" in made, "no lens"
+    assert "/plot" not in said or "Scalars:scalars" in made, "no curves"
     info = rerun(scratch, "mcap", "info", str(path))
     found = {topic: int(count) for topic, count in CHANNEL.findall(info)}
     return Counter({topic: count for topic, count in found.items() if count})

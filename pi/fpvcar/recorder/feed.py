@@ -8,6 +8,7 @@ must not change afterwards, as the recorder's thread encodes them later.
 """
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -33,6 +34,8 @@ BATTERY_S = 0.04
 RANGES_S = 0.2
 """Interval of range reads in s. Ranges are read in batches, as the first read of a batch finds
 the processor's caches cold."""
+PLOT_S = 0.1
+"""Interval in s of the figures for viewers of other programs."""
 AGAIN_S = 10
 """Interval in s at which lasting states are repeated, so that each file of a drive has them."""
 STILL_S = 15.0
@@ -102,6 +105,20 @@ def step_of(stepped: Stepped) -> messages.Step:
     )
 
 
+def plot_of(stepped: Stepped, ranges: Sequence[Range], offset_ns: int) -> messages.Plot:
+    """Return the figures of a gate run and of the sensors."""
+    nan, world, decision = math.nan, stepped.world, stepped.decision
+    figures = {
+        "throttle": decision.throttle,
+        "steer": decision.steer,
+        **{f"duty_{number}": duty for number, duty in enumerate(stepped.duties, 1)},
+        "picture_age_s": nan if world.picture_age_s is None else world.picture_age_s,
+        "battery_v": nan if stepped.volts is None else stepped.volts,
+        **{f"{one.name}_m": nan if one.range_m is None else one.range_m for one in ranges},
+    }
+    return messages.Plot(stepped.now_ns + offset_ns, tuple(figures), tuple(figures.values()))
+
+
 class Feed:
     """Feed of one car; the server uses it as server.recorder.Recorder."""
 
@@ -119,7 +136,7 @@ class Feed:
         self._parts: dict[str, str] = {}
         """Last state of camera, wheels and pins."""
         self._battery, self._battery_due_s = (-1.0, ""), 0.0
-        self._ranges_due_s = 0.0
+        self._ranges_due_s = self._plot_due_s = 0.0
         self._states: dict[str, str] = {}
         self._lasting: dict[str, messages.Message] = {}
         self._begun, self._seconds = recorder.begun, 0
@@ -150,7 +167,12 @@ class Feed:
             self._moved_s = None
             recorder.rest()
             self._sources.request_key()  # the file ends at this key frame
-        for sensor in stepped.ranges or self._sources.ranges(now_s):
+        ranges = stepped.ranges or self._sources.ranges(now_s)
+        if now_s >= self._plot_due_s:
+            self._plot_due_s = now_s + PLOT_S
+            figures = partial(plot_of, stepped, tuple(ranges), recorder.offset_ns)
+            recorder.put(messages.PLOT, figures, stepped.now_ns)
+        for sensor in ranges:
             if sensor.state != self._states.get(sensor.name):
                 self._read_state(sensor, now_s)
         if now_s >= self._ranges_due_s:

@@ -10,6 +10,7 @@
     /battery       Battery                     every measurement
     /wish          WishIn                      every `drive` of a browser
     /step          Step                        every run of the gate
+    /plot          Plot (JointState)           its figures ten times a second, for viewers
     /driver        Turn                        every start and end of a driver's turn
     /lights        Lights                      every change, including blinking
     /buttons       Buttons                     every change of lit buttons or game
@@ -19,7 +20,8 @@
     /event         Event (foxglove.Log)        stops with causes, drivers, recorder
     /mark          Event (foxglove.Log)        moments bookmarked by users
 
-Protobuf topics use Foxglove's well-known schemas; the others are JSON with a JSON Schema. Floats
+Protobuf topics use Foxglove's well-known schemas, and /plot uses a message of ROS 2. The others are
+JSON with a JSON Schema. Floats
 survive bit for bit: they are written as the shortest decimals that restore them.
 
 Times are UTC in ns. `log_ns` is the time the car received the data, `publish_ns` the time of the
@@ -36,7 +38,7 @@ from msgspec import Struct
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, guard, mixing
-from fpvcar.mcap import calibration, cloud, frames, protobuf
+from fpvcar.mcap import calibration, cloud, frames, joint_state, protobuf
 from fpvcar.mcap.calibration import Pinhole
 from fpvcar.mcap.cloud import Point
 from fpvcar.mcap.frames import Transform
@@ -44,7 +46,7 @@ from fpvcar.wire import telemetry
 
 ABOUT, CAMERA, BATTERY, WISH, STEP = ("/recording", "/camera", "/battery", "/wish", "/step")
 DRIVER, LIGHTS, BUTTONS, HEALTH, LATENCY = ("/driver", "/lights", "/buttons", "/health", "/latency")
-EVENT, MARK, STINTS = "/event", "/mark", "/stints"
+EVENT, MARK, STINTS, PLOT = "/event", "/mark", "/stints", "/plot"
 TRANSFORMS, CALIBRATION = "/tf", "/camera_info"
 RANGE, POINTS = "/range/", "/points/"
 """Prefixes, followed by the sensor's name."""
@@ -135,6 +137,14 @@ class Calibration(NamedTuple):
     time_ns: int
     camera: Pinhole
     frame_id: str = FRAME_ID
+
+
+class Plot(NamedTuple):
+    """Figures of a moment by name, in the form that viewers plot unasked; NaN if unknown."""
+
+    time_ns: int
+    names: tuple[str, ...]
+    values: tuple[float, ...]
 
 
 class WishIn(Struct, frozen=True):
@@ -333,6 +343,7 @@ Message = (
     | Points
     | Transforms
     | Calibration
+    | Plot
 )
 
 
@@ -346,6 +357,8 @@ def encode(message: Message) -> bytes:
         return frames.transforms(message.time_ns, message.transforms)
     if isinstance(message, Calibration):
         return calibration.calibration(message.time_ns, message.frame_id, message.camera)
+    if isinstance(message, Plot):
+        return joint_state.joint_state(*message)
     if isinstance(message, Points):
         return cloud.cloud(message.time_ns, message.frame_id, message.points)
     return _encoder.encode(message)
@@ -368,6 +381,8 @@ def decode(topic: str, data: bytes) -> Message:
         if topic == CALIBRATION:
             time_ns, frame_id, camera = calibration.take_calibration(data)
             return Calibration(time_ns, camera, frame_id)
+        if topic == PLOT:
+            return Plot(*joint_state.take_joint_state(data))
         if topic.startswith(POINTS):
             return _points(data)
         decoder = _reading_decoder if topic.startswith(RANGE) else _decoders.get(topic)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from fpvcar.mcap import calibration, cloud, frames, protobuf
+from fpvcar.mcap import calibration, cloud, frames, joint_state, protobuf
 from fpvcar.recordings import messages
 
 
@@ -44,6 +44,7 @@ def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:
         Topic(messages.CALIBRATION, "protobuf", "foxglove.CameraCalibration", "protobuf", lens),
         Topic(messages.EVENT, "protobuf", "foxglove.Log", "protobuf", log),
         Topic(messages.MARK, "protobuf", "foxglove.Log", "protobuf", log),
+        Topic(messages.PLOT, "cdr", joint_state.SCHEMA, "ros2msg", joint_state.DEFINITION),
         *(
             Topic(name, "json", f"fpvcar.{kind.__name__}", "jsonschema", json_schema(kind))
             for name, kind in kinds.items()

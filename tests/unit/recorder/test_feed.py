@@ -1,6 +1,7 @@
 """Events of the car's parts become messages; recording does not disturb them."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import get_args
@@ -509,3 +510,26 @@ def test_points_begin_at_the_place_of_the_sensor() -> None:
     (points,) = car.said(messages.POINTS + "front")
     assert isinstance(points, messages.Points)
     assert points.points[2] == pytest.approx((2.1, 0.0, 0.05))
+
+
+def test_figures_are_plotted_ten_times_a_second() -> None:
+    car = Car()
+    car.ranges = (telemetry.Range("front", 0.0, None, None),)
+    for _ in range(50):
+        stepped = car.step(seconds=0.02)
+    plots = [one for one in car.said(messages.PLOT) if isinstance(one, messages.Plot)]
+    assert len(plots) == pytest.approx(10, abs=1)
+    assert plots[0].names == (
+        "throttle",
+        "steer",
+        "duty_1",
+        "duty_2",
+        "picture_age_s",
+        "battery_v",
+        "front_m",
+    )
+    assert plots[0].values[:-1] == (0.5, 0.0, 0.5, 0.0, 0.01, 7.4)
+    assert math.isnan(plots[0].values[-1]), "no target in front"
+    times = [one.time_ns for one in plots]
+    assert times == sorted(times)
+    assert 0 <= stepped.now_ns + car.rig.recorder.offset_ns - times[-1] < 120_000_000

@@ -3,6 +3,7 @@
 import io
 import math
 import struct
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -202,6 +203,29 @@ def test_calibration_encoded_equals_protobuf() -> None:
     data = messages.encode(ours)
     assert data == theirs.SerializeToString(deterministic=True)
     assert messages.decode(messages.CALIBRATION, data) == ours
+
+
+PLOT = messages.Plot(5_000_000_007, ("a", "front_m", ""), (0.1, -2.5, 3.0))
+
+
+def test_plot_encoded_is_aligned_cdr_and_decodes() -> None:
+    data = messages.encode(PLOT)
+    head = b"\0\1\0\0" + struct.pack("<iI", 5, 7) + b"\1\0\0\0\0\0\0\0"
+    names = b"\3\0\0\0\2\0\0\0a\0\0\0\x08\0\0\0front_m\0\1\0\0\0\0\0\0\0"
+    values = b"\3\0\0\0" + bytes(4) + struct.pack("<3d", 0.1, -2.5, 3.0)
+    assert len(head + names) % 8 == 4, "the count is at 48, the doubles begin at 56"
+    assert data == head + names + values + bytes(8)
+    assert messages.decode(messages.PLOT, data) == PLOT
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 11, 17, 24, 30, 44, 60, 83])
+def test_plot_cut_or_damaged_is_refused(size: int) -> None:
+    data = messages.encode(PLOT)
+    with pytest.raises(FormatError, match="/plot: "):
+        messages.decode(messages.PLOT, data[:size])
+    for at in range(4, len(data)):
+        with suppress(FormatError):
+            messages.decode(messages.PLOT, data[:at] + b"\xff" * 4 + data[at + 4 :])
 
 
 MATRIX = b"\x32\x48" + bytes(72)

@@ -131,6 +131,7 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
         messages.CAMERA,
         messages.WISH,
         messages.ABOUT,
+        messages.PLOT,
     }
     for one in recording.messages(wanted):
         t = (one.log_ns - start_ns) / SECOND_NS
