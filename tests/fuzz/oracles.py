@@ -16,7 +16,6 @@ from contextlib import suppress
 import msgspec
 
 from fpvcar.config import ConfigError, profiles
-from fpvcar.mcap.chunks import BytesSource
 from fpvcar.mcap.parsing import take_chunk
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import FormatError
@@ -45,6 +44,7 @@ from fpvcar.wire.wheels import (
 from tests.fuzz.emulator import pieces, pigpiod, pipe
 from tests.fuzz.panel import buttons
 from tests.support.hub import CODES, House
+from tests.support.recording import BytesSource
 from tests.support.wheels_car import PINS, Car
 
 NOW_NS = 10**12

@@ -5,7 +5,6 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saved
 from fpvcar.server.auth.access import CodeCheck
@@ -15,6 +14,7 @@ from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Setpoint, pack_setpoint
+from tests.support.fake_pins import FakeBoard, FakePins
 from tests.support.hub import CODES, PROFILE, FakeCamera, FakeLights
 
 PINS = PROFILE.motor_pins()

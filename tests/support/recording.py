@@ -7,7 +7,6 @@ from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.drive import gate, mixing
 from fpvcar.mcap import records
-from fpvcar.mcap.chunks import BytesSource
 from fpvcar.recorder import setup
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recorder.writer import Catalogue, Item, Writer
@@ -23,6 +22,20 @@ UTC_NS = 1_795_289_460_000_000_000  # 2026-11-21 19:31:00
 SETTINGS = config.Recording(segment_s=5.0)
 KEY = b"\0\0\0\1\x67\x42\0\0\0\1\x68\xce\0\0\0\1\x65\xb8\4"
 DELTA = b"\0\0\0\1\x41\x9a\1"
+
+
+class BytesSource:
+    """Source over bytes in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.size = data, len(data)
+
+    def read(self, at: int, size: int) -> bytes:
+        """Return a slice of the bytes."""
+        return self._data[at : at + size]
+
+    def close(self) -> None:
+        """Do nothing; bytes need no closing."""
 
 
 def about(segment: int = 1) -> messages.About:

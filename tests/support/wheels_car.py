@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from fpvbench.world.bridge import CHIPS, Bridge
 from fpvcar.config import AnyMotor, DcMotor, Profile, profiles
-from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsFault
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Answer, Setpoint, Status, WheelsReason, pack_setpoint
+from tests.support.fake_pins import FakeBoard, FakePins
 
 MS = 1_000_000
 PROFILE = profiles.parse(

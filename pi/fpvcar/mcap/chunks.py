@@ -73,20 +73,6 @@ class ThrottledSource:
         self._source.close()
 
 
-class BytesSource:
-    """Source over bytes in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self.size = data, len(data)
-
-    def read(self, at: int, size: int) -> bytes:
-        """Return a slice of the bytes."""
-        return self._data[at : at + size]
-
-    def close(self) -> None:
-        """Do nothing; bytes need no closing."""
-
-
 def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Yield (opcode, body) of each record in a chunk. Raises Damaged."""
     at, end, head = 0, len(inner), records.HEAD

@@ -10,12 +10,12 @@ import pytest
 
 from fpvcar.config import Profile, profiles
 from fpvcar.devices import backends
-from fpvcar.devices.fake import FakePins
 from fpvcar.devices.i2c import I2cError, Open
 from fpvcar.devices.motors import hat_board
 from fpvcar.devices.motors.hat_board import DISABLED, HatBoard, Switch
 from fpvcar.devices.pins import IoPins, PinsFault, PinsLost, PinsSilent
 from fpvcar.runtime import paths
+from tests.support.fake_pins import FakePins
 from tests.support.hat import hat
 
 OE, PORT_1 = 4, 8

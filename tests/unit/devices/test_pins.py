@@ -13,13 +13,13 @@ from fpvbench import soc as chips
 from fpvcar import config
 from fpvcar.config import Motors, profiles
 from fpvcar.devices import backends
-from fpvcar.devices.fake import FakePins
 from fpvcar.devices.pigpio import dead_man
 from fpvcar.devices.pigpio.dead_man import MAGIC, ScriptDeadMan
 from fpvcar.devices.pigpio.edges import PigpioEdges
 from fpvcar.devices.pigpio.pins import PigpioPins
 from fpvcar.devices.pins import MotorBoard, Pins, PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
+from tests.support.fake_pins import FakePins
 from tests.support.profiles import mx1508s
 from tests.support.wheels import BENCH, Chip, until
 

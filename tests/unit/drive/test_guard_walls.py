@@ -20,13 +20,13 @@ from fpvcar import config
 from fpvcar.config.schema import CYCLE_S
 from fpvcar.devices.backends import motor_drivers
 from fpvcar.devices.chips import hcsr04
-from fpvcar.devices.fake import FakePins
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.sensors import ultrasonic
 from fpvcar.sensors.battery import BATTERY_EVERY_S
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire import telemetry
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
+from tests.support.fake_pins import FakePins
 from tests.support.profiles import mx1508s
 from tests.support.world import inputs
 from tests.unit.devices.test_hcsr04 import ECHO, Air, echo

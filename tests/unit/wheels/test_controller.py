@@ -2,10 +2,10 @@
 
 import pytest
 
-from fpvcar.devices.fake import FakeDeadMan
 from fpvcar.devices.pins import PinsLost
 from fpvcar.wheels.controller import CHECKED_NS, FED_NS, RETRY_NS, SILENT_TRIES
 from fpvcar.wire.wheels import SETPOINT, Setpoint, Status, WheelsReason, pack_setpoint
+from tests.support.fake_pins import FakeDeadMan
 from tests.support.wheels_car import MOST, MS, PINS, Car, at_each_line, why
 
 

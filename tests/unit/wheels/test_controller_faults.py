@@ -7,11 +7,11 @@ import pytest
 
 from fpvcar import config
 from fpvcar.config import profiles
-from fpvcar.devices.fake import FakeBoard, FakePins
 from fpvcar.devices.pins import PinsLost, PinsRefused, PinsSilent
 from fpvcar.runtime import paths
 from fpvcar.wheels.controller import CHECKED_NS, RETRY_NS, SILENT_TRIES, Wheels
 from fpvcar.wire.wheels import Status, WheelsReason
+from tests.support.fake_pins import FakeBoard, FakePins
 from tests.support.wheels_car import MS, Car, at_each_line, why
 
 

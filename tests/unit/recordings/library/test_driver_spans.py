@@ -9,7 +9,6 @@ from fpvbench.world.process import World
 from fpvbench.world.scene import Layout, Ramp
 from fpvcar.drive import mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
-from fpvcar.mcap.chunks import BytesSource
 from fpvcar.recorder.encoder import Encoder, Noted
 from fpvcar.recorder.writer import Writer
 from fpvcar.recordings import messages
@@ -17,7 +16,7 @@ from fpvcar.recordings.library import driver_spans
 from fpvcar.recordings.messages import Stint, Turn
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS
-from tests.support.recording import CATALOGUE, PROFILE, UTC_NS, about, step
+from tests.support.recording import CATALOGUE, PROFILE, UTC_NS, BytesSource, about, step
 from tests.support.world import inputs
 
 FREE = Latches(None, None)

@@ -11,7 +11,6 @@ import pytest
 from mcap.reader import make_reader
 
 from fpvcar.mcap import parsing, records
-from fpvcar.mcap.chunks import BytesSource
 from fpvcar.mcap.tail import tail_of
 from fpvcar.mcap.walk import Walk
 from fpvcar.recordings import messages
@@ -19,7 +18,15 @@ from fpvcar.recordings.reader import Recording
 from fpvcar.recordings.repair import recover, salvage
 from fpvcar.recordings.repair.recover import Ending
 from fpvcar.recordings.repair.salvage import AGAIN_MOST, SLICE_NS, Salvager
-from tests.support.recording import CATALOGUE, UTC_NS, file, recording, second, small_files
+from tests.support.recording import (
+    CATALOGUE,
+    UTC_NS,
+    BytesSource,
+    file,
+    recording,
+    second,
+    small_files,
+)
 
 NAME = "Plague-20261121T193100Z-0001.mcap"
 CHUNKS = 6
