@@ -28,7 +28,7 @@ help:
 	@echo "make soak       what takes longer: an hour of video, minutes of fuzzing; ARGS='-k video'"
 	@echo "make deb        builds the Debian packages into build/deb"
 	@echo "make pictures   takes the pictures of README and docs anew; ONLY='doctor-phone recordings'"
-	@echo "make docs       writes what pages have from the program: profile, findings, status, wiring, wire"
+	@echo "make docs       writes the generated parts of docs/ and of web/lib/: profile, findings, status, wiring, wire"
 	@echo "make lock       brings the pinned Python packages up to date"
 	@echo "make clean      removes what the targets made here"
 
@@ -90,6 +90,7 @@ docs:
 	@$(BIN)/python -m tools.build_docs
 	@$(BIN)/python -m tools.status_docs
 	@$(BIN)/python -m tools.wire_docs
+	@$(BIN)/python -m tools.page_types
 
 lock:
 	@tools/lock.sh

@@ -24,6 +24,7 @@ from tools import (
     doctor_docs,
     http_api,
     http_calls,
+    page_types,
     picture_file,
     pictures,
     profile_docs,
@@ -359,6 +360,10 @@ def test_the_page_of_messages_is_up_to_date() -> None:
     assert written == wire_docs.page(), "stale: make docs"
     written = http_api.FILE.read_text(encoding="utf-8")
     assert written == http_api.text(), "stale: make docs"
+
+
+def test_page_types_match_the_messages() -> None:
+    assert page_types.FILE.read_text(encoding="utf-8") == page_types.text(), "stale: make docs"
 
 
 def test_each_route_of_the_server_is_documented_and_no_other() -> None:

@@ -17,18 +17,20 @@ addEventListener('beforeinstallprompt', (event) => Object.assign(window, {instal
 {
   const {part} = /** @type {HTMLScriptElement} */ (document.currentScript).dataset;
   const known = ['en', 'de', 'fi', 'es', 'fr', 'zh'];
-  let wanted = navigator.languages ?? [];
+  let preferred = navigator.languages ?? [];
   try {
-    wanted = [localStorage.getItem('fpvcar.language') ?? '', ...wanted];
+    preferred = [localStorage.getItem('fpvcar.language') ?? '', ...preferred];
   } catch {
     // Storage is switched off.
   }
-  const language = wanted.map((one) => one.split('-')[0]).find((one) => known.includes(one)) ?? 'en';
-  const add = (/** @type {string} */ src) =>
-    document.head.appendChild(Object.assign(document.createElement('script'), {type: 'module', src}));
+  const language = preferred.map((tag) => tag.split('-')[0]).find((name) => known.includes(name)) ?? 'en';
+  // Not async: they run in the order of their insertion.
+  const add = (/** @type {string} */ src) => document.head.appendChild(
+    Object.assign(document.createElement('script'), {type: 'module', async: false, src}));
   const whole = new Promise((resolve) => addEventListener('DOMContentLoaded', resolve));
   if (part) {
     document.documentElement.lang = language;
+    if (language !== 'en') add(`lang/en/${part}.js`);
     add(`lang/${language}/${part}.js`).onload = () => whole.then(() => add(`${part}/main.js`));
   }
 }

@@ -1,7 +1,7 @@
 /** Calibration, for a grown-up: its steps, all values and changes. Loaded on
  * demand. Movements are sent as ordinary wishes. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
 import {API, Refused} from './api.js';
 import {check, figure, fold, push, row, words} from './fields.js';
@@ -14,7 +14,7 @@ import {STRINGS} from './strings.js';
 /** @import {Wish} from '../lib/types.js' */
 
 const ASK_MS = 100;
-/** @type {[keyof typeof W.calibration.groups, string[]][]} */
+/** @type {[keyof typeof t.calibration.groups, string[]][]} */
 const GROUPS = [
   ['air', ['direction', 'dead_band', 'ends']], ['floor', ['straight', 'speed']],
   ['still', ['distance', 'battery']],
@@ -69,7 +69,7 @@ export class Calibration {
     try {
       await act();
     } catch (fault) {
-      said = fault instanceof Refused ? fault.message : W.carSilent;
+      said = fault instanceof Refused ? fault.message : t.carSilent;
     }
     const {fault} = this.view ?? this;
     if (!fault.isConnected) this.place.replaceChildren(fault);
@@ -80,28 +80,28 @@ export class Calibration {
 
   /** @param {All} all @param {string} [news] */
   list(all, news = '') {
-    const status = words(news || W.calibration.hint);
+    const status = words(news || t.calibration.hint);
     status.setAttribute('role', 'status');
     status.dataset.testid = 'calibration-says';
     const faults = all.faults.map((text) => words(text, 'fault'));
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
-      return steps.length ? [make('h4', W.calibration.groups[group]), this.steps(steps, all)] : [];
+      return steps.length ? [make('h4', t.calibration.groups[group]), this.steps(steps, all)] : [];
     });
     const link = document.createElement('a');
     Object.assign(link, {
-      href: 'api/calibration/profile', download: 'car.toml', textContent: W.calibration.download, className: 'button',
+      href: 'api/calibration/profile', download: 'car.toml', textContent: t.calibration.download, className: 'button',
     });
-    const undo = push(W.calibration.undo, () =>
+    const undo = push(t.calibration.undo, () =>
       this.tried(async () => {
-        this.list(await API.undo(), W.calibration.undone);
+        this.list(await API.undo(), t.calibration.undone);
         this.parts.kept();
       }), 'calibration-undo');
     undo.disabled = !all.undoable;
     const fields = all.values.map((one) => this.value(one));
     this.place.replaceChildren(status, this.fault, ...faults, ...groups, row([undo]),
-      fold(W.calibration.values, fields, 'calibration-values'),
-      fold(W.calibration.history, [history(all)], 'calibration-history'), row([link]));
+      fold(t.calibration.values, fields, 'calibration-values'),
+      fold(t.calibration.history, [history(all)], 'calibration-history'), row([link]));
   }
 
   /** @param {All['steps']} steps @param {All} all */
@@ -126,7 +126,7 @@ export class Calibration {
         await API.set(key, to);
         this.parts.kept();
         const box = this.place.querySelector(`[data-key="${key}"] small`);
-        if (box) setText(box, `${W.calibration.kept} ${STRINGS.own(own)}`);
+        if (box) setText(box, `${t.calibration.kept} ${STRINGS.own(own)}`);
       });
     const made = make('div', '');
     made.dataset.key = key;
@@ -160,7 +160,7 @@ export class Calibration {
             const all = await API.keep();
             this.parts.kept();
             this.close();
-            this.list(all, W.calibration.kept);
+            this.list(all, t.calibration.kept);
           }).finally(() => { this.keeps = false; });
         },
         back: () => {
@@ -172,7 +172,7 @@ export class Calibration {
       this.motion = new Motion();
       this.looks = this.told = false;
       if (kind === 'dead_band') {
-        view.element.append(check(W.calibration.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
+        view.element.append(check(t.calibration.camera, false, (on) => { this.looks = on; }, 'calibration-camera'));
       }
       this.place.replaceChildren(view.element);
       view.title.focus();
@@ -195,13 +195,13 @@ export class Calibration {
         if (this.view !== view) return;
         if (this.keeps) continue;
         if (step === null) {
-          await this.open(W.calibration.ended);
+          await this.open(t.calibration.ended);
           return;
         }
         this.heard(view, step);
         await this.watch(view, step);
       } catch (fault) {
-        setText(view.fault, fault instanceof Refused ? fault.message : W.carSilent);
+        setText(view.fault, fault instanceof Refused ? fault.message : t.carSilent);
       }
     }
   }
@@ -231,14 +231,14 @@ export class Calibration {
 
 /** @param {All} all */
 function history({changes, now}) {
-  if (changes.length === 0) return words(W.calibration.historyEmpty);
+  if (changes.length === 0) return words(t.calibration.historyEmpty);
   const made = make('ol', '');
   made.className = 'calibration-history';
   const items = changes.map((one, index) => {
     const values = Object.entries(one.values).map(([key, value]) => `${STRINGS.name(key)} ${STRINGS.value(value)}`);
     const item = make('li', '');
     const title = `${STRINGS.when(one.utc_s)}: ${STRINGS.change(one.what)}`;
-    item.append(make('b', index === now ? `${title} (${W.calibration.holds})` : title), make('p', values.join('; ')));
+    item.append(make('b', index === now ? `${title} (${t.calibration.holds})` : title), make('p', values.join('; ')));
     return item;
   });
   made.append(...items.reverse());

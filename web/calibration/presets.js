@@ -1,7 +1,7 @@
 /** Top speeds that a grown-up chooses among, in m/s: the speed limit for each follows from
  * the car's measured speeds. They load when the grown-ups' part is open. */
 
-import {W, fill, number} from '../lang/words.js';
+import {t, fill, number} from '../lang/words.js';
 import {make} from '../lib/dom.js';
 import {API} from './api.js';
 import {push, row} from './fields.js';
@@ -27,8 +27,8 @@ export function presets({values, limit}) {
   const [least, top] = [of('speeds.least_mps'), of('guard.top_mps')];
   const [small, child] = [of('speeds.small_child_mps'), of('speeds.child_mps')];
   return [
-    [fill(W.presets.smallChild, {mps: number(small, 1)}), shareOf(small, least, top, limit)],
-    [fill(W.presets.child, {mps: number(child, 1)}), shareOf(child, least, top, limit)], [W.presets.grownUp, limit],
+    [fill(t.presets.smallChild, {mps: number(small, 1)}), shareOf(small, least, top, limit)],
+    [fill(t.presets.child, {mps: number(child, 1)}), shareOf(child, least, top, limit)], [t.presets.grownUp, limit],
   ];
 }
 
@@ -37,5 +37,5 @@ export async function open(place, set) {
   const all = await API.all();
   const buttons = presets(all).map(([label, share], index) =>
     push(label, () => set(share), `preset-${index}`));
-  place.replaceChildren(make('span', W.presets.title), row(buttons));
+  place.replaceChildren(make('span', t.presets.title), row(buttons));
 }

@@ -1,7 +1,7 @@
 /** One step on the page: the instruction, the button that moves, a person's answer, the
  * results. It is drawn once; each answer of the car changes its text and visible parts. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {make, setText, show} from '../lib/dom.js';
 import {choice, figure, push, row, words} from './fields.js';
 import {STRINGS} from './strings.js';
@@ -41,7 +41,7 @@ export class StepView {
     this.now.dataset.testid = 'calibration-now';
     this.fault = words('', 'fault');
     this.fault.setAttribute('role', 'alert');
-    this.hold = push(W.calibration.hold, () => {}, 'calibration-hold');
+    this.hold = push(t.calibration.hold, () => {}, 'calibration-hold');
     this.hold.className = 'hold';
     hold.listen(this.hold);
     this.back = words('', 'now');
@@ -49,17 +49,17 @@ export class StepView {
     this.back.dataset.testid = 'calibration-held-back';
     this.step = step;
     this.finger = false;
-    this.take = row([words(W.calibration.takeFirst), push(W.take, take)], 'take');
+    this.take = row([words(t.calibration.takeFirst), push(t.take, take)], 'take');
     this.answers = this.answersOf(step, say);
     this.confirm = row(['sure', 'unsure'].map((word) =>
       push(STRINGS.answer(word), () => say(word), `say-${word}`)), 'row answers');
     this.runs = make('ul', '');
     this.found = words('', 'found');
     this.found.dataset.testid = 'calibration-found';
-    this.keep = push(W.calibration.keep, keep, 'calibration-keep');
+    this.keep = push(t.calibration.keep, keep, 'calibration-keep');
     this.keep.className = 'primary';
     this.element.append(title, this.says, this.now, this.take, this.hold, this.back, this.answers, this.confirm, this.runs,
-      this.found, this.fault, row([this.keep, push(W.calibration.back, back, 'calibration-back')]));
+      this.found, this.fault, row([this.keep, push(t.calibration.back, back, 'calibration-back')]));
     this.title = title;
     this.update(step, true);
   }
@@ -68,8 +68,8 @@ export class StepView {
   held(held) {
     this.finger = held;
     const {moves, held_back: back} = this.step;
-    const moving = moves ? W.calibration.held : W.calibration.heldStill;
-    setText(this.hold, held ? moving : W.calibration.hold);
+    const moving = moves ? t.calibration.held : t.calibration.heldStill;
+    setText(this.hold, held ? moving : t.calibration.hold);
     this.hold.classList.toggle('held', held);
     const why = held && back ? STRINGS.heldBack(back, this.stopSays) : '';
     setText(this.back, why);
@@ -123,7 +123,7 @@ export class StepView {
     switch (step.kind) {
       case 'direction': return many(step.words ?? []);
       case 'dead_band': return many(['turns']);
-      case 'battery': return row([many(['full', 'empty']), words(W.calibration.kind),
+      case 'battery': return row([many(['full', 'empty']), words(t.calibration.kind),
         many(['line', 'lithium', 'nimh'])], 'answers');
       case 'ends': return row([many(['left', 'centre', 'right']), many(['more', 'less'])], 'answers');
       case 'straight': return straightAnswers(say);
@@ -135,30 +135,30 @@ export class StepView {
 
 /** @param {Say} say */
 function straightAnswers(say) {
-  const way = figure(W.calibration.wayM, 'way-m');
-  const aside = figure(W.calibration.asideCm, 'aside-cm');
-  const side = choice('', [['1', W.calibration.toLeft], ['-1', W.calibration.toRight]], 'aside-to');
-  side.field.setAttribute('aria-label', W.calibration.asideCm);
+  const way = figure(t.calibration.wayM, 'way-m');
+  const aside = figure(t.calibration.asideCm, 'aside-cm');
+  const side = choice('', [['1', t.calibration.toLeft], ['-1', t.calibration.toRight]], 'aside-to');
+  side.field.setAttribute('aria-label', t.calibration.asideCm);
   const act = () => say('aside', [way.field.valueAsNumber, aside.field.valueAsNumber * Number(side.field.value)]);
-  return row([way.label, aside.label, side.label, push(W.calibration.say, act, 'say-aside')], 'answers');
+  return row([way.label, aside.label, side.label, push(t.calibration.say, act, 'say-aside')], 'answers');
 }
 
 /** @param {Step} step @param {Say} say */
 function speedAnswers(step, say) {
   const shares = [...new Set([step.throttle ?? 0.3, ...THROTTLES])];
-  const throttle = choice(W.calibration.throttle, shares.map((share) =>
+  const throttle = choice(t.calibration.throttle, shares.map((share) =>
     [String(share), STRINGS.throttle(share)]), 'throttle');
   throttle.field.addEventListener('change', () => say('throttle', [Number(throttle.field.value)]));
-  const way = figure(W.calibration.wayM, 'hand-m');
-  const took = figure(W.calibration.tookS, 'hand-s');
+  const way = figure(t.calibration.wayM, 'hand-m');
+  const took = figure(t.calibration.tookS, 'hand-s');
   const act = () => say('measured', [way.field.valueAsNumber, took.field.valueAsNumber]);
   const hand = document.createElement('details');
-  hand.append(make('summary', W.calibration.byHand), way.label, took.label, push(W.calibration.say, act, 'say-measured'));
-  return row([throttle.label, push(W.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
+  hand.append(make('summary', t.calibration.byHand), way.label, took.label, push(t.calibration.say, act, 'say-measured'));
+  return row([throttle.label, push(t.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
 }
 
 /** @param {Say} say */
 function tapeAnswers(say) {
-  const tape = figure(W.calibration.tapeM, 'tape-m', 0.5);
-  return row([tape.label, push(W.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
+  const tape = figure(t.calibration.tapeM, 'tape-m', 0.5);
+  return row([tape.label, push(t.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
 }

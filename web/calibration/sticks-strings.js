@@ -1,18 +1,18 @@
 /** Names of sticks and gamepad parts, from lang/. */
 
-import {W, fill, percent} from '../lang/words.js';
+import {t, fill, percent} from '../lang/words.js';
 
-/** @typedef {keyof typeof W.sticks.roles} Role */
+/** @typedef {keyof typeof t.sticks.roles} Role */
 
 export const STICKS = {
-  expo: (/** @type {number} */ share) => fill(W.sticks.expo, {much: percent(share)}),
-  changeOf: (/** @type {Role} */ role) => fill(W.sticks.changeOf, {role: W.sticks.roles[role]}),
+  expo: (/** @type {number} */ share) => fill(t.sticks.expo, {much: percent(share)}),
+  changeOf: (/** @type {Role} */ role) => fill(t.sticks.changeOf, {role: t.sticks.roles[role]}),
   here: (/** @type {string} */ id) =>
-    fill(W.sticks.here, {name: id.replace(/\s*\(.*$/, '') || id}),
-  pushNow: (/** @type {Role} */ role) => fill(W.sticks.pushNow, {role: W.sticks.roles[role]}),
+    fill(t.sticks.here, {name: id.replace(/\s*\(.*$/, '') || id}),
+  pushNow: (/** @type {Role} */ role) => fill(t.sticks.pushNow, {role: t.sticks.roles[role]}),
   role: (/** @type {Role} */ role, /** @type {string} */ part) =>
-    `${W.sticks.roles[role]}: ${STICKS.part(part)}`,
+    `${t.sticks.roles[role]}: ${STICKS.part(part)}`,
   part: (/** @type {string} */ part) => (part.startsWith('b')
-    ? fill(W.sticks.button, {number: part.slice(1)})
-    : fill(W.sticks.axis, {number: part.slice(1, -1), sign: part.endsWith('-') ? '−' : '+'})),
+    ? fill(t.sticks.button, {number: part.slice(1)})
+    : fill(t.sticks.axis, {number: part.slice(1, -1), sign: part.endsWith('-') ? '−' : '+'})),
 };

@@ -1,7 +1,7 @@
 /** How sticks and gamepad feel on this device: curve, hands, gamepad mapping,
  * with a live picture of it. Loaded on demand. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {FEEL, pushed, stick} from '../lib/curves.js';
@@ -56,7 +56,7 @@ export function open(place) {
     return;
   }
   place.className = 'sticks';
-  const hand = check(W.sticks.leftHanded, FEEL.leftHanded, (on) => {
+  const hand = check(t.sticks.leftHanded, FEEL.leftHanded, (on) => {
     FEEL.leftHanded = on;
     document.body.classList.toggle('left-handed', on);
     keep();
@@ -83,7 +83,7 @@ function expo() {
     keep();
   });
   draw();
-  return row([labelled(W.sticks.expoLabel, field), picture], 'expo');
+  return row([labelled(t.sticks.expoLabel, field), picture], 'expo');
 }
 
 function gamepad() {
@@ -100,7 +100,7 @@ function gamepad() {
   let count = -1;
   const roles = /** @type {Role[]} */ (Object.keys(FEEL.pad)).map((role) => {
     const said = make('span', '');
-    const ask = push(W.sticks.change, () => {
+    const ask = push(t.sticks.change, () => {
       wanted = wanted === role ? null : role;
       FEEL.learning = wanted !== null;
       before = new Map();
@@ -120,7 +120,7 @@ function gamepad() {
     }
     const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);
     for (const one of [bars, ...roles.map(({element}) => element)]) show(one, Boolean(pad));
-    setText(says, !pad ? W.sticks.none : wanted ? STICKS.pushNow(wanted) : STICKS.here(pad.id));
+    setText(says, !pad ? t.sticks.none : wanted ? STICKS.pushNow(wanted) : STICKS.here(pad.id));
     for (const {role, said} of roles) setText(said, STICKS.role(role, FEEL.pad[role]));
     if (!pad) return;
     const now = parts(pad);

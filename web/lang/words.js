@@ -1,12 +1,14 @@
 /**
- * The words of the page in its language, and numbers and units as it writes them.
+ * Texts of the page in its language, and numbers and units in its format.
  *
- *   boot.js chooses the language -> lang/de/seat.js says its words -> seat/main.js
- *   seat/drawer.js               -> lang/de/drawer.js says the drawer's
+ *   boot.js chooses the language -> lang/en/seat.js, lang/de/seat.js register -> seat/main.js
+ *   seat/drawer.js: loadTexts    -> lang/en/drawer.js, lang/de/drawer.js register
+ *
+ * English always registers first: a text without a translation is shown in English.
  */
 
-/** Every message by its name; {n} and the like stand for values. */
-export const W = /** @type {import('./types.js').Words} */ ({});
+/** Every text by its name; {n} and the like stand for values. */
+export const t = /** @type {import('./types.js').Words} */ ({});
 
 /** "en", "de", ... */
 export const LANGUAGE = globalThis.document?.documentElement.lang || 'en';
@@ -14,13 +16,30 @@ export const LANGUAGE = globalThis.document?.documentElement.lang || 'en';
 export const LOCALE = globalThis.navigator?.languages?.find((one) => one.split('-')[0] === LANGUAGE) ?? LANGUAGE;
 
 /**
- * Takes the words of a part.
+ * Adds the texts of a part, over the English ones.
  * @template {object} T
- * @param {T} words @returns {T}
+ * @param {T} texts @returns {T}
  */
-export function say(words) {
-  Object.assign(W, words);
-  return words;
+export function register(texts) {
+  merge(t, texts);
+  return texts;
+}
+
+/** @param {Record<string, any>} into @param {Record<string, any>} texts */
+function merge(into, texts) {
+  for (const [name, text] of Object.entries(texts)) {
+    if (typeof text === 'string') into[name] = text;
+    else merge(into[name] = {...into[name]}, text);
+  }
+}
+
+/**
+ * Loads the texts of a part that is not on the first screen.
+ * @param {string} part @param {string} [query] makes the browser fetch a failed file again
+ */
+export async function loadTexts(part, query = '') {
+  await import(`./en/${part}.js${query}`);
+  if (LANGUAGE !== 'en') await import(`./${LANGUAGE}/${part}.js${query}`);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Wiring only: the car's network, those near, and the dialog that joins one. */
 
-import {W, fill} from '../lang/words.js';
+import {t, fill} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from './api.js';
 import {heard, qrPath, strength, where, why} from './words.js';
@@ -11,8 +11,8 @@ const EVERY_MS = 2000;
 /** A request that hangs in a network that has gone. */
 const PATIENCE_MS = 5000;
 
-fillStrings(document, W.network);
-setText(byId('says'), W.network.asking);
+fillStrings(document, t.network);
+setText(byId('says'), t.network.asking);
 const port = location.port ? `:${location.port}` : '';
 const dialog = byId('join', HTMLDialogElement);
 let shown = '';
@@ -21,7 +21,7 @@ let chosen = null;
 
 /** @param {NetworkState} state */
 function update(state) {
-  document.title = fill(W.network.pageTitle, {car: state.own.ssid});
+  document.title = fill(t.network.pageTitle, {car: state.own.ssid});
   setText(byId('car'), state.own.ssid);
   setText(byId('says'), where(state, port));
   setText(byId('reason'), why(state));
@@ -48,7 +48,7 @@ function list(networks, busy) {
   const items = networks.map((network) => {
     const one = make('button', '');
     const {ssid, strength: share, security} = network;
-    const also = security === 'key' ? '' : `, ${W.network.security[security]}`;
+    const also = security === 'key' ? '' : `, ${t.network.security[security]}`;
     one.append(make('b', ssid), make('small', strength(share) + also));
     /** @type {HTMLButtonElement} */ (one).disabled = busy || security === 'other';
     one.addEventListener('click', () => open(network));
@@ -56,15 +56,15 @@ function list(networks, busy) {
     item.append(one);
     return item;
   });
-  byId('list').replaceChildren(...(items.length ? items : [make('li', W.network.nothing)]));
+  byId('list').replaceChildren(...(items.length ? items : [make('li', t.network.nothing)]));
 }
 
 /** Asks for the key of a network. @param {Network} network */
 function open(network) {
   chosen = network;
   const free = network.security === 'open';
-  setText(byId('join-title'), fill(W.network.joinTitle, {ssid: network.ssid}));
-  setText(byId('join-hint'), free ? `${W.network.openHint} ${W.network.joinHint}` : W.network.joinHint);
+  setText(byId('join-title'), fill(t.network.joinTitle, {ssid: network.ssid}));
+  setText(byId('join-hint'), free ? `${t.network.openHint} ${t.network.joinHint}` : t.network.joinHint);
   setText(byId('join-fault'), '');
   show(byId('key-part'), !free);
   input('key').value = '';
@@ -84,7 +84,7 @@ async function join() {
 
 /** @param {unknown} fault */
 function said(fault) {
-  return fault instanceof Refused || fault instanceof Locked ? fault.message : W.network.silent;
+  return fault instanceof Refused || fault instanceof Locked ? fault.message : t.network.silent;
 }
 
 async function refresh() {

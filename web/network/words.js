@@ -1,7 +1,7 @@
 /** Texts for a state, from lang/, and the picture of a QR code. */
 
 import {ago} from '../lang/forms.js';
-import {W, fill, number} from '../lang/words.js';
+import {t, fill, number} from '../lang/words.js';
 
 /** @import {NetworkState} from './api.js' */
 
@@ -13,7 +13,7 @@ const GOOD = 40;
  * @param {NetworkState} state @param {string} port of this page, with its colon
  */
 export const where = ({phase, ssid, own, name, join_s: joinS}, port) =>
-  fill(W.network.phases[phase], {
+  fill(t.network.phases[phase], {
     ssid, own: own.ssid, seconds: number(joinS),
     address: `http://${name || `${own.ssid.toLowerCase()}.local`}${port}/`,
   });
@@ -21,19 +21,19 @@ export const where = ({phase, ssid, own, name, join_s: joinS}, port) =>
 /** Reason for missing the requested network; '' if joined. @param {NetworkState} state */
 export function why({phase, ssid, reason}) {
   if (!reason) return '';
-  return phase === 'absent' || !ssid ? `${reason}.` : fill(W.network.notJoined, {ssid, why: reason});
+  return phase === 'absent' || !ssid ? `${reason}.` : fill(t.network.notJoined, {ssid, why: reason});
 }
 
 /** When the networks were heard. @param {NetworkState} state */
 export function heard({phase, seen_s: ageS}) {
-  if (ageS === null) return W.network.unheard;
-  const when = fill(W.network.heard, {ago: ago(ageS)});
-  return phase === 'own' ? `${when} ${W.network.deaf}` : when;
+  if (ageS === null) return t.network.unheard;
+  const when = fill(t.network.heard, {ago: ago(ageS)});
+  return phase === 'own' ? `${when} ${t.network.deaf}` : when;
 }
 
 /** @param {number} share of the strongest, in percent */
 export const strength = (share) =>
-  (share >= STRONG ? W.network.strong : share >= GOOD ? W.network.good : W.network.weak);
+  (share >= STRONG ? t.network.strong : share >= GOOD ? t.network.good : t.network.weak);
 
 /** The dark squares of a QR code, with its quiet zone. @param {string[]} rows */
 export function qrPath(rows) {

@@ -1,6 +1,6 @@
 /** The dialog that names a drive, or deletes it: a grown-up's right. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
 import {driveNamed, named} from './drives.js';
@@ -45,11 +45,11 @@ export class Edit {
     this.say('');
     show(byId('edit-sure'), false);
     this.trash = trash;
-    setText(button('edit-delete'), trash ? W.recordings.intoTrash : W.recordings.removeSure);
-    setText(byId('edit-code-label'), trash ? W.recordings.password : W.recordings.grownUpCode);
+    setText(button('edit-delete'), trash ? t.recordings.intoTrash : t.recordings.removeSure);
+    setText(byId('edit-code-label'), trash ? t.recordings.password : t.recordings.grownUpCode);
     const open = drive.state === 'open';
     show(button('edit-remove'), removable && !open);
-    setText(byId('edit-open'), removable && open ? W.recordings.stillOpen : '');
+    setText(byId('edit-open'), removable && open ? t.recordings.stillOpen : '');
     this.dialog.showModal();
   }
 

@@ -3,7 +3,7 @@
  * and shows how far it is. See server/api/exports.py.
  */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {EXPORT_STRINGS as SAYS} from './export-strings.js';
 import {STRINGS} from './strings.js';
@@ -83,7 +83,7 @@ export class Exports {
     this.turn += 1;
     const {turn} = this;
     this.rate = new Rate();
-    this.say(W.recordings.asking);
+    this.say(t.recordings.asking);
     this.missing([]);
     for (const one of KINDS) setAttr(button(`export-${one}`), 'disabled', '');
     try {
@@ -131,7 +131,7 @@ export class Exports {
     const {now} = this;
     this.turn += 1;
     this.idle();
-    this.say(W.recordings.cancelled);
+    this.say(t.recordings.cancelled);
     if (now) await this.api.cancel(now.id).catch(() => undefined);
   }
 

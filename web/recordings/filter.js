@@ -1,6 +1,6 @@
 /** The list's filters: text, driver, day. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, input, show} from '../lib/dom.js';
 
 /** @import {Wanted} from './types.js' */
@@ -16,7 +16,7 @@ export class Filter {
     this.driver = byId('driver', HTMLSelectElement);
     this.day = input('day');
     this.names = '';
-    this.text.placeholder = W.recordings.search;
+    this.text.placeholder = t.recordings.search;
     let timer = 0;
     this.text.addEventListener('input', () => {
       clearTimeout(timer);
@@ -55,8 +55,8 @@ export class Filter {
     this.names = names.join('\n');
     const {value} = this.driver;
     this.driver.replaceChildren(
-      new Option(W.recordings.everybody, ''), ...names.map((name) => new Option(name, name)),
-      new Option(W.recordings.nobody, PARKED),
+      new Option(t.recordings.everybody, ''), ...names.map((name) => new Option(name, name)),
+      new Option(t.recordings.nobody, PARKED),
     );
     this.driver.value = names.includes(value) || value === PARKED ? value : '';
   }

@@ -1,6 +1,6 @@
 /** The list of drives: time, driver, duration, distance, stops and a picture of each. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {byId, make, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
 import {carOf, driveOf, driveNamed, marksOf, stem} from './drives.js';
@@ -88,7 +88,7 @@ export class DriveList {
 
   /** @param {Listing} listing @param {boolean} filtered */
   say({drives, seat, station, unread}, filtered) {
-    const {noneFound, empty: emptyCar, emptyStation, emptyFiles} = W.recordings;
+    const {noneFound, empty: emptyCar, emptyStation, emptyFiles} = t.recordings;
     const empty = filtered ? noneFound : seat ? emptyCar : station ? emptyStation : emptyFiles;
     const words = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
     setText(byId('list-says'), words);
@@ -124,7 +124,7 @@ export class DriveList {
     for (const line of factsOf(drive)) words.append(make('span', line));
     if (drive.copies.length) words.append(make('span', STRINGS.copies(drive.copies)));
     if (drive.state !== 'closed') {
-      const state = make('em', W.recordings.state[drive.state]);
+      const state = make('em', t.recordings.state[drive.state]);
       state.dataset.state = drive.state;
       words.append(state);
     }
@@ -184,7 +184,7 @@ export class DriveList {
 /** The lines of the list for a drive. @param {Drive} drive */
 function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
-  const who = parked ? W.recordings.parked : drivers.join(', ');
+  const who = parked ? t.recordings.parked : drivers.join(', ');
   const way = metres === null || parked ? '' : STRINGS.metres(metres);
   // A figure and its unit stay on one line.
   const figures = [STRINGS.length(seconds), way, STRINGS.size(bytes)].map((one) => one.replaceAll(' ', '\u00a0'));

@@ -1,6 +1,6 @@
 /** Wiring only: the list, and the drive that is open. Start reading here. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
 import {driveNamed, named, partOf, queryOf} from './drives.js';
@@ -15,7 +15,7 @@ const AGAIN_MS = 2000;
 /** Drives on a page of the list. */
 const PAGE = 100;
 
-fillStrings(document, W.recordings);
+fillStrings(document, t.recordings);
 const filter = new Filter(() => {
   befores = [];
   void refresh();
@@ -98,7 +98,7 @@ function lock({message, openedBy}) {
   show(byId('unlock'), true);
   if (openedBy !== 'password') return;
   setText(byId('unlock-hint'), message);
-  setText(byId('unlock-label'), W.recordings.password);
+  setText(byId('unlock-label'), t.recordings.password);
   Object.assign(input('code'), {type: 'password', inputMode: 'text', autocomplete: 'current-password'});
 }
 
@@ -140,7 +140,7 @@ byId('unlock').addEventListener('submit', async (event) => {
     await API.unlock(input('code').value.trim());
   } catch (fault) {
     const said = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
-    setText(byId('unlock-fault'), said || W.recordings.wrongCode);
+    setText(byId('unlock-fault'), said || t.recordings.wrongCode);
     return;
   }
   await refresh();
@@ -158,7 +158,7 @@ document.addEventListener('visibilitychange', () => {
   else clearTimeout(timer);
 });
 
-setText(byId('list-says'), W.recordings.loading);
+setText(byId('list-says'), t.recordings.loading);
 void refresh();
 Object.defineProperty(window, 'recordings', {
   // The page's state, read-only, for tests and debugging.

@@ -4,7 +4,7 @@
  * in the order of Tab; the arrow keys go from there.
  */
 
-import {W, fill} from '../lang/words.js';
+import {t, fill} from '../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {parseVideo} from '../lib/wire.js';
 import {API} from './api.js';
@@ -81,7 +81,7 @@ export class Sheet {
       this.part.append(row);
       this.sight.observe(row);
     }
-    if (!this.stretches.size) this.part.append(make('p', W.recordings.noPicture));
+    if (!this.stretches.size) this.part.append(make('p', t.recordings.noPicture));
   }
 
   close() {
@@ -115,7 +115,7 @@ export class Sheet {
         await drawThumbnail(unit, whole);
         row.append(this.picture(whole, (captureUs / 1000 - drive.startMs) / 1000));
       }
-      if (!frames.length) row.append(make('p', fill(W.recordings.sheetNone, {time: STRINGS.length(atS)})));
+      if (!frames.length) row.append(make('p', fill(t.recordings.sheetNone, {time: STRINGS.length(atS)})));
     } catch (fault) {
       const why = fault instanceof Error ? fault.message : String(fault);
       row.replaceChildren(make('p', STRINGS.failedDrive(why)));
@@ -131,7 +131,7 @@ export class Sheet {
     small.setAttribute('aria-hidden', 'true');
     one.append(small, make('span', STRINGS.length(timeS)));
     one.dataset.at = String(Math.max(0, timeS));
-    one.setAttribute('aria-label', fill(W.recordings.sheetGo, {time: STRINGS.spoken(timeS)}));
+    one.setAttribute('aria-label', fill(t.recordings.sheetGo, {time: STRINGS.spoken(timeS)}));
     one.tabIndex = this.part.querySelector('button[tabindex="0"]') ? -1 : 0;
     return one;
   }
@@ -164,7 +164,7 @@ export function sheetButton(drive, seek) {
     const now = drive();
     const open = toggle.getAttribute('aria-expanded') !== 'true';
     setAttr(toggle, 'aria-expanded', String(open));
-    setText(toggle, open ? W.recordings.sheetClose : W.recordings.sheetOpen);
+    setText(toggle, open ? t.recordings.sheetClose : t.recordings.sheetOpen);
     show(byId('sheet'), open);
     if (open && now) sheet.open(now);
     else sheet.close();

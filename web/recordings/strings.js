@@ -1,7 +1,7 @@
 /** Texts of the recordings page, from lang/. */
 
 import {counted, dates, exact, named} from '../lang/forms.js';
-import {LOCALE, W, fill, number, unit} from '../lang/words.js';
+import {LOCALE, t, fill, number, unit} from '../lang/words.js';
 
 /** @import {Copy} from './types.js' */
 
@@ -14,8 +14,8 @@ const list = new Intl.ListFormat(LOCALE, {type: 'unit', style: 'narrow'});
 const long = /** @type {const} */ ({unitDisplay: 'long'});
 
 export const STRINGS = {
-  pageTitle: (/** @type {string} */ car) => fill(W.recordings.pageTitle, {car}),
-  unread: (/** @type {number} */ count) => counted(W.recordings.unread, count),
+  pageTitle: (/** @type {string} */ car) => fill(t.recordings.pageTitle, {car}),
+  unread: (/** @type {number} */ count) => counted(t.recordings.unread, count),
   metres: (/** @type {number} */ metres) => STRINGS.about(metres < KILO
     ? unit(metres, 'meter') : unit(metres / KILO, 'kilometer', 1)),
   /** @param {Record<string, number>} stops */
@@ -23,31 +23,31 @@ export const STRINGS = {
     const causes = Object.entries(stops);
     if (!causes.length) return '';
     const said = causes.map(([cause, times]) =>
-      `${named(W.recordings.causes, cause) ?? cause}${times > 1 ? ` ${number(times)}×` : ''}`);
+      `${named(t.recordings.causes, cause) ?? cause}${times > 1 ? ` ${number(times)}×` : ''}`);
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
-    return counted(W.recordings.stops, count, {causes: said.join(', ')});
+    return counted(t.recordings.stops, count, {causes: said.join(', ')});
   },
   /** The causes of which a drive says this; "stop" means all. @param {string} text */
-  causes: (text) => Object.keys(W.recordings.causes).filter((cause) => [1, 2].some((times) =>
+  causes: (text) => Object.keys(t.recordings.causes).filter((cause) => [1, 2].some((times) =>
     STRINGS.stops({[cause]: times}).toLowerCase().includes(text.trim().toLowerCase()))),
-  edit: (/** @type {string} */ name) => fill(W.recordings.edit, {name}),
+  edit: (/** @type {string} */ name) => fill(t.recordings.edit, {name}),
   /** Files removed and kept. @param {number} gone @param {string} size @param {number} stay */
   sure: (gone, size, stay) => [
-    gone ? counted(W.recordings.goes, gone, {size}) : '',
-    stay ? counted(W.recordings.stays, stay) : '',
+    gone ? counted(t.recordings.goes, gone, {size}) : '',
+    stay ? counted(t.recordings.stays, stay) : '',
   ].filter(Boolean).join(' '),
   /** Of a base station. @param {string} size */
-  sureTrash: (size) => fill(W.recordings.sureTrash, {size}),
-  refused: (/** @type {string} */ why) => fill(W.recordings.refused, {why}),
-  failed: (/** @type {string} */ why) => fill(W.recordings.failed, {why}),
-  failedDrive: (/** @type {string} */ why) => fill(W.recordings.failedDrive, {why}),
+  sureTrash: (size) => fill(t.recordings.sureTrash, {size}),
+  refused: (/** @type {string} */ why) => fill(t.recordings.refused, {why}),
+  failed: (/** @type {string} */ why) => fill(t.recordings.failed, {why}),
+  failedDrive: (/** @type {string} */ why) => fill(t.recordings.failedDrive, {why}),
   when: dates({weekday: 'short', ...DATE, ...CLOCK}),
   day: dates({weekday: 'long', ...DATE, month: 'long'}),
   time: dates(CLOCK),
   clock: dates({...CLOCK, second: '2-digit'}),
   /** Where a drive is besides. @param {Copy[]} copies */
   copies: (copies) => copies.map(({place, verified_s: seconds, whole}) => {
-    const {station, stationPart, car, carPart, here, part, verified} = W.recordings.copies;
+    const {station, stationPart, car, carPart, here, part, verified} = t.recordings.copies;
     if (place === 'station') return whole ? station : stationPart;
     if (!whole && place === 'car') return carPart;
     const where = place === 'car' ? car : place || here;
@@ -71,7 +71,7 @@ export const STRINGS = {
     return STRINGS.length(whole) + rest;
   },
   /** @param {number} fromS @param {number} toS */
-  stretch: (fromS, toS) => fill(W.recordings.stretch,
+  stretch: (fromS, toS) => fill(t.recordings.stretch,
     {from: STRINGS.moment(fromS, 0.1), to: STRINGS.moment(toS, 0.1)}),
   /** @param {number} seconds */
   spoken: (seconds) => {
@@ -92,24 +92,24 @@ export const STRINGS = {
     return unit(value, SIZES[power], value < 10 ? 1 : 0);
   },
   /** @param {number} count */
-  marks: (count) => counted(W.recordings.countOfMarks, count),
+  marks: (count) => counted(t.recordings.countOfMarks, count),
   /** @param {number} count */
-  files: (count) => counted(W.recordings.countOfFiles, count),
+  files: (count) => counted(t.recordings.countOfFiles, count),
   /** @param {string} name */
-  download: (name) => fill(W.recordings.download, {name}),
-  openFoxglove: (/** @type {string} */ name) => fill(W.recordings.openFoxglove, {name}),
+  download: (name) => fill(t.recordings.download, {name}),
+  openFoxglove: (/** @type {string} */ name) => fill(t.recordings.openFoxglove, {name}),
   /** @param {number} at @param {string} text */
-  mark: (at, text) => `${STRINGS.length(at)} ${text || W.recordings.mark}`,
+  mark: (at, text) => `${STRINGS.length(at)} ${text || t.recordings.mark}`,
   /** @param {number} at @param {number} whole */
   at: (at, whole) => `${STRINGS.length(at)} / ${STRINGS.length(whole)}`,
   /** @param {number} at @param {number} whole */
-  atSpoken: (at, whole) => fill(W.recordings.at, {at: STRINGS.spoken(at), whole: STRINGS.spoken(whole)}),
+  atSpoken: (at, whole) => fill(t.recordings.at, {at: STRINGS.spoken(at), whole: STRINGS.spoken(whole)}),
   /** @param {number} speed */
   speed: (speed) => `${exact(speed)}×`,
   /** @param {string} group */
-  group: (group) => named(W.recordings.groups, group) ?? group,
+  group: (group) => named(t.recordings.groups, group) ?? group,
   /** @param {string} reason */
-  reason: (reason) => named(W.recordings.reasons, reason) ?? reason,
+  reason: (reason) => named(t.recordings.reasons, reason) ?? reason,
   /** @param {number | null} value @param {string} name of its unit */
   value: (value, name) => {
     if (value === null) return '–';
@@ -118,8 +118,8 @@ export const STRINGS = {
   },
   about: (/** @type {string} */ value) => `≈ ${value}`,
   /** @param {string} name @param {number} low @param {number} high @param {string} measure */
-  span: (name, low, high, measure) => fill(W.recordings.span,
+  span: (name, low, high, measure) => fill(t.recordings.span,
     {name, low: STRINGS.value(low, measure), high: STRINGS.value(high, measure)}),
-  nothing: (/** @type {string} */ name) => fill(W.recordings.nothing, {name}),
+  nothing: (/** @type {string} */ name) => fill(t.recordings.nothing, {name}),
   gap: (/** @type {number} */ at, /** @type {string} */ words) => `${STRINGS.length(at)}: ${words}`,
 };

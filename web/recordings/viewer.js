@@ -1,6 +1,6 @@
 /** One drive on the page: picture, transport, marks, plots, files. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API} from './api.js';
 import {marksOf} from './drives.js';
@@ -70,7 +70,7 @@ export class Viewer {
     button('rerun-copy').addEventListener('click', () => {
       getSelection()?.selectAllChildren(byId('rerun'));
       // Pages of plain http, beyond this machine, have no navigator.clipboard.
-      if (document.execCommand('copy')) setText(button('rerun-copy'), W.recordings.copied);
+      if (document.execCommand('copy')) setText(button('rerun-copy'), t.recordings.copied);
     });
     byId('stage').addEventListener('click', () => this.player?.toggle());
     addEventListener('keydown', (event) => this.key(event));
@@ -139,17 +139,17 @@ export class Viewer {
   listMarks(drive) {
     const marks = marksOf(drive);
     show(byId('marks-part'), marks.length > 0);
-    byId('marks').replaceChildren(...marks.map(({t, text}) => {
+    byId('marks').replaceChildren(...marks.map(({t: atS, text}) => {
       const row = document.createElement('li');
       const go = document.createElement('button');
-      go.textContent = STRINGS.mark(t, text);
-      go.addEventListener('click', () => this.seek(t));
+      go.textContent = STRINGS.mark(atS, text);
+      go.addEventListener('click', () => this.seek(atS));
       row.append(go);
       return row;
     }));
-    byId('ticks').replaceChildren(...marks.map(({t}) => {
+    byId('ticks').replaceChildren(...marks.map(({t: atS}) => {
       const tick = document.createElement('i');
-      tick.style.setProperty('--at', String(t / Math.max(drive.seconds, 0.001)));
+      tick.style.setProperty('--at', String(atS / Math.max(drive.seconds, 0.001)));
       return tick;
     }));
   }
@@ -162,7 +162,7 @@ export class Viewer {
       if (part.lost) more.push(part.lost);
       if (part.state === 'open') {
         row.append(make('span', part.name));
-        more.push(W.recordings.openFile);
+        more.push(t.recordings.openFile);
       } else {
         const link = document.createElement('a');
         link.href = API.file(part.name);
@@ -180,7 +180,7 @@ export class Viewer {
   listElsewhere(drive) {
     const names = drive.parts.filter(({state}) => state !== 'open').map(({name}) => name);
     setText(byId('rerun'), `rerun ${names.join(' ')}`);
-    setText(button('rerun-copy'), W.recordings.copy);
+    setText(button('rerun-copy'), t.recordings.copy);
   }
 
   /** Opens the contact sheet on demand. */
@@ -197,7 +197,7 @@ export class Viewer {
   updateTransport() {
     const {player} = this;
     const play = button('play');
-    setAttr(play, 'aria-label', player?.playing ? W.recordings.pause : W.recordings.play);
+    setAttr(play, 'aria-label', player?.playing ? t.recordings.pause : t.recordings.play);
     setAttr(play, 'data-plays', String(player?.playing ?? false));
     this.speed.value = String(player?.speed ?? 1);
   }
@@ -237,10 +237,10 @@ export class Viewer {
       this.fault = '';
     }
     const late = waiting && nowMs - this.waitingMs > SAY_AFTER_MS;
-    const words = this.picture.unsupported ? W.recordings.unsupported
-      : this.player?.blank ? W.recordings.noPicture
+    const words = this.picture.unsupported ? t.recordings.unsupported
+      : this.player?.blank ? t.recordings.noPicture
         : this.fault ? STRINGS.failedDrive(this.fault)
-          : late ? W.recordings.loadingDrive : '';
+          : late ? t.recordings.loadingDrive : '';
     setText(byId('stage-says'), words);
     show(byId('stage-says'), words !== '');
   }
@@ -278,7 +278,7 @@ export class Viewer {
     if (!this.drive || !this.player) return;
     const {timeS} = this.player;
     const marks = marksOf(this.drive);
-    const next = marks.find(({t}) => t > timeS + 0.01) ?? marks[0];
+    const next = marks.find((mark) => mark.t > timeS + 0.01) ?? marks[0];
     if (next) this.seek(next.t);
   }
 }

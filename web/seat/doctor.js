@@ -2,7 +2,7 @@
  * runs `fpvcar doctor`. */
 
 import {counted} from '../lang/forms.js';
-import {W, fill, number} from '../lang/words.js';
+import {t, fill, number} from '../lang/words.js';
 import {make} from '../lib/dom.js';
 
 /**
@@ -18,16 +18,16 @@ async function ask() {
   try {
     answer = await fetch('/api/doctor', {method: 'POST'});
   } catch {
-    throw new Error(W.carSilent);
+    throw new Error(t.carSilent);
   }
-  if (!answer.ok) throw new Error((await answer.text()).trim() || W.carSilent);
+  if (!answer.ok) throw new Error((await answer.text()).trim() || t.carSilent);
   return answer.json();
 }
 
 /** Lists it below the button that asked. @param {HTMLButtonElement} asked @param {HTMLElement} place */
 export async function look(asked, place) {
   asked.disabled = true;
-  const says = make('p', W.doctor.looking);
+  const says = make('p', t.doctor.looking);
   says.setAttribute('role', 'status');
   place.replaceChildren(says);
   try {
@@ -43,18 +43,18 @@ export async function look(asked, place) {
 
 /** @param {number} count of findings */
 const found = (count) =>
-  (count ? counted(W.doctor.found, count) : W.doctor.foundNone);
+  (count ? counted(t.doctor.found, count) : t.doctor.foundNone);
 
 /** @param {Report} report */
 function parts({about, findings, well, not_asked: notAsked}) {
   const made = findings.map(finding);
   made.push(hint(about));
-  if (well.length) made.push(hint(fill(W.doctor.well, {parts: well.join(', ')})));
+  if (well.length) made.push(hint(fill(t.doctor.well, {parts: well.join(', ')})));
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');
     list.append(...notAsked.map(({part, why}) => make('li', `${part}: ${why}`)));
-    more.append(make('summary', fill(W.doctor.notAsked, {count: number(notAsked.length)})), list);
+    more.append(make('summary', fill(t.doctor.notAsked, {count: number(notAsked.length)})), list);
     made.push(more);
   }
   return made;
@@ -66,10 +66,10 @@ function finding({severity, what, why, mend}) {
   made.className = 'finding';
   made.dataset.severity = severity;
   const title = make('h4', '');
-  title.append(make('span', W.doctor.levels[severity]), ` ${what}`);
+  title.append(make('span', t.doctor.levels[severity]), ` ${what}`);
   const steps = make('p', '');
   steps.className = 'mend';
-  steps.append(make('b', W.doctor.mend), ` ${mend}`);
+  steps.append(make('b', t.doctor.mend), ` ${mend}`);
   made.append(title, make('p', why), steps);
   return made;
 }

@@ -1,7 +1,7 @@
 /** The drawer's texts, from lang/; the first screen's are in strings.js. */
 
 import {counted} from '../lang/forms.js';
-import {W, fill, number, percent, unit} from '../lang/words.js';
+import {t, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Battery, Health, Welcome} from '../lib/types.js' */
 
@@ -13,9 +13,9 @@ export const DRAWER_STRINGS = {
    * Why a sensor measures nothing, and since when.
    * @param {string} state @param {number | null} ageS
    */
-  rangeFault: (state, ageS) => fill(W.rangeFault,
-    {state: state === 'ok' ? W.nothingNew : state, since: DRAWER_STRINGS.lastSeen(ageS)}),
-  rangeBad: (/** @type {string} */ why) => fill(W.rangeBad, {why}),
+  rangeFault: (state, ageS) => fill(t.rangeFault,
+    {state: state === 'ok' ? t.nothingNew : state, since: DRAWER_STRINGS.lastSeen(ageS)}),
+  rangeBad: (/** @type {string} */ why) => fill(t.rangeBad, {why}),
   rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
   /**
    * Rounded, as screen readers read it at every change.
@@ -23,42 +23,42 @@ export const DRAWER_STRINGS = {
    */
   guardSays: ({back, metres: near, acts, stands}) => {
     if (near === null) {
-      const away = back ? W.advice.goForward : W.advice.goBack;
-      const advice = stands ? away : acts ? W.advice.slowed : W.advice.slowly;
-      return fill(back ? W.nothingBehind : W.nothingAhead, {advice});
+      const away = back ? t.advice.goForward : t.advice.goBack;
+      const advice = stands ? away : acts ? t.advice.slowed : t.advice.slowly;
+      return fill(back ? t.nothingBehind : t.nothingAhead, {advice});
     }
-    const {stops, slows, brake} = W.guardDoes;
-    return fill(back ? W.wallBehind : W.wallAhead,
+    const {stops, slows, brake} = t.guardDoes;
+    return fill(back ? t.wallBehind : t.wallAhead,
       {metres: unit(near, 'meter', 1), does: stands ? stops : acts ? slows : brake});
   },
   lastSeen: (/** @type {number | null} */ ageS) => {
-    if (ageS === null) return W.neverSeen;
-    if (ageS < 1) return W.justSeen;
-    return fill(W.lastSeen, {time: ageS < 120
-      ? fill(W.secondsShort, {seconds: number(Math.floor(ageS))}) : DRAWER_STRINGS.uptime(ageS)});
+    if (ageS === null) return t.neverSeen;
+    if (ageS < 1) return t.justSeen;
+    return fill(t.lastSeen, {time: ageS < 120
+      ? fill(t.secondsShort, {seconds: number(Math.floor(ageS))}) : DRAWER_STRINGS.uptime(ageS)});
   },
   perSecond: (/** @type {number} */ fps) => number(fps, Number.isInteger(fps) ? 0 : 1),
   recorder: {
-    on: (/** @type {string} */ time) => fill(W.recorder.on, {time}),
+    on: (/** @type {string} */ time) => fill(t.recorder.on, {time}),
     /** @param {string} much @param {boolean | undefined} station */
-    room: (much, station) => fill(station ? W.recorder.roomStation : W.recorder.roomDrives, {much}),
-    bad: (/** @type {string} */ words) => fill(W.recorder.bad, {words}),
+    room: (much, station) => fill(station ? t.recorder.roomStation : t.recorder.roomDrives, {much}),
+    bad: (/** @type {string} */ words) => fill(t.recorder.bad, {words}),
   },
-  saved: (/** @type {string} */ name) => fill(W.moments.saved, {name}),
+  saved: (/** @type {string} */ name) => fill(t.moments.saved, {name}),
   rate: (/** @type {number} */ bitsPerS) => `${number(bitsPerS / 1e6, 1)} Mbit/s`,
   upTo: (/** @type {number} */ value) => `0–${unit(value, 'millisecond')}`,
   share: (/** @type {number | null} */ value) => (value === null ? '–' : percent(value, 1)),
-  weak: (/** @type {number} */ lost) => fill(W.weak, {lost: number(lost * 100)}),
+  weak: (/** @type {number} */ lost) => fill(t.weak, {lost: number(lost * 100)}),
   path: (/** @type {'webcodecs' | 'mse' | 'none'} */ path) =>
-    ({webcodecs: 'WebCodecs', mse: 'MSE (http)', none: W.noPath})[path],
+    ({webcodecs: 'WebCodecs', mse: 'MSE (http)', none: t.noPath})[path],
   limit: (/** @type {number} */ share) => percent(share),
-  watchers: (/** @type {number} */ count) => counted(W.watchers, count),
+  watchers: (/** @type {number} */ count) => counted(t.watchers, count),
   batterySays: (/** @type {Battery} */ {volts, amps, share, state}) => {
-    const much = volts === null ? '' : fill(W.batterySays,
+    const much = volts === null ? '' : fill(t.batterySays,
       {volts: number(volts, 2), amps: number(amps ?? 0, 1), share: percent(share ?? 0)});
     return state === 'ok' || !state ? much : `${much ? `${much}; ` : ''}${state}`;
   },
-  fault: (/** @type {string} */ words) => fill(W.fault, {words}),
+  fault: (/** @type {string} */ words) => fill(t.fault, {words}),
   celsius: (/** @type {number} */ value) => unit(value, 'celsius'),
   wifi: (/** @type {number} */ dbm, /** @type {number | null} */ mbps) =>
     `${number(dbm)} dBm${mbps === null ? '' : `, ${number(mbps)} Mbit/s`}`,
@@ -75,7 +75,7 @@ export const DRAWER_STRINGS = {
  * @param {Pick<Welcome, 'has_lights'>} car @returns {[string, string][]}
  */
 export function keysOf({has_lights: lights}) {
-  const {keys} = W;
+  const {keys} = t;
   const pad = [keys.padDrive, ...(lights ? [keys.padLights] : []), keys.padStop].join(', ');
   /** @type {[string, string, boolean][]} */
   const rows = [
@@ -91,14 +91,14 @@ export function keysOf({has_lights: lights}) {
  * Warning that the device is too slow, with advice.
  * @param {{intervalMs: number, decodeMs: number}} pace @param {boolean} secure is this https?
  */
-export const paceSays = ({intervalMs, decodeMs}, secure) => fill(W.tooSlow, {
+export const paceSays = ({intervalMs, decodeMs}, secure) => fill(t.tooSlow, {
   interval: unit(intervalMs, 'millisecond'), decode: unit(decodeMs, 'millisecond'),
-  first: secure ? W.tooSlowClose : W.tooSlowSecure,
+  first: secure ? t.tooSlowClose : t.tooSlowSecure,
 });
 
 /** Faults of the car's computer. @param {Health} health */
 export function computerSays({age_s: age, faults = []}) {
-  return age === null || age === undefined ? null : faults.join('; ') || W.fine;
+  return age === null || age === undefined ? null : faults.join('; ') || t.fine;
 }
 
 /**
@@ -108,7 +108,7 @@ export function computerSays({age_s: age, faults = []}) {
 export function healthRows(health) {
   const {celsius, wifi_dbm: dbm, disk_free_mb: disk, memory_free_mb: memory, load} = health;
   const {uptime_s: uptime, wifi_mbps: mbps} = health;
-  const names = W.health;
+  const names = t.health;
   /** @type {[string, string | null][]} */
   const rows = [
     [names.celsius, known(celsius, DRAWER_STRINGS.celsius)],

@@ -1,7 +1,7 @@
 /** Parts loaded after the first screen: distances around the car, the offer of https, and
  * the drawer with the link in figures, the name, help, and the grown-ups' part. */
 
-import {LANGUAGE, W, number} from '../lang/words.js';
+import {loadTexts, number, t} from '../lang/words.js';
 import {Awake} from '../lib/awake.js';
 import {
   button, byId, drawing, fillStrings, input, make, setAttr, setText, show,
@@ -25,25 +25,28 @@ import {toast} from './toast.js';
 import {Unlock} from './unlock.js';
 import {Who} from './people.js';
 
-/** @import {State, Upward, Welcome} from '../lib/types.js' */
+/** @import {Guard, State, Upward, Welcome} from '../lib/types.js' */
+/** @typedef {Guard['mode']} GuardMode */
 
 const TOAST_AGAIN_MS = 60_000;
 const PRESETS_AGAIN_MS = 1000;
 
 /**
- * Loads words, style and markup. Throws TypeError if they do not arrive.
+ * Loads texts, style and markup. Throws TypeError if they do not arrive.
  * @param {number} tries
  */
-export const loadMarkup = async (tries) => (await Promise.all([
-  textOf('drawer.css'), textOf('drawer.html'),
-  import(`../lang/${LANGUAGE}/drawer.js${tries ? `?again=${tries}` : ''}`),
-])).slice(0, 2);
+export async function loadMarkup(tries) {
+  const [style, markup] = await Promise.all([
+    textOf('drawer.css'), textOf('drawer.html'), loadTexts('drawer', tries ? `?again=${tries}` : ''),
+  ]);
+  return [style, markup];
+}
 
 /** Puts style and markup into the page. @param {string[]} texts */
 export function addMarkup([style, markup]) {
   const template = document.createElement('template');
   template.innerHTML = markup;
-  fillStrings(template.content, W);
+  fillStrings(template.content, t);
   document.head.append(make('style', style));
   byId('notes').prepend(...template.content.querySelectorAll('aside'));
   document.body.append(...template.content.querySelectorAll('.panel'));
@@ -67,7 +70,7 @@ export class Drawer {
   /**
    * @param {{named: () => void, limit: (share: number) => void, take: () => void,
    *   hud: import('./hud.js').Hud, controls: import('./controls.js').Controls,
-   *   guard: (mode: string) => void, reversing: () => boolean,
+   *   guard: (mode: GuardMode) => void, reversing: () => boolean,
    *   send: (message: Upward) => boolean, video: import('../video/video.js').Video,
    *   tilt: (steer: number) => void}} parts
    */
@@ -108,7 +111,7 @@ export class Drawer {
     this.awake = new Awake({
       playing: () => parts.video.path?.name === 'mse',
       changed: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
-        ? toast(W.maySleep, 'warn') : undefined),
+        ? toast(t.maySleep, 'warn') : undefined),
     });
     this.listenTilt(parts.tilt);
   }
@@ -139,7 +142,7 @@ export class Drawer {
     button('show-keys').addEventListener('click', () => this.panels.open('keys'));
     button('show-sticks').addEventListener('click', async () =>
       (await import('../calibration/sticks.js')).open(byId('sticks')));
-    this.guard.addEventListener('change', () => parts.guard(this.guard.value));
+    this.guard.addEventListener('change', () => parts.guard(/** @type {GuardMode} */ (this.guard.value)));
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>
       (await import('./doctor.js')).look(asks, byId('doctor')));
@@ -153,7 +156,7 @@ export class Drawer {
   /** Opens the calibration, which loads now. @param {ConstructorParameters<typeof Drawer>[0]} parts */
   async calibrate({controls, take}) {
     const [{Calibration}] = await Promise.all([
-      import('../calibration/panel.js'), import(`../lang/${LANGUAGE}/calibration.js`),
+      import('../calibration/panel.js'), loadTexts('calibration'),
     ]);
     this.calibration ??= new Calibration(byId('calibration'), {
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
@@ -238,7 +241,7 @@ export class Drawer {
     show(byId('grown-locked'), !state.grown_up);
     if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
     this.showLimit();
-    const who = state.driver === null ? W.nobody : STRINGS.drives(state.driver);
+    const who = state.driver === null ? t.nobody : STRINGS.drives(state.driver);
     setText(byId('grown-driver'), `${who}; ${DRAWER_STRINGS.watchers(state.viewers)}`);
     show(button('grown-take'), state.role !== 'driver');
   }
@@ -317,7 +320,7 @@ export class Drawer {
 
   /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */
   figureRows(figures) {
-    const {details} = W;
+    const {details} = t;
     const health = this.last?.health;
     return [
       [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
@@ -341,7 +344,7 @@ export class Drawer {
       if (!has) return;
       const depth = this.depth = new Image();
       depth.id = 'depth';
-      depth.alt = W.depth;
+      depth.alt = t.depth;
       depth.onload = () => show(depth, true);
       depth.onerror = () => show(depth, false);
       drawing('minute').parentElement?.after(depth);
@@ -353,8 +356,8 @@ export class Drawer {
   carRows({battery, health}) {
     const computer = health ? computerSays(health) : null;
     /** @type {[string, string][]} */
-    const rows = battery ? [[W.batteryName, DRAWER_STRINGS.batterySays(battery)]] : [];
-    return computer ? [...rows, [W.health.faults, computer]] : rows;
+    const rows = battery ? [[t.batteryName, DRAWER_STRINGS.batterySays(battery)]] : [];
+    return computer ? [...rows, [t.health.faults, computer]] : rows;
   }
 }
 

@@ -1,6 +1,6 @@
 /** The instruments over the picture: driver, link, battery, lights, gauges, age. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, drawing, setAttr, setText, show} from '../lib/dom.js';
 import {STRINGS} from './strings.js';
 
@@ -43,11 +43,11 @@ export class Hud {
   /** @param {State} state */
   state(state) {
     const driving = state.role === 'driver';
-    setText(this.who, driving ? W.you
-      : state.driver === null ? W.nobody : STRINGS.drives(state.driver));
-    const [does, long, short] = driving ? ['release', W.give, W.giveShort]
-      : state.may_drive ? ['take', W.take, W.takeShort]
-        : ['code', W.enterCode, W.codeShort];
+    setText(this.who, driving ? t.you
+      : state.driver === null ? t.nobody : STRINGS.drives(state.driver));
+    const [does, long, short] = driving ? ['release', t.give, t.giveShort]
+      : state.may_drive ? ['take', t.take, t.takeShort]
+        : ['code', t.enterCode, t.codeShort];
     setAttr(document.body, 'data-role', state.role);
     setAttr(this.wheel, 'data-does', does);
     setAttr(this.wheel, 'aria-label', long);
@@ -79,10 +79,10 @@ export class Hud {
    */
   link(grade, pictureMs, linkMs) {
     setAttr(document.body, 'data-link', grade);
-    setText(byId('grade-word'), W.grade[grade]);
+    setText(byId('grade-word'), t.grade[grade]);
     setText(byId('picture-ms'), STRINGS.ms(pictureMs));
     setText(byId('link-ms'), STRINGS.ms(linkMs));
-    setAttr(this.chip, 'title', W.gradeLong[grade]);
+    setAttr(this.chip, 'title', t.gradeLong[grade]);
     setAttr(this.chip, 'aria-label', STRINGS.chip(grade, pictureMs, linkMs));
     this.spark(pictureMs);
   }

@@ -1,7 +1,7 @@
 /** A grown-up's invitation to drive for a while: a QR code and a link. Loaded on
  * demand. */
 
-import {W, fill, unit} from '../lang/words.js';
+import {t, fill, unit} from '../lang/words.js';
 import {make} from '../lib/dom.js';
 import {timeIn} from './who-strings.js';
 
@@ -20,9 +20,9 @@ async function ask(minutes) {
   try {
     answer = await fetch(`/api/invitations?minutes=${minutes}`, {method: 'POST'});
   } catch {
-    throw new Error(W.carSilent);
+    throw new Error(t.carSilent);
   }
-  if (!answer.ok) throw new Error((await answer.text()).trim() || W.carSilent);
+  if (!answer.ok) throw new Error((await answer.text()).trim() || t.carSilent);
   return answer.json();
 }
 
@@ -34,9 +34,9 @@ export function open(place) {
   length.value = '60';
   const label = document.createElement('label');
   label.htmlFor = length.id;
-  label.textContent = W.invite.howLong;
+  label.textContent = t.invite.howLong;
   const button = document.createElement('button');
-  button.textContent = W.invite.invite;
+  button.textContent = t.invite.invite;
   const result = make('div', '');
   result.setAttribute('role', 'status');
   button.addEventListener('click', async () => {
@@ -44,20 +44,20 @@ export function open(place) {
     await invite(length.value, result);
     button.disabled = false;
   });
-  place.replaceChildren(make('h4', W.invite.title), label, length, button, result);
+  place.replaceChildren(make('h4', t.invite.title), label, length, button, result);
   length.focus();
 }
 
 /** Shows an invitation, or the error. @param {string} minutes @param {HTMLElement} result */
 async function invite(minutes, result) {
-  const says = make('p', W.invite.making);
+  const says = make('p', t.invite.making);
   result.replaceChildren(says);
   try {
     const {link, qr, left_s: leftS} = await ask(minutes);
-    says.textContent = fill(W.invite.made, {time: timeIn(leftS)});
+    says.textContent = fill(t.invite.made, {time: timeIn(leftS)});
     const picture = new Image();
     picture.id = 'invite-qr';
-    picture.alt = W.invite.qr;
+    picture.alt = t.invite.qr;
     picture.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
     const words = document.createElement('a');
     words.id = 'invite-link';

@@ -1,6 +1,6 @@
 /** Wiring only: builds every part and hands each its collaborators. Start reading here. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, fillStrings} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
@@ -22,7 +22,7 @@ import {toast} from './toast.js';
 
 const DRAWER_AFTER_MS = 1000;
 
-fillStrings(document, W);
+fillStrings(document, t);
 feel(saved.get('sticks'));
 document.body.classList.toggle('left-handed', FEEL.leftHanded);
 document.body.classList.toggle('whole', saved.get('whole') === 'yes');
@@ -101,7 +101,7 @@ const gamepads = new Gamepads({
   came: (name) => toast(STRINGS.gamepad(name)),
   gone: () => {
     controls.letGo();
-    toast(W.gamepadGone, 'warn');
+    toast(t.gamepadGone, 'warn');
   },
   used: () => used('gamepad'),
 });
@@ -149,8 +149,8 @@ const drawer = new LazyPart({
     if (page.welcome) page.drawer.welcomed(page.welcome);
     if (page.state) page.drawer.state(page.state);
   },
-  late: () => toast(W.menuLate, 'warn'),
-  broken: () => toast(W.menuBroken, 'warn'),
+  late: () => toast(t.menuLate, 'warn'),
+  broken: () => toast(t.menuBroken, 'warn'),
 });
 
 /** Loads after the first screen, too. */

@@ -1,7 +1,7 @@
 /** A moment worth keeping: the picture on the glass as a file on this device, and a mark in
  * the car's recording. One tap, P and M, or X and Y of a gamepad. Loads with the drawer. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {byId, make, setAttr, show, svg} from '../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
 import {toast} from './toast.js';
@@ -28,7 +28,7 @@ export function fileName(car, captured) {
  * @param {Pick<State, 'recording' | 'may_drive'> | null} state
  */
 export function whyNoMark(state) {
-  const words = W.moments;
+  const words = t.moments;
   if (!state) return words.noLink;
   if (!state.recording) return words.noRecorder;
   return state.may_drive ? '' : words.locked;
@@ -45,7 +45,7 @@ export class Moments {
     this.car = '';
     /** @type {State | null} */
     this.state = null;
-    const words = W.moments;
+    const words = t.moments;
     const box = make('div', '');
     box.className = 'moments';
     this.marking = icon('mark-now', words.mark, FLAG, () => this.mark());
@@ -62,21 +62,21 @@ export class Moments {
   /** Marks this moment in the recording. */
   mark() {
         const why = whyNoMark(this.state) ||
-      (this.send({kind: 'mark', text: ''}) ? '' : W.moments.noLink);
-    toast(why || W.recorder.marked, why ? 'warn' : 'calm');
+      (this.send({kind: 'mark', text: ''}) ? '' : t.moments.noLink);
+    toast(why || t.recorder.marked, why ? 'warn' : 'calm');
   }
 
   /** Saves the picture that is on the glass. */
   snapshot() {
     const {video} = this;
     if (video.count.shown === 0) {
-      toast(W.noPicture, 'warn');
+      toast(t.noPicture, 'warn');
       return;
     }
     const name = fileName(this.car, Date.now() - (performance.now() - video.capturedMs));
     this.drawn().toBlob((file) => {
       if (file) save(file, name);
-      toast(file ? DRAWER_STRINGS.saved(name) : W.moments.notSaved,
+      toast(file ? DRAWER_STRINGS.saved(name) : t.moments.notSaved,
         file ? 'calm' : 'warn');
     }, TYPE, QUALITY);
   }

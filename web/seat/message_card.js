@@ -1,6 +1,6 @@
 /** The card that shows a problem and its remedy, with buttons. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, setAttr, setText, show} from '../lib/dom.js';
 import {sentence} from './strings.js';
 
@@ -31,10 +31,10 @@ export class Card {
       goOn: button('go-on'), take: button('card-take'), code: button('card-code'),
       here: button('card-here'),
     };
-    setText(this.buttons.goOn, W.goOn);
-    setText(this.buttons.take, W.take);
-    setText(this.buttons.code, W.enterCode);
-    setText(this.buttons.here, W.driveHere);
+    setText(this.buttons.goOn, t.goOn);
+    setText(this.buttons.take, t.take);
+    setText(this.buttons.code, t.enterCode);
+    setText(this.buttons.here, t.driveHere);
     for (const name of /** @type {const} */ (['goOn', 'take', 'code', 'here'])) {
       this.buttons[name].addEventListener('click', (event) => {
         // detail 0: pushed by a key. While a driving key is down that is a slip.

@@ -1,7 +1,7 @@
 /** The list of permitted drivers, for grown-ups: a button to end each, "Invite
  * somebody", "Lock again". */
 
-import {W, fill} from '../lang/words.js';
+import {t, fill} from '../lang/words.js';
 import {make, setAttr, setText} from '../lib/dom.js';
 import {WHO_STRINGS} from './who-strings.js';
 import './drawer-wire.js';
@@ -20,10 +20,10 @@ export class Who {
     this.unsaved.id = 'who-unsaved';
     this.unsaved.className = 'fault';
     this.unsaved.hidden = true;
-    const lock = make('button', W.who.lock);
+    const lock = make('button', t.who.lock);
     lock.id = 'lock-again';
     lock.addEventListener('click', () => send({kind: 'lock'}));
-    const invite = make('button', W.who.invite);
+    const invite = make('button', t.who.invite);
     invite.id = 'invite';
     const invitation = make('div', '');
     invitation.id = 'invitation';
@@ -32,7 +32,7 @@ export class Who {
     const row = make('div', '');
     row.className = 'row';
     row.append(lock, invite);
-    element.replaceChildren(make('h4', W.who.title), this.list, this.unsaved, row, invitation);
+    element.replaceChildren(make('h4', t.who.title), this.list, this.unsaved, row, invitation);
     this.seconds = 0;
     this.shown = '';
   }
@@ -46,7 +46,7 @@ export class Who {
   /** @param {Person[]} people @param {string} [unsaved] why the car cannot save the list */
   update(people, unsaved = '') {
     this.unsaved.hidden = unsaved === '';
-    setText(this.unsaved, unsaved && fill(W.who.unsaved, {reason: unsaved}));
+    setText(this.unsaved, unsaved && fill(t.who.unsaved, {reason: unsaved}));
     const rows = people.map((person) => ({person, says: WHO_STRINGS.says(person)}));
     const shown = JSON.stringify(rows.map(({person, says}) => [person.id, person.name, says]));
     if (shown === this.shown) return; // else a finger would lose the button below it
@@ -61,7 +61,7 @@ export class Who {
     words.append(make('b', person.name), ` ${says}`);
     row.append(words);
     if (!person.you && !person.watches) {
-      const end = make('button', W.who.end);
+      const end = make('button', t.who.end);
       setAttr(end, 'aria-label', WHO_STRINGS.endOf(person.name));
       end.addEventListener('click', () => this.send({kind: 'end', id: person.id}));
       row.append(end);

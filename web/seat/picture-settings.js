@@ -1,7 +1,7 @@
 /** The picture's settings, for grown-ups: size, rate, flip, exposure, brightness, night.
  * They load with the drawer; settings the camera lacks are hidden. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {make, show} from '../lib/dom.js';
 import {UP} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
@@ -11,7 +11,9 @@ import {DRAWER_STRINGS} from './drawer-strings.js';
 
 const SIZES = ['320 × 240', '640 × 480', '960 × 720', '1280 × 720', '1920 × 1080'];
 const RATES = [10, 15, 20, 25, 30, 60];
+/** @type {Settings['flip'][]} */
 const FLIPS = ['none', 'horizontal', 'vertical', 'both'];
+/** @type {Settings['exposure'][]} */
 const EXPOSURES = ['normal', 'sport', 'long'];
 /** A camera's process has started by then, on the slowest board that has a page open. */
 const AGAIN_MS = 1500;
@@ -22,8 +24,8 @@ const within = (/** @type {number} */ low, /** @type {number} */ high, /** @type
 /** Values the car accepts per setting. @type {Record<string, (value: unknown) => boolean>} */
 const TAKEN = {
   width: within(64, 1920, 2), height: within(64, 1080, 2), fps: within(1, 120, 0),
-  flip: (value) => FLIPS.includes(String(value)),
-  exposure: (value) => EXPOSURES.includes(String(value)),
+  flip: (value) => FLIPS.some((flip) => flip === value),
+  exposure: (value) => EXPOSURES.some((exposure) => exposure === value),
   brightness: within(-1, 1, 0), night: (value) => typeof value === 'boolean',
 };
 // The first screen does without: its bytes are counted.
@@ -64,9 +66,9 @@ export class PictureSettings {
     this.box = document.createElement('details');
     this.box.dataset.testid = 'picture-settings';
     this.fields = document.createElement('div');
-    this.hint = make('p', W.pictureSettings.hint);
+    this.hint = make('p', t.pictureSettings.hint);
     this.hint.className = 'hint';
-    this.box.append(make('summary', W.pictureSettings.title), this.fields, this.hint);
+    this.box.append(make('summary', t.pictureSettings.title), this.fields, this.hint);
     this.box.addEventListener('toggle', () => this.box.open && this.load());
     show(this.box, false);
     place.append(this.box);
@@ -85,7 +87,7 @@ export class PictureSettings {
       if (!answer.ok) throw new TypeError(String(answer.status));
       this.render(/** @type {Settings} */ (await answer.json()));
     } catch {
-      this.fields.replaceChildren(make('p', W.pictureSettings.silent));
+      this.fields.replaceChildren(make('p', t.pictureSettings.silent));
       show(this.hint, false);
     }
   }
@@ -98,14 +100,14 @@ export class PictureSettings {
 
   /** @param {Settings} now */
   render(now) {
-    const words = W.pictureSettings;
+    const words = t.pictureSettings;
     const size = `${now.width} × ${now.height}`;
     /** @type {[string, HTMLElement][]} */
     const rows = [
       ['width', select('size', words.size, withNow(SIZES, size), size, String,
         (value) => this.set(sizeOf(value)))],
       ['fps', select('rate', words.rate, withNow(RATES, now.fps), now.fps, DRAWER_STRINGS.perSecond,
-        (value) => this.set({fps: Number(value)}))],
+        (value) => this.set({fps: value}))],
       ['flip', select('flip', words.flip, FLIPS, now.flip, (value) => named(words.flips, value),
         (value) => this.set({flip: value}))],
       ['exposure', select('exposure', words.exposure, EXPOSURES, now.exposure,
@@ -123,7 +125,7 @@ export class PictureSettings {
 /**
  * @template {string | number} T
  * @param {string} id @param {string} label @param {T[]} choices @param {T} now
- * @param {(choice: T) => string} said @param {(value: string) => void} act
+ * @param {(choice: T) => string} said @param {(choice: T) => void} act
  */
 function select(id, label, choices, now, said, act) {
   const field = document.createElement('select');
@@ -132,7 +134,7 @@ function select(id, label, choices, now, said, act) {
     const option = new Option(said(choice), String(choice), false, choice === now);
     field.append(option);
   }
-  field.addEventListener('change', () => act(field.value));
+  field.addEventListener('change', () => act(choices[field.selectedIndex]));
   return labelled(label, field);
 }
 

@@ -1,7 +1,7 @@
 /** The recorder's controls: a dot, on and off (a grown-up's), keep the last minute, a mark.
  * They load with the drawer, after the first screen. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {button, byId, make, setAttr, setText, show} from '../lib/dom.js';
 import {plain} from '../lib/wire.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
@@ -18,7 +18,7 @@ const MARK_MOST = 64;
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
 export function recorderSays(now, before) {
-  const words = W.recorder;
+  const words = t.recorder;
   const says = DRAWER_STRINGS.recorder;
   const fine = now.state === 'ok';
   const room = now.free_mb === null ? ''
@@ -41,7 +41,7 @@ export function clock(seconds) {
 export class RecorderPanel {
   /** @param {(message: Upward) => void} send */
   constructor(send) {
-    const words = W.recorder;
+    const words = t.recorder;
     this.send = send;
     /** @type {Recording | null} */
     this.last = null;
@@ -76,7 +76,7 @@ export class RecorderPanel {
 
   /** The form that marks a moment, with a word or without. */
   makeMarkForm() {
-    const words = W.recorder;
+    const words = t.recorder;
     const form = document.createElement('form');
     const field = document.createElement('input');
     const label = document.createElement('label');
@@ -105,11 +105,11 @@ export class RecorderPanel {
     if (now === null) return;
     const {tone, text, news, alarm} = recorderSays(now, this.last);
     setAttr(this.dot, 'data-tone', tone);
-    setAttr(this.dot, 'aria-label', W.recorder.tones[tone]);
-    setAttr(this.dot, 'title', W.recorder.tones[tone]);
+    setAttr(this.dot, 'aria-label', t.recorder.tones[tone]);
+    setAttr(this.dot, 'title', t.recorder.tones[tone]);
     setText(this.status, text);
     show(this.onOff, state.grown_up);
-    setText(this.onOff, now.on ? W.recorder.turnOff : W.recorder.turnOn);
+    setText(this.onOff, now.on ? t.recorder.turnOff : t.recorder.turnOn);
     if (news) toast(news, alarm ? 'warn' : 'calm');
     this.last = now;
   }

@@ -1,35 +1,35 @@
 /** The first screen's texts, from lang/; drawer-strings.js has the rest. */
 
-import {W, fill, number, percent, unit} from '../lang/words.js';
+import {t, fill, number, percent, unit} from '../lang/words.js';
 
 /** @import {Situation} from './types.js' */
 
 export const STRINGS = {
-  title: (/** @type {string} */ car) => fill(W.title, {car}),
-  drives: (/** @type {string} */ name) => fill(W.drives, {name: personName(name)}),
+  title: (/** @type {string} */ car) => fill(t.title, {car}),
+  drives: (/** @type {string} */ name) => fill(t.drives, {name: personName(name)}),
   ms: (/** @type {number | null} */ value) => (value === null ? '–' : unit(value, 'millisecond')),
   chip: (/** @type {'good' | 'slow' | 'none'} */ grade, /** @type {number | null} */ pictureMs,
-    /** @type {number | null} */ linkMs) => fill(W.chip,
-    {grade: W.gradeLong[grade], picture: STRINGS.ms(pictureMs), link: STRINGS.ms(linkMs)}),
+    /** @type {number | null} */ linkMs) => fill(t.chip,
+    {grade: t.gradeLong[grade], picture: STRINGS.ms(pictureMs), link: STRINGS.ms(linkMs)}),
   old: (/** @type {number} */ seconds, /** @type {boolean} */ sure) =>
-    fill(sure ? W.old : W.oldAtLeast, {seconds: number(seconds, 1)}),
-  drivePercent: (/** @type {number} */ value) => deflection(value, W.drive, W.forward, W.back),
-  steerPercent: (/** @type {number} */ value) => deflection(value, W.steer, W.left, W.right),
+    fill(sure ? t.old : t.oldAtLeast, {seconds: number(seconds, 1)}),
+  drivePercent: (/** @type {number} */ value) => deflection(value, t.drive, t.forward, t.back),
+  steerPercent: (/** @type {number} */ value) => deflection(value, t.steer, t.left, t.right),
   battery: (/** @type {number | null} */ value, /** @type {boolean} */ low,
     /** @type {number | null} */ oldS) => {
     if (value === null) return '? V';
     const volts = `${number(value, 1)} V`;
-    if (oldS !== null) return fill(W.voltsOld, {volts, seconds: number(oldS)});
-    return low ? fill(W.voltsLow, {volts}) : volts;
+    if (oldS !== null) return fill(t.voltsOld, {volts, seconds: number(oldS)});
+    return low ? fill(t.voltsLow, {volts}) : volts;
   },
-  gamepad: (/** @type {string} */ name) => fill(W.gamepad, {name}),
+  gamepad: (/** @type {string} */ name) => fill(t.gamepad, {name}),
   carError: (/** @type {import('../lib/types.js').CarError} */ error) => {
     const value = error.value ? ` (${error.value}` + (error.limit ? `; ${error.limit})` : ')')
       : error.limit ? ` (${error.limit})` : '';
     const what = error.what[0].toUpperCase() + error.what.slice(1);
-    return `${what}${value}.${error.next ? ` ${fill(W.nextStep, {step: error.next})}` : ''}`;
+    return `${what}${value}.${error.next ? ` ${fill(t.nextStep, {step: error.next})}` : ''}`;
   },
-  closed: (/** @type {string} */ reason) => fill(W.closed, {reason}),
+  closed: (/** @type {string} */ reason) => fill(t.closed, {reason}),
 };
 
 /** @param {number} value @param {string} rest @param {string} plus @param {string} minus */
@@ -37,16 +37,16 @@ const deflection = (value, rest, plus, minus) =>
   (value === 0 ? rest : fill(value > 0 ? plus : minus, {much: percent(Math.abs(value))}));
 
 /** A person's name; the car calls a page without one "somebody". @param {string} name */
-const personName = (name) => (name === 'somebody' || !name ? W.somebody : name);
+const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
 
 /** ": why", if it is known. @param {string} why */
 const because = (why) => (why ? `: ${why}` : '');
 
 /** Why the car stopped. @param {Extract<Situation, {kind: 'stopped'}>} situation */
 function whyStopped({stop, byUs, silenceMs}) {
-  if (byUs) return W.youStopped;
+  if (byUs) return t.youStopped;
   const by = stop.by ?? '';
-  const cause = /** @type {Record<string, string>} */ (W.causes)[stop.cause];
+  const cause = /** @type {Record<string, string>} */ (t.causes)[stop.cause];
   return cause === undefined ? stop.cause : fill(cause, {
     seconds: number(silenceMs / 1000, 2), name: personName(by), why: because(by),
     who: personName(by) === by ? ` (${by})` : '',
@@ -55,9 +55,9 @@ function whyStopped({stop, byUs, silenceMs}) {
 
 /** The remedy for a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
 function whatNext({stop, driving, mayGoOn}) {
-  if (stop.clears === 'grown_up' && !mayGoOn) return W.next.grownUp;
-  if (mayGoOn) return W.next.goOn;
-  return driving ? W.next.letGo : W.next.driver;
+  if (stop.clears === 'grown_up' && !mayGoOn) return t.next.grownUp;
+  if (mayGoOn) return t.next.goOn;
+  return driving ? t.next.letGo : t.next.driver;
 }
 
 /**
@@ -76,8 +76,8 @@ export function stopSays({cause, by}) {
  * @param {Extract<Situation, {kind: 'lost'}>} situation
  */
 function noLink({driving, stopWaits}) {
-  if (driving) return `${W.lostDriver} ${stopWaits ? W.noAnswer : `${W.lostAgain} ${W.lostLetGo}`}`;
-  return stopWaits ? `${W.noAnswer} ${W.lostShout}` : `${W.lostWatcher} ${W.lostAgain} ${W.lostStop}`;
+  if (driving) return `${t.lostDriver} ${stopWaits ? t.noAnswer : `${t.lostAgain} ${t.lostLetGo}`}`;
+  return stopWaits ? `${t.noAnswer} ${t.lostShout}` : `${t.lostWatcher} ${t.lostAgain} ${t.lostStop}`;
 }
 
 /**
@@ -88,35 +88,35 @@ function noLink({driving, stopWaits}) {
 export function sentence(it) {
   switch (it.kind) {
     case 'connecting':
-      return it.stopWaits ? {tone: 'alarm', title: W.stopWaits, text: W.noAnswer}
-        : {tone: 'calm', title: W.connecting, text: W.connectingText};
+      return it.stopWaits ? {tone: 'alarm', title: t.stopWaits, text: t.noAnswer}
+        : {tone: 'calm', title: t.connecting, text: t.connectingText};
     case 'parked':
-      return {tone: 'warn', title: W.parked, text: W.parkedText};
+      return {tone: 'warn', title: t.parked, text: t.parkedText};
     case 'lost':
-      return {tone: 'alarm', title: it.stopWaits ? W.lostWaits : W.lost, text: noLink(it)};
+      return {tone: 'alarm', title: it.stopWaits ? t.lostWaits : t.lost, text: noLink(it)};
     case 'late':
-      return {tone: 'warn', title: W.late, text: fill(W.lateText, {seconds: number(it.ms / 1000, 1)})};
+      return {tone: 'warn', title: t.late, text: fill(t.lateText, {seconds: number(it.ms / 1000, 1)})};
     case 'stopped':
-      return {tone: 'alarm', title: W.stopped, text: `${whyStopped(it)} ${whatNext(it)}`};
+      return {tone: 'alarm', title: t.stopped, text: `${whyStopped(it)} ${whatNext(it)}`};
     case 'wheels':
-      return {tone: 'alarm', title: W.wheels, text: fill(W.wheelsText, {why: because(it.words)})};
+      return {tone: 'alarm', title: t.wheels, text: fill(t.wheelsText, {why: because(it.words)})};
     case 'camera': {
-      const says = it.words && `${fill(W.cameraSays, {words: it.words})} `;
-      return {tone: 'warn', title: W.camera, text: says + W.cameraText};
+      const says = it.words && `${fill(t.cameraSays, {words: it.words})} `;
+      return {tone: 'warn', title: t.camera, text: says + t.cameraText};
     }
     case 'taken':
-      return {tone: 'warn', title: it.by ? fill(W.taken, {name: personName(it.by)}) : W.givenAway, text: W.takenText};
+      return {tone: 'warn', title: it.by ? fill(t.taken, {name: personName(it.by)}) : t.givenAway, text: t.takenText};
     case 'locked':
-      return {tone: 'calm', title: W.locked, text: W.lockedText};
+      return {tone: 'calm', title: t.locked, text: t.lockedText};
     case 'watching':
       return it.driver && !it.free
-        ? {tone: 'calm', title: STRINGS.drives(it.driver), text: W.watchingText}
-        : {tone: 'calm', title: W.free, text: W.freeText};
+        ? {tone: 'calm', title: STRINGS.drives(it.driver), text: t.watchingText}
+        : {tone: 'calm', title: t.free, text: t.freeText};
     case 'battery':
-      return {tone: 'warn', title: W.battery, text: W.batteryText};
+      return {tone: 'warn', title: t.battery, text: t.batteryText};
     case 'ready':
-      return it.letGo ? {tone: 'calm', title: W.letGo, text: W.letGoText} : null;
+      return it.letGo ? {tone: 'calm', title: t.letGo, text: t.letGoText} : null;
     case 'driving':
-      return it.limited ? {tone: 'warn', title: W.slow, text: W.slowText} : null;
+      return it.limited ? {tone: 'warn', title: t.slow, text: t.slowText} : null;
   }
 }

@@ -1,6 +1,6 @@
 /** The dialog that asks for a code. It loads with the menu, after the first screen. */
 
-import {W, fill} from '../lang/words.js';
+import {t, fill} from '../lang/words.js';
 import {byId, input, setText} from '../lib/dom.js';
 import {tidyCode} from './drawer-wire.js';
 import {timeIn} from './who-strings.js';
@@ -68,8 +68,8 @@ export class Unlock {
     this.tried = '';
     this.field.value = '';
     this.panels.close('unlock');
-    if (now.grown_up && !before.grown_up) return W.grownUp;
-    return this.leftS ? fill(W.guest, {time: timeIn(this.leftS)}) : W.unlocked;
+    if (now.grown_up && !before.grown_up) return t.grownUp;
+    return this.leftS ? fill(t.guest, {time: timeIn(this.leftS)}) : t.unlocked;
   }
 
   /** Shows an error about codes. @param {CarError} error */
@@ -80,7 +80,7 @@ export class Unlock {
       return;
     }
     this.tried = '';
-    const wrong = this.invited ? W.invitationOver : W.wrongCode;
+    const wrong = this.invited ? t.invitationOver : t.wrongCode;
     const words = error.code === 'wrong_code' ? wrong : '';
     if (this.invited && !this.panels.isOpen('unlock')) this.open();
     setText(byId('unlock-fault'), words || STRINGS.carError(error));

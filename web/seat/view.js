@@ -1,6 +1,6 @@
 /** The car's last state, and the updates of each page part from it. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 import {saved} from '../lib/storage.js';
 import {OLD_MS} from '../video/video.js';
 import {aged, gradeOf, situationOf, takenBy} from './state.js';
@@ -108,7 +108,7 @@ export class Page {
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
     // The driver has a card for it.
-    if (low && !this.warnedLow && state.role !== 'driver') toast(W.batteryLow, 'warn');
+    if (low && !this.warnedLow && state.role !== 'driver') toast(t.batteryLow, 'warn');
     this.warnedLow = low;
     this.refresh();
   }
@@ -131,8 +131,8 @@ export class Page {
     // While the car's clock is unknown, it may not be live.
     const sure = video.ageSure(nowMs);
     hud.picture(ageMs === null ? 'none' : old || !sure ? 'old' : 'live', ageMs, sure,
-      video.unsupported ? W.noVideo
-        : this.state?.camera === 'none' ? W.noCamera : W.noPicture);
+      video.unsupported ? t.noVideo
+        : this.state?.camera === 'none' ? t.noCamera : t.noPicture);
     const {throttle, steer} = controls.wish;
     this.situation = situationOf({
       link: link.state, welcome: this.welcome, state: this.state, lostMs: this.lostMs,
@@ -146,7 +146,7 @@ export class Page {
   /** Shows old measurements as old. @param {number} nowMs */
   showAged(nowMs) {
     if (!this.state) return;
-    const old = aged(this.state, (nowMs - this.stateMs) / 1000, W.grade.none);
+    const old = aged(this.state, (nowMs - this.stateMs) / 1000, t.grade.none);
     this.parts.hud.showBattery(old.battery ?? null);
     this.drawer?.state(old);
   }

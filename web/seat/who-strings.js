@@ -1,7 +1,7 @@
 /** Texts of the list of permitted drivers, from lang/. */
 
 import {ago, dates, named} from '../lang/forms.js';
-import {W, fill} from '../lang/words.js';
+import {t, fill} from '../lang/words.js';
 
 const JUST_S = 60;
 const clock = dates({timeStyle: 'short'});
@@ -11,19 +11,19 @@ export const timeIn = (seconds) => clock(Date.now() + seconds * 1000);
 
 /** Text for the time a person is away. @param {number} seconds */
 const away = (seconds) =>
-  (seconds < JUST_S ? W.who.gone : fill(W.who.lastHere, {ago: ago(seconds)}));
+  (seconds < JUST_S ? t.who.gone : fill(t.who.lastHere, {ago: ago(seconds)}));
 
 /** A person's place, as the car names it. @param {string} where */
-const place = (where) => named(W.who.places, where) ?? where;
+const place = (where) => named(t.who.places, where) ?? where;
 
 export const WHO_STRINGS = {
-  endOf: (/** @type {string} */ name) => fill(W.who.endOf, {name}),
+  endOf: (/** @type {string} */ name) => fill(t.who.endOf, {name}),
   /** @param {import('../lib/types.js').Person} person */
   says: ({where, grown_up, drives, you, away_s, left_s, watches}) => [
-    you ? W.who.you : '',
-    grown_up ? W.who.grownUp : watches ? W.who.watches : W.who.driver,
-    drives ? W.who.wheel : '',
-    left_s ? fill(W.who.until, {time: timeIn(left_s)}) : '', where ? place(where) : W.who.unused,
+    you ? t.who.you : '',
+    grown_up ? t.who.grownUp : watches ? t.who.watches : t.who.driver,
+    drives ? t.who.wheel : '',
+    left_s ? fill(t.who.until, {time: timeIn(left_s)}) : '', where ? place(where) : t.who.unused,
     where && away_s ? away(away_s) : '',
   ].filter(Boolean).join(', '),
 };

@@ -1,6 +1,6 @@
 /** How a system comes to trust the car's certificate, and a look whether it does. */
 
-import {W, fill} from '../lang/words.js';
+import {t, fill} from '../lang/words.js';
 import {button, byId, fillStrings, make, setText, show} from '../lib/dom.js';
 import {SYSTEMS, grouped, systemOf} from './strings.js';
 
@@ -8,13 +8,13 @@ import {SYSTEMS, grouped, systemOf} from './strings.js';
 
 const PATIENCE_MS = 5000;
 
-document.title = W.trust.title;
-fillStrings(document, W.trust);
-setText(byId('says'), W.trust.asking);
+document.title = t.trust.title;
+fillStrings(document, t.trust);
+setText(byId('says'), t.trust.asking);
 
 /** @param {About} about */
 function update({https_port: port, name, fingerprint}) {
-  setText(byId('says'), port ? '' : W.trust.needless);
+  setText(byId('says'), port ? '' : t.trust.needless);
   show(byId('steps'), port > 0);
   setText(byId('name'), name);
   setText(byId('fingerprint'), grouped(fingerprint));
@@ -22,7 +22,7 @@ function update({https_port: port, name, fingerprint}) {
   byId('secure', HTMLAnchorElement).href = secure;
   if (location.protocol === 'https:') {
     const plain = `http://${location.hostname}:${port - 1}/trust`;
-    setText(byId('verdict'), fill(W.trust.secure, {address: plain}));
+    setText(byId('verdict'), fill(t.trust.secure, {address: plain}));
     show(button('check'), false);
   } else {
     button('check').addEventListener('click', () => void check(`${secure}api/ping`));
@@ -32,14 +32,14 @@ function update({https_port: port, name, fingerprint}) {
 /** Looks whether the browser takes an answer by https. @param {string} url */
 async function check(url) {
   button('check').disabled = true;
-  setText(byId('verdict'), W.trust.looking);
+  setText(byId('verdict'), t.trust.looking);
   /** @type {RequestInit} */
   const plain = {mode: 'no-cors', cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS)};
   try {
     await fetch(url, plain);
-    setText(byId('verdict'), W.trust.trusted);
+    setText(byId('verdict'), t.trust.trusted);
   } catch {
-    setText(byId('verdict'), W.trust.strange);
+    setText(byId('verdict'), t.trust.strange);
   }
   button('check').disabled = false;
 }
@@ -58,5 +58,5 @@ try {
   if (!answer.ok) throw new Error(`${answer.status}`);
   update(await answer.json());
 } catch {
-  setText(byId('says'), W.trust.silent);
+  setText(byId('says'), t.trust.silent);
 }

@@ -1,28 +1,28 @@
 /** The trust page's texts for each system, from lang/. */
 
-import {W} from '../lang/words.js';
+import {t} from '../lang/words.js';
 
 /** How each system is told. @type {{name: string, is: RegExp, steps: () => string[]}[]} */
 export const SYSTEMS = [
   {
     name: 'iPhone, iPad', is: /iPhone|iPad/,
-    steps: () => [W.trust.ios.get, W.trust.ios.install, W.trust.ios.trust],
+    steps: () => [t.trust.ios.get, t.trust.ios.install, t.trust.ios.trust],
   },
   {
     name: 'Android', is: /Android/,
-    steps: () => [W.trust.get, W.trust.android.install, W.trust.android.firefox],
+    steps: () => [t.trust.get, t.trust.android.install, t.trust.android.firefox],
   },
   {
     name: 'Windows', is: /Windows/,
-    steps: () => [W.trust.windows.get, W.trust.windows.install, W.trust.windows.finish],
+    steps: () => [t.trust.windows.get, t.trust.windows.install, t.trust.windows.finish],
   },
   {
     name: 'macOS', is: /Macintosh/,
-    steps: () => [W.trust.macos.get, W.trust.macos.trust, W.trust.macos.close],
+    steps: () => [t.trust.macos.get, t.trust.macos.trust, t.trust.macos.close],
   },
   {
     name: 'Linux', is: /Linux|X11/,
-    steps: () => [W.trust.get, W.trust.linux.chrome, W.trust.linux.firefox],
+    steps: () => [t.trust.get, t.trust.linux.chrome, t.trust.linux.firefox],
   },
 ];
 

@@ -1,5 +1,5 @@
-// Every language has exactly the messages of English; each message is used. The children's page,
-// and that of fpvcar hil, are in English alone.
+// Translations have the names of English, and each text is used. A missing translation is shown
+// in English: `make check` lists those. The children's page and that of fpvcar hil are English only.
 
 import assert from 'node:assert/strict';
 import {createHash} from 'node:crypto';
@@ -7,65 +7,31 @@ import {readFileSync, readdirSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {LANGUAGES} from '../../../web/seat/app.js';
+import {register, t} from '../../../web/lang/words.js';
 import {sentence} from '../../../web/seat/strings.js';
+import {PARTS, differences, flat, isForms, untranslated, words} from './translations.js';
 
-/** @typedef {{[name: string]: string | Messages}} Messages */
+/** @import {Messages} from './translations.js' */
 
 const ROOT = new URL('../../../web/', import.meta.url);
-const PARTS = readdirSync(new URL('lang/en/', ROOT)).map((name) => name.replace('.js', '')).sort();
 /** The first screen and its drawer share one page, and their words stand side by side. */
 const TOGETHER = ['seat', 'drawer'];
 const COUNTS = [0, 1, 2, 5, 21];
-const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
 
 /** @param {string} name */
 const text = (name) => readFileSync(new URL(name, ROOT), 'utf8');
 const files = readdirSync(ROOT, {recursive: true}).map(String).filter((name) => !name.startsWith('lang'));
-const modules = files.filter((name) => name.endsWith('.js'));
+/** Modules with texts; in others `t` is a time. */
+const modules = files.filter((name) => name.endsWith('.js') && text(name).includes('lang/words.js'));
 /** Code without the calls that fill the markup: the markup names its words itself, see `named`. */
 const source = modules.map(text).join('\n').replace(/fillStrings\([^)]*\)/g, '');
-/** @param {string} language @param {string} part @returns {Promise<Messages>} */
-const words = async (language, part) => (await import(`../../../web/lang/${language}/${part}.js`)).default;
 /** @param {string} language @returns {Promise<Messages>} */
 const wordsOf = async (language) =>
   Object.assign({}, ...await Promise.all(PARTS.map((part) => words(language, part))));
-/** Forms of a counted noun. @param {string | Messages} one @returns {one is Record<string, string>} */
-const isForms = (one) => typeof one === 'object' && Object.keys(one).every((form) => FORMS.includes(form));
-/**
- * Messages by their path, "causes.blind"; counted ones as their forms.
- * @param {Messages} all @returns {Map<string, string | Record<string, string>>}
- */
-const flat = (all, prefix = '') => new Map(Object.entries(all).flatMap(([name, one]) =>
-  (typeof one === 'string' || isForms(one) ? [[prefix + name, one]] : [...flat(one, `${prefix}${name}.`)])));
-/** @param {string} message */
-const places = (message) => [...message.matchAll(/\{\w*\}?/g)].map(([place]) => place).sort();
-
-/**
- * Differences of a language from English: names, values in the messages, empty ones, English ones.
- * @param {Messages} english @param {Messages} other
- */
-function differences(english, other) {
-  const [asked, here] = [flat(english), flat(other)];
-  const missing = [...asked.keys()].filter((name) => !here.has(name)).map((name) => `misses ${name}`);
-  const wrong = [...here].flatMap(([name, message]) => {
-    const like = asked.get(name);
-    if (like === undefined) return [`has ${name}, which English has not`];
-    if (isForms(like) !== isForms(message)) return [`${name}: forms in one of them only`];
-    const wanted = isForms(like) ? like.other : like;
-    const all = typeof message === 'string' ? [message] : Object.values(message);
-    return all.flatMap((one) => [
-      places(one).join() === places(wanted).join() ? '' : `${name}: other values: ${one}`,
-      one.trim() === one && one !== '' ? '' : `${name}: "${one}"`,
-      one === wanted && one.length > 20 && english !== other ? `${name} is English: ${one}` : '',
-    ]).filter(Boolean);
-  });
-  return [...missing, ...wrong];
-}
-
 /** Messages named in a page's markup, by path. @param {string} name of an HTML file */
 function named(name) {
   const part = name.replace('.html', '');
-  const prefix = PARTS.includes(part) && !TOGETHER.includes(part) ? `W.${part}` : 'W';
+  const prefix = PARTS.includes(part) && !TOGETHER.includes(part) ? `t.${part}` : 't';
   return [...text(name).matchAll(/data-t(?:-label)?="(\w+)"/g)].map(([, one]) => `${prefix}.${one}`);
 }
 /** Pages that show words of lang/. */
@@ -75,10 +41,10 @@ const markup = files.filter((name) => name.endsWith('.html') && text(name).inclu
  * Unused messages. If an object is taken as a whole, all its messages are used.
  * @param {Messages} all @param {string} code @param {Set<string>} marked @returns {string[]}
  */
-const unused = (all, code, marked, path = 'W') => Object.entries(all).flatMap(([name, one]) => {
+const unused = (all, code, marked, path = 't') => Object.entries(all).flatMap(([name, one]) => {
   const here = `${path}.${name}`;
   const whole = new RegExp(`${here.replaceAll('.', '\\.')}\\b(?!\\.\\w)`).test(code);
-  const taken = path === 'W' && new RegExp(`\\{[^{}]*\\b${name}\\b[^{}]*\\} = W;`).test(code);
+  const taken = path === 't' && new RegExp(`\\{[^{}]*\\b${name}\\b[^{}]*\\} = t;`).test(code);
   if (whole || taken || marked.has(here)) return [];
   return typeof one === 'string' || isForms(one) ? [here] : unused(one, code, marked, here);
 });
@@ -106,7 +72,7 @@ test('each page asks for a language, and for words that are there', () => {
   }
 });
 
-test('no language misses a message, has one too many, or other values in it', async () => {
+test('translations have only the names of English, and its values', async () => {
   for (const part of PARTS) {
     const english = await words('en', part);
     if (!TOGETHER.includes(part)) assert.deepEqual(Object.keys(english), [part]);
@@ -122,13 +88,24 @@ test('what differs between languages is found', () => {
   /** @type {[Messages, RegExp][]} */
   const wrong = [
     [{...english, a: 'Er sieht {meter}.'}, /^a: other values/], [{...english, a: 'Er sieht.'}, /^a: other values/],
-    [{...english, a: ' Er sieht {metres}.'}, /^a: " Er/], [{...english, b: {}}, /^misses b\.c/],
+    [{...english, a: ' Er sieht {metres}.'}, /^a: " Er/],
     [{...english, e: 'Mehr'}, /^has e/], [{...english, d: {other: '{n} Dateien'}}, /^d: other values/],
     [{...english, d: '{count} Dateien'}, /^d: forms/],
   ];
   for (const [other, says] of wrong) assert.match(differences(english, other).join(), says);
+  assert.deepEqual(untranslated(english, {...english, b: {}}), ['b.c']);
   const long = {a: 'Nobody has translated this.'};
   assert.match(differences(long, {...long}).join(), /^a is English/);
+});
+
+test('a text without a translation is shown in English', () => {
+  const english = {demo: {title: 'Title', files: {one: '{count} file', other: '{count} files'}}};
+  register(english);
+  register({demo: {files: {other: '{count} Dateien'}}});
+  assert.deepEqual(/** @type {any} */ (t).demo, {
+    title: 'Title', files: {one: '{count} file', other: '{count} Dateien'},
+  });
+  assert.equal(english.demo.files.other, '{count} files');
 });
 
 test('each language has the forms of its own plural', async () => {
@@ -147,7 +124,7 @@ test('each message is used, and each that is used is there, once', async () => {
   const all = await wordsOf('en');
   const marked = new Set(markup.flatMap(named));
   assert.deepEqual(unused(all, source, marked), []);
-  const there = new Set([...flat(all).keys()].map((name) => `W.${name}`));
+  const there = new Set([...flat(all).keys()].map((name) => `t.${name}`));
   assert.deepEqual([...marked].filter((name) => !there.has(name)), []);
   const names = (await Promise.all(PARTS.map((part) => words('en', part)))).flatMap(Object.keys);
   assert.deepEqual(names.sort(), Object.keys(all).sort(), 'no part takes a name of another');
@@ -158,14 +135,14 @@ test('each message is used, and each that is used is there, once', async () => {
 test('what nothing names is found', () => {
   /** @type {Messages} */
   const all = {a: 'A', b: {c: 'C', d: 'D'}, e: {f: 'F'}, g: {one: '1', other: '2'}};
-  assert.deepEqual(unused(all, 'W.a W.b.c W.g', new Set()), ['W.b.d', 'W.e.f']);
-  assert.deepEqual(unused(all, 'W.b[x]; const {e} = W;', new Set(['W.a'])), ['W.g']);
+  assert.deepEqual(unused(all, 't.a t.b.c t.g', new Set()), ['t.b.d', 't.e.f']);
+  assert.deepEqual(unused(all, 't.b[x]; const {e} = t;', new Set(['t.a'])), ['t.g']);
 });
 
 test('a page takes the words that it has, and no other page’s', async () => {
   for (const name of modules) {
     const [folder] = name.split('/');
-    const used = new Set([...text(name).matchAll(/\bW\.(\w+)/g)].map(([, one]) => one));
+    const used = new Set([...text(name).matchAll(/\bt\.(\w+)/g)].map(([, one]) => one));
     const alone = markup.includes(`${folder}.html`);
     const others = PARTS.filter((part) => !TOGETHER.includes(part) && part !== folder);
     const strange = [...used].filter((one) => (alone ? one !== folder : others.includes(one)));
@@ -185,10 +162,9 @@ test('what stopped and what to do is whole in every language', async () => {
     {kind: 'connecting', stopWaits: true}, {kind: 'parked'}, {kind: 'locked'},
     {kind: 'ready', letGo: true}, {kind: 'driving', limited: true},
   ];
-  const {say} = await import('../../../web/lang/words.js');
   const seen = new Set();
   for (const language of Object.keys(LANGUAGES)) {
-    say(await words(language, 'seat'));
+    register(await words(language, 'seat'));
     for (const situation of situations) {
       const said = sentence(situation);
       assert.ok(said && said.title && said.text.length > 5, `${language}: ${situation.kind}`);

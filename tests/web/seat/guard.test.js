@@ -230,16 +230,19 @@ test('an old voltage says its age', () => {
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
   assert.equal(DRAWER_STRINGS.batterySays(battery), '7.40 V, 1.3 A, about 60%');
   assert.match(DRAWER_STRINGS.batterySays({...battery, state: 'NACK'}), /; NACK$/);
-  assert.equal(DRAWER_STRINGS.batterySays({volts: null, amps: null, share: null, low: false, state: 'NACK'}), 'NACK');
+  assert.equal(DRAWER_STRINGS.batterySays({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
 });
 
-test('of the computer only what is known is said', () => {
-  assert.deepEqual(healthRows({}), []);
-  assert.equal(computerSays({}), null);
-  assert.equal(computerSays({age_s: 1}), 'fine');
+test('the computer shows its known values only', () => {
   const {good} = JSON.parse(
     readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
-  assert.deepEqual(healthRows(good[1].fields.health), [
+  const {health} = good[1].fields;
+  /** @type {import('../../../web/lib/types.js').Health} */
+  const unknown = {...health, ...Object.fromEntries(Object.keys(health).map((name) => [name, null])), faults: []};
+  assert.deepEqual(healthRows(unknown), []);
+  assert.equal(computerSays(unknown), null);
+  assert.equal(computerSays({...unknown, age_s: 1}), 'fine');
+  assert.deepEqual(healthRows(health), [
     ['Computer’s temperature', '48°C'],
     ['Its Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Room on its card', '9.0 GB'],
     ['Free memory', '211 MB'], ['Load', '0.35'], ['Up for', '60 min'],

@@ -43,8 +43,9 @@ class FakeElement {
   }
 }
 
-const mum = {id: 'a1234567', name: 'Mum', where: 'home network', grown_up: true, drives: false, you: true};
-const ann = {id: 'b1234567', name: 'Ann', where: 'elsewhere', grown_up: false, drives: true, you: false};
+const rest = {away_s: 0, left_s: 0, watches: false};
+const mum = {id: 'a1234567', name: 'Mum', where: 'home network', grown_up: true, drives: false, you: true, ...rest};
+const ann = {id: 'b1234567', name: 'Ann', where: 'elsewhere', grown_up: false, drives: true, you: false, ...rest};
 
 /** A list on a document of its own, and its sent messages. */
 function listed() {

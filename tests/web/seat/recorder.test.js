@@ -6,9 +6,11 @@ import {test} from 'node:test';
 import '../english.js';
 import {clock, recorderSays} from '../../../web/seat/recorder.js';
 
-/** @param {Partial<import('../../../web/lib/types.js').Recording>} more */
+/** @import {Recording} from '../../../web/lib/types.js' */
+
+/** @param {Partial<Recording>} more @returns {Recording} */
 const recording = (more = {}) => ({
-  on: true, state: 'ok', seconds: 75.9, free_mb: 11_200, kept: 0, dropped: 0, ...more,
+  on: true, state: 'ok', seconds: 75.9, free_mb: 11_200, kept: 0, dropped: 0, station: false, ...more,
 });
 
 test('it says for how long it records, and the room that is left', () => {

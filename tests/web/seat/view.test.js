@@ -150,9 +150,12 @@ test('errors about codes go to the dialog by their code, whatever their words', 
   /** @type {string[]} */
   const got = [];
   const drawer = {unlock: {refused: (/** @type {{code: string}} */ {code}) => got.push(code)}};
-  const refused = (/** @type {string} */ code) => Page.prototype.refused.call(
-    /** @type {any} */ ({drawer}), {kind: 'error', code, what: 'völlig anders gesagt'});
-  for (const code of ['wrong_code', 'too_many_codes', 'watch_only']) refused(code);
+  /** @param {import('../../../web/lib/types.js').CarError['code']} code */
+  const refused = (code) => Page.prototype.refused.call(/** @type {any} */ ({drawer}),
+    {kind: 'error', code, what: 'völlig anders gesagt', value: '', limit: '', next: ''});
+  refused('wrong_code');
+  refused('too_many_codes');
+  refused('watch_only');
   assert.deepEqual(got, ['wrong_code', 'too_many_codes', 'watch_only']);
 });
 
@@ -223,7 +226,7 @@ test('arcs: nearer is more, and ahead is up', () => {
 test('errors of the car: what, value, limit, next', () => {
   assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'throttle refused', value: '99',
     limit: '-1 to 1', next: 'reload'}), 'Throttle refused (99; -1 to 1). Next: reload.');
-  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no'}), 'No.');
+  assert.equal(STRINGS.carError({kind: 'error', code: 'refused', what: 'no', value: '', limit: '', next: ''}), 'No.');
 });
 
 /** @param {string} name */

@@ -1,8 +1,8 @@
 /** German: the calibration, which loads when a grown-up asks for it. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   calibration: {
     hint: 'Erst die Räder in der Luft, dann auf dem Boden. Nichts bewegt sich, außer solange du einen Knopf hältst. Jeder Schritt lässt sich zurücknehmen.',
     groups: {air: 'Räder in der Luft', floor: 'Auf dem Boden', still: 'Im Stand'},

@@ -1,8 +1,8 @@
 /** German: loaded after the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   close: 'Schließen',
   introTitle: 'Neu hier?',
   introDriveKeys: 'Pfeiltasten oder W A S D fahren und lenken. Ein Gamepad auch.',

@@ -1,8 +1,8 @@
 /** German: the page about trust. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   trust: {
     seat: 'Zum Auto',
     title: 'Diesem Auto vertrauen',

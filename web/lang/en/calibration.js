@@ -1,8 +1,8 @@
 /** English: the calibration, which loads when a grown-up asks for it. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   calibration: {
     hint: 'Wheels in the air first, then on the floor. Nothing moves but while you hold a button. Each step can be undone.',
     groups: {air: 'Wheels in the air', floor: 'On the floor', still: 'Standing'},

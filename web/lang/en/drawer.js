@@ -1,8 +1,8 @@
 /** English: loaded after the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   close: 'Close',
   introTitle: 'New here?',
   introDriveKeys: 'Arrow keys or W A S D drive and steer. A gamepad does too.',

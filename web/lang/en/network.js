@@ -1,8 +1,8 @@
 /** English: the page about the car's Wi-Fi. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   network: {
     seat: 'Drive',
     title: 'Wi-Fi',

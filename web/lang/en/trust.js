@@ -1,8 +1,8 @@
 /** English: the page about trust. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   trust: {
     seat: 'The car',
     title: 'Trust this car',

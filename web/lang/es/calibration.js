@@ -1,8 +1,8 @@
 /** Spanish: the calibration, which loads when a grown-up asks for it. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   calibration: {
     hint: 'Primero con las ruedas en el aire, luego en el suelo. Nada se mueve salvo mientras mantienes un botón. Cada paso se puede deshacer.',
     groups: {air: 'Ruedas en el aire', floor: 'En el suelo', still: 'Parado'},

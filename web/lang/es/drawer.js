@@ -1,8 +1,8 @@
 /** Spanish: loaded after the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   close: 'Cerrar',
   introTitle: '¿Primera vez?',
   introDriveKeys: 'Las flechas o W A S D conducen y giran. Un mando también.',

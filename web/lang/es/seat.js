@@ -1,8 +1,8 @@
 /** Spanish: the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   // Stops: cause and remedy.
   stop: 'STOP',
   stopLabel: 'Parar el coche',

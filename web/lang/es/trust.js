@@ -1,8 +1,8 @@
 /** Spanish: the page about trust. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   trust: {
     seat: 'Al coche',
     title: 'Confiar en este coche',

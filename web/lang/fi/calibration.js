@@ -1,8 +1,8 @@
 /** Finnish: the calibration, which loads when a grown-up asks for it. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   calibration: {
     hint: 'Ensin pyörät ilmassa, sitten lattialla. Mikään ei liiku muuten kuin painaessasi nappia. Jokaisen vaiheen voi kumota.',
     groups: {air: 'Pyörät ilmassa', floor: 'Lattialla', still: 'Paikallaan'},

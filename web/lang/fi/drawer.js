@@ -1,8 +1,8 @@
 /** Finnish: loaded after the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   close: 'Sulje',
   introTitle: 'Ensimmäistä kertaa?',
   introDriveKeys: 'Nuolet tai W A S D ajavat ja ohjaavat. Peliohjain myös.',

@@ -1,8 +1,8 @@
 /** Finnish: the page about trust. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   trust: {
     seat: 'Autoon',
     title: 'Luota tähän autoon',

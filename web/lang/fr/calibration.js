@@ -1,8 +1,8 @@
 /** French: the calibration, which loads when a grown-up asks for it. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   calibration: {
     hint: 'D’abord les roues en l’air, puis au sol. Rien ne bouge sauf tant que vous tenez un bouton. Chaque étape peut être annulée.',
     groups: {air: 'Roues en l’air', floor: 'Au sol', still: 'À l’arrêt'},

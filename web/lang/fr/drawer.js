@@ -1,8 +1,8 @@
 /** French: loaded after the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   close: 'Fermer',
   introTitle: 'Première fois ?',
   introDriveKeys: 'Les flèches ou W A S D font rouler et tourner. Une manette aussi.',

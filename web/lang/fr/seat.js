@@ -1,8 +1,8 @@
 /** French: the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   // Stops: cause and remedy.
   stop: 'STOP',
   stopLabel: 'Arrêter la voiture',

@@ -1,8 +1,8 @@
 /** French: the page about trust. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   trust: {
     seat: 'La voiture',
     title: 'Se fier à cette voiture',

@@ -1,8 +1,8 @@
 /** Chinese: the calibration, which loads when a grown-up asks for it. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   calibration: {
     hint: '先让车轮悬空，再放到地上。只有按住按钮时才会动。每一步都可以撤销。',
     groups: {air: '车轮悬空', floor: '在地上', still: '停着'},

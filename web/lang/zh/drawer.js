@@ -1,8 +1,8 @@
 /** Chinese, simplified: loaded after the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   close: '关闭',
   introTitle: '第一次来？',
   introDriveKeys: '方向键或 W A S D 行驶和转向。手柄也行。',

@@ -1,8 +1,8 @@
 /** Chinese: the recordings, of a car and of a base station. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   recordings: {
     seat: '开车',
     title: '录像',

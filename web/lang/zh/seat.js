@@ -1,8 +1,8 @@
 /** Chinese, simplified: the first screen. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   // Stops: cause and remedy.
   stop: '停',
   stopLabel: '停下小车',

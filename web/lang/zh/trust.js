@@ -1,8 +1,8 @@
 /** Chinese: the page about trust. */
 
-import {say} from '../words.js';
+import {register} from '../words.js';
 
-export default say({
+export default register({
   trust: {
     seat: '回小车',
     title: '信任这辆小车',
