@@ -114,9 +114,13 @@ def variants(hint: Any) -> list[type[Section]]:
 
 
 def fields(section: type[Section]) -> list[tuple[FieldInfo, Any]]:
-    """Return the keys of a section, each with its annotation."""
+    """Return the keys of a section, each with its annotation: its own, then inherited ones."""
     hints = get_type_hints(section, include_extras=True)
-    return [(one, hints[one.name]) for one in msgspec.structs.fields(section)]
+    owners = [base.__name__ for base in section.__mro__]
+    keys = sorted(
+        msgspec.structs.fields(section), key=lambda key: owners.index(owner(section, key.name))
+    )
+    return [(key, hints[key.name]) for key in keys]
 
 
 def bare(hint: Any) -> tuple[Any, Meta]:

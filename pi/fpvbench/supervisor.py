@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 
+from fpvbench import attached
 from fpvbench import soc as chip
 from fpvbench.pigpiod.nets import wire
 from fpvbench.units import Unit, UnitFailed, leash, let_go
@@ -117,20 +118,7 @@ class Bench:
         options = ["--host", profile.pins.host, "--port", str(profile.pins.port)]
         options += ["--pipe-dir", str(self.options.pipe_dir or self.runtime / "dev")]
         options += [f"--wire={pins}" for pins in self.options.wires]
-        if profile.motors.on_hat:
-            hat = profile.pca9685
-            options += ["--i2c", f"{hat.bus}:{hat.address:#x}:pca9685"]
-        if profile.battery.address is not None:
-            where = f"{profile.battery.bus}:{profile.battery.address:#x}"
-            options += ["--i2c", f"{where}:ina219"]
-        for tof in profile.sensors.tof.values():
-            power = "" if tof.power is None else f":{tof.power}"
-            index = chip.nearest_range(tof.bearing_deg)
-            options += ["--i2c", f"{tof.bus}:{index}:vl53l0x{power}"]
-        for ultrasonic in profile.sensors.ultrasound.values():
-            index = chip.nearest_range(ultrasonic.bearing_deg)
-            options += ["--hcsr04", f"{ultrasonic.trigger},{ultrasonic.echo},{index}"]
-        return options
+        return [*options, *attached.options_of(profile)]
 
     def _note_pids(self) -> None:
         """Write units.json with the process ids, for tests and debugging."""

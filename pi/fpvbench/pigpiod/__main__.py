@@ -15,23 +15,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from fpvbench import attached
 from fpvbench import soc as chip
-from fpvbench.chips.i2c import Bus, Device, battery_monitor
+from fpvbench.chips.i2c import Bus
 from fpvbench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
-from fpvbench.chips.pca9685 import motor_hat
-from fpvbench.chips.vl53l0x import range_sensor
 from fpvbench.pigpiod.command_pipe import CommandPipe
-from fpvbench.pigpiod.daemon import Attached, Daemon, Pipes, Ultrasonic
+from fpvbench.pigpiod.daemon import Attached, Daemon, Pipes
 from fpvbench.pigpiod.nets import wire
 from fpvbench.pigpiod.pipes import FifoDirectory
 from fpvbench.pigpiod.server import Server, clock_us
 from fpvbench.pigpiod.spi_buses import AUXILIARY, MAIN, SpiDevice
 
 T = TypeVar("T")
-HCSR04 = "TRIGGER,ECHO,RANGE[,OFF_M]"
-I2C = (
-    "BUS:ADDRESS:ina219[:SHUNT_OHM], BUS:ADDRESS:pca9685 or BUS:RANGE:vl53l0x[:XSHUT_GPIO[:OFF_M]]"
-)
 SPI = "SELECT_GPIO:mcp3008[:SHARE,SHARE...]"
 PINS = "GPIO 0 to 31"
 INDEX = f"RANGE 0 to {chip.RANGES_MAX - 1}"
@@ -50,34 +45,6 @@ def _or(read: Callable[[str], T], expected: str) -> Callable[[str], T]:
             raise argparse.ArgumentTypeError(words) from None
 
     return parse
-
-
-def _ultrasonic(text: str) -> Ultrasonic:
-    pins, off_m = text.split(","), 0.0
-    if len(pins) == 4:
-        off_m = float(pins.pop())
-    trigger, echo, index = (int(part, 0) for part in pins)
-    if not (0 <= trigger < 32 and 0 <= echo < 32 and 0 <= index < chip.RANGES_MAX):
-        raise ValueError
-    return Ultrasonic(trigger, echo, index, off_m)
-
-
-def _device(text: str) -> tuple[int, Callable[[chip.Soc], Sequence[Device]]]:
-    """Parse --i2c: return the bus, and a function that creates the device on a chip."""
-    bus, first, kind, *more = text.split(":")
-    if kind == "pca9685" and not more:
-        where = int(first, 0)
-        return int(bus, 0), lambda soc: motor_hat(soc, where)
-    if kind == "ina219" and len(more) <= 1:
-        ohm, address = float(more[0]) if more else 0.1, int(first, 0)
-        return int(bus, 0), lambda soc: [battery_monitor(soc, ohm, address)]
-    if kind == "vl53l0x" and len(more) <= 2:
-        index, power = int(first, 0), int(more[0], 0) if more else None
-        off_m = float(more[1]) if len(more) == 2 else 0.0
-        if not (0 <= index < chip.RANGES_MAX and 0 <= (power or 0) < 32):
-            raise ValueError
-        return int(bus, 0), lambda soc: [range_sensor(soc, index, power, off_m)]
-    raise ValueError
 
 
 def _spi_device(text: str) -> tuple[int, SpiDevice]:
@@ -118,18 +85,18 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--hcsr04",
-        type=_or(_ultrasonic, f"{HCSR04}, {PINS}, {INDEX}"),
+        type=_or(attached.ultrasonic, f"{attached.HCSR04}, {PINS}, {INDEX}"),
         action="append",
         default=[],
-        metavar=HCSR04,
+        metavar=attached.HCSR04,
         help="an ultrasonic range sensor; OFF_M: each range is off by up to so much",
     )
     parser.add_argument(
         "--i2c",
-        type=_or(_device, f"{I2C}, {INDEX}"),
+        type=_or(attached.i2c_device, f"{attached.I2C}, {INDEX}"),
         action="append",
         default=[],
-        metavar=I2C,
+        metavar=attached.I2C,
         help="a device on an I2C bus",
     )
     parser.add_argument(

@@ -84,7 +84,7 @@ class Tuner:
         if servo or motors.differential:
             yield "straight", ""
         yield "speed", ""
-        for name in (*self.own.sensors.tof, *self.own.sensors.ultrasound):
+        for _, name, _ in self.own.sensors.every():
             yield "distance", name
         if self.own.battery.address is not None:
             yield "battery", ""

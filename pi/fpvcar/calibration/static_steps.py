@@ -35,14 +35,12 @@ class Distance:
     """Step that compares a range sensor with a tape measure."""
 
     def __init__(self, profile: Profile, name: str) -> None:
-        sensors = profile.sensors
-        if name in sensors.tof:
-            kind, self._offset_m = "tof", sensors.tof[name].offset_m
-        elif name in sensors.ultrasound:
-            kind, self._offset_m = "ultrasound", sensors.ultrasound[name].offset_m
-        else:
-            has = ", ".join([*sensors.tof, *sensors.ultrasound]) or "none"
+        sensors = {name: (kind, sensor) for kind, name, sensor in profile.sensors.every()}
+        if name not in sensors:
+            has = ", ".join(sensors) or "none"
             raise Refused(f'sensor "{name[:20]}": this car has {has}')
+        kind, sensor = sensors[name]
+        self._offset_m = sensor.offset_m
         self._name, self._key = name, f"sensors.{kind}.{name}.offset_m"
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
         self.phase = "looks"

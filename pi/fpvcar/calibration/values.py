@@ -47,10 +47,8 @@ def _known(profile: Profile) -> Iterator[tuple[str, Known]]:
     yield from _of(profile.speeds, "speeds", ("least_mps", "small_child_mps", "child_mps"))
     if profile.battery.address is not None:
         yield from _of(profile.battery, "battery", ("full_v", "nominal_v", "empty_v", "curve"))
-    for name, tof in profile.sensors.tof.items():
-        yield from _of(tof, f"sensors.tof.{name}", ("offset_m",))
-    for name, sonar in profile.sensors.ultrasound.items():
-        yield from _of(sonar, f"sensors.ultrasound.{name}", ("offset_m",))
+    for kind, name, sensor in profile.sensors.every():
+        yield from _of(sensor, f"sensors.{kind}.{name}", ("offset_m",))
 
 
 def _of(section: Section, where: str, keys: tuple[str, ...]) -> Iterator[tuple[str, Known]]:

@@ -19,7 +19,7 @@ from fpvcar.config.motors import (
     Mx1508,
     ServoMotor,
 )
-from fpvcar.config.schema import Battery, Button, Camera, Profile
+from fpvcar.config.schema import Battery, Button, Camera, Profile, Tof
 
 BUTTON_COUNT = (4, 6)
 """Smallest and largest number of buttons that fit a child's page."""
@@ -151,8 +151,11 @@ def used_pins(value: Any, where: str) -> Iterator[tuple[int, str]]:
 def _reserved_pins(profile: Profile) -> Iterator[tuple[int, str]]:
     """Yield the pins that are occupied by buses and HATs but not named in the profile."""
     yield from FIXED_PINS.items()
-    tofs = profile.sensors.tof
-    users = {tof.bus: f"sensors.tof.{name}" for name, tof in tofs.items()}
+    users = {
+        sensor.i2c_place[0]: f"sensors.{kind}.{name}"
+        for kind, name, sensor in profile.sensors.every()
+        if sensor.i2c_place is not None
+    }
     if profile.battery.address is not None:
         users[profile.battery.bus] = "battery"
     if profile.motors.on_hat:
@@ -197,11 +200,11 @@ def _refuse_held_up(motors: Motors) -> None:
 def _refuse_shared_addresses(profile: Profile) -> None:
     """Refuse two devices with one address on a bus. Sensors with the same power-on address need
     XSHUT, so that each can be given another address."""
-    tofs, battery, hat = profile.sensors.tof, profile.battery, profile.pca9685
+    battery, hat = profile.battery, profile.pca9685
     seen: dict[tuple[int, int], str] = {}
     if profile.motors.on_hat:
         seen[hat.bus, hat.address] = "pca9685"
-    together = Counter(tof.bus for tof in tofs.values())
+    together = Counter(tof.bus for tof in profile.sensors.tof.values())
     if battery.address is not None:
         where = battery.bus, battery.address
         if where in seen:
@@ -209,41 +212,49 @@ def _refuse_shared_addresses(profile: Profile) -> None:
                 f"battery.address = {battery.address:#x}: already that of {seen[where]}"
             )
         seen[where] = "battery"
-    for name, tof in tofs.items():
-        place, where = f"sensors.tof.{name}", (tof.bus, tof.address)
-        if where in seen:
-            raise ConfigError(f"{place}.address = {tof.address:#x}: already that of {seen[where]}")
-        seen[where] = place
-        if together[tof.bus] == 1:
-            if tof.power is None and tof.address != TOF_ADDRESS:
-                raise ConfigError(
-                    f"{place}.address = {tof.address:#x}: without power (the GPIO of "
-                    f"its XSHUT) expected {TOF_ADDRESS:#x}, where it wakes up"
-                )
+    for kind, name, sensor in profile.sensors.every():
+        where = sensor.i2c_place
+        if where is None:
             continue
-        if tof.power is None:
+        place = f"sensors.{kind}.{name}"
+        if where in seen:
+            raise ConfigError(f"{place}.address = {where[1]:#x}: already that of {seen[where]}")
+        seen[where] = place
+        if isinstance(sensor, Tof):
+            _refuse_address(place, sensor, together[sensor.bus])
+
+
+def _refuse_address(place: str, tof: Tof, together: int) -> None:
+    """Refuse an address that a VL53L0X cannot get, with so many of them on its bus."""
+    if together == 1:
+        if tof.power is None and tof.address != TOF_ADDRESS:
             raise ConfigError(
-                f"{place} has no power: with {together[tof.bus]} VL53L0X on bus "
-                f"{tof.bus} expected the GPIO of its XSHUT"
+                f"{place}.address = {tof.address:#x}: without power (the GPIO of "
+                f"its XSHUT) expected {TOF_ADDRESS:#x}, where it wakes up"
             )
-        if tof.address == TOF_ADDRESS:  # both would answer while the next one wakes
-            raise ConfigError(
-                f"{place}.address = {tof.address:#x}: with {together[tof.bus]} VL53L0X "
-                f"on bus {tof.bus} expected one of its own, 0x30 say"
-            )
+        return
+    if tof.power is None:
+        raise ConfigError(
+            f"{place} has no power: with {together} VL53L0X on bus "
+            f"{tof.bus} expected the GPIO of its XSHUT"
+        )
+    if tof.address == TOF_ADDRESS:  # both would answer while the next one wakes
+        raise ConfigError(
+            f"{place}.address = {tof.address:#x}: with {together} VL53L0X "
+            f"on bus {tof.bus} expected one of its own, 0x30 say"
+        )
 
 
 def _refuse_shared_names(profile: Profile) -> None:
     """Refuse two range sensors with one name: the name is their only identification."""
     seen = {"depth": "the depth camera"} if profile.depth.source != "none" else {}
-    for kind in ("tof", "ultrasound"):
-        for name in getattr(profile.sensors, kind):
-            place = f"sensors.{kind}.{name}"
-            if not NAME.fullmatch(name):
-                raise ConfigError(f"{place}: expected a name of letters, digits and -, at most 24")
-            if name in seen:
-                raise ConfigError(f"{place}: the name is already that of {seen[name]}")
-            seen[name] = place
+    for kind, name, _ in profile.sensors.every():
+        place = f"sensors.{kind}.{name}"
+        if not NAME.fullmatch(name):
+            raise ConfigError(f"{place}: expected a name of letters, digits and -, at most 24")
+        if name in seen:
+            raise ConfigError(f"{place}: the name is already that of {seen[name]}")
+        seen[name] = place
 
 
 def _refuse_volts_out_of_order(battery: Battery) -> None:

@@ -4,6 +4,7 @@ Drive hardware: motors.py. Units are part of the names. Pin numbers are BCM and 
 hardware/*.toml only.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -121,17 +122,9 @@ class Button(Section, frozen=True):
     """Brightness of the LED when it is lit: its share of the time."""
 
 
-class Ultrasound(Section, frozen=True):
-    """HC-SR04 ultrasound sensor with its direction (0 is ahead, + is left)."""
+class Mounted(Section, frozen=True):
+    """Part with a place on the car."""
 
-    trigger: Gpio
-    """Output to the sensor's Trig."""
-    echo: Gpio
-    """Input from the sensor's Echo: 5 V, so through a divider."""
-    bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
-    """Direction of the sensor: 0 is ahead, 90 left, 180 back."""
-    offset_m: OffsetM = 0.0
-    """Correction added to the reading: positive if the sensor reads too short."""
     x_m: PlaceM = 0.0
     """Place on the car, as recordings draw it: ahead of the middle of the car."""
     y_m: PlaceM = 0.0
@@ -140,7 +133,35 @@ class Ultrasound(Section, frozen=True):
     """Place on the car: above the floor."""
 
 
-class Tof(Section, frozen=True):
+class RangeSensor(Mounted, frozen=True, kw_only=True):
+    """Range sensor with its direction; a field of `Sensors` names each kind."""
+
+    bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
+    """Direction of the sensor: 0 is ahead, 90 left, 180 back."""
+    offset_m: OffsetM = 0.0
+    """Correction added to the reading: positive if the sensor reads too short."""
+
+    @property
+    def i2c_place(self) -> tuple[int, int] | None:
+        """I2C bus and address; None without a bus."""
+        return None
+
+    @property
+    def resettable(self) -> bool:
+        """Whether a pin can hold the sensor in reset."""
+        return False
+
+
+class Ultrasound(RangeSensor, frozen=True, kw_only=True):
+    """HC-SR04 ultrasound sensor with its direction (0 is ahead, + is left)."""
+
+    trigger: Gpio
+    """Output to the sensor's Trig."""
+    echo: Gpio
+    """Input from the sensor's Echo: 5 V, so through a divider."""
+
+
+class Tof(RangeSensor, frozen=True, kw_only=True):
     """VL53L0X time-of-flight sensor with its direction (0 is ahead, + is left) and I2C address.
 
     `power` is the GPIO of its XSHUT. All wake at 0x29: with more than one on a bus each needs a
@@ -153,16 +174,14 @@ class Tof(Section, frozen=True):
     """I2C address that the sensor gets; 0x29 after power-on."""
     power: Gpio | None = None
     """Output to the sensor's XSHUT; needed with more than one on a bus."""
-    bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
-    """Direction of the sensor: 0 is ahead, 90 left, 180 back."""
-    offset_m: OffsetM = 0.0
-    """Correction added to the reading: positive if the sensor reads too short."""
-    x_m: PlaceM = 0.0
-    """Place on the car, as recordings draw it: ahead of the middle of the car."""
-    y_m: PlaceM = 0.0
-    """Place on the car: left of the middle."""
-    z_m: PlaceM = 0.0
-    """Place on the car: above the floor."""
+
+    @property
+    def i2c_place(self) -> tuple[int, int]:
+        return self.bus, self.address
+
+    @property
+    def resettable(self) -> bool:
+        return self.power is not None
 
 
 class Sensors(Section, frozen=True):
@@ -175,6 +194,13 @@ class Sensors(Section, frozen=True):
     celsius: Annotated[float, Meta(ge=-40, le=60)] = 20.0
     """Temperature of the air: 12 degrees more make sound 2 % faster."""
 
+    def every(self) -> Iterator[tuple[str, str, RangeSensor]]:
+        """Yield kind, name and section of each sensor: "tof", "front", Tof(...)."""
+        for kind in self.__struct_fields__:
+            sensors = getattr(self, kind)
+            if isinstance(sensors, dict):
+                yield from ((kind, name, sensor) for name, sensor in sensors.items())
+
     @property
     def round_s(self) -> float:
         """Time in which each HC-SR04 has measured once, in turn; 0 without one."""
@@ -182,7 +208,7 @@ class Sensors(Section, frozen=True):
         return max(count * TURN_S, CYCLE_S) + LONGEST_US / 1e6 if count else 0.0
 
 
-class Depth(Section, frozen=True):
+class Depth(Mounted, frozen=True):
     """Depth camera: "v4l2" is a RealSense D4xx or another Z16 camera, "bench" renders the
     emulated world. It counts as a range sensor called "depth"."""
 
@@ -200,15 +226,9 @@ class Depth(Section, frozen=True):
     """Horizontal field of view: 87 for a D435, 65 for a D415."""
     bearing_deg: Annotated[float, Meta(ge=-180, le=180)] = 0.0
     """Direction of the camera: 0 is ahead, 90 left, 180 back."""
-    x_m: PlaceM = 0.0
-    """Place on the car, as recordings draw it: ahead of the middle of the car."""
-    y_m: PlaceM = 0.0
-    """Place on the car: left of the middle."""
-    z_m: PlaceM = 0.0
-    """Place on the car: above the floor."""
 
 
-class Camera(Section, frozen=True):
+class Camera(Mounted, frozen=True):
     """Camera: `command` runs any program that writes Annex B; otherwise `source` selects a
     built-in one.
 
@@ -252,12 +272,6 @@ class Camera(Section, frozen=True):
     fov_deg: Annotated[float, Meta(ge=10, le=150)] | None = None
     """Horizontal field of view of the picture at `width` and `height`; recordings then
     have the camera's intrinsics, for a lens that does not bend straight lines."""
-    x_m: PlaceM = 0.0
-    """Place on the car, as recordings draw it: ahead of the middle of the car."""
-    y_m: PlaceM = 0.0
-    """Place on the car: left of the middle."""
-    z_m: PlaceM = 0.0
-    """Place on the car: above the floor."""
 
 
 class Picture(Section, frozen=True, omit_defaults=True):

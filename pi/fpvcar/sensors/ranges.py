@@ -1,6 +1,6 @@
 """Range sensors: obstacles around the car, the age of each reading, and failed sensors.
 
-    VL53L0X (I2C), HC-SR04 (edges) -> one thread a kind -> Ranges -> gate, page
+    VL53L0X (I2C), HC-SR04 (edges) -> one thread per kind -> Ranges -> gate, page
 
 Each sensor is set up, read and given up by itself. An absent, silent, stuck or noisy sensor reports
 its fault, is retried, and delays no other.
@@ -17,6 +17,9 @@ from fpvcar.sensors.ultrasonic import UltrasonicThread
 from fpvcar.wire import telemetry
 from fpvcar.wire.telemetry import Measured
 
+THREADS: dict[str, type[RangeThread]] = {"tof": TofThread, "ultrasound": UltrasonicThread}
+"""Field of `config.Sensors` -> the thread that reads its sensors."""
+
 
 class Ranges:
     """All range sensors of one car."""
@@ -24,27 +27,22 @@ class Ranges:
     def __init__(
         self, profile: config.Profile, clock_s: Callable[[], float] = time.monotonic
     ) -> None:
-        sensors = profile.sensors
-        tofs = [LastReading(name, one.bearing_deg) for name, one in sensors.tof.items()]
-        ultrasonics = [
-            LastReading(name, one.bearing_deg) for name, one in sensors.ultrasound.items()
+        kinds: dict[str, list[LastReading]] = {}
+        for kind, name, sensor in profile.sensors.every():
+            kinds.setdefault(kind, []).append(LastReading(name, sensor.bearing_deg))
+        self._threads = [
+            THREADS[kind](kind, profile, readings, clock_s) for kind, readings in kinds.items()
         ]
         self.depth = LastReading("depth", profile.depth.bearing_deg)
         """Range of the depth camera, updated by DepthCamera."""
-        cameras = [self.depth] if profile.depth.source != "none" else []
-        self._readings = tofs + ultrasonics + cameras
-        self._threads: list[RangeThread] = []
-        if tofs:
-            self._threads.append(TofThread("tof", profile, tofs, clock_s))
-        if ultrasonics:
-            self._threads.append(UltrasonicThread("sonar", profile, ultrasonics, clock_s))
+        self._readings = [reading for readings in kinds.values() for reading in readings]
+        if profile.depth.source != "none":
+            self._readings.append(self.depth)
         self.tune(profile)
 
     def tune(self, profile: config.Profile) -> None:
         """Measure with the offsets of this version of the car's profile from now on."""
-        tofs, sonars = profile.sensors.tof, profile.sensors.ultrasound
-        offsets = {name: one.offset_m for name, one in tofs.items()}
-        offsets |= {name: one.offset_m for name, one in sonars.items()}
+        offsets = {name: sensor.offset_m for _, name, sensor in profile.sensors.every()}
         for reading in self._readings:
             reading.offset_m = offsets.get(reading.name, 0.0)
 

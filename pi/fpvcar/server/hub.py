@@ -234,9 +234,10 @@ class Hub:
 
     def _show(self, now_s: float) -> None:
         self._state.next_round(new_nonce())
-        here, head = len(self.sessions), self._settings.head_lights
+        viewers = len(self.sessions)
         for session in self.sessions:
-            session.send_newest(self._state.message(session, here, head, now_s))
+            state = self._state.message(session, viewers, self._settings, now_s)
+            session.send_newest(state)
 
     def stop(self) -> down.Stop | None:
         """Return the cause that holds the car, the hardest first."""

@@ -8,6 +8,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause, Latches
 from fpvcar.drive.seat import Seat
 from fpvcar.server.recorder import Recorder
+from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.wire import down, telemetry
 from fpvcar.wire.errors import VERSION
@@ -79,7 +80,7 @@ class CarState:
         self._nonce = nonce
 
     def message(
-        self, session: Session, viewers: int, head_lights: bool, now_s: float
+        self, session: Session, viewers: int, settings: Settings, now_s: float
     ) -> down.State:
         """Build the current state for one page."""
         decision, holder = self._control.decision, self._seat.holder
@@ -97,7 +98,7 @@ class CarState:
             reason=decision.reason,
             stop=self.stop(),
             limit=self._control.limit,
-            head_lights=head_lights,
+            head_lights=settings.head_lights,
             viewers=viewers,
             battery=self._senses.battery(now_s),
             ranges=self._senses.ranges(now_s),

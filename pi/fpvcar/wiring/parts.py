@@ -1,8 +1,20 @@
 """Conversion of a profile to the parts of the car and their wires. Pure: no I/O."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from fpvcar.config import AnyMotor, DcMotor, HatServo, L298n, MotorHat, Mx1508, Profile, Servo
+from fpvcar.config import (
+    AnyMotor,
+    DcMotor,
+    HatServo,
+    L298n,
+    MotorHat,
+    Mx1508,
+    Profile,
+    Servo,
+    Tof,
+    Ultrasound,
+)
 from fpvcar.config.checks import LOWEST_DOWN
 from fpvcar.wiring import plan, rig
 from fpvcar.wiring.header import USED_BY_THE_IMAGE
@@ -134,7 +146,7 @@ def _i2c(bus: int, supply: str = "VCC") -> tuple[Terminal, ...]:
 
 def _other_buses(profile: Profile) -> Iterator[Part]:
     """Yield the buses with pins that an overlay chooses."""
-    used = {tof.bus for tof in profile.sensors.tof.values()}
+    used = {sensor.i2c_place[0] for _, _, sensor in profile.sensors.every() if sensor.i2c_place}
     if profile.battery.address is not None:
         used.add(profile.battery.bus)
     if profile.motors.on_hat:
@@ -251,20 +263,30 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
     return (Terminal("plug", channel, plan.MOVES),)
 
 
+def _tof(name: str, tof: Tof) -> Part:
+    shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.ASKS),)
+    return Part(f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}")
+
+
+def _ultrasound(name: str, sensor: Ultrasound) -> Part:
+    return Part(
+        f"HC-SR04 {name}",
+        (
+            Terminal("VCC", PI_5V, plan.FIVE_V),
+            _gpio("Trig", sensor.trigger, plan.ASKS),
+            _gpio("Echo", sensor.echo, plan.HEARS, "divider", (DIVIDER,)),
+            _ground(),
+        ),
+    )
+
+
+RANGE_PARTS: dict[str, Callable[[str, Any], Part]] = {"tof": _tof, "ultrasound": _ultrasound}
+"""Field of `config.Sensors` -> the terminals of its sensors."""
+
+
 def _ranges(profile: Profile) -> Iterator[Part]:
-    for name, tof in profile.sensors.tof.items():
-        shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.ASKS),)
-        yield Part(f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}")
-    for name, sonar in profile.sensors.ultrasound.items():
-        yield Part(
-            f"HC-SR04 {name}",
-            (
-                Terminal("VCC", PI_5V, plan.FIVE_V),
-                _gpio("Trig", sonar.trigger, plan.ASKS),
-                _gpio("Echo", sonar.echo, plan.HEARS, "divider", (DIVIDER,)),
-                _ground(),
-            ),
-        )
+    for kind, name, sensor in profile.sensors.every():
+        yield RANGE_PARTS[kind](name, sensor)
 
 
 def _buttons(profile: Profile) -> Iterator[Part]:

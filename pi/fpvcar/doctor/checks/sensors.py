@@ -104,9 +104,9 @@ def devices(profile: Profile) -> Iterator[tuple[int, int, str, bool]]:
         yield profile.pca9685.bus, profile.pca9685.address, "pca9685", False
     if profile.battery.address is not None:
         yield profile.battery.bus, profile.battery.address, "battery", False
-    for name, tof in profile.sensors.tof.items():
-        place = f"sensors.tof.{name}"
-        yield tof.bus, tof.address, place, tof.power is not None
+    for kind, name, sensor in profile.sensors.every():
+        if sensor.i2c_place is not None:
+            yield *sensor.i2c_place, f"sensors.{kind}.{name}", sensor.resettable
 
 
 def to_ask(profile: Profile) -> set[tuple[int, int]]:
