@@ -1,0 +1,186 @@
+"""The recipes of docs/recipes.md, each followed: its example is applied to a copy of the tree, its
+files are counted and compared with the list, and the result is run."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PATCHES = ROOT / "tests" / "recipes"
+PYTHON = (sys.executable, "-c")
+TITLES = {
+    "string": "A string on a page",
+    "language": "A language",
+    "setting": "A setting on the page",
+    "range-sensor": "A range sensor",
+    "motor-driver": "A motor driver",
+    "profile-key": "A key of a profile",
+    "doctor-finding": "A finding of `fpvcar doctor`",
+    "station-verb": "A verb of `fpvstation`",
+}
+MOST = {"string": 2, "setting": 9, "range-sensor": 7, "motor-driver": 5, "station-verb": 3}
+"""Largest number of files that a recipe may edit."""
+BENCH = """
+from fpvcar.config import profiles
+from fpvcar.runtime import paths
+def bench(*lines):
+    return profiles.load(paths.HARDWARE / "bench.toml", lines)
+"""
+NEW_SENSOR = (
+    BENCH
+    + """
+from fpvbench import attached, soc
+from fpvcar.devices.chips import tf_luna
+from fpvcar.sensors.ranges import Ranges
+from fpvcar.wiring import drawing, parts
+
+profile = bench("sensors.tf_luna.left = {bearing_deg = 90}")
+assert "left" in Ranges(profile).readings()
+assert "TF-Luna left" in drawing.svg(parts.plan_of(profile, "bench"))
+*_, option = attached.options_of(profile)
+bus, make = attached.i2c_device(option)
+soc.create(path := __import__("pathlib").Path("soc"))
+chip = soc.attach(path)
+(device,) = make(chip)
+assert (bus, device.address) == (1, 0x10)
+chip.world.range_m[int(option.split(":")[1])] = 1.25
+
+class Bus:
+    def read(self, register, size):
+        device.write(bytes([register]))
+        return device.read(size)
+
+assert tf_luna.read_m(Bus()) == 1.25
+"""
+)
+NEW_DRIVER = (
+    BENCH
+    + """
+from fpvbench.world import bridge
+from fpvcar.devices import backends
+from fpvcar.wiring import parts, tables
+from tests.support.fake_pins import FakePins
+
+profile = bench("motors.drive = {driver = 'drv8835', enable = 17, phase = 27}")
+pins = FakePins()
+drive, _ = backends.motor_drivers(profile, pins)
+drive.drive(-0.5, 0.0)
+assert pins.duty(17) == 0.5 and pins.duty(27) == 1.0
+drive.drive(0.0, 1.0)
+assert pins.duty(17) == 0.0
+model = bridge.CHIPS[type(profile.motors.drive)].bridge
+assert model(0.5, 1.0).drive == -0.5
+assert "APHASE" in tables.wires(parts.plan_of(profile, "bench"))
+"""
+)
+NEW_KEY = (
+    BENCH
+    + """
+from fpvcar.buttons.lights import Indicators
+
+lights = Indicators(bench("lights.hazard_s = 2.0").lights.hazard_s)
+lights.follow(0.0, True, 0.0)
+assert lights.sides(1.9) == (True, True) and lights.sides(2.1) == (False, False)
+"""
+)
+NEW_VERB = """
+from pathlib import Path
+from fpvstation.__main__ import main
+from fpvstation.store.disk import Folder
+from fpvstation.store.store import Store
+
+Path("store").mkdir()
+Store(Folder(Path("store"))).open("")
+assert main(["size", "--store", "store"]) == 0
+"""
+TEXTS = ("node", "--test", "tests/web/lang/languages.test.js")
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+MODULE = (sys.executable, "-m")
+RUN: dict[str, tuple[tuple[str, ...], ...]] = {
+    "string": (TEXTS,),
+    "language": (TEXTS,),
+    "setting": (
+        (*MODULE, "tests.vectors.make"),
+        (*MODULE, "tools.wire_docs"),
+        (*MODULE, "tools.page_types"),
+        (*PYTEST, "tests/unit/wire/test_vectors.py"),
+        ("node_modules/.bin/tsc", "--project", "tsconfig.json"),
+        TEXTS,
+    ),
+    "range-sensor": ((*PYTHON, NEW_SENSOR), (*MODULE, "tools.profile_docs")),
+    "motor-driver": ((*PYTHON, NEW_DRIVER), (*MODULE, "tools.profile_docs")),
+    "profile-key": ((*PYTHON, NEW_KEY), (*MODULE, "tools.profile_docs")),
+    "doctor-finding": (
+        (*PYTEST, "tests/unit/doctor/test_ill.py", "-k", "kernel or every_kind"),
+        (*MODULE, "tools.doctor_docs"),
+    ),
+    "station-verb": ((*PYTHON, NEW_VERB),),
+}
+WRITTEN = {
+    "setting": ("docs/wire.md", "hazard"),
+    "range-sensor": ("docs/profile.md", "tf_luna"),
+    "motor-driver": ("docs/profile.md", "drv8835"),
+    "profile-key": ("docs/profile.md", "hazard_s"),
+    "doctor-finding": ("docs/troubleshooting.md", "the kernel ... is old"),
+}
+"""Generated file, and a text that `make docs` adds to it."""
+
+
+def listed(name: str) -> list[str]:
+    """Return the files of a recipe in the document; capitals stand for a name."""
+    text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+    section = text.partition(f"\n## {TITLES[name]}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\d+\. `([\w/.-]+)`", section, re.M)
+
+
+def edited(name: str) -> list[str]:
+    """Return the files of a recipe's patch."""
+    text = (PATCHES / f"{name}.patch").read_text(encoding="utf-8")
+    return re.findall(r"^\+\+\+ b/(\S+)$", text, re.M)
+
+
+def test_each_recipe_has_an_example() -> None:
+    assert {path.stem for path in PATCHES.glob("*.patch")} == set(TITLES) == set(RUN)
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_example_edits_the_listed_files(name: str) -> None:
+    patterns = [re.sub(r"\b[A-Z]+\b", r"[\\w-]+", file) for file in listed(name)]
+    files = edited(name)
+    unlisted = [file for file in files if not any(re.fullmatch(p, file) for p in patterns)]
+    unused = [p for p in patterns if not any(re.fullmatch(p, file) for file in files)]
+    assert (unlisted, unused) == ([], [])
+    assert len(files) <= MOST.get(name, len(files))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the tracked files that recipes need."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    copy = tmp_path / "tree"
+    for name in names:
+        if name and (ROOT / name).is_file() and not name.endswith((".png", ".svg")):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    (copy / "node_modules").symlink_to(ROOT / "node_modules")
+    return copy
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_example_works(name: str, tree: Path) -> None:
+    search = os.pathsep.join(map(str, (tree / "pi", tree / "base-station", tree)))
+    env = {**os.environ, "PYTHONPATH": search}
+    for command in (("git", "apply", str(PATCHES / f"{name}.patch")), *RUN[name]):
+        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command[:3]}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    if name in WRITTEN:
+        file, text = WRITTEN[name]
+        assert text in (tree / file).read_text(encoding="utf-8")
+        assert text not in (ROOT / file).read_text(encoding="utf-8")
