@@ -16,7 +16,7 @@ from fpvcar.config import Profile, raspberry_pi_os
 from fpvcar.devices.backends import BackEnd
 from fpvcar.doctor import checks, collect
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
-from fpvcar.doctor.report import Report, Unasked
+from fpvcar.doctor.report import Answer, Report, Unasked, Works
 
 BOOT = "boot/firmware/config.txt"
 GONE = ""
@@ -90,15 +90,16 @@ class PlayedMachine:
     def __init__(self) -> None:
         self.said = dict(SAID)
         self.back_end: BackEnd = "linux"
-        self.why_no_pins: str | Unasked = ""
+        self.pins_answer: Answer = Works()
         self.held: dict[int, str] = {17: "fpvcar wheels"}
         self.present = {(1, 0x29), (1, 0x40)}
         self.car: Running | Unasked = Running(__version__, "ok")
         self.tripped: Trip | Unasked = Trip(0.21, True)
-        self.turning = (Turned("drive"), Turned("steer"))
-        self.filming: str | Unasked = "ok"
+        self.turning = (Turned("drive", Works()), Turned("steer", Works()))
+        self.filming: Answer = Works()
         self.card: CardSpeed | Unasked = CardSpeed(9.0, 0.1)
-        self.why_not_written, self.clock_s = "", 1_800_000_000.0
+        self.written: Answer = Works()
+        self.clock_s = 1_800_000_000.0
         self.rests: bool | Unasked = False
 
     def command(self, *argv: str) -> str | Unasked:
@@ -108,8 +109,8 @@ class PlayedMachine:
     def backend(self, profile: Profile) -> BackEnd:
         return self.back_end
 
-    def pins(self, profile: Profile) -> str | Unasked:
-        return self.why_no_pins
+    def pins(self, profile: Profile) -> Answer:
+        return self.pins_answer
 
     def holders(self, gpios: Sequence[int]) -> dict[int, str]:
         return {gpio: self.held.get(gpio, "") for gpio in gpios}
@@ -128,14 +129,14 @@ class PlayedMachine:
     def turn(self, profile: Profile) -> tuple[Turned, ...]:
         return self.turning
 
-    def camera(self, profile: Profile) -> str | Unasked:
+    def camera(self, profile: Profile) -> Answer:
         return self.filming
 
     def speed(self, directory: Path) -> CardSpeed | Unasked:
         return self.card
 
-    def writable(self, state: Path) -> str:
-        return self.why_not_written
+    def writable(self, state: Path) -> Answer:
+        return self.written
 
     def utc_s(self) -> float:
         return self.clock_s

@@ -23,7 +23,7 @@ from fpvcar.devices.i2c import ENABLE
 from fpvcar.doctor import programs
 from fpvcar.doctor.checks import sensors
 from fpvcar.doctor.facts import CardSpeed, Facts, Os, Pin, Running, Trip, Turned
-from fpvcar.doctor.report import Unasked
+from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 from fpvcar.recordings import names
 from fpvcar.runtime import wall_clock
 
@@ -40,7 +40,7 @@ class Machine(Protocol):
 
     def command(self, *argv: str) -> str | Unasked: ...
     def backend(self, profile: Profile) -> BackEnd: ...
-    def pins(self, profile: Profile) -> str | Unasked: ...
+    def pins(self, profile: Profile) -> Answer: ...
     def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked: ...
     def answering(
         self, profile: Profile, places: Collection[tuple[int, int]]
@@ -48,10 +48,10 @@ class Machine(Protocol):
     def running(self) -> Running | Unasked: ...
     def trip(self) -> Trip | Unasked: ...
     def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked: ...
-    def camera(self, profile: Profile) -> str | Unasked: ...
+    def camera(self, profile: Profile) -> Answer: ...
     def speed(self, directory: Path) -> CardSpeed | Unasked: ...
     def power_save(self, interface: str) -> bool | Unasked: ...
-    def writable(self, state: Path) -> str | Unasked: ...
+    def writable(self, state: Path) -> Answer: ...
     def utc_s(self) -> float | None: ...
 
 
@@ -75,7 +75,7 @@ def facts(where: Where, machine: Machine) -> Facts:
     pins = machine.pins(known) if known else REFUSED
     computer = backends.open_computer(_nearest(where.state), root).read()
     running = machine.running()
-    loose = backends.why_loose(root) if model is not None else NO_PI
+    release = _release(root) if model is not None else NO_PI
     answering = _answering(machine, profile)
     gpios = sorted({gpio for gpio, _ in used_pins(profile, "")}) if known else []
     recordings = _recordings(where, profile)
@@ -90,10 +90,10 @@ def facts(where: Where, machine: Machine) -> Facts:
         config_lines=_config_lines(root) if model is not None else NO_PI,
         backend=machine.backend(known) if known else "pigpio",
         pins=pins,
-        loose=loose,
+        release=release,
         holders=machine.holders(gpios) if known else REFUSED,
         levels=_levels(machine, profile),
-        trip=_trip(machine, profile, pins, loose, answering),
+        trip=_trip(machine, profile, pins, release, answering),
         turned=_turned(where, machine, profile),
         buses=_buses(root, profile, machine),
         answering=answering,
@@ -184,8 +184,8 @@ def _levels(machine: Machine, profile: Profile | str) -> dict[int, Pin] | Unaske
 def _trip(
     machine: Machine,
     profile: Profile | str,
-    pins: str | Unasked,
-    loose: str | Unasked,
+    pins: Answer,
+    release: Answer,
     answering: frozenset[tuple[int, int]] | Unasked,
 ) -> Trip | Unasked:
     """Run the self-test of the dead man, unless a part it needs is faulty and reported
@@ -197,10 +197,10 @@ def _trip(
             if not set(profile.stop_chips()) <= answering:
                 return NO_PINS
         return machine.trip()
-    if pins != "":
+    if not isinstance(pins, Works):
         return NO_PINS
     strict = machine.backend(profile) == "linux" and not profile.pins.unsafe
-    if strict and isinstance(loose, str) and loose:
+    if strict and isinstance(release, Broken):
         return Unasked("the kernel does not let go of pins")
     return machine.trip()
 
@@ -211,17 +211,22 @@ def _turned(where: Where, machine: Machine, profile: Profile | str) -> tuple[Tur
     return machine.turn(profile) if where.move else STAND_STILL
 
 
-def _buses(root: Path, profile: Profile | str, machine: Machine) -> dict[int, str]:
+def _release(root: Path) -> Works | Broken:
+    """Return whether the kernel releases a pin whose owner dies."""
+    reason = backends.why_loose(root)
+    return Broken(reason) if reason else Works()
+
+
+def _buses(root: Path, profile: Profile | str, machine: Machine) -> dict[int, Works | Broken]:
     if isinstance(profile, str):
         return {}
     used = sorted({bus for bus, _, _, _ in sensors.devices(profile)})
     if isinstance(machine.answering(profile, ()), Unasked):
-        return dict.fromkeys(used, "")
+        return dict.fromkeys(used, Works())
     if not (root / image.MODEL).exists():  # the bench's, behind its pin daemon
-        return dict.fromkeys(used, "")
-    return {
-        bus: "" if (root / f"dev/i2c-{bus}").exists() else f"no such bus: {ENABLE}" for bus in used
-    }
+        return dict.fromkeys(used, Works())
+    missing = Broken(f"no such bus: {ENABLE}")
+    return {bus: Works() if (root / f"dev/i2c-{bus}").exists() else missing for bus in used}
 
 
 def _answering(machine: Machine, profile: Profile | str) -> frozenset[tuple[int, int]] | Unasked:
@@ -231,12 +236,12 @@ def _answering(machine: Machine, profile: Profile | str) -> frozenset[tuple[int,
     return machine.answering(profile, sorted(places)) if places else frozenset()
 
 
-def _camera(machine: Machine, profile: Profile | str, running: Running | Unasked) -> str | Unasked:
+def _camera(machine: Machine, profile: Profile | str, running: Running | Unasked) -> Answer:
     """Return the state of the camera from the running car, or by a trial."""
     if isinstance(running, Running):
         if running.camera == "none":
             return Unasked("the profile has none")
-        return running.camera
+        return Works() if running.camera == "ok" else Broken(running.camera)
     return REFUSED if isinstance(profile, str) else machine.camera(profile)
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fpvcar.config import Profile
 from fpvcar.devices.computer import Found
-from fpvcar.doctor.report import Unasked
+from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 
 
 class Unit(Struct, frozen=True):
@@ -49,10 +49,10 @@ class Trip(Struct, frozen=True):
 
 
 class Turned(Struct, frozen=True):
-    """Result of turning a motor: "" or the reason of a failure."""
+    """Result of turning a motor."""
 
     motor: str
-    words: str = ""
+    result: Works | Broken
 
 
 class CardSpeed(Struct, frozen=True):
@@ -91,27 +91,26 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Lines of config.txt, and words of cmdline.txt."""
 
     backend: Literal["pigpio", "linux"]
-    pins: str | Unasked
-    """Empty if the pin back end answers, or its fault."""
-    loose: str | Unasked
-    """Empty if the kernel releases a pin whose owner dies, or the reason why not."""
+    pins: Answer
+    """Whether the pin back end answers."""
+    release: Answer
+    """Whether the kernel releases a pin whose owner dies."""
     holders: Mapping[int, str] | Unasked
     """Owner of each GPIO, by the kernel's name for it."""
     levels: Mapping[int, Pin] | Unasked
     trip: Trip | Unasked
     turned: tuple[Turned, ...] | Unasked
 
-    buses: Mapping[int, str]
-    """Empty if the bus exists, or the reason why not."""
+    buses: Mapping[int, Works | Broken]
+    """Whether each bus exists."""
     answering: frozenset[tuple[int, int]] | Unasked
     """Each (bus, address) that answers."""
-    camera: str | Unasked
-    """Fault of the camera, or "ok"."""
+    camera: Answer
 
     computer: Found
     state: str
-    writable: str | Unasked
-    """Empty if the car may write its codes, or the fault."""
+    writable: Answer
+    """Whether the car may write its codes."""
     speed: CardSpeed | Unasked
     old_recordings: int | Unasked
     """Number of recordings dated before the first car."""

@@ -52,6 +52,19 @@ class Unasked(Struct, frozen=True):
     why: str
 
 
+class Works(Struct, frozen=True):
+    """Good answer of a part."""
+
+
+class Broken(Struct, frozen=True):
+    """Fault of a part, in words."""
+
+    words: str
+
+
+Answer = Works | Broken | Unasked
+
+
 @dataclass(frozen=True)
 class Kind:
     """Kind of finding. The check that finds it fills in the {words}."""

@@ -26,7 +26,7 @@ from fpvcar.devices.backends import BackEnd
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.pins import PinsFault
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
-from fpvcar.doctor.report import Unasked
+from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 from fpvcar.runtime.units import MB
 from fpvcar.video import camera as filming
 from fpvcar.video.h264 import AccessUnit
@@ -76,16 +76,16 @@ class Live:
         """Return the back end that drives the pins."""
         return backends.pins_backend(profile)
 
-    def pins(self, profile: Profile) -> str | Unasked:
-        """Return "" if the pins answer, or their fault."""
+    def pins(self, profile: Profile) -> Answer:
+        """Return whether the pins answer."""
         try:
             with contextlib.closing(backends.open_pins(profile)) as pins:
                 pins.check()
         except PinsFault as fault:
-            return str(fault)
+            return Broken(str(fault))
         except ImportError as fault:
             return Unasked(f"{fault.name} is missing")
-        return ""
+        return Works()
 
     def holders(self, gpios: Sequence[int]) -> dict[int, str] | Unasked:
         """Return the owner of each GPIO."""
@@ -134,11 +134,16 @@ class Live:
         with self._wheels_process(f"--turn={TURN_S}") as (process, _):
             out, err = process.communicate()
         lines = [line.split(" ", 2) for line in out.splitlines()]
-        done = {one[1]: one[2] for one in lines if one[0] == tripping.TURNED}
+        done = {
+            words[1]: Broken(words[2]) if words[2] else Works()
+            for words in lines
+            if words[0] == tripping.TURNED
+        }
         if not done and err:
             return Unasked(err.strip().splitlines()[-1])
         return tuple(
-            Turned(name, done.get(name, "it was not asked")) for name in profile.motors.names
+            Turned(name, done.get(name, Broken("it was not asked")))
+            for name in profile.motors.names
         )
 
     @contextlib.contextmanager
@@ -184,8 +189,8 @@ class Live:
         finally:
             timer.cancel()
 
-    def camera(self, profile: Profile) -> str | Unasked:
-        """Return "ok" as soon as the camera's process has made a picture, or its fault."""
+    def camera(self, profile: Profile) -> Answer:
+        """Return whether the camera's process makes a picture."""
         try:
             argv, framed = filming.argv_of(profile, None)
         except ConfigError as fault:
@@ -209,8 +214,8 @@ class Live:
                 path.unlink()
         return CardSpeed(len(PIECE) * PIECES / MB / sum(took_s), max(took_s))
 
-    def writable(self, state: Path) -> str | Unasked:
-        """Return "" if the car's folder is writable, or the fault."""
+    def writable(self, state: Path) -> Answer:
+        """Return whether the car's folder is writable."""
         path = state / f".doctor-{os.getpid()}"
         try:
             path.touch(exist_ok=False)
@@ -218,8 +223,8 @@ class Live:
         except (FileNotFoundError, PermissionError):
             return Unasked(f"{state}: not there yet, or not allowed: sudo fpvcar doctor")
         except OSError as fault:
-            return fault.strerror or str(fault)
-        return ""
+            return Broken(fault.strerror or str(fault))
+        return Works()
 
     def utc_s(self) -> float:
         return time.time()
@@ -284,8 +289,8 @@ def _written_s(file: int) -> float:
     return time.monotonic() - start_s
 
 
-async def _one_picture(camera: filming.Camera) -> str:
-    """Capture video until the first picture; return "ok" or the fault."""
+async def _one_picture(camera: filming.Camera) -> Works | Broken:
+    """Capture video until the first picture."""
     seen: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def take(unit: AccessUnit) -> None:
@@ -298,7 +303,7 @@ async def _one_picture(camera: filming.Camera) -> str:
         if time.monotonic() > until_s:
             break
         await asyncio.wait([seen, job], timeout=0.1, return_when="FIRST_COMPLETED")
-    words = "ok" if seen.done() else camera.state
+    result = Works() if seen.done() else Broken(camera.state)
     job.cancel()
     await asyncio.gather(job, return_exceptions=True)
-    return words
+    return result

@@ -19,7 +19,7 @@ from fpvcar.config import raspberry_pi_os
 from fpvcar.devices.linux import computer as linux_computer
 from fpvcar.doctor import checks
 from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
-from fpvcar.doctor.report import Severity, Unasked
+from fpvcar.doctor.report import Broken, Severity, Unasked, Works
 from fpvcar.runtime.paths import HARDWARE
 from tests.support import doctor as rig
 from tests.support.doctor import GONE, PlayedMachine, change, examined, healthy, put
@@ -114,7 +114,7 @@ ILL: list[tuple[str, Ill]] = [
             in_profile("[battery]", "[pins]\nunsafe = true\n\n[battery]"),
         ),
     ),
-    ("pins", an_answer(why_no_pins="pigpiod at 127.0.0.1 port 8888: refused")),
+    ("pins", an_answer(pins_answer=Broken("pigpiod at 127.0.0.1 port 8888: refused"))),
     ("pin-held", an_answer(held={24: "spi0 CS0"})),
     ("pwm-peak", in_profile(rig.WINDING + "slew", "slew")),
     ("pull-up", a_word("pinctrl", "24: ip    pd", "24: ip    pu")),
@@ -144,7 +144,7 @@ ILL: list[tuple[str, Ill]] = [
     ("memory", a_file("proc/meminfo", "MemAvailable: 12000 kB\n")),
     ("card-read-only", a_file("proc/self/mounts", "/dev/mmcblk0p2 / ext4 ro 0 0\n")),
     ("card-worn", a_file(WORN, "0x0a 0x0b\n")),
-    ("state", an_answer(why_not_written="Input/output error")),
+    ("state", an_answer(written=Broken("Input/output error"))),
     ("clock", an_answer(clock_s=90.0)),
     ("card-slow", an_answer(card=CardSpeed(0.4, 0.7))),
     ("recordings-clock", recorded_in_1970),
@@ -198,7 +198,7 @@ def test_a_profile_that_is_refused_hides_nothing_else(tmp_path: Path) -> None:
 
 def test_motors_turn_only_when_asked_to(tmp_path: Path) -> None:
     machine = PlayedMachine()
-    machine.turning = (Turned("drive", "pins_lost"), Turned("steer"))
+    machine.turning = (Turned("drive", Broken("pins_lost")), Turned("steer", Works()))
     assert keys(healthy(tmp_path), machine) == []
     assert keys(tmp_path, machine, "--move") == ["motor"]
 
@@ -241,7 +241,7 @@ def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "ill",
     [
-        an_answer(why_no_pins="pigpiod at 127.0.0.1 port 8888: refused"),
+        an_answer(pins_answer=Broken("pigpiod at 127.0.0.1 port 8888: refused")),
         a_file(rig.PERSIST, "Y\n"),
         an_answer(tripped=Trip(0.2, False)),
     ],

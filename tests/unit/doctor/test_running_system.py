@@ -9,7 +9,7 @@ import pytest
 from fpvbench.world.bridge import Wiring
 from fpvcar.config import Profile, profiles
 from fpvcar.doctor.facts import Running, Trip, Turned
-from fpvcar.doctor.report import Unasked
+from fpvcar.doctor.report import Unasked, Works
 from fpvcar.doctor.running_system import Live
 from fpvcar.video import h264
 from fpvcar.wire.camera import pack_record
@@ -102,7 +102,7 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     assert isinstance(trip, Trip) and trip.after_s is None and trip.words
     assert "does not answer" in str(live(chip, BENCH).pins(on(chip)))
     chip.continue_pigpiod()
-    assert live(chip, BENCH).pins(on(chip)) == ""
+    assert live(chip, BENCH).pins(on(chip)) == Works()
 
 
 def test_a_proof_that_hangs_is_ended(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_each_motor_turns_both_ways_when_it_is_to(
     profile = on(chip)
     with PinWatch(chip.soc, profile.motor_pins()) as watch:
         turned = live(chip, BENCH).turn(profile)
-    assert turned == (Turned("drive"), Turned("steer"))
+    assert turned == (Turned("drive", Works()), Turned("steer", Works()))
     driven = {
         pin
         for sample in watch.samples
@@ -149,7 +149,7 @@ def test_a_picture_is_a_picture(tmp_path: Path) -> None:
     argv = [sys.executable, "-I", "-S", FAKE, str(film), "plain"]
     profile = profiles.load(BENCH, [f"camera.command = {argv}".replace("'", '"')])
     asked = Live([], [tmp_path], 1)
-    assert asked.camera(profile) == "ok"
+    assert asked.camera(profile) == Works()
     broken = profiles.load(BENCH, ['camera.command = ["false"]'])
     assert "ended with status 1" in str(asked.camera(broken))
 

@@ -4,7 +4,7 @@ sensors/computer.py interprets the computer's values, as for the page.
 """
 
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Broken, Kind, Said, Severity, Unasked
 from fpvcar.runtime import wall_clock as wall
 from fpvcar.sensors import computer, sd_card
 
@@ -186,8 +186,8 @@ def card_room(facts: Facts) -> Said:
         yield FULL.found(free=free, place=place)
     if isinstance(facts.writable, Unasked):
         yield facts.writable
-    elif facts.writable:
-        yield NOT_WRITABLE.found(place=place, words=facts.writable)
+    elif isinstance(facts.writable, Broken):
+        yield NOT_WRITABLE.found(place=place, words=facts.writable.words)
 
 
 def card_life(facts: Facts) -> Said:

@@ -4,7 +4,7 @@ from fpvcar.config import Profile, checks
 from fpvcar.config.checks import used_pins
 from fpvcar.devices import backends
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Broken, Kind, Said, Severity, Unasked
 
 OURS = "fpvcar"
 """Prefix of the consumer names that `wheels`, `run` and the guardian give to the kernel."""
@@ -124,15 +124,15 @@ def back_end(facts: Facts) -> Said:
         return
     if isinstance(facts.pins, Unasked):
         yield facts.pins
-    elif facts.pins:
-        yield SILENT.found(words=facts.pins)
+    elif isinstance(facts.pins, Broken):
+        yield SILENT.found(words=facts.pins.words)
     if facts.backend == "pigpio" or facts.profile.motors.on_hat:
         return
-    if isinstance(facts.loose, Unasked):
-        yield facts.loose
-    elif facts.loose and facts.profile.pins.unsafe:
+    if isinstance(facts.release, Unasked):
+        yield facts.release
+    elif isinstance(facts.release, Broken) and facts.profile.pins.unsafe:
         yield UNSAFE.found(path=facts.profile_path)
-    elif facts.loose:
+    elif isinstance(facts.release, Broken):
         lines = facts.config_lines
         if not isinstance(lines, Unasked) and "dtparam=strict_gpiod" in lines:
             yield LOOSE_SOON.found()
@@ -213,6 +213,6 @@ def motors(facts: Facts) -> Said:
     if isinstance(facts.turned, Unasked):
         yield facts.turned
         return
-    for one in facts.turned:
-        if one.words:
-            yield STILL.found(motor=one.motor, words=one.words)
+    for turned in facts.turned:
+        if isinstance(turned.result, Broken):
+            yield STILL.found(motor=turned.motor, words=turned.result.words)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fpvcar.config import Profile
 from fpvcar.config.raspberry_pi_os import HATS, METERS
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Finding, Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Broken, Finding, Kind, Said, Severity, Unasked
 
 WAKES_AT = 0x29
 """Address of a VL53L0X after power-on."""
@@ -122,10 +122,10 @@ def i2c(facts: Facts) -> Said:
     if isinstance(profile, str):
         yield Unasked("the profile is refused")
         return
-    for bus, words in facts.buses.items():
-        if words:
+    for bus, answer in facts.buses.items():
+        if isinstance(answer, Broken):
             users = [place for on, _, place, _ in devices(profile) if on == bus]
-            yield NO_BUS.found(bus=bus, words=words, users=", ".join(users))
+            yield NO_BUS.found(bus=bus, words=answer.words, users=", ".join(users))
     if not facts.buses:
         yield Unasked("the profile names nothing on an I2C bus")
     elif isinstance(facts.answering, Unasked):
@@ -138,7 +138,7 @@ def _judged(facts: Facts, profile: Profile, answering: frozenset[tuple[int, int]
     idle = isinstance(facts.running, Unasked)
     named = list(devices(profile))
     for bus, address, place, may_sleep in named:
-        if (bus, address) in answering or facts.buses.get(bus):
+        if (bus, address) in answering or isinstance(facts.buses.get(bus), Broken):
             continue
         if may_sleep and idle:
             yield Unasked(f"{place}: {SLEEPS}")
@@ -171,5 +171,5 @@ def camera(facts: Facts) -> Iterator[Finding | Unasked]:
     """Check that the camera makes a picture."""
     if isinstance(facts.camera, Unasked):
         yield facts.camera
-    elif facts.camera != "ok":
-        yield DARK.found(words=facts.camera.removeprefix("lost: "))
+    elif isinstance(facts.camera, Broken):
+        yield DARK.found(words=facts.camera.words.removeprefix("lost: "))
