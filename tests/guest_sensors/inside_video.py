@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from fpvcar.devices.linux.v4l2 import Capture, V4l2Error, find
+from fpvcar.devices.capture import CaptureError
+from fpvcar.devices.linux.v4l2 import Capture, find
 from fpvcar.sensors import depth_image
 from tests.guest_sensors import tell
 
@@ -30,7 +31,7 @@ def refusal(wanted: str) -> str:
     try:
         with capture(wanted):
             return ""
-    except V4l2Error as fault:
+    except CaptureError as fault:
         return str(fault)
 
 
@@ -72,11 +73,11 @@ def refused() -> None:
     assert refusal("Z16 ").endswith("does not offer Z16"), refusal("Z16 ")
     try:
         raise AssertionError(find("Z16 "))
-    except V4l2Error as fault:
+    except CaptureError as fault:
         assert "no device offers Z16 (looked at: video" in str(fault), fault
     try:
         Capture(Path("/dev/video63"), Y16, *SIZE, 30)
-    except V4l2Error as fault:
+    except CaptureError as fault:
         assert "No such file" in str(fault), fault
 
 

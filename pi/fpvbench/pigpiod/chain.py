@@ -10,7 +10,7 @@ id              play a wave
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from fpvbench.pigpiod.protocol import Err
+from fpvbench.pigpiod.protocol import CommandError, Err
 from fpvbench.pigpiod.waves import CHAIN_PAGES, Node, Wave
 
 BLOCKS_MAX = 60 * CHAIN_PAGES
@@ -18,14 +18,6 @@ LOOPS_MAX, COUNTERS_MAX = 10, 2 * CHAIN_PAGES
 COMMAND = 255
 BEGIN, END, DELAY, FOREVER = range(4)
 Pass = tuple[Wave | None, int]
-
-
-class ChainError(Exception):
-    """Raised for a chain that fails the checks; `error` is pigpio's number."""
-
-    def __init__(self, error: Err) -> None:
-        super().__init__(error.name)
-        self.error = error
 
 
 @dataclass
@@ -88,7 +80,7 @@ class _Parser:
                 continue
             wave = self._wave(code)
             if wave is None:
-                raise ChainError(Err.BAD_WAVE_ID)
+                raise CommandError(Err.BAD_WAVE_ID)
             self._take_block(spare=1)
             self._open[-1][0].steps.append(wave)
             self._at += 1
@@ -102,10 +94,10 @@ class _Parser:
     def _command(self) -> None:
         command = self._data[self._at + 1 : self._at + 2]
         if not command:
-            raise ChainError(Err.BAD_CHAIN_CMD)
+            raise CommandError(Err.BAD_CHAIN_CMD)
         if command[0] == BEGIN:
             if len(self._open) > LOOPS_MAX:
-                raise ChainError(Err.CHAIN_NESTING)
+                raise CommandError(Err.CHAIN_NESTING)
             self._open.append((Loop(), self._blocks))
             self._at += 2
         elif command[0] == END:
@@ -118,13 +110,13 @@ class _Parser:
         elif command[0] == FOREVER:
             self._forever()
         else:
-            raise ChainError(Err.BAD_CHAIN_CMD)
+            raise CommandError(Err.BAD_CHAIN_CMD)
 
     def _end(self) -> None:
         if self._counters >= COUNTERS_MAX:
-            raise ChainError(Err.CHAIN_COUNTER)
+            raise CommandError(Err.CHAIN_COUNTER)
         if self._at + 4 > len(self._data):
-            raise ChainError(Err.BAD_CHAIN_CMD)
+            raise CommandError(Err.BAD_CHAIN_CMD)
         loop = self._close()
         loop.times = self._number()
         if loop.times > 1:
@@ -136,21 +128,21 @@ class _Parser:
         loop = self._close()
         self._take_block()
         if self._at < len(self._data):
-            raise ChainError(Err.BAD_FOREVER)
+            raise CommandError(Err.BAD_FOREVER)
         loop.times = None
 
     def _close(self) -> Loop:
         if len(self._open) == 1:
-            raise ChainError(Err.BAD_CHAIN_LOOP)
+            raise CommandError(Err.BAD_CHAIN_LOOP)
         loop, blocks = self._open.pop()
         if blocks == self._blocks:
-            raise ChainError(Err.BAD_CHAIN_LOOP)
+            raise CommandError(Err.BAD_CHAIN_LOOP)
         self._open[-1][0].steps.append(loop)
         return loop
 
     def _number(self) -> int:
         if self._at + 4 > len(self._data):
-            raise ChainError(Err.BAD_CHAIN_CMD)
+            raise CommandError(Err.BAD_CHAIN_CMD)
         number = int.from_bytes(self._data[self._at + 2 : self._at + 4], "little")
         self._at += 4
         return number
@@ -158,9 +150,9 @@ class _Parser:
     def _take_block(self, spare: int = 0) -> None:
         self._blocks += 1
         if self._blocks + spare > BLOCKS_MAX:
-            raise ChainError(Err.CHAIN_TOO_BIG)
+            raise CommandError(Err.CHAIN_TOO_BIG)
 
 
 def parse(data: bytes, wave: Callable[[int], Wave | None]) -> Chain:
-    """Parse a chain; `wave(number)` finds a stored wave. Raises ChainError."""
+    """Parse a chain; `wave(number)` finds a stored wave. Raises CommandError."""
     return _Parser(data, wave).parse()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fpvbench.chips.i2c import Bus, Nack
 from fpvbench.pigpiod.gpio_commands import Handler
-from fpvbench.pigpiod.protocol import Cmd, Err, Request
+from fpvbench.pigpiod.protocol import Cmd, CommandError, Err, Request
 
 SLOTS = 512
 ADDRESS_MAX = 0x7F
@@ -205,16 +205,10 @@ class I2cCommands:
             return Err.BAD_POINTER
         try:
             return _Zip(device, request.ext).run() or 0
-        except _ZipError as fault:
+        except CommandError as fault:
             return fault.error
         except Nack:
             return Err.BAD_I2C_SEG
-
-
-class _ZipError(Exception):
-    def __init__(self, error: Err) -> None:
-        super().__init__(error.name)
-        self.error = error
 
 
 class _Zip:
@@ -232,7 +226,7 @@ class _Zip:
         self._out = bytearray()
 
     def run(self) -> bytes:
-        """Run the program; return the bytes read. Raises _ZipError, Nack."""
+        """Run the program; return the bytes read. Raises CommandError, Nack."""
         wide = False
         while self._at < len(self._program):
             code = self._program[self._at]
@@ -251,7 +245,7 @@ class _Zip:
             elif code in (COMBINED_ON, COMBINED_OFF):
                 self._transfer()
             elif code != ESCAPE:
-                raise _ZipError(Err.BAD_I2C_CMD)
+                raise CommandError(Err.BAD_I2C_CMD)
             wide = code == ESCAPE
         self._transfer()
         return bytes(self._out)
@@ -259,7 +253,7 @@ class _Zip:
     def _number(self, wide: bool, error: Err) -> int:
         size = 2 if wide else 1
         if self._at + size > len(self._program):
-            raise _ZipError(error)
+            raise CommandError(error)
         value = _little(self._program[self._at : self._at + size])
         self._at += size
         return value
@@ -267,14 +261,14 @@ class _Zip:
     def _read(self, wide: bool) -> None:
         count = self._number(wide, Err.BAD_I2C_RLEN)
         if self._wanted + count >= ZIP_READ_MAX:
-            raise _ZipError(Err.BAD_I2C_RLEN)
+            raise CommandError(Err.BAD_I2C_RLEN)
         self._wanted += count
         self._add(count)
 
     def _write(self, wide: bool) -> None:
         count = self._number(wide, Err.BAD_I2C_WLEN)
         if self._at + count >= len(self._program):
-            raise _ZipError(Err.BAD_I2C_WLEN)  # i2cZip requires an END behind the data
+            raise CommandError(Err.BAD_I2C_WLEN)  # i2cZip requires an END behind the data
         self._add(self._program[self._at : self._at + count])
         self._at += count
 

@@ -176,6 +176,14 @@ def signed(value: int) -> int:
     return ((value + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
+class CommandError(Exception):
+    """Raised for a chain, script or program that is refused; `error` is pigpio's number."""
+
+    def __init__(self, error: Err, what: str = "") -> None:
+        super().__init__(f"{error.name}: {what}" if what else error.name)
+        self.error = error
+
+
 class Oversize(ValueError):
     """Raised for an extension so long that pigpiod closes the connection."""
 

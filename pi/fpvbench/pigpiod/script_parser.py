@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from fpvbench.pigpiod.command_words import NAME, WORD, WORDS, From, Op, Operand, Scanner, operand_of
-from fpvbench.pigpiod.protocol import Err
+from fpvbench.pigpiod.protocol import CommandError, Err
 
 TAGS_MAX = 50
 JUMPS = frozenset((Op.CALL, Op.JMP, Op.JZ, Op.JNZ, Op.JP, Op.JM))
@@ -18,33 +18,25 @@ class Instruction:
     text: str = ""
 
 
-class ScriptError(Exception):
-    """Raised for a script that does not parse; `error` is pigpio's number."""
-
-    def __init__(self, error: Err, what: str) -> None:
-        super().__init__(f"{error.name}: {what}")
-        self.error = error
-
-
 def _instruction(scanner: Scanner) -> Instruction:
     match = scanner.take(WORD)
     word = match[1] if match else ""
     if word.upper() not in WORDS:
-        raise ScriptError(Err.BAD_SCRIPT_CMD, f"{word!r} is no command of scripts")
+        raise CommandError(Err.BAD_SCRIPT_CMD, f"{word!r} is no command of scripts")
     code, shape = WORDS[word.upper()]
     if shape == "w":
         name = scanner.take(NAME)
         if name is None:
-            raise ScriptError(Err.BAD_SCRIPT_CMD, f"{word} wants a name")
+            raise CommandError(Err.BAD_SCRIPT_CMD, f"{word} wants a name")
         return Instruction(code, (), name[1])
     operands = tuple(operand_of(scanner, kind) for kind in shape)
     if any(operand.source is From.NONE for operand in operands):
-        raise ScriptError(Err.BAD_SCRIPT_CMD, f"bad operand of {word}")
+        raise CommandError(Err.BAD_SCRIPT_CMD, f"bad operand of {word}")
     return Instruction(code, operands)
 
 
 def parse(source: bytes) -> tuple[Instruction, ...]:
-    """Parse a script; each jump holds the index of its target. Raises ScriptError.
+    """Parse a script; each jump holds the index of its target. Raises CommandError.
 
     Text ends at a NUL. The first error in the text counts; jumps without a tag come last.
     """
@@ -58,9 +50,9 @@ def parse(source: bytes) -> tuple[Instruction, ...]:
             continue
         tag = instruction.operands[0].value
         if len(tags) >= TAGS_MAX:
-            raise ScriptError(Err.TOO_MANY_TAGS, f"more than {TAGS_MAX} tags")
+            raise CommandError(Err.TOO_MANY_TAGS, f"more than {TAGS_MAX} tags")
         if tag in tags:
-            raise ScriptError(Err.DUP_TAG, f"tag {tag} is already there")
+            raise CommandError(Err.DUP_TAG, f"tag {tag} is already there")
         tags[tag] = len(instructions)
     return tuple(_resolve(instruction, tags) for instruction in instructions)
 
@@ -70,6 +62,6 @@ def _resolve(instruction: Instruction, tags: dict[int, int]) -> Instruction:
         return instruction
     tag = instruction.operands[0].value
     if tag not in tags:
-        raise ScriptError(Err.BAD_TAG, f"no tag {tag}")
+        raise CommandError(Err.BAD_TAG, f"no tag {tag}")
     target = Operand(From.NUMBER, tags[tag])
     return replace(instruction, operands=(target,))

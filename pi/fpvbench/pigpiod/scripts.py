@@ -4,9 +4,9 @@ import re
 import struct
 
 from fpvbench.pigpiod.command_words import PARAMETERS
-from fpvbench.pigpiod.protocol import Err, Outcome, Request, Wait, signed
+from fpvbench.pigpiod.protocol import CommandError, Err, Outcome, Request, Wait, signed
 from fpvbench.pigpiod.script import Execute, RunState, Script
-from fpvbench.pigpiod.script_parser import ScriptError, parse
+from fpvbench.pigpiod.script_parser import parse
 
 SLOTS = 32
 DELETE_POLL_US = 5000
@@ -56,7 +56,7 @@ class Scripts:
             return Err.NO_SCRIPT_ROOM
         try:
             instructions = parse(request.ext)
-        except ScriptError as fault:
+        except CommandError as fault:
             return fault.error
         script = Script(instructions, run_program, now_us)
         self._slots = dict(sorted({**self._slots, free[0]: script}.items()))

@@ -6,7 +6,7 @@ from fpvbench.pigpiod import chain
 from fpvbench.pigpiod.gpio_commands import Handler, guarded
 from fpvbench.pigpiod.lines import USER_GPIO
 from fpvbench.pigpiod.pins import Pins
-from fpvbench.pigpiod.protocol import PERMITTED, Cmd, Err, Request
+from fpvbench.pigpiod.protocol import PERMITTED, Cmd, CommandError, Err, Request
 from fpvbench.pigpiod.pulses import PULSE, generic, serial
 from fpvbench.pigpiod.transmitter import Transmitter
 from fpvbench.pigpiod.waves import MICROS_MAX, Node, Statistic, Waves
@@ -107,7 +107,7 @@ class WaveCommands:
         self._transmitter.stop()  # also if the chain is refused
         try:
             node: Node = chain.parse(request.ext, self._waves.get)
-        except chain.ChainError as fault:
+        except CommandError as fault:
             return fault.error
         self._transmitter.send(node, now_us)
         return 0

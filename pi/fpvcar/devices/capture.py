@@ -14,7 +14,7 @@ class NoCamera(CaptureError):
     """Raised when there is no camera, or it has gone."""
 
 
-class Missing(CaptureError):
+class PackageMissing(CaptureError):
     """Raised when a program or library is missing; the text says how to install it."""
 
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable
 from typing import Protocol
 
-from fpvcar.devices.capture import Missing, NoCamera
+from fpvcar.devices.capture import NoCamera, PackageMissing
 from fpvcar.video.image_settings import Look, parse_look
 from fpvcar.wire.camera import Record, pack_record
 
@@ -196,6 +196,6 @@ def _obey(camera: Camera, control: Control) -> None:
 def status_of(fault: Exception) -> int:
     """Print a fault as the last line on stderr; return its exit status."""
     report(" ".join(str(fault).split()))
-    if isinstance(fault, Missing):
+    if isinstance(fault, PackageMissing):
         return MISSING
     return NO_CAMERA if isinstance(fault, NoCamera) else FAILED

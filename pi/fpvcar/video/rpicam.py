@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from fpvcar.config import NIGHT_S
 from fpvcar.config import Camera as Wanted
-from fpvcar.devices.capture import CaptureError, Missing, NoCamera
+from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.runtime.pdeathsig import leashed
 from fpvcar.video import h264, options
 from fpvcar.video.datagrams import Receiver, Stamps
@@ -81,12 +81,12 @@ def command(
 
 
 class Rpicam:
-    """Process rpicam-vid and its output. Raises CaptureError, NoCamera, Missing."""
+    """Process rpicam-vid and its output. Raises CaptureError, NoCamera, PackageMissing."""
 
     def __init__(self, wanted: Wanted) -> None:
         found = [path for name in PROGRAMS if (path := shutil.which(name))]
         if not found:
-            raise Missing(PACKAGE)
+            raise PackageMissing(PACKAGE)
         self._program, self._wanted = found[0], wanted
         asked = subprocess.run(
             [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from fpvcar.config import Camera as Wanted
 from fpvcar.devices import backends
-from fpvcar.devices.capture import CaptureError, Missing, WebcamSource
+from fpvcar.devices.capture import CaptureError, PackageMissing, WebcamSource
 from fpvcar.video import h264, options
 from fpvcar.video.image_settings import Look, look_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
@@ -139,7 +139,7 @@ def coder_of(source: WebcamSource, wanted: Wanted, look: Look) -> Coder:
     try:  # 60 MB that H.264 does not need
         from fpvcar.video.transcoder import Transcoder
     except ImportError as fault:
-        raise Missing(
+        raise PackageMissing(
             f"PyAV is needed for {source.format} of a webcam; sudo apt install python3-av ({fault})"
         ) from None
     return Transcoder(source, wanted, look)
@@ -165,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def film(wanted: Wanted, formats: Sequence[str], pipes: Pipes, control: Control) -> None:
-    """Open the webcam and pass its pictures on until a pipe ends. Raises CaptureError, Missing."""
+    """Open the webcam and pass its pictures on until a pipe ends. Raises CaptureError."""
     source = backends.open_webcam(wanted.device, formats, wanted.width, wanted.height, wanted.fps)
     with contextlib.closing(source):
         report(f"{source.format} {source.width}x{source.height}")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from fpvcar import config
-from fpvcar.devices.capture import CaptureError, Missing, NoCamera
+from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.video import options, process
 from fpvcar.video.image_settings import Look, look_of
 from fpvcar.wire.camera import Record, parse_record_header
@@ -218,7 +218,7 @@ def test_after_units_that_the_reader_missed_comes_a_key_frame() -> None:
     [
         (CaptureError("no frame\nfor 2 s"), process.FAILED),
         (NoCamera("it was unplugged"), process.NO_CAMERA),
-        (Missing("apt install it"), process.MISSING),
+        (PackageMissing("apt install it"), process.MISSING),
     ],
 )
 def test_a_fault_is_one_line_and_a_status_of_its_own(

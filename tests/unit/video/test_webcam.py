@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from fpvcar import config
-from fpvcar.devices.capture import Missing
+from fpvcar.devices.capture import PackageMissing
 from fpvcar.video import process
 from fpvcar.video.image_settings import Look
 from fpvcar.video.webcam import GOP_MOST_S, Passed, RareKeys, Webcam, coder_of
@@ -141,5 +141,5 @@ def test_why_it_ends_is_its_last_line(
 def test_without_pyav_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fpvcar.video.transcoder", None)
     source = FakeWebcam("YUYV", 160, 120, 30.0)
-    with pytest.raises(Missing, match="sudo apt install python3-av"):
+    with pytest.raises(PackageMissing, match="sudo apt install python3-av"):
         coder_of(source, config.Camera(), Look())

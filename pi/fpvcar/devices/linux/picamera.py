@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from fpvcar.config import NIGHT_S, Camera, Exposure
-from fpvcar.devices.capture import CaptureError, EncodedFrame, Missing, NoCamera
+from fpvcar.devices.capture import CaptureError, EncodedFrame, NoCamera, PackageMissing
 from fpvcar.devices.linux import v4l2_controls, v4l2_uapi
 
 PACKAGE = "picamera2 is not installed; sudo apt install --no-install-recommends python3-picamera2"
@@ -35,7 +35,7 @@ EXPOSURES: dict[Exposure, str] = {"normal": "Normal", "sport": "Short", "long": 
 
 
 class PiCamera:
-    """Streaming camera. Raises CaptureError, NoCamera, Missing."""
+    """Streaming camera. Raises CaptureError, NoCamera, PackageMissing."""
 
     def __init__(self, wanted: Camera) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -149,7 +149,7 @@ def _imported() -> ModuleType:
         import picamera2.encoders
         import picamera2.outputs
     except ImportError as fault:
-        raise Missing(f"{PACKAGE} ({fault})") from None
+        raise PackageMissing(f"{PACKAGE} ({fault})") from None
     module: ModuleType = picamera2
     return module
 

@@ -45,14 +45,6 @@ BROKEN = 0x40  # V4L2_BUF_FLAG_ERROR
 GONE = (errno.ENODEV, errno.ENXIO, errno.ENOENT)
 
 
-class V4l2Error(CaptureError):
-    """Raised when V4L2 refuses a request."""
-
-
-class NoDevice(V4l2Error, NoCamera):
-    """Raised when a device is absent or has gone."""
-
-
 def fourcc(text: str) -> int:
     """Return "Z16 " as the kernel's number."""
     return int.from_bytes(text.encode("ascii"), "little")
@@ -72,22 +64,22 @@ def formats(fd: int) -> list[int]:
 
 
 def find(wanted: str, devices: Path = Path("/dev")) -> Path:
-    """Return the first device that captures this format. Raises NoDevice."""
+    """Return the first device that captures this format. Raises NoCamera."""
     for path, fd in _devices(devices):
         if fourcc(wanted) in formats(fd):
             return path
-    raise NoDevice(f"no device offers {wanted.strip()} (looked at: {_names(devices)})")
+    raise NoCamera(f"no device offers {wanted.strip()} (looked at: {_names(devices)})")
 
 
 def find_webcam(wanted: Sequence[str], devices: Path = Path("/dev")) -> Path:
     """Return the first USB device with one of these formats. A Pi has a dozen
     devices that are no cameras, and a depth camera is on USB, too. Raises
-    NoDevice."""
+    NoCamera."""
     for path, fd in _devices(devices):
         own = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
         if any(fourcc(one) in own for one in wanted):
             return path
-    raise NoDevice(
+    raise NoCamera(
         f"no webcam on USB (looked at: {_names(devices)}); plug one in, or name it by "
         "camera.device of the profile"
     )
@@ -124,14 +116,14 @@ def _capability(fd: int) -> Capability:
 
 
 class Device:
-    """Open V4L2 device. Raises V4l2Error; NoDevice if it is absent."""
+    """Open V4L2 device. Raises CaptureError; NoCamera if it is absent."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         except OSError as fault:
-            kind = NoDevice if fault.errno in GONE else V4l2Error
+            kind = NoCamera if fault.errno in GONE else CaptureError
             raise kind(f"{path}: {fault.strerror}") from None
 
     def set_format(self, wanted: str, width: int, height: int, fps: float) -> Picture:
@@ -142,9 +134,9 @@ class Device:
         picture.field = 1  # progressive
         self.do(f"set {wanted.strip()} {width}x{height}", S_FMT, asked)
         if picture.fourcc != fourcc(wanted):
-            raise V4l2Error(f"{self.path}: does not offer {wanted.strip()}")
+            raise CaptureError(f"{self.path}: does not offer {wanted.strip()}")
         self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
-        with contextlib.suppress(V4l2Error):  # a camera with one rate rejects it
+        with contextlib.suppress(CaptureError):  # a camera with one rate rejects it
             self.do("rate", S_PARM, self.rate)
         return Picture.from_buffer_copy(picture)
 
@@ -163,24 +155,24 @@ class Device:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
             if fault.errno in GONE:
-                raise NoDevice(f"{self.path}: the camera was unplugged; plug it in again") from None
+                raise NoCamera(f"{self.path}: the camera was unplugged; plug it in again") from None
             words = f"{self.path}: cannot {what}: {fault.strerror}"
-            raise V4l2Error(words) from None
+            raise CaptureError(words) from None
 
 
 def choose(path: Path, wanted: Sequence[str], width: int, height: int, fps: float) -> str:
-    """Return the first of the wanted formats that fits best. Raises V4l2Error."""
+    """Return the first of the wanted formats that fits best. Raises CaptureError."""
     with contextlib.closing(Device(path)) as device:
         own = formats(device.fd)
         fits = {one: device.fits(one, width, height, fps) for one in wanted if fourcc(one) in own}
     if not fits:
         names = ", ".join(one.strip() for one in wanted)
-        raise V4l2Error(f"{path}: offers none of {names}")
+        raise CaptureError(f"{path}: offers none of {names}")
     return max(fits, key=lambda one: fits[one])
 
 
 class Capture(Device):
-    """Device that streams frames through mapped buffers. Raises V4l2Error."""
+    """Device that streams frames through mapped buffers. Raises CaptureError."""
 
     def __init__(self, path: Path, wanted: str, width: int, height: int, fps: float) -> None:
         """The size may change to the nearest supported one."""
@@ -249,7 +241,7 @@ class Capture(Device):
     def close(self) -> None:
         """Stop streaming, unmap all memory and release the device."""
         self._let_go()
-        with contextlib.suppress(V4l2Error):
+        with contextlib.suppress(CaptureError):
             self.do("end", STREAMOFF, c_int(CAPTURE))
         for one in self._maps:
             with contextlib.suppress(BufferError):

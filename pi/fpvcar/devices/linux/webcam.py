@@ -8,7 +8,7 @@ from fpvcar.devices.linux.v4l2 import Capture
 
 
 class Webcam(Capture):
-    """Webcam that streams frames through V4L2. Raises V4l2Error."""
+    """Webcam that streams frames through V4L2. Raises CaptureError."""
 
     def __init__(self, path: Path, wanted: str, width: int, height: int, fps: float) -> None:
         super().__init__(path, wanted, width, height, fps)
