@@ -48,6 +48,7 @@ PAGES = (
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "hardware").glob("*.md")),
+    ROOT / "tests" / "README.md",
 )
 README_LINES = 150
 PLOTS = "bench-*.png"

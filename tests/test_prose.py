@@ -35,6 +35,12 @@ DEPTH = {"pi": 2, "base-station": 2, "tests": 2, "web": 2}
 PENDING: dict[str, tuple[float, float]] = {}
 """Package -> its limits until it is rewritten; never raise one."""
 
+NAME_OPENERS = frozenset(
+    "a an the it its they what who whom whose which that those these this there here nobody"
+    " somebody anybody whoever whatever none nothing where as of by from to with without".split()
+)
+"""First words that a test's name must not have."""
+
 COMMITS_SINCE = "f4764b739cbe6a372a0061c5a9cfcda821da3b91"
 """Subjects of later commits are checked."""
 SUBJECT = re.compile(r"[\w/.+,{}*-]+(?:, [\w/.+,{}*-]+)*: ([a-z]+)\b.+")
@@ -97,6 +103,15 @@ READERS = {
     ".h": script_prose,
     ".md": document_prose,
 }
+
+
+def names_of_tests(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the place and the name of each test of a Python or JavaScript file."""
+    shape = (
+        r"^\s*(?:async )?def test_(\w+)" if path.endswith(".py") else r"^test\(['\"`](.+?)['\"`],"
+    )
+    for match in re.finditer(shape, text, re.M):
+        yield f"{path}:{text[: match.start()].count(chr(10)) + 1}", match[1]
 
 
 def package_of(path: str) -> str:
@@ -193,6 +208,31 @@ def test_subject_fault(subject: str, fault: str) -> None:
 def test_packages_are_written_in_plain_english() -> None:
     found = [fault for name, prose in packages().items() for fault in faults(name, prose)]
     assert not found, "\n".join(found)
+
+
+def test_tests_have_plain_names() -> None:
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*test*")):
+        if path.suffix in (".py", ".js") and path.name != Path(__file__).name:
+            file = str(path.relative_to(ROOT))
+            for place, name in names_of_tests(file, path.read_text(encoding="utf-8")):
+                opener = re.match(r"[A-Za-z]+", name.replace("_", " "))
+                if opener is not None and opener[0].lower() in NAME_OPENERS:
+                    found.append(f"{place}: {name}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [
+        ("test_a.py", "def test_the_car_stops() -> None:\n", "the_car_stops"),
+        ("test_a.py", "    async def test_it() -> None:\n", "it"),
+        ("a.test.js", "test('what stops', () => {\n", "what stops"),
+    ],
+)
+def test_riddling_name_is_read(path: str, text: str, name: str) -> None:
+    assert list(names_of_tests(path, text)) == [(f"{path}:1", name)]
+    assert re.split("[_ ]", name)[0] in NAME_OPENERS
 
 
 def test_pending_packages_exist() -> None:
