@@ -213,13 +213,13 @@ def _refuse_shared_addresses(profile: Profile) -> None:
             )
         seen[where] = "battery"
     for kind, name, sensor in profile.sensors.every():
-        where = sensor.i2c_place
-        if where is None:
+        i2c = sensor.i2c_place
+        if i2c is None:
             continue
         place = f"sensors.{kind}.{name}"
-        if where in seen:
-            raise ConfigError(f"{place}.address = {where[1]:#x}: already that of {seen[where]}")
-        seen[where] = place
+        if i2c in seen:
+            raise ConfigError(f"{place}.address = {i2c[1]:#x}: already that of {seen[i2c]}")
+        seen[i2c] = place
         if isinstance(sensor, Tof):
             _refuse_address(place, sensor, together[sensor.bus])
 

@@ -47,7 +47,7 @@ def settings(
 def test_every_source_of_a_profile_is_known() -> None:
     hint = config.Camera.__annotations__["source"]
     assert set(ABLE) == set(hint.__args__)
-    assert able(config.Camera("v4l2", ("raspivid",))) == ()
+    assert able(config.Camera(source="v4l2", command=("raspivid",))) == ()
 
 
 def test_field_of_view_other_size_is_unknown_until_back() -> None:

@@ -15,7 +15,7 @@ const FORMS = ['zero', 'one', 'two', 'few', 'many', 'other'];
 export const words = async (language, part) => (await import(`../../../web/lang/${language}/${part}.js`)).default;
 
 /** Forms of a counted noun. @param {string | Messages} one @returns {one is Record<string, string>} */
-export const isForms = (one) => typeof one === 'object' && Object.keys(one).every((form) => FORMS.includes(form));
+export const isForms = (one) => typeof one === 'object' && 'other' in one && Object.keys(one).every((form) => FORMS.includes(form));
 /**
  * Messages by their path, "causes.blind"; counted ones as their forms.
  * @param {Messages} all @returns {Map<string, string | Record<string, string>>}
