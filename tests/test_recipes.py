@@ -61,12 +61,17 @@ assert tf_luna.read_m(Bus()) == 1.25
 NEW_DRIVER = (
     BENCH
     + """
+from pathlib import Path
 from fpvbench.world import bridge
 from fpvcar.devices import backends
 from fpvcar.wiring import parts, tables
 from tests.support.fake_pins import FakePins
 
-profile = bench("motors.drive = {driver = 'drv8835', enable = 17, phase = 27}")
+text = (paths.HARDWARE / "mx1508.toml").read_text()
+old = text[text.index("forward = 17") : text.index("dead_band")]
+file = Path("drv8835.toml")
+file.write_text(text.replace(old, "driver = 'drv8835'\\nenable = 17\\nphase = 27\\n", 1))
+profile = profiles.load(file)
 pins = FakePins()
 drive, _ = backends.motor_drivers(profile, pins)
 drive.drive(-0.5, 0.0)
@@ -75,7 +80,7 @@ drive.drive(0.0, 1.0)
 assert pins.duty(17) == 0.0
 model = bridge.CHIPS[type(profile.motors.drive)].bridge
 assert model(0.5, 1.0).drive == -0.5
-assert "APHASE" in tables.wires(parts.plan_of(profile, "bench"))
+assert "APHASE" in tables.wires(parts.plan_of(profile, "drv8835"))
 """
 )
 NEW_KEY = (
@@ -108,7 +113,7 @@ RUN: dict[str, tuple[tuple[str, ...], ...]] = {
         (*MODULE, "tests.vectors.make"),
         (*MODULE, "tools.wire_docs"),
         (*MODULE, "tools.page_types"),
-        (*PYTEST, "tests/unit/wire/test_vectors.py"),
+        (*PYTEST, "tests/unit/wire/test_wire.py"),
         ("node_modules/.bin/tsc", "--project", "tsconfig.json"),
         TEXTS,
     ),
