@@ -147,7 +147,7 @@ def access(browser: Browser, home: Path) -> None:
         keep(grown, "who-phone")
         phone.goto(f"{lan}trust")
         phone.locator("#check").click()
-        until(phone, "document.getElementById('verdict').innerText.includes('worked')")
+        until(phone, "document.getElementById('verdict').innerText.includes('works')")
         phone.evaluate("scrollTo(0, 0)")
         keep(phone, "trust-phone")
 

@@ -6,7 +6,7 @@
 /** @typedef {Event & {request: Request, respondWith: (answer: Promise<Response>) => void}} Fetching */
 
 /** With another page, another name. */
-const HOLDS = 'offline-0920e9b2';
+const HOLDS = 'offline-774f2604';
 const PAGE = '/offline.html';
 const language = new URLSearchParams(location.search).get('language') ?? 'en';
 

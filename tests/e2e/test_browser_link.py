@@ -100,7 +100,7 @@ def test_a_watchers_stop_reaches_the_car_when_the_link_is_back(
     with bench.watch() as watch:
         another_drives(driver, watch, page)
         link.stall()
-        until(page, f"{CARD}.includes('If somebody drives, the car drives on')")
+        until(page, f"{CARD}.includes('If someone is driving, the car drives on')")
         page.locator("#stop").click()
         until(page, f"{CARD}.includes('STOP waits')")
         page.wait_for_timeout(500)

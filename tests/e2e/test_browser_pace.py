@@ -34,7 +34,7 @@ window.VideoDecoder = class {
 delete window.MediaSource;
 """
 """A decoder that gives a picture every 80 ms, and no other path to the screen."""
-SAID = "document.body.innerText.includes('too slow for the picture')"
+SAID = "document.body.innerText.includes('too slow for the video')"
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
     page.route(re.compile(r"/seat/drawer\.js"), refuse_twice)
     opened(page, bench.url)
     page.locator("#gear").click()
-    until(page, "document.body.innerText.includes('menu has not come')")
+    until(page, "document.body.innerText.includes('menu is still loading')")
     page.locator("#menu").wait_for(state="visible", timeout=10_000)
     assert asked == [True, True, True]
     page.locator("#show-keys").click()

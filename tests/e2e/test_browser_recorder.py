@@ -45,7 +45,7 @@ def test_a_driver_records_keeps_and_marks(page: Page, bench: RunningBench) -> No
     page.get_by_test_id("record-on-off").click()
     until(page, "window.fpvcar.state.recording.on === false")
     assert dot.get_attribute("data-tone") == "off"
-    expect(says).to_contain_text("Not recording; the last minute can still be kept")
+    expect(says).to_contain_text("Not recording; you can still keep the last minute")
     page.get_by_test_id("record-keep").click()
     page.get_by_text("The last minute is kept.").wait_for()
     page.get_by_test_id("record-on-off").click()

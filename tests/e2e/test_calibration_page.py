@@ -136,7 +136,7 @@ def test_a_finger_moves_a_motor_and_its_direction_is_kept_and_undone(
     assert json.loads(file.read_text())["now"] == -1
     assert one(page, "calibration-undo").is_disabled()
     one(page, "calibration-history").locator("summary").click()
-    assert "Which way: steering" in one(page, "calibration-history").inner_text()
+    assert "Direction: steering" in one(page, "calibration-history").inner_text()
     one(page, "calibration-values").locator("summary").click()
     one(page, "motors.drive.trim").fill("0.9")
     one(page, "motors.drive.trim").press("Enter")
@@ -313,14 +313,14 @@ def test_uneven_sides_are_balanced(browser: Browser, tmp_path: Path) -> None:
             carried(bench)
             with held(page):
                 page.wait_for_timeout(1800)
-            until(page, f"{SAYS} === 'How far did it come?'")
+            until(page, f"{SAYS} === 'How far did it go?'")
             page.wait_for_timeout(1000)
             world = bench.world()
             one(page, "way-m").fill(f"{world.x_m - scene.START_X_M:.3f}")
             one(page, "aside-cm").fill(f"{abs(world.y_m) * 100:.1f}")
             one(page, "aside-to").select_option("1" if world.y_m > 0.0 else "-1")
             one(page, "say-aside").click()
-            until(page, f"{SAYS} !== 'How far did it come?'")
+            until(page, f"{SAYS} !== 'How far did it go?'")
             if phase(page) == "done":
                 break
         assert found(page, "motors.balance") == pytest.approx(true, rel=0.05)

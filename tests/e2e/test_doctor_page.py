@@ -31,7 +31,7 @@ def looked(page: Page) -> None:
     """Request the list; wait for it or for its error, with the previous one removed."""
     page.evaluate("document.getElementById('doctor').replaceChildren()")
     page.locator("#look-for-faults").click()
-    until(page, f"!{SAYS}?.startsWith('The car looks') && {SAYS} !== undefined", LONG_S)
+    until(page, f"!{SAYS}?.startsWith('The car is checking') && {SAYS} !== undefined", LONG_S)
 
 
 def broken(page: Page) -> list[str]:
@@ -59,7 +59,7 @@ def test_a_grown_up_sees_what_is_wrong_and_the_car_stands(
     with bench.watch() as watch:
         looked(page)
     assert not any(sample.driving for sample in watch.samples)
-    well = page.locator("#doctor .hint", has_text="Well: ").inner_text()
+    well = page.locator("#doctor .hint", has_text="OK: ").inner_text()
     for part in ("profile", "pins", "I2C", "version"):
         assert part in well, well
     page.locator("#doctor summary").click()

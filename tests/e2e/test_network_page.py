@@ -36,9 +36,9 @@ def test_a_grown_up_joins_and_is_told_of_a_wrong_key(wifi: Page, bench: RunningB
     assert wifi.locator("#list button", has_text="Office").is_disabled()
     joined(wifi, "Home", "not the right key")
     says = "document.getElementById('says').textContent"
-    until(wifi, f"{says}.startsWith('The car joins Home')", 10.0)
+    until(wifi, f"{says}.startsWith('The car is joining Home')", 10.0)
     reason = "document.getElementById('reason').textContent"
-    until(wifi, f"{reason} === 'Home was not joined: wrong key.'", 20.0)
+    until(wifi, f"{reason} === 'The car could not join Home: wrong key.'", 20.0)
     until(wifi, "!document.querySelector('#list button').disabled", 60.0)
     joined(wifi, "Home", "home sweet home")
     until(wifi, f"{says} === 'The car is in the network Home.'", 20.0)

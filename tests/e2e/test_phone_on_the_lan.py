@@ -147,7 +147,7 @@ def test_a_page_says_how_to_trust_the_car_and_whether_that_worked(
 ) -> None:
     """The phone accepts every certificate; the other page checks against the car's authority."""
     wide = phone_browser.new_page(viewport={"width": 1920, "height": 1080})
-    for page, words in ((phone, "It worked"), (wide, "Not yet")):
+    for page, words in ((phone, "It works"), (wide, "Not yet")):
         page.goto(f"http://{lan.near}:{lan_bench.port}/trust")
         page.locator("#check").press("Enter")
         until(page, f"document.getElementById('verdict').innerText.includes('{words}')")

@@ -141,7 +141,7 @@ def test_it_says_how_far_it_is_and_can_be_cancelled(page: Page) -> None:
     assert seat.violations(page) == []
     page.locator("#export-cancel").focus()
     page.keyboard.press("Enter")
-    page.get_by_text("Cancelled. What your browser has of it is not whole.").wait_for()
+    page.get_by_text("Cancelled. The downloaded file is incomplete.").wait_for()
     until(page, "document.getElementById('export-bar').hidden")
     # A progress request may be under way beside.
     assert asked[0] == "POST" and asked.count("DELETE") == 1

@@ -276,7 +276,7 @@ def test_a_drive_is_found_named_and_deleted(page: Page, bench: RunningBench) -> 
     page.locator("#list .edit").click()
     page.locator("#edit-remove").click()
     sure = page.locator("#edit-sure-says").inner_text()
-    assert sure.startswith("1 file, ") and "1 file belongs to another drive" in sure
+    assert sure.startswith("1 file (") and "1 file also belongs to another drive" in sure
     page.locator("#edit-code").fill("000000")
     page.keyboard.press("Enter")
     until(page, "document.body.innerText.includes('not the code')")
@@ -335,7 +335,7 @@ def test_strangers_are_asked_for_the_code_and_an_empty_list_says_what_to_do(
     answers.pop()
     page.locator("#code").fill("123456")
     page.keyboard.press("Enter")
-    until(page, "document.body.innerText.includes('Take the wheel and drive a little')")
+    until(page, "document.body.innerText.includes('Take the wheel, drive a little')")
     assert codes == ["000000", "123456"] and page.locator("#code").is_hidden()
     assert violations(page) == [], "empty"
 

@@ -200,7 +200,7 @@ def test_an_empty_station_says_what_will_come(page: Page) -> None:
 
     page.route("**/api/recordings/drives?*", empty)
     page.reload()
-    page.get_by_text("No drive has come home yet").wait_for()
+    page.get_by_text("No drives yet.").wait_for()
 
 
 def test_tables_are_downloaded(page: Page) -> None:
@@ -227,7 +227,7 @@ def test_another_machine_says_the_password_sees_and_removes(
         page = browser.new_page(viewport={"width": 390, "height": 844}, ignore_https_errors=True)
         page.goto(f"http://{host}:{port}/")
         assert page.url == f"https://{host}:{port + 1}/", "it was sent to https"
-        page.get_by_label("Password of the station").first.wait_for()
+        page.get_by_label("Station password").first.wait_for()
         shot(page, "password")
         assert violations(page) == []
         page.locator("#code").fill("open sesame")
@@ -243,7 +243,7 @@ def test_another_machine_says_the_password_sees_and_removes(
         page.locator("#list button").first.click()
         page.locator("#edit-remove").click()
         says = page.locator("#edit-sure-says").inner_text()
-        assert "goes to the trash" in says and "30 days" in says
+        assert "moves to the trash" in says and "30 days" in says
         shot(page, "trash")
         page.locator("#edit-delete").click()
         until(page, "window.recordings.drives === 1", 20.0)

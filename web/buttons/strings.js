@@ -11,8 +11,8 @@ const SHAPES = {
 };
 /** @type {Record<string, string>} */
 const MODES = {
-  show: 'Look: the car shows a pattern', turn: 'Your turn: repeat the pattern',
-  cheer: 'Right!', sad: 'That was another one. The game is over', rainbow: 'Rainbow',
+  show: 'Watch: the car shows a pattern', turn: 'Your turn: repeat the pattern',
+  cheer: 'Right!', sad: 'Wrong button. The game is over', rainbow: 'Rainbow',
 };
 
 export const STRINGS = {
@@ -23,7 +23,7 @@ export const STRINGS = {
   game: 'Memory game: repeat the pattern',
   sound: 'Sound',
   seat: 'For grown-ups: hold for a second to go to the driver\'s seat',
-  lost: 'No link to the car; it comes back by itself',
+  lost: 'No link to the car; reconnecting',
   mode: (/** @type {string} */ mode) => MODES[mode] ?? '',
   stars: (/** @type {number} */ done, /** @type {number} */ length, /** @type {number} */ best) =>
     `${done} of ${length}${best ? `; the best was ${best}` : ''}`,

@@ -57,7 +57,7 @@ class Tuner:
         if self.doubts:
             yield (
                 f"calibration: direction of {', '.join(self.doubts)} in doubt: the car "
-                "does not drive; calibrate “Which way”"
+                "does not drive; calibrate “Direction”"
             )
 
     @property

@@ -21,13 +21,13 @@ test('where the car is, in each phase', () => {
 
 test('who joins it is told where to go, and what happens if it fails', () => {
   const words = where({...STATE, phase: 'joining'}, ':8080');
-  assert.match(words, /joins Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45 s/);
+  assert.match(words, /joining Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45 s/);
   const taken = where({...STATE, phase: 'joining', name: 'rusty-2.local'}, '');
   assert.match(taken, /http:\/\/rusty-2\.local\//);
 });
 
 test('why it is not in the network that somebody wanted', () => {
-  assert.equal(why(STATE), 'Home was not joined: wrong key.');
+  assert.equal(why(STATE), 'The car could not join Home: wrong key.');
   assert.equal(why({...STATE, phase: 'absent', reason: 'switched off'}), 'switched off.');
   assert.equal(why({...STATE, reason: ''}), '');
 });
@@ -37,9 +37,9 @@ test('the dark squares with four quiet ones around', () => {
 });
 
 test('how old the list is', () => {
-  assert.equal(heard({...STATE, phase: 'known', seen_s: null}), 'None was heard yet.');
-  assert.equal(heard({...STATE, phase: 'known'}), 'Heard 7 seconds ago.');
-  assert.match(heard({...STATE, seen_s: 300}), /5 minutes ago\. In its own network/);
+  assert.equal(heard({...STATE, phase: 'known', seen_s: null}), 'No networks found yet.');
+  assert.equal(heard({...STATE, phase: 'known'}), 'Last search: 7 seconds ago.');
+  assert.match(heard({...STATE, seen_s: 300}), /5 minutes ago\. The car cannot search/);
   assert.match(heard({...STATE, seen_s: 7200}), /2 hours ago/);
   assert.match(heard({...STATE, seen_s: 90_000}), /1 day ago/);
 });

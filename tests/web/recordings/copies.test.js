@@ -13,7 +13,7 @@ test('car, station and office are named, each with what is known of it', () => {
   const said = STRINGS.copies([
     copy('car', true, 1.8e9), copy('', true, 1.8e9), copy('nas:/srv', false),
   ]);
-  assert.match(said, /^on the car, verified .* · stored here, verified .* · nas:\/srv: not whole yet$/);
+  assert.match(said, /^on the car, verified .* · stored here, verified .* · nas:\/srv: not complete yet$/);
   assert.equal(STRINGS.copies([copy('car', false, 1.8e9)]), 'partly on the car');
   assert.equal(STRINGS.copies([copy('station')]), 'fetched by the station');
 });

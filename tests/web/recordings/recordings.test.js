@@ -81,8 +81,8 @@ test('a list says stops with their causes, and finds causes by their words', () 
   assert.deepEqual(STRINGS.causes('STOP p'), ['estop', 'estop_grown_up']);
   assert.ok(STRINGS.causes('stop').length > STRINGS.causes('stopped').length, 'all of them');
   assert.deepEqual([3.4, 1260].map(STRINGS.metres), ['≈ 3 m', '≈ 1.3 km']);
-  assert.match(STRINGS.sure(2, '4 MB', 1), /^2 files, 4 MB, go for good\. 1 file belongs/);
-  assert.match(STRINGS.sure(0, '0 B', 2), /^2 files belong to another drive, too, and stay/);
+  assert.match(STRINGS.sure(2, '4 MB', 1), /^2 files \(4 MB\) will be deleted for good\. 1 file also belongs/);
+  assert.match(STRINGS.sure(0, '0 B', 2), /^2 files also belong to another drive and stay/);
 });
 
 test('an address names a file, and a malformed one none', () => {

@@ -29,13 +29,13 @@ test('an answer without pictures has no frames', () => {
 test('what waits is said with rate and time to go', () => {
   const car = /** @type {any} */ ({state: 'fetching', waiting: 2, waiting_bytes: 32e6});
   assert.equal(STATION_STRINGS.car({...car, rate: 4e6}),
-    'fetching: 2 files wait, 32 MB, 4.0 MB/s, 8 seconds to go');
-  assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files wait, 32 MB');
-  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all of it is here');
+    'fetching: 2 files pending, 32 MB, 4.0 MB/s, 8 seconds to go');
+  assert.equal(STATION_STRINGS.car({...car, rate: 0}), 'fetching: 2 files pending, 32 MB');
+  assert.equal(STATION_STRINGS.car({...car, waiting: 0, state: 'ok'}), 'all recordings fetched');
   const office = {...car, rate: 4e6, state: 'sending', last_fault: 'full', fault_s: 1e9, oldest_s: 0};
-  assert.equal(STATION_STRINGS.office(office), 'sending: 2 sessions wait, 32 MB, 4.0 MB/s, 8 seconds to go');
+  assert.equal(STATION_STRINGS.office(office), 'sending: 2 sessions pending, 32 MB, 4.0 MB/s, 8 seconds to go');
   const old = {...office, waiting: 0, state: 'ok', oldest_s: Date.now() / 1000 - 3 * 86_400};
-  assert.equal(STATION_STRINGS.office(old), 'all of it is there, oldest copy verified 3 days ago');
+  assert.equal(STATION_STRINGS.office(old), 'all recordings copied, oldest copy verified 3 days ago');
   assert.match(STATION_STRINGS.fault(office), /2001.*: full/);
   assert.equal(STATION_STRINGS.fault({...office, state: 'full'}), '');
 });

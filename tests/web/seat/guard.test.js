@@ -59,13 +59,13 @@ test('a sensor that says nothing is not a wall', () => {
     const said = alarm({ranges: [one]});
     assert.deepEqual(said, {...ahead, metres: null});
   }
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null}), 'Nothing is measured ahead: slow that way');
+  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null}), 'No reading ahead: slow that way');
   assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null, acts: false}),
-    'Nothing is measured ahead: drive slowly');
+    'No reading ahead: drive slowly');
   assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null, stands: true}),
-    'Nothing is measured ahead: first drive back', 'it stood before a wall when it failed');
+    'No reading ahead: first drive back', 'it stood before a wall when it failed');
   assert.equal(DRAWER_STRINGS.guardSays({...ahead, back: true, metres: null, stands: true}),
-    'Nothing is measured behind: first drive forward');
+    'No reading behind: first drive forward');
 });
 
 test('of two that look the same way the nearer one is drawn', () => {
@@ -146,13 +146,13 @@ test('each sensor that says no distance has a line: why, and since when', () => 
   assert.equal(rangesInWords(well), 'front: 0.40 m, rear: –');
   const ill = [front, {...rear, state: 'does not answer', age_s: null, range_m: null},
     {...rear, name: 'depth', age_s: 3.7}, {...rear, name: 'side', state: 'noisy', age_s: 0.1}];
-  assert.deepEqual(rangeFaults(ill), ['rear: does not answer, never seen',
-    'depth: nothing new, last seen 3 s ago', 'side: noisy, last seen just now']);
+  assert.deepEqual(rangeFaults(ill), ['rear: does not answer, no reading so far',
+    'depth: no new reading, last reading 3 s ago', 'side: noisy, last reading just now']);
   assert.equal(rangesInWords(ill.slice(0, 3)), 'front: 0.40 m, ' +
-    'rear: no distance (does not answer, never seen), ' +
-    'depth: no distance (nothing new, last seen 3 s ago)');
-  assert.equal(DRAWER_STRINGS.lastSeen(119), 'last seen 119 s ago');
-  assert.equal(DRAWER_STRINGS.lastSeen(120), 'last seen 2 min ago');
+    'rear: no distance (does not answer, no reading so far), ' +
+    'depth: no distance (no new reading, last reading 3 s ago)');
+  assert.equal(DRAWER_STRINGS.lastSeen(119), 'last reading 119 s ago');
+  assert.equal(DRAWER_STRINGS.lastSeen(120), 'last reading 2 min ago');
 });
 
 test('beeps are planned a little ahead, and none twice', () => {
@@ -244,8 +244,8 @@ test('the computer shows its known values only', () => {
   assert.equal(computerSays({...unknown, age_s: 1}), 'fine');
   assert.deepEqual(healthRows(health), [
     ['Computer’s temperature', '48°C'],
-    ['Its Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Room on its card', '9.0 GB'],
-    ['Free memory', '211 MB'], ['Load', '0.35'], ['Up for', '60 min'],
+    ['Computer’s Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Free space on the card', '9.0 GB'],
+    ['Free memory', '211 MB'], ['Load', '0.35'], ['Running for', '60 min'],
   ]);
   assert.equal(computerSays(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
   assert.equal(DRAWER_STRINGS.uptime(7200), '2 hr');

@@ -18,6 +18,6 @@ test('what cannot be marked says why', () => {
   const state = /** @type {any} */ ({may_drive: true, recording: {on: true}});
   assert.equal(whyNoMark(state), '');
   assert.match(whyNoMark(null), /no link/);
-  assert.match(whyNoMark({...state, recording: null}), /records nothing/);
+  assert.match(whyNoMark({...state, recording: null}), /does not record/);
   assert.match(whyNoMark({...state, may_drive: false}), /code/);
 });

@@ -86,10 +86,10 @@ test('a list that says the same leaves the buttons where they are', () => {
 test('how long somebody has been away, in one unit', () => {
   const says = (/** @type {number} */ away_s) => WHO_STRINGS.says({...ann, drives: false, away_s});
   assert.equal(says(0), 'driver, elsewhere');
-  assert.equal(says(59), 'driver, elsewhere, gone just now');
-  assert.equal(says(90), 'driver, elsewhere, last here 2 minutes ago');
-  assert.equal(says(7200), 'driver, elsewhere, last here 2 hours ago');
-  assert.equal(says(200_000), 'driver, elsewhere, last here 2 days ago');
+  assert.equal(says(59), 'driver, elsewhere, left just now');
+  assert.equal(says(90), 'driver, elsewhere, last seen 2 minutes ago');
+  assert.equal(says(7200), 'driver, elsewhere, last seen 2 hours ago');
+  assert.equal(says(200_000), 'driver, elsewhere, last seen 2 days ago');
 });
 
 test('a guest is listed with the time of the end', () => {
@@ -104,7 +104,7 @@ test('who only watches is named, and there is nothing to end', () => {
   const {who, rows} = listed();
   who.update([mum, {...ann, drives: false, watches: true}]);
   assert.deepEqual(rows().map((/** @type {FakeElement} */ row) => row.text),
-    ['Mum you, grown-up, home network', 'Ann watches, elsewhere']);
+    ['Mum you, grown-up, home network', 'Ann watching, elsewhere']);
 });
 
 test('a list that the car cannot save is said, and no longer once it is saved', () => {

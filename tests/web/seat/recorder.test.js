@@ -40,7 +40,7 @@ test('a fault is told once, and its end', () => {
   assert.deepEqual([first.news, first.alarm], [first.text, true]);
   assert.equal(recorderSays(bad, bad).news, '');
   assert.equal(recorderSays(bad, null).alarm, true, 'it was so when the page came');
-  assert.equal(recorderSays(recording(), bad).news, 'Recording goes on.');
+  assert.equal(recorderSays(recording(), bad).news, 'Recording again.');
 });
 
 test('a minute that was kept is told, on every page', () => {

@@ -85,10 +85,10 @@ test('without a link the page claims of the car only what it knows', () => {
   };
   assert.match(says({}), /The car stops by itself/);
   assert.doesNotMatch(says({state: watching}), /stops/);
-  assert.match(says({state: watching}), /the car drives on.*STOP goes out as soon as/);
+  assert.match(says({state: watching}), /the car drives on.*STOP is sent as soon as/);
   for (const more of [{}, {state: watching}, {state: null}]) {
     assert.doesNotMatch(says(more), /STOP waits/);
-    assert.match(says({...more, stopWaits: true}), /STOP waits.*No answer to your STOP yet.*as soon as/);
+    assert.match(says({...more, stopWaits: true}), /STOP waits.*Your STOP is not answered yet.*as soon as/);
   }
 });
 
