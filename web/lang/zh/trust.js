@@ -12,10 +12,10 @@ export default register({
     download: '获取证书',
     name: '名称',
     fingerprint: 'SHA-256',
-    second: '2. 告诉你的系统',
+    second: '2. 安装证书',
     undo: '想收回的话，在同一个地方删除证书。',
-    third: '3. 看看成功了没有',
-    check: '看看',
+    third: '3. 检查是否成功',
+    check: '检查',
     open: '用 https 打开小车',
 
     asking: '正在询问小车……',
