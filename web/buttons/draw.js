@@ -110,13 +110,13 @@ function star(kind) {
   return drawn;
 }
 
-/** @param {string} way */
-function picture(way) {
+/** @param {string} data */
+function picture(data) {
   const svg = document.createElementNS(SVG, 'svg');
   const path = document.createElementNS(SVG, 'path');
   svg.setAttribute('viewBox', '0 0 100 100');
   svg.setAttribute('aria-hidden', 'true');
-  path.setAttribute('d', way);
+  path.setAttribute('d', data);
   svg.append(path);
   return svg;
 }

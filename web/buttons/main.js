@@ -15,9 +15,9 @@ const CHANGES = 100;
 
 /** @param {string} id */
 const byId = (id) => {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`no #${id} in buttons.html`);
-  return found;
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`no #${id} in buttons.html`);
+  return element;
 };
 const model = new Model();
 const drawing = new Drawing(byId);
@@ -156,7 +156,7 @@ Object.defineProperty(window, 'fpvcar', {
     },
     /** The last changes: wall clock in ms, and the mask of lit buttons since then. */
     get changes() {
-      return fpvcar.changes.map((one) => [...one]);
+      return fpvcar.changes.map((change) => [...change]);
     },
   }),
 });

@@ -93,9 +93,9 @@ export class Model {
 
 /** @param {number} mask */
 export function bits(mask) {
-  const found = [];
-  for (let bit = 0; mask >> bit; bit += 1) if ((mask >> bit) & 1) found.push(bit);
-  return found;
+  const indexes = [];
+  for (let bit = 0; mask >> bit; bit += 1) if ((mask >> bit) & 1) indexes.push(bit);
+  return indexes;
 }
 
 /**

@@ -10,7 +10,7 @@ import {VERSION, encodeAs, list, parseAs, text, whole} from '../lib/wire.js';
 export const BUTTONS_MAX = 6;
 const mask = whole(0, 2 ** BUTTONS_MAX - 1);
 const count = whole(0, 2 ** 53 - 1);
-const words = text(Infinity);
+const anyText = text(Infinity);
 
 /** Messages from the page. */
 const UP = {
@@ -21,9 +21,9 @@ const UP = {
 
 /** Messages from the car. */
 const DOWN = {
-  panel: {v: count, car: words, buttons: list({name: words, colour: words, shape: words})},
-  glow: {seq: count, lit: mask, mode: words, length: count, done: count, best: count},
-  error: {what: words},
+  panel: {v: count, car: anyText, buttons: list({name: anyText, colour: anyText, shape: anyText})},
+  glow: {seq: count, lit: mask, mode: anyText, length: count, done: count, best: count},
+  error: {what: anyText},
 };
 
 /**

@@ -2,9 +2,9 @@
 
 /**
  * @typedef {boolean | number | number[]} Value
- * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} Known
+ * @typedef {{key: string, value: Value, own: Value, least: number | null, most: number | null}} CalibratedValue
  * @typedef {{utc_s: number, what: string, values: Record<string, Value>, before: number}} Change
- * @typedef {{values: Known[], steps: {kind: string, of: string}[], changes: Change[],
+ * @typedef {{values: CalibratedValue[], steps: {kind: string, of: string}[], changes: Change[],
  *   limit: number, now: number, undoable: boolean, faults: string[], doubts: string[]}} All
  * @typedef {{throttle: number, mps: number}} SpeedRun
  * @typedef {{way_m: number, aside_cm: number}} StraightRun
@@ -39,7 +39,7 @@ export const API = {
   begin: (kind, of) => post('begin', [['step', kind], ['of', of]]),
   /** @param {string} word @param {number[]} figures @returns {Promise<Step>} */
   say: (word, figures) =>
-    post('say', [['word', word], ...figures.map((one) => ['figure', String(one)])]),
+    post('say', [['word', word], ...figures.map((value) => ['figure', String(value)])]),
   /** @returns {Promise<All>} */
   keep: () => post('keep'),
   end: () => post('end'),

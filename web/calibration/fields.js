@@ -3,28 +3,28 @@
 import {make} from '../lib/dom.js';
 
 /** @param {string} text @param {() => void} act @param {string} [id] */
-export function push(text, act, id = '') {
-  const made = document.createElement('button');
-  made.type = 'button';
-  made.textContent = text;
-  if (id) made.dataset.testid = id;
-  made.addEventListener('click', act);
-  return made;
+export function actionButton(text, act, id = '') {
+  const element = document.createElement('button');
+  element.type = 'button';
+  element.textContent = text;
+  if (id) element.dataset.testid = id;
+  element.addEventListener('click', act);
+  return element;
 }
 
 /** @param {string} text @param {string} [name] of its class */
-export function words(text, name = 'hint') {
-  const made = make('p', text);
-  made.className = name;
-  return made;
+export function paragraph(text, name = 'hint') {
+  const element = make('p', text);
+  element.className = name;
+  return element;
 }
 
 /** @param {Node[]} parts @param {string} [name] of its class */
 export function row(parts, name = 'row') {
-  const made = make('div', '');
-  made.className = name;
-  made.append(...parts);
-  return made;
+  const element = make('div', '');
+  element.className = name;
+  element.append(...parts);
+  return element;
 }
 
 /** @param {string} label @param {string} id @param {number | ''} [value] */
@@ -37,9 +37,9 @@ export function figure(label, id, value = '') {
 
 /** @param {string} label @param {HTMLElement} field */
 export function labelled(label, field) {
-  const made = document.createElement('label');
-  made.append(make('span', label), field);
-  return made;
+  const element = document.createElement('label');
+  element.append(make('span', label), field);
+  return element;
 }
 
 /** @param {string} label @param {boolean} on @param {(on: boolean) => void} act @param {string} [id] */
@@ -48,10 +48,10 @@ export function check(label, on, act, id = '') {
   Object.assign(field, {type: 'checkbox', checked: on});
   if (id) field.dataset.testid = id;
   field.addEventListener('change', () => act(field.checked));
-  const made = document.createElement('label');
-  made.className = 'check';
-  made.append(field, ' ', make('span', label));
-  return made;
+  const element = document.createElement('label');
+  element.className = 'check';
+  element.append(field, ' ', make('span', label));
+  return element;
 }
 
 /**
@@ -61,14 +61,14 @@ export function check(label, on, act, id = '') {
 export function choice(label, choices, id) {
   const field = document.createElement('select');
   field.dataset.testid = id;
-  field.append(...choices.map(([value, said]) => new Option(said, value)));
+  field.append(...choices.map(([value, text]) => new Option(text, value)));
   return {field, label: labelled(label, field)};
 }
 
 /** @param {string} title @param {Node[]} parts @param {string} id */
 export function fold(title, parts, id) {
-  const made = document.createElement('details');
-  made.dataset.testid = id;
-  made.append(make('summary', title), ...parts);
-  return made;
+  const element = document.createElement('details');
+  element.dataset.testid = id;
+  element.append(make('summary', title), ...parts);
+  return element;
 }

@@ -47,8 +47,8 @@ export function difference(a, b) {
 
 /** The picture that is shown, small and grey; null before the first. @returns {Uint8Array | null} */
 export function grab() {
-  const shown = [...document.querySelectorAll('#picture, #picture-mse')].find((one) =>
-    one.getBoundingClientRect().width > 0);
+  const shown = [...document.querySelectorAll('#picture, #picture-mse')].find((element) =>
+    element.getBoundingClientRect().width > 0);
   const source = shown instanceof HTMLCanvasElement || shown instanceof HTMLVideoElement ? shown : null;
   const small = document.createElement('canvas');
   Object.assign(small, {width: WIDTH, height: HEIGHT});

@@ -4,13 +4,13 @@
 import {t} from '../lang/words.js';
 import {make, setText} from '../lib/dom.js';
 import {API, Refused} from './api.js';
-import {check, figure, fold, push, row, words} from './fields.js';
+import {actionButton, check, figure, fold, paragraph, row} from './fields.js';
 import {Hold} from './hold.js';
 import {Motion, grab} from './motion.js';
 import {StepView} from './step.js';
 import {STRINGS} from './strings.js';
 
-/** @import {All, Known, Step} from './api.js' */
+/** @import {All, CalibratedValue, Step} from './api.js' */
 /** @import {Wish} from '../lib/types.js' */
 
 const ASK_MS = 100;
@@ -25,8 +25,8 @@ export class Calibration {
    * @param {HTMLElement} place
    * @param {{set: (wish: Wish) => void, releases: (() => void)[], take: () => void,
    *   driving: () => boolean, visible: () => boolean, kept: () => void,
-   *   stopSays: (back: import('./api.js').HeldBack) => string}} parts
-   *   `kept` is called when values have changed; `stopSays` has the words of a stop
+   *   stopText: (back: import('./api.js').HeldBack) => string}} parts
+   *   `kept` is called when values have changed; `stopText` has the words of a stop
    */
   constructor(place, parts) {
     this.place = place;
@@ -35,7 +35,7 @@ export class Calibration {
     parts.releases.push(() => this.hold.up());
     /** @type {StepView | null} */
     this.view = null;
-    this.fault = words('', 'fault');
+    this.fault = paragraph('', 'fault');
     this.fault.setAttribute('role', 'alert');
     this.motion = new Motion();
     this.looks = false;
@@ -65,25 +65,25 @@ export class Calibration {
 
   /** Runs an act and shows the car's refusal. @param {() => Promise<unknown>} act */
   async tried(act) {
-    let said = '';
+    let message = '';
     try {
       await act();
     } catch (fault) {
-      said = fault instanceof Refused ? fault.message : t.carSilent;
+      message = fault instanceof Refused ? fault.message : t.carSilent;
     }
     const {fault} = this.view ?? this;
     if (!fault.isConnected) this.place.replaceChildren(fault);
-    setText(fault, said);
+    setText(fault, message);
   }
 
   // --- the list ---
 
   /** @param {All} all @param {string} [news] */
   list(all, news = '') {
-    const status = words(news || t.calibration.hint);
+    const status = paragraph(news || t.calibration.hint);
     status.setAttribute('role', 'status');
     status.dataset.testid = 'calibration-says';
-    const faults = all.faults.map((text) => words(text, 'fault'));
+    const faults = all.faults.map((text) => paragraph(text, 'fault'));
     const groups = GROUPS.flatMap(([group, kinds]) => {
       const steps = all.steps.filter(({kind}) => kinds.includes(kind));
       return steps.length ? [make('h4', t.calibration.groups[group]), this.steps(steps, all)] : [];
@@ -92,13 +92,13 @@ export class Calibration {
     Object.assign(link, {
       href: 'api/calibration/profile', download: 'car.toml', textContent: t.calibration.download, className: 'button',
     });
-    const undo = push(t.calibration.undo, () =>
+    const undo = actionButton(t.calibration.undo, () =>
       this.tried(async () => {
         this.list(await API.undo(), t.calibration.undone);
         this.parts.kept();
       }), 'calibration-undo');
     undo.disabled = !all.undoable;
-    const fields = all.values.map((one) => this.value(one));
+    const fields = all.values.map((value) => this.value(value));
     this.place.replaceChildren(status, this.fault, ...faults, ...groups, row([undo]),
       fold(t.calibration.values, fields, 'calibration-values'),
       fold(t.calibration.history, [history(all)], 'calibration-history'), row([link]));
@@ -106,20 +106,20 @@ export class Calibration {
 
   /** @param {All['steps']} steps @param {All} all */
   steps(steps, all) {
-    const made = make('ul', '');
-    made.className = 'calibration-steps';
+    const list = make('ul', '');
+    list.className = 'calibration-steps';
     for (const {kind, of} of steps) {
       const what = `${kind} ${of}`.trim();
       const item = make('li', '');
-      item.append(push(STRINGS.stepTitle(kind, of), () => this.begin(kind, of), `begin-${what.replace(' ', '-')}`));
-      const last = all.changes.filter((one) => one.what === what).at(-1);
+      item.append(actionButton(STRINGS.stepTitle(kind, of), () => this.begin(kind, of), `begin-${what.replace(' ', '-')}`));
+      const last = all.changes.filter((change) => change.what === what).at(-1);
       if (last) item.append(make('small', STRINGS.when(last.utc_s)));
-      made.append(item);
+      list.append(item);
     }
-    return made;
+    return list;
   }
 
-  /** A value that may be typed. @param {Known} known */
+  /** A value that may be typed. @param {CalibratedValue} known */
   value({key, value, own}) {
     const set = (/** @type {import('./api.js').Value} */ to) =>
       this.tried(async () => {
@@ -128,19 +128,19 @@ export class Calibration {
         const box = this.place.querySelector(`[data-key="${key}"] small`);
         if (box) setText(box, `${t.calibration.kept} ${STRINGS.own(own)}`);
       });
-    const made = make('div', '');
-    made.dataset.key = key;
+    const row = make('div', '');
+    row.dataset.key = key;
     if (typeof value === 'boolean') {
-      made.append(check(STRINGS.name(key), value, set, key));
+      row.append(check(STRINGS.name(key), value, set, key));
     } else if (typeof value === 'number') {
       const {field, label} = figure(STRINGS.name(key), key, Math.round(value * 1e4) / 1e4);
       field.addEventListener('change', () => set(field.valueAsNumber));
-      made.append(label);
+      row.append(label);
     } else {
-      made.append(words(`${STRINGS.name(key)}: ${STRINGS.value(value)}`));
+      row.append(paragraph(`${STRINGS.name(key)}: ${STRINGS.value(value)}`));
     }
-    made.append(make('small', STRINGS.own(own)));
-    return made;
+    row.append(make('small', STRINGS.own(own)));
+    return row;
   }
 
   // --- a step ---
@@ -150,7 +150,7 @@ export class Calibration {
     await this.tried(async () => {
       const step = await API.begin(kind, of);
       const view = new StepView(step, {
-        hold: this.hold, take: this.parts.take, stopSays: this.parts.stopSays,
+        hold: this.hold, take: this.parts.take, stopText: this.parts.stopText,
         say: (word, figures) => this.tried(async () =>
           this.heard(view, await API.say(word, figures ?? []))),
         keep: () => {
@@ -231,16 +231,16 @@ export class Calibration {
 
 /** @param {All} all */
 function history({changes, now}) {
-  if (changes.length === 0) return words(t.calibration.historyEmpty);
-  const made = make('ol', '');
-  made.className = 'calibration-history';
-  const items = changes.map((one, index) => {
-    const values = Object.entries(one.values).map(([key, value]) => `${STRINGS.name(key)} ${STRINGS.value(value)}`);
+  if (changes.length === 0) return paragraph(t.calibration.historyEmpty);
+  const list = make('ol', '');
+  list.className = 'calibration-history';
+  const items = changes.map((change, index) => {
+    const values = Object.entries(change.values).map(([key, value]) => `${STRINGS.name(key)} ${STRINGS.value(value)}`);
     const item = make('li', '');
-    const title = `${STRINGS.when(one.utc_s)}: ${STRINGS.change(one.what)}`;
+    const title = `${STRINGS.when(change.utc_s)}: ${STRINGS.change(change.what)}`;
     item.append(make('b', index === now ? `${title} (${t.calibration.holds})` : title), make('p', values.join('; ')));
     return item;
   });
-  made.append(...items.reverse());
-  return made;
+  list.append(...items.reverse());
+  return list;
 }

@@ -4,7 +4,7 @@
 import {t, fill, number} from '../lang/words.js';
 import {make} from '../lib/dom.js';
 import {API} from './api.js';
-import {push, row} from './fields.js';
+import {actionButton, row} from './fields.js';
 
 /** @import {All} from './api.js' */
 
@@ -23,7 +23,7 @@ export function shareOf(mps, least, top, limit) {
 
 /** Label and speed limit of each. Pure. @param {All} all @returns {[string, number][]} */
 export function presets({values, limit}) {
-  const of = (/** @type {string} */ key) => Number(values.find((one) => one.key === key)?.value ?? 0);
+  const of = (/** @type {string} */ key) => Number(values.find((value) => value.key === key)?.value ?? 0);
   const [least, top] = [of('speeds.least_mps'), of('guard.top_mps')];
   const [small, child] = [of('speeds.small_child_mps'), of('speeds.child_mps')];
   return [
@@ -36,6 +36,6 @@ export function presets({values, limit}) {
 export async function open(place, set) {
   const all = await API.all();
   const buttons = presets(all).map(([label, share], index) =>
-    push(label, () => set(share), `preset-${index}`));
+    actionButton(label, () => set(share), `preset-${index}`));
   place.replaceChildren(make('span', t.presets.title), row(buttons));
 }

@@ -3,7 +3,7 @@
 
 import {t} from '../lang/words.js';
 import {make, setText, show} from '../lib/dom.js';
-import {choice, figure, push, row, words} from './fields.js';
+import {actionButton, choice, figure, paragraph, row} from './fields.js';
 import {STRINGS} from './strings.js';
 
 /** @import {Step} from './api.js' */
@@ -25,41 +25,41 @@ export class StepView {
   /**
    * @param {Step} step
    * @param {{say: Say, keep: () => void, back: () => void, hold: import('./hold.js').Hold,
-   *   take: () => void, stopSays: (back: import('./api.js').HeldBack) => string}} parts
+   *   take: () => void, stopText: (back: import('./api.js').HeldBack) => string}} parts
    */
-  constructor(step, {say, keep, back, hold, take, stopSays}) {
-    this.stopSays = stopSays;
+  constructor(step, {say, keep, back, hold, take, stopText}) {
+    this.stopText = stopText;
     this.kind = step.kind;
     this.element = make('div', '');
     this.element.className = 'calibration-step';
     const title = make('h4', STRINGS.stepTitle(step.kind, step.of));
     title.tabIndex = -1;
-    this.says = words('');
+    this.says = paragraph('');
     this.says.setAttribute('role', 'status');
     this.says.dataset.testid = 'calibration-says';
-    this.now = words('', 'now');
+    this.now = paragraph('', 'now');
     this.now.dataset.testid = 'calibration-now';
-    this.fault = words('', 'fault');
+    this.fault = paragraph('', 'fault');
     this.fault.setAttribute('role', 'alert');
-    this.hold = push(t.calibration.hold, () => {}, 'calibration-hold');
+    this.hold = actionButton(t.calibration.hold, () => {}, 'calibration-hold');
     this.hold.className = 'hold';
     hold.listen(this.hold);
-    this.back = words('', 'now');
+    this.back = paragraph('', 'now');
     this.back.setAttribute('role', 'status');
     this.back.dataset.testid = 'calibration-held-back';
     this.step = step;
     this.finger = false;
-    this.take = row([words(t.calibration.takeFirst), push(t.take, take)], 'take');
+    this.take = row([paragraph(t.calibration.takeFirst), actionButton(t.take, take)], 'take');
     this.answers = this.answersOf(step, say);
     this.confirm = row(['sure', 'unsure'].map((word) =>
-      push(STRINGS.answer(word), () => say(word), `say-${word}`)), 'row answers');
+      actionButton(STRINGS.answer(word), () => say(word), `say-${word}`)), 'row answers');
     this.runs = make('ul', '');
-    this.found = words('', 'found');
+    this.found = paragraph('', 'found');
     this.found.dataset.testid = 'calibration-found';
-    this.keep = push(t.calibration.keep, keep, 'calibration-keep');
+    this.keep = actionButton(t.calibration.keep, keep, 'calibration-keep');
     this.keep.className = 'primary';
     this.element.append(title, this.says, this.now, this.take, this.hold, this.back, this.answers, this.confirm, this.runs,
-      this.found, this.fault, row([this.keep, push(t.calibration.back, back, 'calibration-back')]));
+      this.found, this.fault, row([this.keep, actionButton(t.calibration.back, back, 'calibration-back')]));
     this.title = title;
     this.update(step, true);
   }
@@ -71,7 +71,7 @@ export class StepView {
     const moving = moves ? t.calibration.held : t.calibration.heldStill;
     setText(this.hold, held ? moving : t.calibration.hold);
     this.hold.classList.toggle('held', held);
-    const why = held && back ? STRINGS.heldBack(back, this.stopSays) : '';
+    const why = held && back ? STRINGS.heldBack(back, this.stopText) : '';
     setText(this.back, why);
     show(this.back, why !== '');
   }
@@ -117,13 +117,13 @@ export class StepView {
 
   /** @param {Step} step @param {Say} say */
   answersOf(step, say) {
-    const said = (/** @type {string} */ word) =>
-      push(STRINGS.answer(word), () => say(word), `say-${word}`);
-    const many = (/** @type {string[]} */ all) => row(all.map((word) => said(word)), 'row answers');
+    const answer = (/** @type {string} */ word) =>
+      actionButton(STRINGS.answer(word), () => say(word), `say-${word}`);
+    const many = (/** @type {string[]} */ all) => row(all.map((word) => answer(word)), 'row answers');
     switch (step.kind) {
       case 'direction': return many(step.words ?? []);
       case 'dead_band': return many(['turns']);
-      case 'battery': return row([many(['full', 'empty']), words(t.calibration.kind),
+      case 'battery': return row([many(['full', 'empty']), paragraph(t.calibration.kind),
         many(['line', 'lithium', 'nimh'])], 'answers');
       case 'ends': return row([many(['left', 'centre', 'right']), many(['more', 'less'])], 'answers');
       case 'straight': return straightAnswers(say);
@@ -140,7 +140,7 @@ function straightAnswers(say) {
   const side = choice('', [['1', t.calibration.toLeft], ['-1', t.calibration.toRight]], 'aside-to');
   side.field.setAttribute('aria-label', t.calibration.asideCm);
   const act = () => say('aside', [way.field.valueAsNumber, aside.field.valueAsNumber * Number(side.field.value)]);
-  return row([way.label, aside.label, side.label, push(t.calibration.say, act, 'say-aside')], 'answers');
+  return row([way.label, aside.label, side.label, actionButton(t.calibration.say, act, 'say-aside')], 'answers');
 }
 
 /** @param {Step} step @param {Say} say */
@@ -153,12 +153,12 @@ function speedAnswers(step, say) {
   const took = figure(t.calibration.tookS, 'hand-s');
   const act = () => say('measured', [way.field.valueAsNumber, took.field.valueAsNumber]);
   const hand = document.createElement('details');
-  hand.append(make('summary', t.calibration.byHand), way.label, took.label, push(t.calibration.say, act, 'say-measured'));
-  return row([throttle.label, push(t.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
+  hand.append(make('summary', t.calibration.byHand), way.label, took.label, actionButton(t.calibration.say, act, 'say-measured'));
+  return row([throttle.label, actionButton(t.calibration.answers.forget, () => say('forget'), 'say-forget'), hand], 'answers');
 }
 
 /** @param {Say} say */
 function tapeAnswers(say) {
   const tape = figure(t.calibration.tapeM, 'tape-m', 0.5);
-  return row([tape.label, push(t.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
+  return row([tape.label, actionButton(t.calibration.say, () => say('tape', [tape.field.valueAsNumber]), 'say-tape')], 'answers');
 }

@@ -5,7 +5,7 @@ import {t} from '../lang/words.js';
 import {make, setAttr, setText, show, svg} from '../lib/dom.js';
 import {saved} from '../lib/storage.js';
 import {FEEL, pushed, stick} from '../lib/curves.js';
-import {check, labelled, push, row, words} from './fields.js';
+import {actionButton, check, labelled, paragraph, row} from './fields.js';
 import {STICKS} from './sticks-strings.js';
 
 /** @typedef {keyof typeof FEEL.pad} Role */
@@ -32,7 +32,7 @@ export function parts(pad) {
  * The input that moved furthest since `before`, if far enough to be intended. Pure.
  * @param {Map<string, number>} before @param {Map<string, number>} now
  */
-export function meant(before, now) {
+export function movedPart(before, now) {
   const ways = [...now].map(([name, value]) => ({name, by: value - (before.get(name) ?? 0)}));
   const most = ways.sort((a, b) => b.by - a.by)[0];
   return most && most.by >= MEANT ? most.name : null;
@@ -42,9 +42,9 @@ export function meant(before, now) {
  * Gives a part to a role; the role that had it gets the other's. Pure.
  * @param {typeof FEEL.pad} pad @param {Role} role @param {string} part
  */
-export function given(pad, role, part) {
+export function assigned(pad, role, part) {
   const roles = /** @type {Role[]} */ (Object.keys(pad));
-  const had = roles.find((one) => pad[one] === part);
+  const had = roles.find((candidate) => pad[candidate] === part);
   return {...pad, ...(had ? {[had]: pad[role]} : {}), [role]: part};
 }
 
@@ -88,25 +88,25 @@ function expo() {
 
 function gamepad() {
   const box = make('div', '');
-  const says = words('');
+  const says = paragraph('');
   says.setAttribute('role', 'status');
   says.dataset.testid = 'gamepad-says';
   const bars = make('ul', '');
   bars.className = 'bars';
   /** @type {Role | null} */
-  let wanted = null;
+  let learning = null;
   /** @type {Map<string, number>} */
   let before = new Map();
   let count = -1;
   const roles = /** @type {Role[]} */ (Object.keys(FEEL.pad)).map((role) => {
-    const said = make('span', '');
-    const ask = push(t.sticks.change, () => {
-      wanted = wanted === role ? null : role;
-      FEEL.learning = wanted !== null;
+    const label = make('span', '');
+    const ask = actionButton(t.sticks.change, () => {
+      learning = learning === role ? null : role;
+      FEEL.learning = learning !== null;
       before = new Map();
     }, `role-${role}`);
     ask.setAttribute('aria-label', STICKS.changeOf(role));
-    return {role, said, ask, element: row([said, ask])};
+    return {role, label, ask, element: row([label, ask])};
   });
   const look = () => {
     if (!box.isConnected) {
@@ -115,13 +115,13 @@ function gamepad() {
     }
     if (box.getBoundingClientRect().width === 0) {
       FEEL.learning = false;  // the menu is closed: a gamepad drives again
-      wanted = null;
+      learning = null;
       return;
     }
     const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);
     for (const one of [bars, ...roles.map(({element}) => element)]) show(one, Boolean(pad));
-    setText(says, !pad ? t.sticks.none : wanted ? STICKS.pushNow(wanted) : STICKS.here(pad.id));
-    for (const {role, said} of roles) setText(said, STICKS.role(role, FEEL.pad[role]));
+    setText(says, !pad ? t.sticks.none : learning ? STICKS.pushNow(learning) : STICKS.here(pad.id));
+    for (const {role, label} of roles) setText(label, STICKS.role(role, FEEL.pad[role]));
     if (!pad) return;
     const now = parts(pad);
     if (now.size !== count) {
@@ -132,12 +132,12 @@ function gamepad() {
       const value = now.get(/** @type {HTMLElement} */ (item).dataset.part ?? '') ?? 0;
       /** @type {HTMLElement} */ (item).style.setProperty('--way', value.toFixed(2));
     }
-    if (!wanted) return;
+    if (!learning) return;
     if (before.size === 0) before = now;
-    const part = meant(before, now);
+    const part = movedPart(before, now);
     if (part === null) return;
-    Object.assign(FEEL.pad, given(FEEL.pad, wanted, part));
-    wanted = null;
+    Object.assign(FEEL.pad, assigned(FEEL.pad, learning, part));
+    learning = null;
     FEEL.learning = false;
     keep();
   };
@@ -149,7 +149,7 @@ function gamepad() {
 
 /** @param {string} name */
 function bar(name) {
-  const made = make('li', STICKS.part(name));
-  made.dataset.part = name;
-  return made;
+  const item = make('li', STICKS.part(name));
+  item.dataset.part = name;
+  return item;
 }

@@ -30,10 +30,10 @@ export const STRINGS = {
     return fill(t.calibration.duty, {duty: number(duty, 3), who});
   },
   /**
-   * Cause that keeps the car from the step's wish; `stopSays` has the words of a stop.
-   * @param {import('./api.js').HeldBack} back @param {(back: import('./api.js').HeldBack) => string} stopSays
+   * Cause that keeps the car from the step's wish; `stopText` has the words of a stop.
+   * @param {import('./api.js').HeldBack} back @param {(back: import('./api.js').HeldBack) => string} stopText
    */
-  heldBack: (back, stopSays) => named(t.calibration.heldBack, back.cause) ?? stopSays(back),
+  heldBack: (back, stopText) => named(t.calibration.heldBack, back.cause) ?? stopText(back),
   sees: (/** @type {number | null | undefined} */ m) => (m == null ? t.calibration.seesNothing
     : fill(t.calibration.sees, {metres: unit(m, 'meter', 3)})),
   volts: (/** @type {number | null | undefined} */ v) =>
@@ -44,9 +44,9 @@ export const STRINGS = {
       + (run.aside_cm < 0 ? t.calibration.toRight : t.calibration.toLeft)),
   /** Speed limits of the presets, if there are any. @param {Record<string, number>} shares */
   shares: (shares) => {
-    const said = Object.entries(shares).map(([name, share]) =>
+    const texts = Object.entries(shares).map(([name, share]) =>
       fill(name === 'child' ? t.calibration.child : t.calibration.smallChild, {much: percent(share)}));
-    return said.length ? fill(t.calibration.shares, {shares: said.join(', ')}) : '';
+    return texts.length ? fill(t.calibration.shares, {shares: texts.join(', ')}) : '';
   },
   servo: (/** @type {Step} */ {centre_us: us = 0, left_deg: left = 0, right_deg: right = 0}) =>
     fill(t.calibration.servo, {centre: number(us), left: number(left), right: number(right)}),
@@ -56,7 +56,7 @@ export const STRINGS = {
   },
   value: (/** @type {Value} */ value) => {
     if (typeof value === 'boolean') return value ? t.calibration.yes : t.calibration.no;
-    if (Array.isArray(value)) return value.map((one) => percent(one)).join(', ');
+    if (Array.isArray(value)) return value.map((share) => percent(share)).join(', ');
     return exact(Math.round(value * 1000) / 1000);
   },
   /** "motors.drive.dead_band" in words. @param {string} key */

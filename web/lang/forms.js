@@ -19,8 +19,8 @@ export const counted = (forms, count, values = {}) =>
 /** A number with the digits that it has. @param {number} value */
 export const exact = (value) => number(value, String(value).split('.')[1]?.length);
 
-/** The one of some words that the car names. @param {object} words @param {string} name */
-export const named = (words, name) => /** @type {Record<string, string | undefined>} */ (words)[name];
+/** The one of some words that the car names. @param {object} texts @param {string} name */
+export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
 
 /** Like "3 minutes ago", in one unit. @param {number} seconds */
 export function ago(seconds) {

@@ -13,7 +13,7 @@ export const t = /** @type {import('./types.js').Words} */ ({});
 /** "en", "de", ... */
 export const LANGUAGE = globalThis.document?.documentElement.lang || 'en';
 /** The same as this browser has it, say "de-CH": numbers differ. */
-export const LOCALE = globalThis.navigator?.languages?.find((one) => one.split('-')[0] === LANGUAGE) ?? LANGUAGE;
+export const LOCALE = globalThis.navigator?.languages?.find((tag) => tag.split('-')[0] === LANGUAGE) ?? LANGUAGE;
 
 /**
  * Adds the texts of a part, over the English ones.
@@ -55,14 +55,14 @@ const formats = new Map();
 /** @param {number} value @param {number} digits after the point @param {Intl.NumberFormatOptions} [more] */
 function format(value, digits, more = {}) {
   const key = `${digits} ${more.style} ${more.unit} ${more.unitDisplay}`;
-  let made = formats.get(key);
-  if (!made) {
-    made = new Intl.NumberFormat(LOCALE, {
+  let formatter = formats.get(key);
+  if (!formatter) {
+    formatter = new Intl.NumberFormat(LOCALE, {
       minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false, ...more,
     });
-    formats.set(key, made);
+    formats.set(key, formatter);
   }
-  return made.format(value);
+  return formatter.format(value);
 }
 
 /** @param {number} value @param {number} [digits] after the point */

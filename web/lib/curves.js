@@ -42,13 +42,13 @@ export const clamp = (value) => Math.max(-1, Math.min(1, value));
 /**
  * A stick's value: zero in the dead zone, fine control at low speed, 1 at the end.
  * A mix of linear and cubic: unless set otherwise half way out asks for a third.
- * @param {number} way -1..1 @param {number} dead size of the dead zone
+ * @param {number} deflection -1..1 @param {number} dead size of the dead zone
  */
-export function stick(way, dead = 0.08) {
-  const size = Math.min(1, Math.abs(way));
+export function stick(deflection, dead = 0.08) {
+  const size = Math.min(1, Math.abs(deflection));
   if (!(size > dead)) return 0;
   const rest = (size - dead) / (1 - dead);
-  return Math.sign(way) * ((1 - FEEL.expo) * rest + FEEL.expo * rest ** 3);
+  return Math.sign(deflection) * ((1 - FEEL.expo) * rest + FEEL.expo * rest ** 3);
 }
 
 /**

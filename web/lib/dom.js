@@ -6,10 +6,10 @@
  * @param {string} id @param {new () => T} [kind] @returns {T}
  */
 export function byId(id, kind) {
-  const found = document.getElementById(id);
-  const wanted = /** @type {new () => Element} */ (kind ?? HTMLElement);
-  if (!(found instanceof wanted)) throw new Error(`no #${id} in the page`);
-  return /** @type {T} */ (/** @type {unknown} */ (found));
+  const element = document.getElementById(id);
+  const type = /** @type {new () => Element} */ (kind ?? HTMLElement);
+  if (!(element instanceof type)) throw new Error(`no #${id} in the page`);
+  return /** @type {T} */ (/** @type {unknown} */ (element));
 }
 
 /** @param {string} id */
@@ -60,25 +60,25 @@ export function show(element, on) {
  * @param {string} [text]
  */
 export function svg(tag, fields, text = '') {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(fields)) made.setAttribute(name, String(value));
-  made.textContent = text;
-  return made;
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(fields)) element.setAttribute(name, String(value));
+  element.textContent = text;
+  return element;
 }
 
 /** @param {string} tag @param {string} text */
 export function make(tag, text) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  return made;
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return element;
 }
 
 /**
  * Fills in the strings that the markup names by `data-t` and `data-t-label`.
- * @param {ParentNode} root @param {object} words
+ * @param {ParentNode} root @param {object} texts
  */
-export function fillStrings(root, words) {
-  const strings = /** @type {Record<string, string>} */ (words);
+export function fillStrings(root, texts) {
+  const strings = /** @type {Record<string, string>} */ (texts);
   for (const element of root.querySelectorAll('[data-t], [data-t-label]')) {
     const {t, tLabel} = /** @type {HTMLElement} */ (element).dataset;
     if (t) element.textContent = strings[t];

@@ -41,7 +41,7 @@ export function clientId() {
   const old = session.get('client');
   if (old) return old;
   const bytes = crypto.getRandomValues(new Uint8Array(16));
-  const made = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-  session.set('client', made);
-  return made;
+  const id = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  session.set('client', id);
+  return id;
 }

@@ -71,11 +71,11 @@ export const any = number(-Infinity, Infinity);
 const unit = number(-1, 1);
 export const count = whole(0, 2 ** 53 - 1);
 export const millis = number(0, 1e13);
-export const words = text(Infinity);
+export const anyText = text(Infinity);
 const NOT_PLAIN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 export const PLAIN = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u;
-/** Text as the car takes it. @param {string} words */
-export const plain = (words) => words.replace(NOT_PLAIN, '');
+/** Text as the car takes it. @param {string} anyText */
+export const plain = (anyText) => anyText.replace(NOT_PLAIN, '');
 
 /** Messages of the first screen; other fields are refused. drawer-wire.js has the rest.
  * @type {Record<string, Shape>} */
@@ -92,28 +92,28 @@ export const UP = {
 
 export const known = orNull(any);
 const BATTERY = {
-  volts: known, amps: known, share: known, low: flag, age_s: maybe(known), state: maybe(words),
+  volts: known, amps: known, share: known, low: flag, age_s: maybe(known), state: maybe(anyText),
 };
-const STOP = {cause: words, clears: words, by: maybe(words)};
+const STOP = {cause: anyText, clears: anyText, by: maybe(anyText)};
 
 /** Messages of the car; more fields pass. @type {Record<string, Shape>} */
 export const DOWN = {
   welcome: {
-    v: count, car: words, version: words, clock_us: count, silence_ms: count,
+    v: count, car: anyText, version: anyText, clock_us: count, silence_ms: count,
     late_ms: count, drive_every_ms: count, range_stale_ms: count, width: count, height: count, fps: any, https_port: count,
     code_needed: flag, has_lights: flag, video: text(64),
   },
   state: {
-    seq: count, clock_us: count, nonce: count, role: words, may_drive: flag, grown_up: flag,
-    driver: orNull(words), seat_free: flag, throttle: any, steer: any, reason: words,
+    seq: count, clock_us: count, nonce: count, role: anyText, may_drive: flag, grown_up: flag,
+    driver: orNull(anyText), seat_free: flag, throttle: any, steer: any, reason: anyText,
     stop: orNull(object(STOP)), limit: any, head_lights: flag, viewers: count,
-    battery: maybe(orNull(object(BATTERY))), wheels: maybe(words), camera: maybe(words),
+    battery: maybe(orNull(object(BATTERY))), wheels: maybe(anyText), camera: maybe(anyText),
     health: maybe(orNull(object({}))), recording: maybe(orNull(object({}))),
     lost: maybe(orNull(any)),
   },
   pong: {seq: count, t: any, clock_us: count, nonce: count},
-  pass: {ticket: words, left_s: maybe(any)},
-  error: {code: words, what: words, value: maybe(words), limit: maybe(words), next: maybe(words)},
+  pass: {ticket: anyText, left_s: maybe(any)},
+  error: {code: anyText, what: anyText, value: maybe(anyText), limit: maybe(anyText), next: maybe(anyText)},
 };
 
 /**
@@ -179,7 +179,7 @@ export function parseAs(shapes, frame) {
   } catch {
     throw new WireError('not JSON', frame);
   }
-  const wrong = misfit(message, {kind: words});
+  const wrong = misfit(message, {kind: anyText});
   if (wrong) throw new WireError('message refused', frame, wrong);
   const kind = /** @type {{kind: string}} */ (message).kind;
   if (!Object.hasOwn(shapes, kind)) return null;

@@ -18,8 +18,8 @@ export class Refused extends Error {}
 async function ask(url, options) {
   const answer = await fetch(url, options);
   if (answer.ok) return answer;
-  const said = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
-  throw answer.status === 401 ? new Locked(said) : new Refused(said);
+  const message = (await answer.text()).trim() || `${answer.status} ${answer.statusText}`;
+  throw answer.status === 401 ? new Locked(message) : new Refused(message);
 }
 
 export const API = {

@@ -46,14 +46,14 @@ function list(networks, busy) {
   if (key === shown) return;
   shown = key;
   const items = networks.map((network) => {
-    const one = make('button', '');
+    const choice = make('button', '');
     const {ssid, strength: share, security} = network;
     const also = security === 'key' ? '' : `, ${t.network.security[security]}`;
-    one.append(make('b', ssid), make('small', strength(share) + also));
-    /** @type {HTMLButtonElement} */ (one).disabled = busy || security === 'other';
-    one.addEventListener('click', () => open(network));
+    choice.append(make('b', ssid), make('small', strength(share) + also));
+    /** @type {HTMLButtonElement} */ (choice).disabled = busy || security === 'other';
+    choice.addEventListener('click', () => open(network));
     const item = make('li', '');
-    item.append(one);
+    item.append(choice);
     return item;
   });
   byId('list').replaceChildren(...(items.length ? items : [make('li', t.network.nothing)]));
@@ -78,12 +78,12 @@ async function join() {
     await API.join(chosen.ssid, input('key').value);
     dialog.close();
   } catch (fault) {
-    setText(byId('join-fault'), said(fault));
+    setText(byId('join-fault'), errorText(fault));
   }
 }
 
 /** @param {unknown} fault */
-function said(fault) {
+function errorText(fault) {
   return fault instanceof Refused || fault instanceof Locked ? fault.message : t.network.silent;
 }
 
@@ -95,7 +95,7 @@ async function refresh() {
     const locked = fault instanceof Locked;
     show(byId('unlock'), locked);
     for (const id of ['near', 'own']) show(byId(id), false);
-    setText(byId('says'), locked ? '' : said(fault));
+    setText(byId('says'), locked ? '' : errorText(fault));
     show(byId('reason'), false);
   }
 }
@@ -112,7 +112,7 @@ byId('unlock').addEventListener('submit', async (event) => {
     setText(byId('unlock-fault'), '');
     await refresh();
   } catch (fault) {
-    setText(byId('unlock-fault'), said(fault));
+    setText(byId('unlock-fault'), errorText(fault));
   }
 });
 byId('join-form').addEventListener('submit', (event) => {

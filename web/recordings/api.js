@@ -1,12 +1,12 @@
 /** The page's requests to the car: see server/api/recordings_api.py. */
 
-/** @import {Export, ExportWanted, Listing, Storage, Table} from './types.js' */
+/** @import {Export, ExportRequest, Listing, Storage, Table} from './types.js' */
 
 /** The car wants the drive code first, a base station its password. */
 export class Locked extends Error {
-  /** @param {string} said @param {string | null} openedBy "code" or "password" */
-  constructor(said, openedBy) {
-    super(said);
+  /** @param {string} message @param {string | null} openedBy "code" or "password" */
+  constructor(message, openedBy) {
+    super(message);
     this.openedBy = openedBy;
   }
 }
@@ -28,10 +28,10 @@ async function ask(url, options) {
   const answer = await fetch(url, options);
   if (answer.ok) return answer;
   const sentence = (await answer.text()).trim().replace(/\.$/, '');  // it becomes part of one
-  const said = sentence || `${answer.status} ${answer.statusText}`;
-  if (answer.status === 401) throw new Locked(said, answer.headers.get('X-Opened-By'));
+  const message = sentence || `${answer.status} ${answer.statusText}`;
+  if (answer.status === 401) throw new Locked(message, answer.headers.get('X-Opened-By'));
   const refused = answer.status >= 400 && answer.status < 500;
-  throw refused && !RETRYABLE.includes(answer.status) ? new Refused(said) : new Error(said);
+  throw refused && !RETRYABLE.includes(answer.status) ? new Refused(message) : new Error(message);
 }
 
 export const API = {
@@ -62,9 +62,9 @@ export const API = {
   /** A base station's figures. @returns {Promise<Storage>} */
   storage: async () => (await ask('api/status')).json(),
   file: of,
-  /** @param {ExportWanted} wanted @returns {Promise<Export>} */
-  begin: async (wanted) => (await ask(EXPORTS, {
-    method: 'POST', body: JSON.stringify(wanted),
+  /** @param {ExportRequest} options @returns {Promise<Export>} */
+  begin: async (options) => (await ask(EXPORTS, {
+    method: 'POST', body: JSON.stringify(options),
   })).json(),
   /** @param {string} id @returns {Promise<Export>} */
   exported: async (id) => (await ask(`${EXPORTS}/${id}`)).json(),

@@ -1,6 +1,6 @@
 /** Drives: ranges of time over files, as the car lists them. Pure. */
 
-/** @import {Copy, Drive, FoundDrive, FoundPart, Part, Table, Wanted} from './types.js' */
+/** @import {Copy, Drive, FoundDrive, FoundPart, Part, Table, DriveQuery} from './types.js' */
 
 /**
  * A drive as the page uses it.
@@ -31,7 +31,7 @@ export function clipped(table, {from_s: fromS, to_s: toS}) {
 
 /**
  * Query for the car's drives: see server/api/drives_api.py.
- * @param {Wanted} wanted @param {number} most @param {string[]} causes that `text` means
+ * @param {DriveQuery} query @param {number} most @param {string[]} causes that `text` means
  * @param {number} [beforeMs] UTC
  */
 export function queryOf({driver, parked, day, text}, most, causes, beforeMs) {
@@ -100,7 +100,7 @@ export function named(hash) {
  * @param {readonly Drive[]} drives @param {string} name
  */
 export function driveNamed(drives, name) {
-  return drives.find(({id}) => id === name) ?? drives.find((one) => partOf(one, name)) ?? null;
+  return drives.find(({id}) => id === name) ?? drives.find((drive) => partOf(drive, name)) ?? null;
 }
 
 /** The part of a drive that this file is. @param {Drive} drive @param {string} name */

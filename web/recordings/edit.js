@@ -102,8 +102,8 @@ export class Edit {
     this.changed();
   }
 
-  /** @param {string} words */
-  say(words) {
-    setText(byId('edit-fault'), words);
+  /** @param {string} text */
+  say(text) {
+    setText(byId('edit-fault'), text);
   }
 }

@@ -85,7 +85,7 @@ export class Exports {
     this.rate = new Rate();
     this.say(t.recordings.asking);
     this.missing([]);
-    for (const one of KINDS) setAttr(button(`export-${one}`), 'disabled', '');
+    for (const kind of KINDS) setAttr(button(`export-${kind}`), 'disabled', '');
     try {
       await this.follow(turn, await this.api.begin({
         kind, files: drive.parts.map(({name}) => name),
@@ -163,17 +163,17 @@ export class Exports {
     this.missing(now.missing);
   }
 
-  /** @param {string} words @param {string} [figures] not read out each time */
-  say(words, figures = '') {
-    setText(byId('export-says'), words);
+  /** @param {string} text @param {string} [figures] not read out each time */
+  say(text, figures = '') {
+    setText(byId('export-says'), text);
     setText(byId('export-figures'), figures);
   }
 
-  /** @param {string[]} words missing parts */
-  missing(words) {
+  /** @param {string[]} texts missing parts */
+  missing(texts) {
     const list = byId('export-missing');
-    if (list.childElementCount === words.length) return;
-    list.replaceChildren(...words.map((one) => make('li', one)));
-    show(byId('export-missing-part'), words.length > 0);
+    if (list.childElementCount === texts.length) return;
+    list.replaceChildren(...texts.map((text) => make('li', text)));
+    show(byId('export-missing-part'), texts.length > 0);
   }
 }

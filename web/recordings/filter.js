@@ -3,7 +3,7 @@
 import {t} from '../lang/words.js';
 import {button, byId, input, show} from '../lib/dom.js';
 
-/** @import {Wanted} from './types.js' */
+/** @import {DriveQuery} from './types.js' */
 
 const TYPED_MS = 300;
 /** No driver's name: it has a control character. */
@@ -34,8 +34,8 @@ export class Filter {
     });
   }
 
-  /** @returns {Wanted} */
-  get wanted() {
+  /** @returns {DriveQuery} */
+  get query() {
     const parked = this.driver.value === PARKED;
     return {
       driver: parked ? '' : this.driver.value, parked, day: this.day.value,

@@ -6,14 +6,14 @@
 const PAUSE_S = 1;
 
 /**
- * Index of the last value that is not above `wanted`; -1 if all are above.
- * @param {readonly number[]} rising @param {number} wanted
+ * Index of the last value that is not above `limit`; -1 if all are above.
+ * @param {readonly number[]} rising @param {number} limit
  */
-export function lastUpTo(rising, wanted) {
+export function lastUpTo(rising, limit) {
   let [low, high] = [0, rising.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (rising[middle] <= wanted) low = middle + 1;
+    if (rising[middle] <= limit) low = middle + 1;
     else high = middle;
   }
   return low - 1;

@@ -49,7 +49,7 @@ export class DriveList {
     const text = JSON.stringify([listing.drives, listing.copies, listing.editable, listing.car]);
     if (text === this.drawn) return;
     this.drawn = text;
-    this.drives = listing.drives.map((one) => driveOf(one, listing.copies[one.id]));
+    this.drives = listing.drives.map((drive) => driveOf(drive, listing.copies[drive.id]));
     const {activeElement} = document;
     const active = this.list.contains(activeElement) ? activeElement?.id : null;
     let day = '';
@@ -90,8 +90,8 @@ export class DriveList {
   say({drives, seat, station, unread}, filtered) {
     const {noneFound, empty: emptyCar, emptyStation, emptyFiles} = t.recordings;
     const empty = filtered ? noneFound : seat ? emptyCar : station ? emptyStation : emptyFiles;
-    const words = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
-    setText(byId('list-says'), words);
+    const text = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
+    setText(byId('list-says'), text);
   }
 
   /** The drive that an address names. @param {string} name */
@@ -102,8 +102,8 @@ export class DriveList {
   /** Marks the drive that is open. @param {Drive | null} open */
   current(open) {
     for (const link of this.list.querySelectorAll('a')) {
-      const here = open && link.dataset.id === open.id;
-      if (here) link.setAttribute('aria-current', 'true');
+      const current = open && link.dataset.id === open.id;
+      if (current) link.setAttribute('aria-current', 'true');
       else link.removeAttribute('aria-current');
     }
   }
@@ -114,23 +114,23 @@ export class DriveList {
     link.href = `#${encodeURIComponent(drive.id)}`;
     link.id = `drive ${drive.id}`;
     link.dataset.id = drive.id;
-    const words = make('span', '');
-    words.className = 'about';
+    const about = make('span', '');
+    about.className = 'about';
     const when = STRINGS.time(drive.startMs);  // below its day
-    words.append(make('strong', drive.title || when));
-    if (drive.title) words.append(make('span', when));
+    about.append(make('strong', drive.title || when));
+    if (drive.title) about.append(make('span', when));
     const recordedBy = carOf(drive);
-    if (recordedBy && recordedBy !== car) words.append(make('span', recordedBy));
-    for (const line of factsOf(drive)) words.append(make('span', line));
-    if (drive.copies.length) words.append(make('span', STRINGS.copies(drive.copies)));
+    if (recordedBy && recordedBy !== car) about.append(make('span', recordedBy));
+    for (const line of factsOf(drive)) about.append(make('span', line));
+    if (drive.copies.length) about.append(make('span', STRINGS.copies(drive.copies)));
     if (drive.state !== 'closed') {
       const state = make('em', t.recordings.state[drive.state]);
       state.dataset.state = drive.state;
-      words.append(state);
+      about.append(state);
     }
     // The camera may have started later than the recorder.
     const seen = drive.parts.find(({pictures}) => pictures > 0);
-    link.append(this.frame(seen ?? drive.parts[0], drive.id), words);
+    link.append(this.frame(seen ?? drive.parts[0], drive.id), about);
     const card = make('div', '');
     card.append(link);
     if (editable) card.append(this.editButton(drive));
@@ -185,9 +185,9 @@ export class DriveList {
 function factsOf(drive) {
   const {drivers, metres, seconds, bytes, stops, parked} = drive;
   const who = parked ? t.recordings.parked : drivers.join(', ');
-  const way = metres === null || parked ? '' : STRINGS.metres(metres);
+  const distance = metres === null || parked ? '' : STRINGS.metres(metres);
   // A figure and its unit stay on one line.
-  const figures = [STRINGS.length(seconds), way, STRINGS.size(bytes)].map((one) => one.replaceAll(' ', '\u00a0'));
+  const figures = [STRINGS.length(seconds), distance, STRINGS.size(bytes)].map((figure) => figure.replaceAll(' ', '\u00a0'));
   const marks = marksOf(drive).length;
   const more = [STRINGS.stops(stops), marks ? STRINGS.marks(marks) : ''];
   return [[who, ...figures], more].map((line) => line.filter(Boolean).join(' · ')).filter(Boolean);

@@ -116,8 +116,8 @@ async function refresh() {
   const mine = asked;
   let waitMs = LOOK_EVERY_MS;
   try {
-    const {wanted} = filter;
-    const listing = await API.list(queryOf(wanted, PAGE, STRINGS.causes(wanted.text), befores.at(-1)));
+    const {query} = filter;
+    const listing = await API.list(queryOf(query, PAGE, STRINGS.causes(query.text), befores.at(-1)));
     if (mine !== asked) return;  // superseded by a newer request
     update(listing);
     if (listing.unread) waitMs = AGAIN_MS;
@@ -139,8 +139,8 @@ byId('unlock').addEventListener('submit', async (event) => {
   try {
     await API.unlock(input('code').value.trim());
   } catch (fault) {
-    const said = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
-    setText(byId('unlock-fault'), said || t.recordings.wrongCode);
+    const message = fault instanceof Locked || !(fault instanceof Error) ? '' : fault.message;
+    setText(byId('unlock-fault'), message || t.recordings.wrongCode);
     return;
   }
   await refresh();

@@ -19,7 +19,7 @@ const POINTS_MOST = 10_000;
 /** Finer points are fetched if there would be so many times more. */
 const FINER = 1.5;
 
-export class Measured {
+export class Measurements {
   /**
    * @param {{plots: Plots, gaps: HTMLElement, failed: (fault: string) => void,
    *   fetch: (name: string, points: number) => Promise<Table>}} parts

@@ -99,28 +99,28 @@ export class Player {
   tick(nowMs) {
     const elapsedS = this.lastMs === null ? 0 : Math.max(0, nowMs - this.lastMs) / 1000;
     this.lastMs = nowMs;
-    const here = this.units.at(this.timeS);
-    this.waiting = here === null;
-    if (!here) return;
-    this.units.prefetch(here);
-    if (this.playing) this.advance(here, Math.min(elapsedS, TICK_MAX_S) * this.speed);
+    const span = this.units.at(this.timeS);
+    this.waiting = span === null;
+    if (!span) return;
+    this.units.prefetch(span);
+    if (this.playing) this.advance(span, Math.min(elapsedS, TICK_MAX_S) * this.speed);
     this.feed();
   }
 
-  /** @param {Span} here @param {number} byS */
-  advance(here, byS) {
+  /** @param {Span} span @param {number} byS */
+  advance(span, byS) {
     let goalS = Math.min(this.timeS + byS, this.seconds);
     // It waits at the end of the loaded units.
-    if (goalS >= here.hiS && !this.units.at(here.hiS)) goalS = here.hiS - JUST_BEFORE_S;
+    if (goalS >= span.hiS && !this.units.at(span.hiS)) goalS = span.hiS - JUST_BEFORE_S;
     this.timeS = Math.max(this.timeS, goalS);
     if (this.timeS >= this.seconds) this.pause();
   }
 
   /** Puts in the units that are due, as far as there is room. */
   feed() {
-    const here = this.units.at(this.timeS);
-    if (!here) return;
-    if (this.seeking || this.timeS - this.fedS > LAG_S) this.aim(here);
+    const current = this.units.at(this.timeS);
+    if (!current) return;
+    if (this.seeking || this.timeS - this.fedS > LAG_S) this.aim(current);
     for (;;) {
       const span = this.units.at(Math.max(this.fedS, this.fromS));
       if (!span) return;
@@ -176,8 +176,8 @@ export class Player {
   /** The first picture after a moment. @param {number} timeS */
   after(timeS) {
     const span = this.units.at(timeS);
-    const found = span?.units.find((unit) => unit.timeS > timeS);
-    if (found || !span || span.hiS >= this.seconds) return found;
+    const next = span?.units.find((unit) => unit.timeS > timeS);
+    if (next || !span || span.hiS >= this.seconds) return next;
     return this.units.at(span.hiS)?.units.find((unit) => unit.timeS > timeS);
   }
 

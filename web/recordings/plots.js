@@ -79,7 +79,7 @@ export class Plots {
     this.view = new TimeView(Math.max(seconds, 0.001));
     this.bucketS = bucketS;
     this.hoverS = null;
-    for (const one of [this.parts, this.lines, this.plots, this.stale]) one.clear();
+    for (const map of [this.parts, this.lines, this.plots, this.stale]) map.clear();
     this.host.replaceChildren();
     this.acts.changed();
   }
@@ -102,7 +102,7 @@ export class Plots {
       joinLines(this.lines, part.table.series, atS, part.bucketS);
     }
     for (const plot of this.plots.values()) {
-      for (const [key, one] of plot.lines) one.line = this.lines.get(key) ?? one.line;
+      for (const [key, drawn] of plot.lines) drawn.line = this.lines.get(key) ?? drawn.line;
     }
     this.begun(table);
   }
@@ -179,9 +179,9 @@ export class Plots {
     const grid = svg('path', {class: 'grid'});
     drawing.append(grid);
     const over = ['hover', 'cursor', 'marked'].map((name) => {
-      const one = make('i', '');
-      one.className = name;
-      return one;
+      const element = make('i', '');
+      element.className = name;
+      return element;
     });
     field.append(drawing, ...over, top, bottom);
     const times = make('div', '');
@@ -191,8 +191,8 @@ export class Plots {
     const plot = {figure, svg: drawing, group, unit, lines: new Map(), top, bottom, grid, times};
     this.plots.set(group, plot);
     const rank = (/** @type {string} */ name) => (ORDER.indexOf(name) + 1) || ORDER.length + 1;
-    const after = [...this.host.children].find((other) =>
-      rank(/** @type {HTMLElement} */ (other).dataset.group ?? '') > rank(group));
+    const after = [...this.host.children].find((sibling) =>
+      rank(/** @type {HTMLElement} */ (sibling).dataset.group ?? '') > rank(group));
     this.host.insertBefore(figure, after ?? null);
     return plot;
   }
@@ -214,8 +214,8 @@ export class Plots {
   draw(plot) {
     const {group, unit, lines} = plot;
     const all = [...lines.values()];
-    const found = all.map(({line}) => extent(line.v));
-    const held = extent(found.flatMap((one) => (one ? [one.low, one.high] : [])));
+    const extents = all.map(({line}) => extent(line.v));
+    const held = extent(extents.flatMap((range) => (range ? [range.low, range.high] : [])));
     const {low, high} = BOTH_WAYS.includes(group) ? {low: -1, high: 1}
       : axis(held ?? {low: 0, high: 1}, FROM_ZERO.includes(group));
     const {fromS, toS} = this.view;
@@ -225,8 +225,8 @@ export class Plots {
     setText(plot.top, STRINGS.value(high, unit));
     setText(plot.bottom, STRINGS.value(low, unit));
     setAttr(plot.svg, 'aria-label', `${STRINGS.group(group)}: ` + all.map(({line}, index) => {
-      const one = found[index];
-      return one ? STRINGS.span(line.name, one.low, one.high, unit) : STRINGS.nothing(line.name);
+      const range = extents[index];
+      return range ? STRINGS.span(line.name, range.low, range.high, unit) : STRINGS.nothing(line.name);
     }).join(', '));
   }
 
@@ -275,8 +275,8 @@ export class Plots {
     const coarse = (part?.bucketS ?? this.bucketS) > COARSE_S;
     for (const {unit, lines} of this.plots.values()) {
       for (const {line, value} of lines.values()) {
-        const words = STRINGS.value(valueAt(line, timeS), unit);
-        setText(value, coarse ? STRINGS.about(words) : words);
+        const text = STRINGS.value(valueAt(line, timeS), unit);
+        setText(value, coarse ? STRINGS.about(text) : text);
       }
     }
   }

@@ -24,27 +24,27 @@ const [WIDTH, HEIGHT] = [128, 96];
  */
 export function stretchesOf(drive) {
   /** @type {{part: Part, fromS: number, seconds: number, atS: number}[]} */
-  const found = [];
+  const stretches = [];
   for (const part of drive.parts) {
     if (!part.pictures) continue;
     for (let fromS = part.from_s; fromS < part.to_s; fromS += MINUTE_S) {
       const seconds = Math.min(MINUTE_S, part.to_s - fromS);
-      found.push({part, fromS, seconds, atS: part.startS + fromS});
+      stretches.push({part, fromS, seconds, atS: part.startS + fromS});
     }
   }
-  return found;
+  return stretches;
 }
 
 /** Cuts an answer into frames. @param {ArrayBuffer} bytes */
 export function framesOf(bytes) {
   const view = new DataView(bytes);
-  const found = [];
+  const frames = [];
   for (let at = 0; at < bytes.byteLength;) {
     const end = at + HEADER + view.getUint32(at + 16, true);
-    found.push(parseVideo(bytes.slice(at, end)));
+    frames.push(parseVideo(bytes.slice(at, end)));
     at = end;
   }
-  return found;
+  return frames;
 }
 
 export class Sheet {
@@ -124,16 +124,16 @@ export class Sheet {
 
   /** @param {HTMLCanvasElement} whole @param {number} timeS */
   picture(whole, timeS) {
-    const one = make('button', '');
+    const element = make('button', '');
     const small = document.createElement('canvas');
     [small.width, small.height] = [WIDTH, HEIGHT];
     small.getContext('2d')?.drawImage(whole, 0, 0, WIDTH, HEIGHT);
     small.setAttribute('aria-hidden', 'true');
-    one.append(small, make('span', STRINGS.length(timeS)));
-    one.dataset.at = String(Math.max(0, timeS));
-    one.setAttribute('aria-label', fill(t.recordings.sheetGo, {time: STRINGS.spoken(timeS)}));
-    one.tabIndex = this.part.querySelector('button[tabindex="0"]') ? -1 : 0;
-    return one;
+    element.append(small, make('span', STRINGS.length(timeS)));
+    element.dataset.at = String(Math.max(0, timeS));
+    element.setAttribute('aria-label', fill(t.recordings.sheetGo, {time: STRINGS.spoken(timeS)}));
+    element.tabIndex = this.part.querySelector('button[tabindex="0"]') ? -1 : 0;
+    return element;
   }
 
   /** @param {KeyboardEvent} event */

@@ -44,9 +44,9 @@ export class Station {
     this.timer = Number(setTimeout(() => void this.refresh(), EVERY_MS));
   }
 
-  /** @param {Storage} found */
+  /** @param {Storage} storage */
   draw({store, cars, offices, unread, why_anew: whyAnew, chores}) {
-    const waits = [...cars, ...offices].reduce((sum, one) => sum + one.waiting_bytes, 0);
+    const waits = [...cars, ...offices].reduce((sum, place) => sum + place.waiting_bytes, 0);
     setText(byId('storage-brief'), SAYS.brief(store, waits));
     setText(byId('storage-path'), SAYS.store(store));
     setText(byId('storage-catalogue'), SAYS.catalogue(unread, whyAnew, chores));
@@ -65,29 +65,29 @@ export class Station {
   }
 }
 
-/** @param {string} id @param {Row[]} wanted */
-function rows(id, wanted) {
+/** @param {string} id @param {Row[]} entries */
+function rows(id, entries) {
   const list = byId(id);
-  while (list.childElementCount > wanted.length) list.lastElementChild?.remove();
-  wanted.forEach((one, index) => {
+  while (list.childElementCount > entries.length) list.lastElementChild?.remove();
+  entries.forEach((entry, index) => {
     const row = list.children[index] ?? list.appendChild(rowOf(`${id}-${index}`));
     const [name, says, full] = row.querySelectorAll('strong, span');
     const [moving, card] = row.querySelectorAll('progress');
-    setText(name, one.name);
-    setText(says, one.says);
-    setText(full, one.full);
-    fill(moving, one.there, one.waits && one.there + one.waits, one.moving);
-    fill(card, one.used, one.total, one.card);
+    setText(name, entry.name);
+    setText(says, entry.says);
+    setText(full, entry.full);
+    fill(moving, entry.there, entry.waits && entry.there + entry.waits, entry.moving);
+    fill(card, entry.used, entry.total, entry.card);
   });
 }
 
-/** @param {HTMLProgressElement} found @param {number} value @param {number} max
+/** @param {HTMLProgressElement} element @param {number} value @param {number} max
  * @param {string} label */
-function fill(found, value, max, label) {
-  show(found, max > 0);
-  found.max = max || 1;
-  found.value = value;
-  found.setAttribute('aria-label', label);
+function fill(element, value, max, label) {
+  show(element, max > 0);
+  element.max = max || 1;
+  element.value = value;
+  element.setAttribute('aria-label', label);
 }
 
 /** @param {string} id */
@@ -101,7 +101,7 @@ function rowOf(id) {
 
 /** @param {string} id @param {number} value @param {number} max */
 function bar(id, value, max) {
-  const found = byId(id, HTMLProgressElement);
-  found.max = max || 1;
-  found.value = value;
+  const element = byId(id, HTMLProgressElement);
+  element.max = max || 1;
+  element.value = value;
 }

@@ -22,10 +22,10 @@ export const STRINGS = {
   stops: (stops) => {
     const causes = Object.entries(stops);
     if (!causes.length) return '';
-    const said = causes.map(([cause, times]) =>
+    const texts = causes.map(([cause, times]) =>
       `${named(t.recordings.causes, cause) ?? cause}${times > 1 ? ` ${number(times)}×` : ''}`);
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
-    return counted(t.recordings.stops, count, {causes: said.join(', ')});
+    return counted(t.recordings.stops, count, {causes: texts.join(', ')});
   },
   /** The causes of which a drive says this; "stop" means all. @param {string} text */
   causes: (text) => Object.keys(t.recordings.causes).filter((cause) => [1, 2].some((times) =>

@@ -52,7 +52,7 @@ export interface Storage {
   chores: ChoreState[];
 }
 /** What the list is filtered by; `day` is a local date, as <input type=date> gives it. */
-export interface Wanted { driver: string; parked: boolean; day: string; text: string }
+export interface DriveQuery { driver: string; parked: boolean; day: string; text: string }
 /** One line of a plot. A value of null is unknown. */
 export interface Series {
   group: string; name: string; unit: string; t: number[]; v: (number | null)[];
@@ -85,12 +85,12 @@ export interface Export {
   state: 'planning' | 'ready' | 'sending' | 'sent' | 'stopped' | 'failed';
   missing: string[]; fault: string;
 }
-export interface ExportWanted {
+export interface ExportRequest {
   kind: 'film' | 'zip' | 'csv' | 'parquet'; files: string[]; from_ms: number; to_ms: number;
 }
 /** What exports.js asks of the car. */
 export interface ExportApi {
-  begin: (wanted: ExportWanted) => Promise<Export>;
+  begin: (options: ExportRequest) => Promise<Export>;
   exported: (id: string) => Promise<Export>;
   cancel: (id: string) => Promise<unknown>;
   exportFile: (id: string) => string;

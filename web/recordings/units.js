@@ -60,13 +60,13 @@ export class UnitCache {
    */
   at(timeS) {
     const place = this.place(timeS);
-    const found = this.loaded.get(place.id) ?? null;
-    if (!found) void this.load(place);
+    const span = this.loaded.get(place.id) ?? null;
+    if (!span) void this.load(place);
     else {
       this.loaded.delete(place.id);
-      this.loaded.set(place.id, found);
+      this.loaded.set(place.id, span);
     }
-    return found;
+    return span;
   }
 
   /** Asks for the span after this one, so that it is here in time. @param {Span} span */

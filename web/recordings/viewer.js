@@ -6,7 +6,7 @@ import {API} from './api.js';
 import {marksOf} from './drives.js';
 import {Exports} from './exports.js';
 import {firstPictureS} from './first.js';
-import {Measured} from './measured.js';
+import {Measurements} from './measured.js';
 import {Picture} from './picture.js';
 import {Player, SPEEDS} from './player.js';
 import {Plots} from './plots.js';
@@ -30,10 +30,10 @@ export class Viewer {
     this.speed = byId('speed', HTMLSelectElement);
     this.plots = new Plots(byId('plots'), {
       seek: (timeS) => this.seek(timeS),
-      look: (fromS, toS) => void this.measured?.look(fromS, toS),
+      look: (fromS, toS) => void this.measurements?.look(fromS, toS),
       changed: () => this.updateZoom(),
     });
-    this.measured = new Measured({
+    this.measurements = new Measurements({
       plots: this.plots, gaps: byId('gaps'), fetch: API.table,
       failed: (fault) => {
         this.fault = fault;
@@ -105,7 +105,7 @@ export class Viewer {
     this.exports.open(drive);
     this.updateTransport();
     this.looking = true;
-    void this.measured.open(drive);
+    void this.measurements.open(drive);
   }
 
   /** Seeks the first picture if it opened at a time without one. @param {Player} player */
@@ -126,7 +126,7 @@ export class Viewer {
     this.player?.pause();
     this.units?.close();
     this.picture.clear();
-    void this.measured.open(null);
+    void this.measurements.open(null);
     this.drive = this.player = this.units = null;
   }
 
@@ -225,7 +225,7 @@ export class Viewer {
     setText(byId('time'), STRINGS.at(timeS, drive.seconds));
     setText(byId('clock'), STRINGS.clock(drive.startMs + timeS * 1000));
     this.plots.cursor(timeS);
-    setText(byId('reason'), this.measured.reason(timeS));
+    setText(byId('reason'), this.measurements.reason(timeS));
     this.updateStage(nowMs);
   }
 
@@ -237,12 +237,12 @@ export class Viewer {
       this.fault = '';
     }
     const late = waiting && nowMs - this.waitingMs > SAY_AFTER_MS;
-    const words = this.picture.unsupported ? t.recordings.unsupported
+    const message = this.picture.unsupported ? t.recordings.unsupported
       : this.player?.blank ? t.recordings.noPicture
         : this.fault ? STRINGS.failedDrive(this.fault)
           : late ? t.recordings.loadingDrive : '';
-    setText(byId('stage-says'), words);
-    show(byId('stage-says'), words !== '');
+    setText(byId('stage-says'), message);
+    show(byId('stage-says'), message !== '');
   }
 
   /** @param {KeyboardEvent} event */

@@ -27,9 +27,9 @@ export class App {
   /** @param {HTMLSelectElement} list */
   choose(list) {
     list.replaceChildren(...Object.entries(LANGUAGES).map(([language, name]) => {
-      const made = new Option(name, language);
-      made.lang = language;
-      return made;
+      const option = new Option(name, language);
+      option.lang = language;
+      return option;
     }));
     list.value = LANGUAGE;
     list.addEventListener('change', () => {

@@ -100,7 +100,7 @@ export class Sender {
  * Turns motion into neutral while the link is late, and after that until the driver has
  * let go once: a key that is still down must not set the car off when the link recovers.
  */
-export class LateBar {
+export class LateLinkFilter {
   constructor() {
     this.barred = false;
   }
@@ -121,7 +121,7 @@ const FORGET_MS = 60_000;
  * new socket begins with it. Unlike motion it may be sent again: one too many costs a push
  * on "Go on".
  */
-export class PushedStop {
+export class StopRequest {
   constructor() {
     this.waiting = false;
     this.pushedMs = 0;

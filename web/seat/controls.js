@@ -3,7 +3,7 @@
  * 40 ms. A wish that lets go never waits.
  */
 
-import {LateBar, NEUTRAL, Sender, Wishes} from './command.js';
+import {LateLinkFilter, NEUTRAL, Sender, Wishes} from './command.js';
 
 /** @import {Upward, Wish} from '../lib/types.js' */
 
@@ -21,7 +21,7 @@ export class Controls {
     this.driving = driving;
     this.changed = changed;
     this.wishes = new Wishes();
-    this.bar = new LateBar();
+    this.bar = new LateLinkFilter();
     this.sender = new Sender();
     /** Called to let go: inputs clear their held keys. @type {(() => void)[]} */
     this.releases = [];

@@ -4,7 +4,7 @@
  * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
  *   page: import('./view.js').Page, controls: import('./controls.js').Controls}} parts
  */
-export function probe({link, video, page, controls}) {
+export function exposeState({link, video, page, controls}) {
   const fpvcar = {
     /** The car's last state, the page's situation beside it. */
     get state() {

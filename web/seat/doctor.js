@@ -24,59 +24,59 @@ async function ask() {
   return answer.json();
 }
 
-/** Lists it below the button that asked. @param {HTMLButtonElement} asked @param {HTMLElement} place */
-export async function look(asked, place) {
-  asked.disabled = true;
+/** Lists it below the button that asked. @param {HTMLButtonElement} button @param {HTMLElement} place */
+export async function showReport(button, place) {
+  button.disabled = true;
   const says = make('p', t.doctor.looking);
   says.setAttribute('role', 'status');
   place.replaceChildren(says);
   try {
     const report = await ask();
-    says.textContent = found(report.findings.length);
-    place.append(...parts(report));
+    says.textContent = countText(report.findings.length);
+    place.append(...reportElements(report));
   } catch (fault) {
     says.textContent = fault instanceof Error ? fault.message : String(fault);
     says.className = 'fault';
   }
-  asked.disabled = false;
+  button.disabled = false;
 }
 
 /** @param {number} count of findings */
-const found = (count) =>
+const countText = (count) =>
   (count ? counted(t.doctor.found, count) : t.doctor.foundNone);
 
 /** @param {Report} report */
-function parts({about, findings, well, not_asked: notAsked}) {
-  const made = findings.map(finding);
-  made.push(hint(about));
-  if (well.length) made.push(hint(fill(t.doctor.well, {parts: well.join(', ')})));
+function reportElements({about, findings, well, not_asked: notAsked}) {
+  const elements = findings.map(finding);
+  elements.push(hint(about));
+  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: well.join(', ')})));
   if (notAsked.length) {
     const more = document.createElement('details');
     const list = make('ul', '');
     list.append(...notAsked.map(({part, why}) => make('li', `${part}: ${why}`)));
     more.append(make('summary', fill(t.doctor.notAsked, {count: number(notAsked.length)})), list);
-    made.push(more);
+    elements.push(more);
   }
-  return made;
+  return elements;
 }
 
 /** @param {Finding} one @returns {HTMLElement} */
 function finding({severity, what, why, mend}) {
-  const made = make('article', '');
-  made.className = 'finding';
-  made.dataset.severity = severity;
+  const element = make('article', '');
+  element.className = 'finding';
+  element.dataset.severity = severity;
   const title = make('h4', '');
   title.append(make('span', t.doctor.levels[severity]), ` ${what}`);
   const steps = make('p', '');
   steps.className = 'mend';
   steps.append(make('b', t.doctor.mend), ` ${mend}`);
-  made.append(title, make('p', why), steps);
-  return made;
+  element.append(title, make('p', why), steps);
+  return element;
 }
 
-/** @param {string} words */
-function hint(words) {
-  const made = make('p', words);
-  made.className = 'hint';
-  return made;
+/** @param {string} text */
+function hint(text) {
+  const element = make('p', text);
+  element.className = 'hint';
+  return element;
 }

@@ -16,12 +16,12 @@ export const DRAWER_STRINGS = {
   rangeFault: (state, ageS) => fill(t.rangeFault,
     {state: state === 'ok' ? t.nothingNew : state, since: DRAWER_STRINGS.lastSeen(ageS)}),
   rangeBad: (/** @type {string} */ why) => fill(t.rangeBad, {why}),
-  rangeSay: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
+  rangeText: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
   /**
    * Rounded, as screen readers read it at every change.
    * @param {import('./ranges.js').Alarm} alarm
    */
-  guardSays: ({back, metres: near, acts, stands}) => {
+  guardText: ({back, metres: near, acts, stands}) => {
     if (near === null) {
       const away = back ? t.advice.goForward : t.advice.goBack;
       const advice = stands ? away : acts ? t.advice.slowed : t.advice.slowly;
@@ -42,9 +42,9 @@ export const DRAWER_STRINGS = {
     on: (/** @type {string} */ time) => fill(t.recorder.on, {time}),
     /** @param {string} much @param {boolean | undefined} station */
     room: (much, station) => fill(station ? t.recorder.roomStation : t.recorder.roomDrives, {much}),
-    bad: (/** @type {string} */ words) => fill(t.recorder.bad, {words}),
+    bad: (/** @type {string} */ reason) => fill(t.recorder.bad, {reason}),
   },
-  saved: (/** @type {string} */ name) => fill(t.moments.saved, {name}),
+  saved: (/** @type {string} */ name) => fill(t.marks.saved, {name}),
   rate: (/** @type {number} */ bitsPerS) => `${number(bitsPerS / 1e6, 1)} Mbit/s`,
   upTo: (/** @type {number} */ value) => `0–${unit(value, 'millisecond')}`,
   share: (/** @type {number | null} */ value) => (value === null ? '–' : percent(value, 1)),
@@ -53,12 +53,12 @@ export const DRAWER_STRINGS = {
     ({webcodecs: 'WebCodecs', mse: 'MSE (http)', none: t.noPath})[path],
   limit: (/** @type {number} */ share) => percent(share),
   watchers: (/** @type {number} */ count) => counted(t.watchers, count),
-  batterySays: (/** @type {Battery} */ {volts, amps, share, state}) => {
-    const much = volts === null ? '' : fill(t.batterySays,
+  batteryText: (/** @type {Battery} */ {volts, amps, share, state}) => {
+    const much = volts === null ? '' : fill(t.batteryFigures,
       {volts: number(volts, 2), amps: number(amps ?? 0, 1), share: percent(share ?? 0)});
     return state === 'ok' || !state ? much : `${much ? `${much}; ` : ''}${state}`;
   },
-  fault: (/** @type {string} */ words) => fill(t.fault, {words}),
+  fault: (/** @type {string} */ reason) => fill(t.fault, {reason}),
   celsius: (/** @type {number} */ value) => unit(value, 'celsius'),
   wifi: (/** @type {number} */ dbm, /** @type {number | null} */ mbps) =>
     `${number(dbm)} dBm${mbps === null ? '' : `, ${number(mbps)} Mbit/s`}`,
@@ -91,13 +91,13 @@ export function keysOf({has_lights: lights}) {
  * Warning that the device is too slow, with advice.
  * @param {{intervalMs: number, decodeMs: number}} pace @param {boolean} secure is this https?
  */
-export const paceSays = ({intervalMs, decodeMs}, secure) => fill(t.tooSlow, {
+export const paceText = ({intervalMs, decodeMs}, secure) => fill(t.tooSlow, {
   interval: unit(intervalMs, 'millisecond'), decode: unit(decodeMs, 'millisecond'),
   first: secure ? t.tooSlowClose : t.tooSlowSecure,
 });
 
 /** Faults of the car's computer. @param {Health} health */
-export function computerSays({age_s: age, faults = []}) {
+export function computerText({age_s: age, faults = []}) {
   return age === null || age === undefined ? null : faults.join('; ') || t.fine;
 }
 
@@ -111,12 +111,12 @@ export function healthRows(health) {
   const names = t.health;
   /** @type {[string, string | null][]} */
   const rows = [
-    [names.celsius, known(celsius, DRAWER_STRINGS.celsius)],
-    [names.wifi, known(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
-    [names.disk, known(disk, DRAWER_STRINGS.room)],
-    [names.memory, known(memory, DRAWER_STRINGS.room)],
-    [names.load, known(load, (value) => number(value, 2))],
-    [names.uptime, known(uptime, DRAWER_STRINGS.uptime)],
+    [names.celsius, formatted(celsius, DRAWER_STRINGS.celsius)],
+    [names.wifi, formatted(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
+    [names.disk, formatted(disk, DRAWER_STRINGS.room)],
+    [names.memory, formatted(memory, DRAWER_STRINGS.room)],
+    [names.load, formatted(load, (value) => number(value, 2))],
+    [names.uptime, formatted(uptime, DRAWER_STRINGS.uptime)],
   ];
   return rows.flatMap(([name, value]) =>
     (value === null ? [] : [/** @type {[string, string]} */ ([name, value])]));
@@ -124,8 +124,8 @@ export function healthRows(health) {
 
 /**
  * The words for a value; null for an unknown one.
- * @param {number | null | undefined} value @param {(value: number) => string} words
+ * @param {number | null | undefined} value @param {(value: number) => string} format
  */
-function known(value, words) {
-  return value === null || value === undefined ? null : words(value);
+function formatted(value, format) {
+  return value === null || value === undefined ? null : format(value);
 }

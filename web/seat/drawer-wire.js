@@ -1,18 +1,18 @@
 /** The messages of the menu; part of the wire once the drawer is loaded. */
 
 import {
-  DOWN, PLAIN, UP, any, flag, count, known, list, maybe, millis, number, object, orNull, text, words,
+  DOWN, PLAIN, UP, any, anyText, flag, count, known, list, maybe, millis, number, object, orNull, text,
 } from '../lib/wire.js';
 
 const CODE_MOST = 32;
 const RANGE = {
-  name: words, bearing_deg: any, range_m: known, age_s: known, state: words,
+  name: anyText, bearing_deg: any, range_m: known, age_s: known, state: anyText,
 };
 const GUARD = {
-  mode: words, stop_m: any, ahead: any, back: any, ahead_by: words, back_by: words,
+  mode: anyText, stop_m: any, ahead: any, back: any, ahead_by: anyText, back_by: anyText,
 };
 const PERSON = {
-  id: words, name: words, where: words, grown_up: flag, drives: flag, you: flag,
+  id: anyText, name: anyText, where: anyText, grown_up: flag, drives: flag, you: flag,
   away_s: maybe(any), left_s: maybe(any), watches: maybe(flag),
 };
 
@@ -27,7 +27,7 @@ Object.assign(UP, {
   lock: {}, who: {}, end: {id: text(64, /^[A-Za-z0-9-]{8,}$/)},
 });
 Object.assign(DOWN.state, {ranges: maybe(list(RANGE)), guard: maybe(orNull(object(GUARD)))});
-Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(words)}});
+Object.assign(DOWN, {people: {people: list(PERSON), unsaved: maybe(anyText)}});
 
 /**
  * A code as the car has it: people write it in capitals, in groups, with dashes, and some

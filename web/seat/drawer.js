@@ -9,21 +9,21 @@ import {
 import {saved} from '../lib/storage.js';
 import {App} from './app.js';
 import {Beeps, behindM, rhythm} from './beeps.js';
-import {DRAWER_STRINGS, computerSays, healthRows, paceSays} from './drawer-strings.js';
+import {DRAWER_STRINGS, computerText, healthRows, paceText} from './drawer-strings.js';
 import {Help, fillKeys} from './help.js';
 import {Tilt} from './input/tilt.js';
-import {Minute, spark} from './link_history.js';
-import {Moments} from './marks.js';
+import {LinkHistory, spark} from './link_history.js';
+import {MarkButtons} from './marks.js';
 import {Pace} from './pace.js';
 import {Panels} from './panels.js';
 import {PictureSettings} from './picture-settings.js';
 import {Ranges, rangeFaults, setStale} from './ranges.js';
 import {RecorderPanel} from './recorder.js';
 import {Secure} from './secure.js';
-import {STRINGS, stopSays} from './strings.js';
+import {STRINGS, stopText} from './strings.js';
 import {toast} from './toast.js';
 import {Unlock} from './unlock.js';
-import {Who} from './people.js';
+import {PeopleList} from './people.js';
 
 /** @import {Guard, State, Upward, Welcome} from '../lib/types.js' */
 /** @typedef {Guard['mode']} GuardMode */
@@ -77,7 +77,7 @@ export class Drawer {
   constructor(parts) {
     this.pace = new Pace();
     this.lastReport = {bytes: parts.video.count.bytes, atMs: performance.now()};
-    this.minute = new Minute();
+    this.linkHistory = new LinkHistory();
     this.limit = input('limit');
     /** A grown-up's choice of guard mode. */
     this.guard = byId('guard', HTMLSelectElement);
@@ -101,11 +101,11 @@ export class Drawer {
     this.help = new Help();
     const {send} = parts;
     this.unlock = new Unlock({panels: this.panels, send: (code) => send({kind: 'unlock', code})});
-    this.who = new Who(byId('who-may-drive'), parts.send);
+    this.people = new PeopleList(byId('who-may-drive'), parts.send);
     this.listen(parts);
     this.picture = new PictureSettings(byId('picture-settings'), parts.send);
     this.recorder = new RecorderPanel(parts.send);
-    this.moments = new Moments(parts);
+    this.marks = new MarkButtons(parts);
     this.secure = new Secure();
     this.app = new App();
     this.awake = new Awake({
@@ -145,7 +145,7 @@ export class Drawer {
     this.guard.addEventListener('change', () => parts.guard(/** @type {GuardMode} */ (this.guard.value)));
     const asks = button('look-for-faults');
     asks.addEventListener('click', async () =>
-      (await import('./doctor.js')).look(asks, byId('doctor')));
+      (await import('./doctor.js')).showReport(asks, byId('doctor')));
     button('calibrate').addEventListener('click', () => this.calibrate(parts));
     // On unless switched off.
     this.beeping.checked = saved.get('beeps') !== 'no';
@@ -161,7 +161,7 @@ export class Drawer {
     this.calibration ??= new Calibration(byId('calibration'), {
       set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
       driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),
-      kept: () => void this.loadPresets(), stopSays,
+      kept: () => void this.loadPresets(), stopText,
     });
     await this.calibration.open();
   }
@@ -217,7 +217,7 @@ export class Drawer {
     this.secure.offer(welcome.https_port);
     fillKeys(welcome);
     setStale(welcome.range_stale_ms);
-    this.moments.car = welcome.car;
+    this.marks.car = welcome.car;
   }
 
   /** @param {State} state */
@@ -227,7 +227,7 @@ export class Drawer {
     this.ranges.update(state);
     this.listFaults(rangeFaults(ranges));
     this.recorder.update(state);
-    this.moments.update(state);
+    this.marks.update(state);
     this.picture.update(state);
     const back = this.beeping.checked && this.reversing();
     this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
@@ -296,11 +296,11 @@ export class Drawer {
 
   /** Takes the figures of another second. @param {Figures} figures */
   second(figures) {
-    this.minute.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
+    this.linkHistory.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
     this.showPace(figures);
-    this.who.second(!byId('menu').hidden && this.last?.grown_up === true);
+    this.people.second(!byId('menu').hidden && this.last?.grown_up === true);
     if (byId('menu').hidden) return;
-    this.minute.draw();
+    this.linkHistory.draw();
     setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
     fill(byId('facts'), this.figureRows(figures));
     this.showDepth();
@@ -313,9 +313,9 @@ export class Drawer {
     const says = byId('pace-says');
     show(says, slow);
     if (!slow) return;
-    const words = paceSays(this.pace, isSecureContext);
-    setText(says, words);
-    if (!before) toast(words, 'warn');
+    const text = paceText(this.pace, isSecureContext);
+    setText(says, text);
+    if (!before) toast(text, 'warn');
   }
 
   /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */
@@ -354,17 +354,17 @@ export class Drawer {
 
   /** Rows about the car's battery and computer. @param {State} state @returns {[string, string][]} */
   carRows({battery, health}) {
-    const computer = health ? computerSays(health) : null;
+    const computer = health ? computerText(health) : null;
     /** @type {[string, string][]} */
-    const rows = battery ? [[t.batteryName, DRAWER_STRINGS.batterySays(battery)]] : [];
+    const rows = battery ? [[t.batteryName, DRAWER_STRINGS.batteryText(battery)]] : [];
     return computer ? [...rows, [t.health.faults, computer]] : rows;
   }
 }
 
 /** @param {HTMLElement} list @param {[string, string][]} rows */
 function fill(list, rows) {
-  const words = rows.flat().join('\n');
-  if (list.dataset.words === words) return;
-  list.dataset.words = words;
+  const text = rows.flat().join('\n');
+  if (list.dataset.words === text) return;
+  list.dataset.words = text;
   list.replaceChildren(...rows.flatMap(([name, value]) => [make('dt', name), make('dd', value)]));
 }

@@ -59,11 +59,11 @@ async function invite(minutes, result) {
     picture.id = 'invite-qr';
     picture.alt = t.invite.qr;
     picture.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
-    const words = document.createElement('a');
-    words.id = 'invite-link';
-    words.textContent = link;
-    words.href = link;
-    result.append(picture, words);
+    const anchor = document.createElement('a');
+    anchor.id = 'invite-link';
+    anchor.textContent = link;
+    anchor.href = link;
+    result.append(picture, anchor);
   } catch (fault) {
     says.textContent = fault instanceof Error ? fault.message : String(fault);
     says.className = 'fault';

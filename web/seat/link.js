@@ -7,7 +7,7 @@ import {VERSION, WireError, encode, parseDown} from '../lib/wire.js';
 import {CarClock, RoundTrips} from './clock.js';
 import {Reconnect} from './reconnect.js';
 import {StaleQueue, captureUs} from './stale.js';
-import {PushedStop} from './command.js';
+import {StopRequest} from './command.js';
 
 /** @import {Upward} from '../lib/types.js' */
 
@@ -33,15 +33,15 @@ export class Link {
     this.on = on;
     this.clock = new CarClock();
     this.trips = new RoundTrips();
-    this.pushedStop = new PushedStop();
+    this.pushedStop = new StopRequest();
     this.queue = new StaleQueue();
     this.policy = new Reconnect(performance.now(), navigationRttMs());
     /** @type {WebSocket | null} */
     this.drive = null;
     /** @type {WebSocket | null} */
     this.video = null;
-    /** Loads after the first screen. @type {import('./redundant_link.js').Copies | null} */
-    this.copies = null;
+    /** Loads after the first screen. @type {import('./redundant_link.js').RedundantLink | null} */
+    this.redundant = null;
     /** @type {Map<number, AbortController>} */
     this.probes = new Map();
     this.pingSeq = 0;
@@ -110,7 +110,7 @@ export class Link {
     if (moves && this.drive.bufferedAmount > STUCK_BYTES) return false;
     const text = encode(message);
     this.drive.send(text);
-    if (message.kind === 'drive') this.copies?.wish(text);
+    if (message.kind === 'drive') this.redundant?.wish(text);
     return true;
   }
 
@@ -232,15 +232,15 @@ export class Link {
       this.openVideo();
       return;
     }
-    if (!this.copies) this.on.frame(frame);
-    else for (const next of this.copies.merge.take(frame, way)) this.on.frame(next);
+    if (!this.redundant) this.on.frame(frame);
+    else for (const next of this.redundant.merge.take(frame, way)) this.on.frame(next);
   }
 
   closeVideo() {
     const video = this.video;
     this.video = null;
     video?.close();
-    this.copies?.close();
+    this.redundant?.close();
   }
 
   closeDrive() {
@@ -284,7 +284,7 @@ export class Link {
       const {clock_us: clockUs, nonce} = message;
       if (clockUs >= this.seen.clockUs) this.seen = {clockUs, nonce};
     }
-    if (message.kind === 'state') this.copies?.state(message, nowMs);
+    if (message.kind === 'state') this.redundant?.state(message, nowMs);
     if (message.kind === 'pong') {
       this.clock.add(message.t, nowMs, message.clock_us);
       this.trips.answered(message.t, nowMs);

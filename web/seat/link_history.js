@@ -14,7 +14,7 @@ const LOST_HIGH = 0.2;
 const WEAK_FROM = 0.03;
 const WEAK_UNTIL = 0.01;
 
-export class Minute {
+export class LinkHistory {
   constructor() {
     /** One a second. @type {(number | null)[]} */
     this.pictures = [];
@@ -41,9 +41,9 @@ export class Minute {
     this.weak = (lost ?? 0) >= (before ? WEAK_UNTIL : WEAK_FROM);
     show(byId('weak-says'), this.weak);
     if (!this.weak) return;
-    const words = DRAWER_STRINGS.weak(lost ?? 0);
-    setText(byId('weak-says'), words);
-    if (!before) toast(words, 'warn');
+    const text = DRAWER_STRINGS.weak(lost ?? 0);
+    setText(byId('weak-says'), text);
+    if (!before) toast(text, 'warn');
   }
 
   /** Draws it. */

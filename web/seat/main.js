@@ -5,7 +5,7 @@ import {button, byId, fillStrings} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
 import {Video} from '../video/video.js';
-import {Card} from './message_card.js';
+import {MessageCard} from './message_card.js';
 import {Controls} from './controls.js';
 import {FullScreen} from './fullscreen.js';
 import {Hud} from './hud.js';
@@ -16,7 +16,7 @@ import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
 import {Link} from './link.js';
 import {Page} from './view.js';
-import {probe} from './debug_api.js';
+import {exposeState} from './debug_api.js';
 import {STRINGS} from './strings.js';
 import {toast} from './toast.js';
 
@@ -88,7 +88,7 @@ const command = (name) => {
   if (name === 'lights') lights();
   else if (name === 'full') full.toggle();
   else if (name === 'keys') drawer.push(() => page.drawer?.panels.toggle('keys'));
-  else drawer.push(() => page.drawer?.moments[name]());
+  else drawer.push(() => page.drawer?.marks[name]());
 };
 const keyboard = new Keyboard({
   set: (wish) => controls.set('keys', wish),
@@ -116,7 +116,7 @@ const pads = [
     set: (steer) => controls.set('touch', Object.assign(thumbs, {steer})),
   }),
 ];
-const card = new Card({
+const card = new MessageCard({
   goOn: () => link.send({kind: 'resume'}),
   take: () => page.pushWheel(),
   code,
@@ -154,14 +154,14 @@ const drawer = new LazyPart({
 });
 
 /** Loads after the first screen, too. */
-const copies = new LazyPart({
+const redundantLink = new LazyPart({
   load: async (tries) => {
     /** @type {typeof import('./redundant_link.js')} */
     const part = await import(`./redundant_link.js${tries ? `?again=${tries}` : ''}`);
     return part;
   },
-  use: ({Copies}) => {
-    link.copies = new Copies(link);
+  use: ({RedundantLink}) => {
+    link.redundant = new RedundantLink(link);
   },
   late: () => undefined,
 });
@@ -226,8 +226,8 @@ addEventListener('gesturestart', (event) => event.preventDefault());
 
 link.start();
 updateVisible();
-probe({link, video, page, controls});
+exposeState({link, video, page, controls});
 setTimeout(() => {
   void drawer.fetch();
-  void copies.fetch();
+  void redundantLink.fetch();
 }, DRAWER_AFTER_MS);

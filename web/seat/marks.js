@@ -27,14 +27,14 @@ export function fileName(car, captured) {
  * Why a moment cannot be marked now, or ''. Pure.
  * @param {Pick<State, 'recording' | 'may_drive'> | null} state
  */
-export function whyNoMark(state) {
-  const words = t.moments;
-  if (!state) return words.noLink;
-  if (!state.recording) return words.noRecorder;
-  return state.may_drive ? '' : words.locked;
+export function markRefusal(state) {
+  const texts = t.marks;
+  if (!state) return texts.noLink;
+  if (!state.recording) return texts.noRecorder;
+  return state.may_drive ? '' : texts.locked;
 }
 
-export class Moments {
+export class MarkButtons {
   /**
    * @param {{video: import('../video/video.js').Video,
    *   send: (message: Upward) => boolean}} parts
@@ -45,24 +45,24 @@ export class Moments {
     this.car = '';
     /** @type {State | null} */
     this.state = null;
-    const words = t.moments;
+    const texts = t.marks;
     const box = make('div', '');
     box.className = 'moments';
-    this.marking = icon('mark-now', words.mark, FLAG, () => this.mark());
-    box.append(this.marking, icon('snapshot', words.snapshot, CAMERA, () => this.snapshot()));
+    this.marking = icon('mark-now', texts.mark, FLAG, () => this.mark());
+    box.append(this.marking, icon('snapshot', texts.snapshot, CAMERA, () => this.snapshot()));
     byId('stop').before(box);
   }
 
   /** @param {State} state */
   update(state) {
     this.state = state;
-    show(this.marking, whyNoMark(state) === '');
+    show(this.marking, markRefusal(state) === '');
   }
 
   /** Marks this moment in the recording. */
   mark() {
-        const why = whyNoMark(this.state) ||
-      (this.send({kind: 'mark', text: ''}) ? '' : t.moments.noLink);
+        const why = markRefusal(this.state) ||
+      (this.send({kind: 'mark', text: ''}) ? '' : t.marks.noLink);
     toast(why || t.recorder.marked, why ? 'warn' : 'calm');
   }
 
@@ -76,7 +76,7 @@ export class Moments {
     const name = fileName(this.car, Date.now() - (performance.now() - video.capturedMs));
     this.drawn().toBlob((file) => {
       if (file) save(file, name);
-      toast(file ? DRAWER_STRINGS.saved(name) : t.moments.notSaved,
+      toast(file ? DRAWER_STRINGS.saved(name) : t.marks.notSaved,
         file ? 'calm' : 'warn');
     }, TYPE, QUALITY);
   }
@@ -105,14 +105,14 @@ function save(file, name) {
 
 /** @param {string} id @param {string} label @param {string} path @param {() => void} act */
 function icon(id, label, path, act) {
-  const made = document.createElement('button');
-  made.id = id;
-  made.className = 'plate icon';
-  setAttr(made, 'aria-label', label);
-  setAttr(made, 'title', label);
+  const element = document.createElement('button');
+  element.id = id;
+  element.className = 'plate icon';
+  setAttr(element, 'aria-label', label);
+  setAttr(element, 'title', label);
   const picture = svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true'});
   picture.append(svg('path', {d: path}));
-  made.append(picture);
-  made.addEventListener('click', act);
-  return made;
+  element.append(picture);
+  element.addEventListener('click', act);
+  return element;
 }

@@ -20,7 +20,7 @@ const FLEETING = ['watching', 'locked', 'taken'];
 const fleeting = (it) => FLEETING.includes(it.kind) ||
   (it.kind === 'battery' && it.wishing && matchMedia('(orientation: landscape)').matches);
 
-export class Card {
+export class MessageCard {
   /**
    * @param {{goOn: () => void, take: () => void, code: () => void, here: () => void,
    *   keysBusy: () => boolean}} parts
@@ -49,21 +49,21 @@ export class Card {
   /** @param {Situation} situation @param {boolean} mayDrive @param {number} nowMs */
   update(situation, mayDrive, nowMs) {
     setAttr(document.body, 'data-situation', situation.kind);
-    const words = sentence(situation);
-    const key = words ? words.title + words.text : '';
+    const message = sentence(situation);
+    const key = message ? message.title + message.text : '';
     if (key !== this.shown) {
       this.shown = key;
       this.sinceMs = nowMs;
       // Screen readers read it once, and interrupt only for an alarm.
-      setAttr(byId('say'), 'role', words?.tone === 'calm' ? 'status' : 'alert');
-      setText(byId('say'), words ? `${words.title}. ${words.text}` : '');
+      setAttr(byId('say'), 'role', message?.tone === 'calm' ? 'status' : 'alert');
+      setText(byId('say'), message ? `${message.title}. ${message.text}` : '');
     }
     const gone = fleeting(situation) && nowMs - this.sinceMs > CALM_MS;
-    show(this.element, words !== null && !gone);
-    if (!words) return;
-    setAttr(this.element, 'data-tone', words.tone);
-    setText(byId('card-title'), words.title);
-    setText(byId('card-text'), words.text);
+    show(this.element, message !== null && !gone);
+    if (!message) return;
+    setAttr(this.element, 'data-tone', message.tone);
+    setText(byId('card-title'), message.title);
+    setText(byId('card-text'), message.text);
     const {kind} = situation;
     this.offer('goOn', kind === 'stopped' && situation.mayGoOn);
     this.offer('take', mayDrive && ((kind === 'watching' && situation.free) || kind === 'taken'));
@@ -73,12 +73,12 @@ export class Card {
 
   /** @param {'goOn' | 'take' | 'code' | 'here'} name @param {boolean} on */
   offer(name, on) {
-    const one = this.buttons[name];
-    if (one.hidden === !on) return;
-    show(one, on);
+    const element = this.buttons[name];
+    if (element.hidden === !on) return;
+    show(element, on);
     if (on) {
-      one.disabled = true;
-      setTimeout(() => (one.disabled = false), FRESH_MS);
+      element.disabled = true;
+      setTimeout(() => (element.disabled = false), FRESH_MS);
     }
   }
 }

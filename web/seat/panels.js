@@ -22,7 +22,7 @@ export class Panels {
 
   /** @param {string} id @param {HTMLElement} [focus] */
   open(id, focus) {
-    for (const other of this.ids) if (other !== id) this.close(other);
+    for (const panelId of this.ids) if (panelId !== id) this.close(panelId);
     const active = document.activeElement;
     this.opener = active instanceof HTMLElement ? active : null;
     show(byId(id), true);
@@ -59,8 +59,8 @@ export class Panels {
 
   /** @param {string} id @param {boolean} open */
   setExpanded(id, open) {
-    for (const one of document.querySelectorAll(`[aria-controls="${id}"]`)) {
-      setAttr(one, 'aria-expanded', String(open));
+    for (const control of document.querySelectorAll(`[aria-controls="${id}"]`)) {
+      setAttr(control, 'aria-expanded', String(open));
     }
   }
 }

@@ -3,14 +3,14 @@
 
 import {t, fill} from '../lang/words.js';
 import {make, setAttr, setText} from '../lib/dom.js';
-import {WHO_STRINGS} from './who-strings.js';
+import {PEOPLE_STRINGS} from './who-strings.js';
 import './drawer-wire.js';
 
 /** @import {Person, Upward} from '../lib/types.js' */
 
 const AGAIN_S = 2;
 
-export class Who {
+export class PeopleList {
   /** @param {HTMLElement} element @param {(message: Upward) => void} send */
   constructor(element, send) {
     this.send = send;
@@ -20,10 +20,10 @@ export class Who {
     this.unsaved.id = 'who-unsaved';
     this.unsaved.className = 'fault';
     this.unsaved.hidden = true;
-    const lock = make('button', t.who.lock);
+    const lock = make('button', t.people.lock);
     lock.id = 'lock-again';
     lock.addEventListener('click', () => send({kind: 'lock'}));
-    const invite = make('button', t.who.invite);
+    const invite = make('button', t.people.invite);
     invite.id = 'invite';
     const invitation = make('div', '');
     invitation.id = 'invitation';
@@ -32,7 +32,7 @@ export class Who {
     const row = make('div', '');
     row.className = 'row';
     row.append(lock, invite);
-    element.replaceChildren(make('h4', t.who.title), this.list, this.unsaved, row, invitation);
+    element.replaceChildren(make('h4', t.people.title), this.list, this.unsaved, row, invitation);
     this.seconds = 0;
     this.shown = '';
   }
@@ -46,8 +46,8 @@ export class Who {
   /** @param {Person[]} people @param {string} [unsaved] why the car cannot save the list */
   update(people, unsaved = '') {
     this.unsaved.hidden = unsaved === '';
-    setText(this.unsaved, unsaved && fill(t.who.unsaved, {reason: unsaved}));
-    const rows = people.map((person) => ({person, says: WHO_STRINGS.says(person)}));
+    setText(this.unsaved, unsaved && fill(t.people.unsaved, {reason: unsaved}));
+    const rows = people.map((person) => ({person, says: PEOPLE_STRINGS.describe(person)}));
     const shown = JSON.stringify(rows.map(({person, says}) => [person.id, person.name, says]));
     if (shown === this.shown) return; // else a finger would lose the button below it
     this.shown = shown;
@@ -57,12 +57,12 @@ export class Who {
   /** @param {Person} person @param {string} says */
   row(person, says) {
     const row = make('li', '');
-    const words = make('span', '');
-    words.append(make('b', person.name), ` ${says}`);
-    row.append(words);
+    const label = make('span', '');
+    label.append(make('b', person.name), ` ${says}`);
+    row.append(label);
     if (!person.you && !person.watches) {
-      const end = make('button', t.who.end);
-      setAttr(end, 'aria-label', WHO_STRINGS.endOf(person.name));
+      const end = make('button', t.people.end);
+      setAttr(end, 'aria-label', PEOPLE_STRINGS.endOf(person.name));
       end.addEventListener('click', () => this.send({kind: 'end', id: person.id}));
       row.append(end);
     }

@@ -33,7 +33,7 @@ UP.picture = {
   to: {
     check: (value) => {
       if (typeof value !== 'object' || value === null) return 'an object';
-      const bad = Object.entries(value).find(([name, one]) => !TAKEN[name]?.(one));
+      const bad = Object.entries(value).find(([name, setting]) => !TAKEN[name]?.(setting));
       return bad ? `settings that a camera has, not ${bad[0]}` : null;
     },
   },
@@ -46,12 +46,12 @@ UP.picture = {
  */
 export function withNow(choices, now) {
   if (choices.includes(now)) return choices;
-  const size = (/** @type {T} */ one) => parseFloat(String(one));
+  const size = (/** @type {T} */ choice) => parseFloat(String(choice));
   return [...choices, now].sort((a, b) => size(a) - size(b));
 }
 
-/** The word for a choice, if there is one. @param {Record<string, string>} words @param {string} choice */
-const named = (words, choice) => words[choice] ?? choice;
+/** The word for a choice, if there is one. @param {Record<string, string>} texts @param {string} choice */
+const textOf = (texts, choice) => texts[choice] ?? choice;
 
 /** "640 × 480" -> its numbers. @param {string} size */
 export function sizeOf(size) {
@@ -100,24 +100,24 @@ export class PictureSettings {
 
   /** @param {Settings} now */
   render(now) {
-    const words = t.pictureSettings;
+    const texts = t.pictureSettings;
     const size = `${now.width} × ${now.height}`;
     /** @type {[string, HTMLElement][]} */
     const rows = [
-      ['width', select('size', words.size, withNow(SIZES, size), size, String,
+      ['width', select('size', texts.size, withNow(SIZES, size), size, String,
         (value) => this.set(sizeOf(value)))],
-      ['fps', select('rate', words.rate, withNow(RATES, now.fps), now.fps, DRAWER_STRINGS.perSecond,
+      ['fps', select('rate', texts.rate, withNow(RATES, now.fps), now.fps, DRAWER_STRINGS.perSecond,
         (value) => this.set({fps: value}))],
-      ['flip', select('flip', words.flip, FLIPS, now.flip, (value) => named(words.flips, value),
+      ['flip', select('flip', texts.flip, FLIPS, now.flip, (value) => textOf(texts.flips, value),
         (value) => this.set({flip: value}))],
-      ['exposure', select('exposure', words.exposure, EXPOSURES, now.exposure,
-        (value) => named(words.exposures, value), (value) => this.set({exposure: value}))],
-      ['brightness', slider(words.brightness, now.brightness,
+      ['exposure', select('exposure', texts.exposure, EXPOSURES, now.exposure,
+        (value) => textOf(texts.exposures, value), (value) => this.set({exposure: value}))],
+      ['brightness', slider(texts.brightness, now.brightness,
         (value) => this.set({brightness: value}))],
-      ['night', check(words.night, now.night, (on) => this.set({night: on}))],
+      ['night', check(texts.night, now.night, (on) => this.set({night: on}))],
     ];
     const shown = rows.filter(([name]) => now.can.includes(name)).map(([, row]) => row);
-    this.fields.replaceChildren(...(shown.length ? shown : [make('p', words.none)]));
+    this.fields.replaceChildren(...(shown.length ? shown : [make('p', texts.none)]));
     show(this.hint, shown.length > 0);
   }
 }
@@ -125,13 +125,13 @@ export class PictureSettings {
 /**
  * @template {string | number} T
  * @param {string} id @param {string} label @param {T[]} choices @param {T} now
- * @param {(choice: T) => string} said @param {(choice: T) => void} act
+ * @param {(choice: T) => string} format @param {(choice: T) => void} act
  */
-function select(id, label, choices, now, said, act) {
+function select(id, label, choices, now, format, act) {
   const field = document.createElement('select');
   field.dataset.testid = `picture-${id}`;
   for (const choice of choices) {
-    const option = new Option(said(choice), String(choice), false, choice === now);
+    const option = new Option(format(choice), String(choice), false, choice === now);
     field.append(option);
   }
   field.addEventListener('change', () => act(choices[field.selectedIndex]));

@@ -53,14 +53,14 @@ const directionOf = (range) => Math.round(((range.bearing_deg + 360) % 360) / 15
  * @param {readonly {range: Range, good: boolean}[]} readings
  */
 export function nearestEachWay(readings) {
-  /** @param {{range: Range}} one */
+  /** @param {{range: Range}} reading */
   const far = ({range}) => range.range_m ?? Infinity;
   /** @type {Map<number, {range: Range, good: boolean}>} */
   const ways = new Map();
-  for (const one of readings) {
-    const other = ways.get(directionOf(one.range));
-    const better = !other || (one.good && (!other.good || far(one) < far(other)));
-    if (better) ways.set(directionOf(one.range), one);
+  for (const reading of readings) {
+    const nearest = ways.get(directionOf(reading.range));
+    const better = !nearest || (reading.good && (!nearest.good || far(reading) < far(nearest)));
+    if (better) ways.set(directionOf(reading.range), reading);
   }
   return [...ways.values()];
 }
@@ -71,7 +71,7 @@ export function nearestEachWay(readings) {
  * @param {readonly {range: Range, good: boolean}[]} readings
  */
 export function isDoubted(range, readings) {
-  return readings.some((one) => !one.good && directionOf(one.range) === directionOf(range));
+  return readings.some((reading) => !reading.good && directionOf(reading.range) === directionOf(range));
 }
 
 /**
@@ -93,7 +93,7 @@ export function alarmOf({guard, throttle, reason, ranges}) {
   const back = throttle < 0 || (throttle === 0 && guard.back === 0 && guard.ahead > 0);
   if (!acts && Math.abs(throttle) <= (back ? guard.back : guard.ahead)) return null;
   const name = back ? guard.back_by : guard.ahead_by;
-  const range = (ranges ?? []).find((one) => one.name === name);
+  const range = (ranges ?? []).find((reading) => reading.name === name);
   const metres = range && isFresh(range) ? range.range_m : null;
   return {back, name, metres, acts, stands: acts && throttle === 0};
 }
@@ -104,16 +104,16 @@ export function alarmOf({guard, throttle, reason, ranges}) {
  */
 export function rangeFaults(ranges) {
   return ranges.filter((range) => !isFresh(range)).map(({name, state, age_s: ageS}) =>
-    DRAWER_STRINGS.rangeSay(name, DRAWER_STRINGS.rangeFault(state, ageS)));
+    DRAWER_STRINGS.rangeText(name, DRAWER_STRINGS.rangeFault(state, ageS)));
 }
 
 /** All readings in words. Pure. @param {readonly Range[]} ranges */
 export function rangesInWords(ranges) {
   return ranges.map((range) => {
     const {name, range_m: far, state, age_s: ageS} = range;
-    const {rangeSay, rangeBad, rangeFault, metres} = DRAWER_STRINGS;
-    if (!isFresh(range)) return rangeSay(name, rangeBad(rangeFault(state, ageS)));
-    return rangeSay(name, far === null ? '–' : metres(far));
+    const {rangeText, rangeBad, rangeFault, metres} = DRAWER_STRINGS;
+    if (!isFresh(range)) return rangeText(name, rangeBad(rangeFault(state, ageS)));
+    return rangeText(name, far === null ? '–' : metres(far));
   }).join(', ');
 }
 
@@ -134,7 +134,7 @@ export class Ranges {
     const ranges = state.ranges ?? [];
     const alarm = alarmOf(state);
     show(this.element, ranges.length > 0);
-    setText(this.warning, alarm ? DRAWER_STRINGS.guardSays(alarm) : '');
+    setText(this.warning, alarm ? DRAWER_STRINGS.guardText(alarm) : '');
     setAttr(this.element, 'aria-label', rangesInWords(ranges));
     const readings = ranges.map((range) => ({range, good: isFresh(range)}));
     const key = JSON.stringify([alarm?.name, readings.map(({range, good}) =>
@@ -180,13 +180,13 @@ export class Ranges {
     const parts = RINGS.map(({r}, index) => svg('path', {
       d: arc(r, bearing), class: rings > 0 && index >= lit ? `arc ${tone}` : 'arc',
     }));
-    const said = metres !== null && rings > 0 ? [DRAWER_STRINGS.metres(metres)] : [];
-    if (doubt) said.push('?');
-    if (said.length > 0) {
+    const labels = metres !== null && rings > 0 ? [DRAWER_STRINGS.metres(metres)] : [];
+    if (doubt) labels.push('?');
+    if (labels.length > 0) {
       const angle = (bearing * Math.PI) / 180;
       parts.push(svg('text', {
         x: -108 * Math.sin(angle), y: -84 * Math.cos(angle) + 5,
-      }, said.join(' ')));
+      }, labels.join(' ')));
     }
     return parts;
   }

@@ -137,10 +137,10 @@ export class Reconnect {
    */
   answered(id, nowMs) {
     if (this.state.kind !== 'probing') return [];
-    const probe = this.state.inFlight.find((one) => one.id === id);
+    const probe = this.state.inFlight.find((entry) => entry.id === id);
     if (!probe) return [];
     this.rttMs = nowMs - probe.sentMs;
-    this.state.inFlight = this.state.inFlight.filter((one) => one !== probe);
+    this.state.inFlight = this.state.inFlight.filter((entry) => entry !== probe);
     const acts = this.cancelAll();
     this.state = {kind: 'opening', deadlineMs: nowMs + this.timeoutMs, opened: false};
     return [...acts, {do: 'open'}];
@@ -149,7 +149,7 @@ export class Reconnect {
   /** A probe failed at once (connection refused). @param {number} id */
   unanswered(id) {
     if (this.state.kind !== 'probing') return;
-    this.state.inFlight = this.state.inFlight.filter((one) => one.id !== id);
+    this.state.inFlight = this.state.inFlight.filter((entry) => entry.id !== id);
   }
 
   /** @param {number} nowMs @param {number} waitMs @returns {Act[]} */
@@ -170,9 +170,9 @@ export class Reconnect {
   probe(state, nowMs) {
     /** @type {Act[]} */
     const acts = state.inFlight
-      .filter((one) => nowMs - one.sentMs >= PROBE_GIVE_UP_MS)
-      .map((one) => ({do: 'cancel', id: one.id}));
-    state.inFlight = state.inFlight.filter((one) => nowMs - one.sentMs < PROBE_GIVE_UP_MS);
+      .filter((entry) => nowMs - entry.sentMs >= PROBE_GIVE_UP_MS)
+      .map((entry) => ({do: 'cancel', id: entry.id}));
+    state.inFlight = state.inFlight.filter((entry) => nowMs - entry.sentMs < PROBE_GIVE_UP_MS);
     if (nowMs + EARLY_MS >= state.nextMs && state.inFlight.length < PROBES_MAX) {
       this.probeId += 1;
       this.lastProbeMs = nowMs;
@@ -186,6 +186,6 @@ export class Reconnect {
   /** @returns {Act[]} */
   cancelAll() {
     if (this.state.kind !== 'probing') return [];
-    return this.state.inFlight.map((one) => ({do: 'cancel', id: one.id}));
+    return this.state.inFlight.map((entry) => ({do: 'cancel', id: entry.id}));
   }
 }

@@ -17,18 +17,18 @@ const MARK_MOST = 64;
  * @param {Recording | null} before
  * @returns {{tone: 'on' | 'off' | 'bad', text: string, news: string, alarm: boolean}}
  */
-export function recorderSays(now, before) {
-  const words = t.recorder;
+export function recorderTexts(now, before) {
+  const texts = t.recorder;
   const says = DRAWER_STRINGS.recorder;
   const fine = now.state === 'ok';
   const room = now.free_mb === null ? ''
     : `, ${says.room(DRAWER_STRINGS.room(now.free_mb), now.station)}`;
   const text = !fine ? says.bad(now.state)
-    : (now.on ? says.on(clock(now.seconds)) : words.off) + room;
+    : (now.on ? says.on(clock(now.seconds)) : texts.off) + room;
   const broke = !fine && now.state !== before?.state;
   const news = broke ? says.bad(now.state)
-    : before && now.kept > before.kept ? words.kept
-      : before && fine && before.state !== 'ok' ? words.again : '';
+    : before && now.kept > before.kept ? texts.kept
+      : before && fine && before.state !== 'ok' ? texts.again : '';
   return {tone: !fine ? 'bad' : now.on ? 'on' : 'off', text, news, alarm: broke};
 }
 
@@ -41,7 +41,7 @@ export function clock(seconds) {
 export class RecorderPanel {
   /** @param {(message: Upward) => void} send */
   constructor(send) {
-    const words = t.recorder;
+    const texts = t.recorder;
     this.send = send;
     /** @type {Recording | null} */
     this.last = null;
@@ -55,9 +55,9 @@ export class RecorderPanel {
     this.status = make('p', '');
     this.status.className = 'hint';
     this.status.dataset.testid = 'recorder-says';
-    this.onOff = this.makeButton('record-on-off', words.turnOn, () =>
+    this.onOff = this.makeButton('record-on-off', texts.turnOn, () =>
       send({kind: 'record', on: !this.last?.on}));
-    const keep = this.makeButton('record-keep', words.keep, () => send({kind: 'keep'}));
+    const keep = this.makeButton('record-keep', texts.keep, () => send({kind: 'keep'}));
     const row = make('div', '');
     row.className = 'row';
     row.append(this.onOff, keep);
@@ -67,32 +67,32 @@ export class RecorderPanel {
 
   /** @param {string} id @param {string} text @param {() => void} act */
   makeButton(id, text, act) {
-    const made = document.createElement('button');
-    made.dataset.testid = id;
-    made.textContent = text;
-    made.addEventListener('click', act);
-    return made;
+    const element = document.createElement('button');
+    element.dataset.testid = id;
+    element.textContent = text;
+    element.addEventListener('click', act);
+    return element;
   }
 
   /** The form that marks a moment, with a word or without. */
   makeMarkForm() {
-    const words = t.recorder;
+    const texts = t.recorder;
     const form = document.createElement('form');
     const field = document.createElement('input');
     const label = document.createElement('label');
     field.id = label.htmlFor = 'mark';
     field.maxLength = MARK_MOST;
     field.dataset.testid = 'mark';
-    label.textContent = words.markLabel;
+    label.textContent = texts.markLabel;
     const go = document.createElement('button');
-    go.textContent = words.mark;
+    go.textContent = texts.mark;
     go.dataset.testid = 'mark-go';
     form.append(label, field, go);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.send({kind: 'mark', text: plain(field.value).trim().slice(0, MARK_MOST)});
       field.value = '';
-      toast(words.marked);
+      toast(texts.marked);
     });
     return form;
   }
@@ -103,7 +103,7 @@ export class RecorderPanel {
     show(this.box, now !== null && state.may_drive);
     show(this.dot, now !== null);
     if (now === null) return;
-    const {tone, text, news, alarm} = recorderSays(now, this.last);
+    const {tone, text, news, alarm} = recorderTexts(now, this.last);
     setAttr(this.dot, 'data-tone', tone);
     setAttr(this.dot, 'aria-label', t.recorder.tones[tone]);
     setAttr(this.dot, 'title', t.recorder.tones[tone]);

@@ -18,7 +18,7 @@ const AGAIN_MS = 1000;
 /** Data queued behind this is stale. */
 const STUCK_BYTES = 2048;
 
-export class Copies {
+export class RedundantLink {
   /** @param {import('./link.js').Link} link */
   constructor(link) {
     this.link = link;

@@ -14,10 +14,10 @@ export class Secure {
 
   /** @param {number} port 0 if https is not served */
   offer(port) {
-    const here = !isSecureContext && port > 0 && session.get('secure') !== 'later';
+    const offered = !isSecureContext && port > 0 && session.get('secure') !== 'later';
     const link = byId('secure-go', HTMLAnchorElement);
-    if (here) link.href = `https://${location.hostname}:${port}/`;
-    show(this.element, here);
+    if (offered) link.href = `https://${location.hostname}:${port}/`;
+    show(this.element, offered);
   }
 
   /** Hides the offer during driving. */

@@ -43,7 +43,7 @@ const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
 const because = (why) => (why ? `: ${why}` : '');
 
 /** Why the car stopped. @param {Extract<Situation, {kind: 'stopped'}>} situation */
-function whyStopped({stop, byUs, silenceMs}) {
+function stopReason({stop, byUs, silenceMs}) {
   if (byUs) return t.youStopped;
   const by = stop.by ?? '';
   const cause = /** @type {Record<string, string>} */ (t.causes)[stop.cause];
@@ -54,7 +54,7 @@ function whyStopped({stop, byUs, silenceMs}) {
 }
 
 /** The remedy for a stop. @param {Extract<Situation, {kind: 'stopped'}>} situation */
-function whatNext({stop, driving, mayGoOn}) {
+function stopRemedy({stop, driving, mayGoOn}) {
   if (stop.clears === 'grown_up' && !mayGoOn) return t.next.grownUp;
   if (mayGoOn) return t.next.goOn;
   return driving ? t.next.letGo : t.next.driver;
@@ -64,18 +64,18 @@ function whatNext({stop, driving, mayGoOn}) {
  * Text of a stop for a grown-up driver, with the remedy.
  * @param {{cause: string, by: string}} stop
  */
-export function stopSays({cause, by}) {
+export function stopText({cause, by}) {
   const arms = ['silence', 'blind'].includes(cause);
   const stop = {cause, by, clears: arms ? 'neutral' : 'resume'};
   const it = {kind: /** @type {const} */ ('stopped'), stop, driving: true, byUs: false, mayGoOn: !arms, silenceMs: 250};
-  return `${whyStopped(it)} ${whatNext(it)}`;
+  return `${stopReason(it)} ${stopRemedy(it)}`;
 }
 
 /**
  * Effect of a lost link: the car stops for a driver's silence only.
  * @param {Extract<Situation, {kind: 'lost'}>} situation
  */
-function noLink({driving, stopWaits}) {
+function lostLinkText({driving, stopWaits}) {
   if (driving) return `${t.lostDriver} ${stopWaits ? t.noAnswer : `${t.lostAgain} ${t.lostLetGo}`}`;
   return stopWaits ? `${t.noAnswer} ${t.lostShout}` : `${t.lostWatcher} ${t.lostAgain} ${t.lostStop}`;
 }
@@ -93,15 +93,15 @@ export function sentence(it) {
     case 'parked':
       return {tone: 'warn', title: t.parked, text: t.parkedText};
     case 'lost':
-      return {tone: 'alarm', title: it.stopWaits ? t.lostWaits : t.lost, text: noLink(it)};
+      return {tone: 'alarm', title: it.stopWaits ? t.lostWaits : t.lost, text: lostLinkText(it)};
     case 'late':
       return {tone: 'warn', title: t.late, text: fill(t.lateText, {seconds: number(it.ms / 1000, 1)})};
     case 'stopped':
-      return {tone: 'alarm', title: t.stopped, text: `${whyStopped(it)} ${whatNext(it)}`};
+      return {tone: 'alarm', title: t.stopped, text: `${stopReason(it)} ${stopRemedy(it)}`};
     case 'wheels':
       return {tone: 'alarm', title: t.wheels, text: fill(t.wheelsText, {why: because(it.words)})};
     case 'camera': {
-      const says = it.words && `${fill(t.cameraSays, {words: it.words})} `;
+      const says = it.words && `${fill(t.cameraState, {reason: it.words})} `;
       return {tone: 'warn', title: t.camera, text: says + t.cameraText};
     }
     case 'taken':

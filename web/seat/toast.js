@@ -11,9 +11,9 @@ export function toast(text, tone = 'calm') {
   for (const old of list.children) {
     if (old.textContent === text) return;
   }
-  const made = make('p', text);
-  made.className = `toast ${tone}`;
-  list.append(made);
+  const element = make('p', text);
+  element.className = `toast ${tone}`;
+  list.append(element);
   while (list.children.length > MOST) list.firstElementChild?.remove();
-  setTimeout(() => made.remove(), STAY_MS);
+  setTimeout(() => element.remove(), STAY_MS);
 }

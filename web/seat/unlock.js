@@ -81,9 +81,9 @@ export class Unlock {
     }
     this.tried = '';
     const wrong = this.invited ? t.invitationOver : t.wrongCode;
-    const words = error.code === 'wrong_code' ? wrong : '';
+    const text = error.code === 'wrong_code' ? wrong : '';
     if (this.invited && !this.panels.isOpen('unlock')) this.open();
-    setText(byId('unlock-fault'), words || STRINGS.carError(error));
+    setText(byId('unlock-fault'), text || STRINGS.carError(error));
     if (this.panels.isOpen('unlock')) this.field.select();
   }
 }

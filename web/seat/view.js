@@ -13,7 +13,7 @@ export class Page {
   /**
    * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
    *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
-   *   card: import('./message_card.js').Card, code: () => void}} parts
+   *   card: import('./message_card.js').MessageCard, code: () => void}} parts
    */
   constructor(parts) {
     this.parts = parts;
@@ -66,7 +66,7 @@ export class Page {
       this.drawer?.unlock.passed(message);
       void keepPass(message.ticket);
     }
-    else if (message.kind === 'people') this.drawer?.who.update(message.people, message.unsaved);
+    else if (message.kind === 'people') this.drawer?.people.update(message.people, message.unsaved);
     else if (message.kind === 'error') this.refused(message);
   }
 
@@ -103,8 +103,8 @@ export class Page {
     else if (before.role !== state.role) this.parts.controls.letGo();
     this.parts.hud.state(state);
     this.drawer?.state(state);
-    const words = this.drawer?.unlock.granted(before, state);
-    if (words) toast(words);
+    const news = this.drawer?.unlock.granted(before, state);
+    if (news) toast(news);
     if (isEstop(before) && !isEstop(state)) this.pushedStop = false;
     const low = state.battery?.low === true;
     // The driver has a card for it.
@@ -156,7 +156,7 @@ export class Page {
     const {link, video, hud} = this.parts;
     const ageMs = video.ageMs(performance.now());
     const old = ageMs === null || ageMs > OLD_MS;
-    const weak = this.drawer?.minute.weak === true;
+    const weak = this.drawer?.linkHistory.weak === true;
     this.grade = gradeOf(link.up, old, video.pictureMs, this.linkMs, weak);
     if (ageMs !== null) hud.ratio(...video.size);
     hud.link(this.grade, old ? ageMs : video.pictureMs, this.linkMs);

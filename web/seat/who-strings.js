@@ -11,19 +11,19 @@ export const timeIn = (seconds) => clock(Date.now() + seconds * 1000);
 
 /** Text for the time a person is away. @param {number} seconds */
 const away = (seconds) =>
-  (seconds < JUST_S ? t.who.gone : fill(t.who.lastHere, {ago: ago(seconds)}));
+  (seconds < JUST_S ? t.people.gone : fill(t.people.lastHere, {ago: ago(seconds)}));
 
 /** A person's place, as the car names it. @param {string} where */
-const place = (where) => named(t.who.places, where) ?? where;
+const place = (where) => named(t.people.places, where) ?? where;
 
-export const WHO_STRINGS = {
-  endOf: (/** @type {string} */ name) => fill(t.who.endOf, {name}),
+export const PEOPLE_STRINGS = {
+  endOf: (/** @type {string} */ name) => fill(t.people.endOf, {name}),
   /** @param {import('../lib/types.js').Person} person */
-  says: ({where, grown_up, drives, you, away_s, left_s, watches}) => [
-    you ? t.who.you : '',
-    grown_up ? t.who.grownUp : watches ? t.who.watches : t.who.driver,
-    drives ? t.who.wheel : '',
-    left_s ? fill(t.who.until, {time: timeIn(left_s)}) : '', where ? place(where) : t.who.unused,
+  describe: ({where, grown_up, drives, you, away_s, left_s, watches}) => [
+    you ? t.people.you : '',
+    grown_up ? t.people.grownUp : watches ? t.people.watches : t.people.driver,
+    drives ? t.people.wheel : '',
+    left_s ? fill(t.people.until, {time: timeIn(left_s)}) : '', where ? place(where) : t.people.unused,
     where && away_s ? away(away_s) : '',
   ].filter(Boolean).join(', '),
 };

@@ -76,7 +76,7 @@ export class Merge {
   /** The oldest unit held. @param {number} newest */
   oldest(newest) {
     return [...this.held.keys()].reduce(
-      (least, one) => (ahead(one, newest) < ahead(least, newest) ? one : least));
+      (least, candidate) => (ahead(candidate, newest) < ahead(least, newest) ? candidate : least));
   }
 }
 

@@ -26,9 +26,9 @@ const WAITING_MAX = 30;
 
 /** @returns {typeof MediaSource | undefined} */
 export function mediaSourceClass() {
-  const here = /** @type {{MediaSource?: typeof MediaSource,
+  const scope = /** @type {{MediaSource?: typeof MediaSource,
     ManagedMediaSource?: typeof MediaSource}} */ (globalThis);
-  return here.MediaSource ?? here.ManagedMediaSource;
+  return scope.MediaSource ?? scope.ManagedMediaSource;
 }
 
 /**

@@ -47,7 +47,7 @@ export class Timeline {
   captureUs(mediaS) {
     const latestUs = mediaS * 1e6 + ROUNDING_US;
     if (latestUs - 2 * ROUNDING_US > this.newestS * 1e6) return null;
-    const shown = this.known.filter((one) => one.startUs <= latestUs);
+    const shown = this.known.filter((entry) => entry.startUs <= latestUs);
     return shown.at(-1)?.captureUs ?? null;
   }
 }

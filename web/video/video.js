@@ -64,7 +64,7 @@ export class Video {
         this.path = await this.load(name, tries);
       } catch (fault) {
         this.warn(`${name}: ${fault}`);
-        if (tries >= LOADS_MAX) name = other(name) ?? name;
+        if (tries >= LOADS_MAX) name = otherPath(name) ?? name;
         await new Promise((resolve) => setTimeout(resolve, LOAD_AGAIN_MS));
       }
     }
@@ -172,7 +172,7 @@ export class Video {
     // Browsers take decoders away from pages that sleep: that is no fault of theirs.
     if (!this.visible) return;
     this.count.faults += 1;
-    const next = this.path && other(this.path.name);
+    const next = this.path && otherPath(this.path.name);
     if (this.remedy.failed(performance.now()) === 'change' && next) void this.use(next);
     this.askKey();
   }
@@ -243,7 +243,7 @@ export class Video {
  * The other path, if this browser has it.
  * @param {PicturePath['name']} name @returns {PicturePath['name'] | null}
  */
-function other(name) {
+function otherPath(name) {
   const next = name === 'mse' ? 'webcodecs' : 'mse';
   return supports[next]() ? next : null;
 }

@@ -94,7 +94,7 @@ test('a step in words: what holds the car back, a failure, figures that are aske
     kind: 'battery', of: '', phase: 'odd_full', wish: {throttle: 0, steer: 0}, found: {}, moves: false,
     held_back: null, volts: 7.68, expected_v: 8.4,
   };
-  assert.match(STRINGS.phase(step), /measures 7.68 V; a full pack of this kind has 8.40 V/);
+  assert.match(STRINGS.phase(step), /battery has 7.68 V; a full pack of this kind has 8.40 V/);
   assert.match(STRINGS.phase({...step, kind: 'distance', phase: 'again', offset_m: 0.081}), /off by 8.1 cm/);
   assert.match(STRINGS.phase({...step, phase: 'failed', fault: 'ValueError: x'}), /failed: ValueError: x\./);
   const stop = (/** @type {{cause: string, by: string}} */ {cause, by}) => `stop ${cause} ${by}`;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {afterEach, test} from 'node:test';
 
 import '../english.js';
-import {given, meant, parts} from '../../../web/calibration/sticks.js';
+import {assigned, movedPart, parts} from '../../../web/calibration/sticks.js';
 import {FEEL, feel, stick} from '../../../web/lib/curves.js';
 import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 
@@ -19,22 +19,22 @@ const pad = (axes, down = {}) => /** @type {any} */ ({
 
 test('the part that is pushed or moved furthest is meant', () => {
   const before = parts(pad([0.1, 0]));
-  assert.equal(meant(before, parts(pad([0.3, 0]))), null);
-  assert.equal(meant(before, parts(pad([0.3, -0.9]))), 'a1-');
-  assert.equal(meant(before, parts(pad([0.9, 0]))), 'a0+');
-  assert.equal(meant(before, parts(pad([0.1, 0], {5: 1}))), 'b5');
-  assert.equal(meant(new Map(), new Map()), null);
+  assert.equal(movedPart(before, parts(pad([0.3, 0]))), null);
+  assert.equal(movedPart(before, parts(pad([0.3, -0.9]))), 'a1-');
+  assert.equal(movedPart(before, parts(pad([0.9, 0]))), 'a0+');
+  assert.equal(movedPart(before, parts(pad([0.1, 0], {5: 1}))), 'b5');
+  assert.equal(movedPart(new Map(), new Map()), null);
 });
 
 test('a part has one role: the other role gets what was free', () => {
-  const now = given(FEEL.pad, 'stop', 'b0');
+  const now = assigned(FEEL.pad, 'stop', 'b0');
   assert.deepEqual([now.stop, now.lights], ['b0', 'b1']);
-  assert.equal(given(FEEL.pad, 'forward', 'a1-').forward, 'a1-');
-  assert.deepEqual(given(FEEL.pad, 'stop', 'b1'), FEEL.pad);
+  assert.equal(assigned(FEEL.pad, 'forward', 'a1-').forward, 'a1-');
+  assert.deepEqual(assigned(FEEL.pad, 'stop', 'b1'), FEEL.pad);
 });
 
 test('a gamepad drives by what was said', () => {
-  FEEL.pad = given(given(FEEL.pad, 'forward', 'a1-'), 'stop', 'b9');
+  FEEL.pad = assigned(assigned(FEEL.pad, 'forward', 'a1-'), 'stop', 'b9');
   assert.equal(padWish(pad([0, -1])).throttle, 1);
   assert.equal(padWish(pad([0, 1])).throttle, 0);
   assert.ok(pushes(pad([0, 0], {9: 1}), new Set()).stop);

@@ -62,7 +62,7 @@ test('of what was measured in a file only what is in the drive counts', () => {
 
 test('the car is asked for what is wanted', () => {
   const all = {driver: '', parked: false, day: '', text: ' '};
-  const asked = (/** @type {Partial<import('../../../web/recordings/types.js').Wanted>} */ more, causes = /** @type {string[]} */ ([])) =>
+  const asked = (/** @type {Partial<import('../../../web/recordings/types.js').DriveQuery>} */ more, causes = /** @type {string[]} */ ([])) =>
     String(queryOf({...all, ...more}, 50, causes));
   assert.equal(asked({}), 'most=50&wheel=driven');
   assert.equal(asked({driver: 'Ann B'}), 'most=50&wheel=driven&driver=Ann+B');

@@ -6,7 +6,7 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
-import {DRAWER_STRINGS, computerSays, healthRows, keysOf} from '../../../web/seat/drawer-strings.js';
+import {DRAWER_STRINGS, computerText, healthRows, keysOf} from '../../../web/seat/drawer-strings.js';
 import {
   alarmOf, isDoubted, nearestEachWay, rangeFaults, rangesInWords,
 } from '../../../web/seat/ranges.js';
@@ -25,17 +25,17 @@ const ahead = {back: false, name: 'front', metres: 0.4, acts: true, stands: fals
 
 test('the guard says where and how far', () => {
   assert.deepEqual(alarm({}), ahead);
-  assert.equal(DRAWER_STRINGS.guardSays(ahead), 'Wall 0.4 m ahead: the car slows down');
+  assert.equal(DRAWER_STRINGS.guardText(ahead), 'Wall 0.4 m ahead: the car slows down');
   const stands = alarm({throttle: 0, guard: {...guard, ahead: 0}});
   assert.deepEqual(stands, {...ahead, stands: true});
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, stands: true}), 'Wall 0.4 m ahead: the car stops');
 });
 
 test('behind is behind, also where nothing is let through', () => {
   const back = {back: true, name: 'rear', metres: 0.2, acts: true, stands: false};
   assert.deepEqual(alarm({throttle: -0.2, guard: {...guard, back: 0.2}}), back);
   assert.deepEqual(alarm({throttle: 0, guard: {...guard, back: 0}}), {...back, stands: true});
-  assert.match(DRAWER_STRINGS.guardSays(back), /^Wall 0.2 m behind: the car slows down$/);
+  assert.match(DRAWER_STRINGS.guardText(back), /^Wall 0.2 m behind: the car slows down$/);
 });
 
 test('nothing is said where nothing is the matter', () => {
@@ -50,7 +50,7 @@ test('a guard that warns does not act', () => {
   const warn = {...guard, mode: 'warn'};
   const said = alarm({guard: warn, reason: 'driving', throttle: 0.41});
   assert.deepEqual(said, {...ahead, acts: false});
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, acts: false}), 'Wall 0.4 m ahead: brake!');
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, acts: false}), 'Wall 0.4 m ahead: brake!');
   assert.equal(alarm({guard: warn, reason: 'driving', throttle: -1}), null, 'away from it');
 });
 
@@ -59,12 +59,12 @@ test('a sensor that says nothing is not a wall', () => {
     const said = alarm({ranges: [one]});
     assert.deepEqual(said, {...ahead, metres: null});
   }
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null}), 'No reading ahead: slow that way');
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null, acts: false}),
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null}), 'No reading ahead: slow that way');
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null, acts: false}),
     'No reading ahead: drive slowly');
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, metres: null, stands: true}),
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, metres: null, stands: true}),
     'No reading ahead: first drive back', 'it stood before a wall when it failed');
-  assert.equal(DRAWER_STRINGS.guardSays({...ahead, back: true, metres: null, stands: true}),
+  assert.equal(DRAWER_STRINGS.guardText({...ahead, back: true, metres: null, stands: true}),
     'No reading behind: first drive forward');
 });
 
@@ -228,9 +228,9 @@ test('an old voltage says its age', () => {
   assert.equal(STRINGS.battery(7.42, true, 12.4), '7.4 V, 12 s ago');
   assert.equal(STRINGS.battery(null, false, 0), '? V');
   const battery = {volts: 7.4, amps: 1.25, share: 0.6, low: false, age_s: 0.1, state: 'ok'};
-  assert.equal(DRAWER_STRINGS.batterySays(battery), '7.40 V, 1.3 A, about 60%');
-  assert.match(DRAWER_STRINGS.batterySays({...battery, state: 'NACK'}), /; NACK$/);
-  assert.equal(DRAWER_STRINGS.batterySays({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
+  assert.equal(DRAWER_STRINGS.batteryText(battery), '7.40 V, 1.3 A, about 60%');
+  assert.match(DRAWER_STRINGS.batteryText({...battery, state: 'NACK'}), /; NACK$/);
+  assert.equal(DRAWER_STRINGS.batteryText({volts: null, amps: null, share: null, low: false, age_s: null, state: 'NACK'}), 'NACK');
 });
 
 test('the computer shows its known values only', () => {
@@ -240,14 +240,14 @@ test('the computer shows its known values only', () => {
   /** @type {import('../../../web/lib/types.js').Health} */
   const unknown = {...health, ...Object.fromEntries(Object.keys(health).map((name) => [name, null])), faults: []};
   assert.deepEqual(healthRows(unknown), []);
-  assert.equal(computerSays(unknown), null);
-  assert.equal(computerSays({...unknown, age_s: 1}), 'fine');
+  assert.equal(computerText(unknown), null);
+  assert.equal(computerText({...unknown, age_s: 1}), 'fine');
   assert.deepEqual(healthRows(health), [
     ['Computer’s temperature', '48°C'],
     ['Computer’s Wi-Fi', '-84 dBm, 72 Mbit/s'], ['Free space on the card', '9.0 GB'],
     ['Free memory', '211 MB'], ['Load', '0.35'], ['Running for', '60 min'],
   ]);
-  assert.equal(computerSays(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
+  assert.equal(computerText(good[1].fields.health), 'weak Wi-Fi: -84 dBm');
   assert.equal(DRAWER_STRINGS.uptime(7200), '2 hr');
   assert.equal(DRAWER_STRINGS.wifi(-60, null), '-60 dBm');
 });

@@ -8,7 +8,7 @@ import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
 import {across, tilt} from '../../../web/seat/input/tilt.js';
 import {Pad} from '../../../web/seat/input/touch.js';
-import {LateBar, NEUTRAL, PushedStop, Sender, Wishes, isNeutral} from '../../../web/seat/command.js';
+import {LateLinkFilter, NEUTRAL, StopRequest, Sender, Wishes, isNeutral} from '../../../web/seat/command.js';
 
 test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
   assert.equal(stick(0), 0);
@@ -297,7 +297,7 @@ test('a wish goes out at once on change, else every 40 ms', () => {
 });
 
 test('on a late link nothing moves until everything was let go', () => {
-  const bar = new LateBar();
+  const bar = new LateLinkFilter();
   const go = {throttle: 0.5, steer: 0};
   assert.equal(bar.pass(go, false), go);
   assert.equal(bar.pass(go, true), NEUTRAL);
@@ -309,7 +309,7 @@ test('on a late link nothing moves until everything was let go', () => {
 });
 
 test('a STOP waits for the pong to a ping behind it', () => {
-  const stop = new PushedStop();
+  const stop = new StopRequest();
   assert.equal(stop.waiting, false);
   stop.push(0);
   stop.answered(7);
@@ -328,7 +328,7 @@ test('a STOP waits for the pong to a ping behind it', () => {
 });
 
 test('a STOP waits as long as somebody looks; put away for a minute it is history', () => {
-  const stop = new PushedStop();
+  const stop = new StopRequest();
   stop.push(1000);
   stop.pageSeen(61_000);
   assert.equal(stop.waiting, true);

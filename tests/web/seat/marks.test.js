@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {fileName, whyNoMark} from '../../../web/seat/marks.js';
+import {fileName, markRefusal} from '../../../web/seat/marks.js';
 
 const CAPTURED = Date.UTC(2026, 10, 23, 9, 5, 7, 250);
 
@@ -16,8 +16,8 @@ test('a picture is named like the recordings: the car, and when it was captured'
 
 test('what cannot be marked says why', () => {
   const state = /** @type {any} */ ({may_drive: true, recording: {on: true}});
-  assert.equal(whyNoMark(state), '');
-  assert.match(whyNoMark(null), /no link/);
-  assert.match(whyNoMark({...state, recording: null}), /does not record/);
-  assert.match(whyNoMark({...state, may_drive: false}), /code/);
+  assert.equal(markRefusal(state), '');
+  assert.match(markRefusal(null), /no link/);
+  assert.match(markRefusal({...state, recording: null}), /does not record/);
+  assert.match(markRefusal({...state, may_drive: false}), /code/);
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {paceSays} from '../../../web/seat/drawer-strings.js';
+import {paceText} from '../../../web/seat/drawer-strings.js';
 import {Pace} from '../../../web/seat/pace.js';
 
 /** Feeds seconds of [units, pictures, refused]; returns the answers. @param {number[][]} seconds */
@@ -60,9 +60,9 @@ test('the words say how slow, and what to do at this address', () => {
   const pace = new Pace();
   pace.second({fed: 0, decoded: 0, refused: 0}, 0);
   pace.second({fed: 30, decoded: 15, refused: 0}, 990);
-  const plain = paceSays(pace, false);
+  const plain = paceText(pace, false);
   assert.match(plain, /too slow.*every 33 ms.*66 ms/s);
   assert.match(plain, /https/);
-  assert.match(paceSays(pace, true), /another browser.*smaller picture/s);
-  assert.doesNotMatch(paceSays(pace, true), /https/);
+  assert.match(paceText(pace, true), /another browser.*smaller picture/s);
+  assert.doesNotMatch(paceText(pace, true), /https/);
 });

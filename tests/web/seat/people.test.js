@@ -5,8 +5,8 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {LOCALE} from '../../../web/lang/words.js';
-import {WHO_STRINGS} from '../../../web/seat/who-strings.js';
-import {Who} from '../../../web/seat/people.js';
+import {PEOPLE_STRINGS} from '../../../web/seat/who-strings.js';
+import {PeopleList} from '../../../web/seat/people.js';
 
 class FakeElement {
   /** @param {string} tag */
@@ -53,7 +53,7 @@ function listed() {
   const element = new FakeElement('div');
   /** @type {object[]} */
   const sent = [];
-  const who = new Who(/** @type {any} */ (element), (message) => void sent.push(message));
+  const who = new PeopleList(/** @type {any} */ (element), (message) => void sent.push(message));
   return {who, sent, element, rows: () => element.children[1].children};
 }
 
@@ -84,7 +84,7 @@ test('a list that says the same leaves the buttons where they are', () => {
 });
 
 test('how long somebody has been away, in one unit', () => {
-  const says = (/** @type {number} */ away_s) => WHO_STRINGS.says({...ann, drives: false, away_s});
+  const says = (/** @type {number} */ away_s) => PEOPLE_STRINGS.describe({...ann, drives: false, away_s});
   assert.equal(says(0), 'driver, elsewhere');
   assert.equal(says(59), 'driver, elsewhere, left just now');
   assert.equal(says(90), 'driver, elsewhere, last seen 2 minutes ago');
@@ -93,10 +93,10 @@ test('how long somebody has been away, in one unit', () => {
 });
 
 test('a guest is listed with the time of the end', () => {
-  const says = WHO_STRINGS.says({...ann, drives: false, left_s: 3600});
+  const says = PEOPLE_STRINGS.describe({...ann, drives: false, left_s: 3600});
   const until = new Date(Date.now() + 3_600_000).toLocaleTimeString(LOCALE, {timeStyle: 'short'});
   assert.equal(says, `driver, until ${until}, elsewhere`);
-  const unused = WHO_STRINGS.says({...ann, drives: false, where: '', away_s: 9, left_s: 3600});
+  const unused = PEOPLE_STRINGS.describe({...ann, drives: false, where: '', away_s: 9, left_s: 3600});
   assert.equal(unused, `driver, until ${until}, not used yet`);
 });
 

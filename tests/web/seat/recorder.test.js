@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {clock, recorderSays} from '../../../web/seat/recorder.js';
+import {clock, recorderTexts} from '../../../web/seat/recorder.js';
 
 /** @import {Recording} from '../../../web/lib/types.js' */
 
@@ -14,37 +14,37 @@ const recording = (more = {}) => ({
 });
 
 test('it says for how long it records, and the room that is left', () => {
-  const said = recorderSays(recording(), null);
+  const said = recorderTexts(recording(), null);
   assert.deepEqual(said, {
     tone: 'on', news: '', alarm: false,
-    text: 'Recording for 1:15, room for 11.2 GB more, then the oldest drives go',
+    text: 'Recording for 1:15, room for 11.2 GB more, then the oldest drives are deleted',
   });
-  assert.match(recorderSays(recording({station: true, free_mb: 0}), null).text,
+  assert.match(recorderTexts(recording({station: true, free_mb: 0}), null).text,
     /, room for 0 MB more, then recording stops$/);
-  assert.equal(recorderSays(recording({free_mb: null}), null).text, 'Recording for 1:15');
+  assert.equal(recorderTexts(recording({free_mb: null}), null).text, 'Recording for 1:15');
   assert.deepEqual([0, 59.99, 60, 3661, -5].map(clock), ['0:00', '0:59', '1:00', '61:01', '0:00']);
 });
 
 test('off is no fault, and the minute can be kept', () => {
-  const said = recorderSays(recording({on: false, free_mb: 950}), recording());
+  const said = recorderTexts(recording({on: false, free_mb: 950}), recording());
   assert.equal(said.tone, 'off');
-  assert.match(said.text, /^Not recording; the last minute can still be kept, room for 950 MB/);
+  assert.match(said.text, /^Not recording; you can still keep the last minute, room for 950 MB/);
   assert.equal(said.news, '');
 });
 
 test('a fault is told once, and its end', () => {
   const bad = recording({state: 'Read-only file system'});
-  const first = recorderSays(bad, recording());
+  const first = recorderTexts(bad, recording());
   assert.equal(first.tone, 'bad');
-  assert.equal(first.text, 'Nothing is recorded: Read-only file system. Driving goes on.');
+  assert.equal(first.text, 'Recording failed: Read-only file system. You can still drive.');
   assert.deepEqual([first.news, first.alarm], [first.text, true]);
-  assert.equal(recorderSays(bad, bad).news, '');
-  assert.equal(recorderSays(bad, null).alarm, true, 'it was so when the page came');
-  assert.equal(recorderSays(recording(), bad).news, 'Recording again.');
+  assert.equal(recorderTexts(bad, bad).news, '');
+  assert.equal(recorderTexts(bad, null).alarm, true, 'it was so when the page came');
+  assert.equal(recorderTexts(recording(), bad).news, 'Recording again.');
 });
 
 test('a minute that was kept is told, on every page', () => {
-  assert.equal(recorderSays(recording({kept: 2}), recording({kept: 1})).news,
+  assert.equal(recorderTexts(recording({kept: 2}), recording({kept: 1})).news,
     'The last minute is kept.');
-  assert.equal(recorderSays(recording({kept: 2}), null).news, '', 'not when it was before');
+  assert.equal(recorderTexts(recording({kept: 2}), null).news, '', 'not when it was before');
 });

@@ -38,7 +38,7 @@ class FakeSocket extends EventTarget {
 Object.assign(globalThis, {
   WebSocket: FakeSocket, location: {href: 'http://car:8080/'},
 });
-const {Copies} = await import('../../../web/seat/redundant_link.js');
+const {RedundantLink} = await import('../../../web/seat/redundant_link.js');
 
 /** A page at the wheel that receives pictures. */
 function page() {
@@ -48,7 +48,7 @@ function page() {
     client: 'client-me', hello: () => ({name: 'Ann'}), video: {},
     arrived: (/** @type {ArrayBuffer} */ frame, /** @type {number} */ way) => arrived.push([frame, way]),
   };
-  const copies = new Copies(/** @type {any} */ (link));
+  const copies = new RedundantLink(/** @type {any} */ (link));
   /** @param {number | null} lost @param {number} nowMs @param {string} [role] */
   const state = (lost, nowMs, role = 'driver') =>
     copies.state(/** @type {any} */ ({role, lost}), nowMs);

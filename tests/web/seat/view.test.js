@@ -10,7 +10,7 @@ import {Page} from '../../../web/seat/view.js';
 import {arc, isFresh, nearness, setStale} from '../../../web/seat/ranges.js';
 import {sparkline} from '../../../web/seat/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
-import {STRINGS, sentence, stopSays} from '../../../web/seat/strings.js';
+import {STRINGS, sentence, stopText} from '../../../web/seat/strings.js';
 import {Unlock} from '../../../web/seat/unlock.js';
 
 const {good} = JSON.parse(
@@ -132,9 +132,9 @@ test('every situation has its sentence; every stop says why and what to do', () 
   const silence = situationOf(page({state: {...driving, stop: {cause: 'silence', clears: 'neutral'}}}));
   assert.equal(sentence(silence)?.text,
     "No answer from the driver’s browser for 0.25 s. Let go of the stick, then drive.");
-  assert.equal(stopSays({cause: 'silence', by: ''}), sentence(silence)?.text);
-  assert.match(stopSays({cause: 'direction', by: ''}), /direction of a motor is in doubt.*then push “Go on”\.$/);
-  assert.match(stopSays({cause: 'estop_grown_up', by: 'Zoë'}), /^A grown-up \(Zoë\) pushed STOP\./);
+  assert.equal(stopText({cause: 'silence', by: ''}), sentence(silence)?.text);
+  assert.match(stopText({cause: 'direction', by: ''}), /direction of a motor is in doubt.*then push “Go on”\.$/);
+  assert.match(stopText({cause: 'estop_grown_up', by: 'Zoë'}), /^A grown-up \(Zoë\) pushed STOP\./);
   const ours = situationOf(page({pushedStop: true,
     state: {...driving, stop: {cause: 'estop', clears: 'resume', by: 'somebody'}}}));
   assert.match(sentence(ours)?.text ?? '', /^You pushed STOP/);

@@ -108,7 +108,7 @@ export default register({
     off: 'Keine Aufnahme; die letzte Minute kann noch behalten werden',
     roomDrives: 'Platz für weitere {much}, dann gehen die ältesten Fahrten',
     roomStation: 'Platz für weitere {much}, dann endet die Aufnahme',
-    bad: 'Aufnahme gescheitert: {words}. Du kannst weiterfahren.',
+    bad: 'Aufnahme gescheitert: {reason}. Du kannst weiterfahren.',
     again: 'Die Aufnahme geht weiter.',
     kept: 'Die letzte Minute ist behalten.',
     turnOn: 'Aufnehmen', turnOff: 'Aufnahme beenden', keep: 'Letzte Minute behalten',
@@ -116,7 +116,7 @@ export default register({
     marked: 'Markiert.',
     tones: {on: 'Nimmt auf', off: 'Nimmt nicht auf', bad: 'Aufnahme gescheitert'},
   },
-  moments: {
+  marks: {
     snapshot: 'Dieses Bild speichern', mark: 'Diesen Moment markieren',
     saved: 'Bild gespeichert: {name}',
     notSaved: 'Das Bild wurde nicht gespeichert: Dieser Browser macht keine Datei daraus.',
@@ -133,9 +133,9 @@ export default register({
   noPath: 'keiner',
   depth: 'Was die Tiefenkamera sieht: Rot ist nah, Blau ist fern, Schwarz ist unbekannt',
   batteryName: 'Akku',
-  batterySays: '{volts} V, {amps} A, etwa {share}',
+  batteryFigures: '{volts} V, {amps} A, etwa {share}',
   watchers: {one: '{count} Seite offen', other: '{count} Seiten offen'},
-  fault: 'Der Computer des Autos: {words}.',
+  fault: 'Der Computer des Autos: {reason}.',
   health: {
     faults: 'Computer', celsius: 'Temperatur des Computers', wifi: 'Sein WLAN',
     disk: 'Platz auf seiner Karte', memory: 'Freier Speicher', load: 'Last', uptime: 'Läuft seit',
@@ -172,7 +172,7 @@ export default register({
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'Das Auto antwortet nicht. Versuch es wieder, wenn die Verbindung zurück ist.',
-  who: {
+  people: {
     title: 'Fahrer',
     lock: 'Wieder sperren',
     invite: 'Fahrer einladen',

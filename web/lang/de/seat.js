@@ -40,7 +40,7 @@ export default register({
   wheels: 'Räder antworten nicht',
   wheelsText: 'Die Motorsteuerung antwortet nicht{why}. Das Auto steht, bis sie wieder da ist; dauert das länger als eine Minute, schalte das Auto aus und ein.',
   camera: 'Kein frisches Bild',
-  cameraSays: 'Die Kamera: {words}.',
+  cameraState: 'Die Kamera: {reason}.',
   cameraText: 'Fahr nicht nach einem alten Bild.',
   letGo: 'Erst loslassen',
   letGoText: 'Lass Stick und Tasten einmal los, dann fahr.',

@@ -108,14 +108,14 @@ export default register({
     off: 'Not recording; you can still keep the last minute',
     roomDrives: 'room for {much} more, then the oldest drives are deleted',
     roomStation: 'room for {much} more, then recording stops',
-    bad: 'Recording failed: {words}. You can still drive.',
+    bad: 'Recording failed: {reason}. You can still drive.',
     again: 'Recording again.',
     kept: 'The last minute is kept.',
     turnOn: 'Record', turnOff: 'Stop recording', keep: 'Keep the last minute',
     markLabel: 'Mark this moment (with a word, if you like)', mark: 'Mark', marked: 'Marked.',
     tones: {on: 'Recording', off: 'Not recording', bad: 'Recording failed'},
   },
-  moments: {
+  marks: {
     snapshot: 'Save this picture', mark: 'Mark this moment',
     saved: 'Picture saved: {name}',
     notSaved: 'The picture was not saved: this browser cannot create the file.',
@@ -131,9 +131,9 @@ export default register({
   noPath: 'none',
   depth: 'Depth camera: red is near, blue is far, black is unknown',
   batteryName: 'Battery',
-  batterySays: '{volts} V, {amps} A, about {share}',
+  batteryFigures: '{volts} V, {amps} A, about {share}',
   watchers: {one: '{count} page open', other: '{count} pages open'},
-  fault: 'The car’s computer: {words}.',
+  fault: 'The car’s computer: {reason}.',
   health: {
     faults: 'Computer', celsius: 'Computer’s temperature', wifi: 'Computer’s Wi-Fi',
     disk: 'Free space on the card', memory: 'Free memory', load: 'Load', uptime: 'Running for',
@@ -170,7 +170,7 @@ export default register({
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'The car does not answer. Try again when the link is back.',
-  who: {
+  people: {
     title: 'Drivers',
     lock: 'Lock again',
     invite: 'Invite a driver',

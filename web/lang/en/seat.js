@@ -40,7 +40,7 @@ export default register({
   wheels: 'Wheels do not answer',
   wheelsText: 'The motor control does not answer{why}. The car stands until it is back; if that takes longer than a minute, switch the car off and on.',
   camera: 'No fresh picture',
-  cameraSays: 'The camera: {words}.',
+  cameraState: 'The camera: {reason}.',
   cameraText: 'Do not drive by an old picture.',
   letGo: 'Let go first',
   letGoText: 'Let go of stick and keys once, then drive.',

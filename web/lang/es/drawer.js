@@ -108,7 +108,7 @@ export default register({
     off: 'No graba; aún se puede guardar el último minuto',
     roomDrives: 'sitio para {much} más, luego se borran los viajes más antiguos',
     roomStation: 'sitio para {much} más, luego se deja de grabar',
-    bad: 'Falló la grabación: {words}. Se puede seguir conduciendo.',
+    bad: 'Falló la grabación: {reason}. Se puede seguir conduciendo.',
     again: 'La grabación sigue.',
     kept: 'El último minuto está guardado.',
     turnOn: 'Grabar', turnOff: 'Dejar de grabar', keep: 'Guardar el último minuto',
@@ -116,7 +116,7 @@ export default register({
     marked: 'Marcado.',
     tones: {on: 'Grabando', off: 'No graba', bad: 'Falló la grabación'},
   },
-  moments: {
+  marks: {
     snapshot: 'Guardar esta imagen', mark: 'Marcar este momento',
     saved: 'Imagen guardada: {name}',
     notSaved: 'La imagen no se guardó: este navegador no hace un archivo de ella.',
@@ -133,9 +133,9 @@ export default register({
   noPath: 'ninguna',
   depth: 'Lo que ve la cámara de profundidad: rojo es cerca, azul es lejos, negro es desconocido',
   batteryName: 'Batería',
-  batterySays: '{volts} V, {amps} A, cerca del {share}',
+  batteryFigures: '{volts} V, {amps} A, cerca del {share}',
   watchers: {one: '{count} página abierta', other: '{count} páginas abiertas'},
-  fault: 'El ordenador del coche: {words}.',
+  fault: 'El ordenador del coche: {reason}.',
   health: {
     faults: 'Ordenador', celsius: 'Temperatura del ordenador', wifi: 'Su wifi',
     disk: 'Sitio en su tarjeta', memory: 'Memoria libre', load: 'Carga', uptime: 'En marcha',
@@ -173,7 +173,7 @@ export default register({
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'El coche no responde. Inténtalo de nuevo cuando vuelva la conexión.',
-  who: {
+  people: {
     title: 'Conductores',
     lock: 'Volver a bloquear',
     invite: 'Invitar a un conductor',

@@ -40,7 +40,7 @@ export default register({
   wheels: 'Las ruedas no responden',
   wheelsText: 'El control de los motores no responde{why}. El coche espera parado a que vuelva; si tarda más de un minuto, apágalo y enciéndelo.',
   camera: 'Sin imagen reciente',
-  cameraSays: 'La cámara: {words}.',
+  cameraState: 'La cámara: {reason}.',
   cameraText: 'No conduzcas con una imagen antigua.',
   letGo: 'Suelta primero',
   letGoText: 'Suelta una vez mando y teclas y luego conduce.',

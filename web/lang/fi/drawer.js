@@ -108,14 +108,14 @@ export default register({
     off: 'Ei tallenna; viime minuutin voi vielä säilyttää',
     roomDrives: 'tilaa vielä {much}, sitten vanhimmat ajot poistuvat',
     roomStation: 'tilaa vielä {much}, sitten tallennus loppuu',
-    bad: 'Tallennus epäonnistui: {words}. Voit yhä ajaa.',
+    bad: 'Tallennus epäonnistui: {reason}. Voit yhä ajaa.',
     again: 'Tallennus jatkuu.',
     kept: 'Viime minuutti on säilytetty.',
     turnOn: 'Tallenna', turnOff: 'Lopeta tallennus', keep: 'Säilytä viime minuutti',
     markLabel: 'Merkitse tämä hetki (sanalla, jos haluat)', mark: 'Merkitse', marked: 'Merkitty.',
     tones: {on: 'Tallentaa', off: 'Ei tallenna', bad: 'Tallennus epäonnistui'},
   },
-  moments: {
+  marks: {
     snapshot: 'Tallenna tämä kuva', mark: 'Merkitse tämä hetki',
     saved: 'Kuva tallennettu: {name}',
     notSaved: 'Kuvaa ei tallennettu: tämä selain ei tee siitä tiedostoa.',
@@ -132,9 +132,9 @@ export default register({
   noPath: 'ei mikään',
   depth: 'Mitä syvyyskamera näkee: punainen on lähellä, sininen kaukana, musta tuntematon',
   batteryName: 'Akku',
-  batterySays: '{volts} V, {amps} A, noin {share}',
+  batteryFigures: '{volts} V, {amps} A, noin {share}',
   watchers: {one: '{count} sivu auki', other: '{count} sivua auki'},
-  fault: 'Auton tietokone: {words}.',
+  fault: 'Auton tietokone: {reason}.',
   health: {
     faults: 'Tietokone', celsius: 'Tietokoneen lämpötila', wifi: 'Sen Wi-Fi',
     disk: 'Tilaa kortilla', memory: 'Vapaa muisti', load: 'Kuorma', uptime: 'Käynnissä',
@@ -171,7 +171,7 @@ export default register({
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'Auto ei vastaa. Yritä uudelleen, kun yhteys on palannut.',
-  who: {
+  people: {
     title: 'Kuljettajat',
     lock: 'Lukitse taas',
     invite: 'Kutsu kuljettaja',

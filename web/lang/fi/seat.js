@@ -40,7 +40,7 @@ export default register({
   wheels: 'Pyörät eivät vastaa',
   wheelsText: 'Moottorinohjaus ei vastaa{why}. Auto seisoo, kunnes se palaa; jos se kestää yli minuutin, sammuta auto ja käynnistä se uudelleen.',
   camera: 'Ei tuoretta kuvaa',
-  cameraSays: 'Kamera: {words}.',
+  cameraState: 'Kamera: {reason}.',
   cameraText: 'Älä aja vanhan kuvan mukaan.',
   letGo: 'Päästä ensin irti',
   letGoText: 'Päästä kerran irti ohjaimesta ja näppäimistä, aja sitten.',

@@ -108,7 +108,7 @@ export default register({
     off: 'N’enregistre pas ; la dernière minute peut encore être gardée',
     roomDrives: 'encore {much} de place, puis les plus vieux trajets partent',
     roomStation: 'encore {much} de place, puis l’enregistrement s’arrête',
-    bad: 'Échec de l’enregistrement : {words}. Vous pouvez continuer à conduire.',
+    bad: 'Échec de l’enregistrement : {reason}. Vous pouvez continuer à conduire.',
     again: 'L’enregistrement continue.',
     kept: 'La dernière minute est gardée.',
     turnOn: 'Enregistrer', turnOff: 'Arrêter d’enregistrer', keep: 'Garder la dernière minute',
@@ -116,7 +116,7 @@ export default register({
     marked: 'Marqué.',
     tones: {on: 'Enregistre', off: 'N’enregistre pas', bad: 'Enregistrement en échec'},
   },
-  moments: {
+  marks: {
     snapshot: 'Enregistrer cette image', mark: 'Marquer ce moment',
     saved: 'Image enregistrée : {name}',
     notSaved: 'L’image n’a pas été enregistrée : ce navigateur n’en fait pas de fichier.',
@@ -132,9 +132,9 @@ export default register({
   noPath: 'aucune',
   depth: 'Ce que voit la caméra de profondeur : rouge est près, bleu est loin, noir est inconnu',
   batteryName: 'Batterie',
-  batterySays: '{volts} V, {amps} A, environ {share}',
+  batteryFigures: '{volts} V, {amps} A, environ {share}',
   watchers: {one: '{count} page ouverte', other: '{count} pages ouvertes'},
-  fault: 'L’ordinateur de la voiture : {words}.',
+  fault: 'L’ordinateur de la voiture : {reason}.',
   health: {
     faults: 'Ordinateur', celsius: 'Température de l’ordinateur', wifi: 'Son Wi-Fi',
     disk: 'Place sur sa carte', memory: 'Mémoire libre', load: 'Charge', uptime: 'En marche depuis',
@@ -172,7 +172,7 @@ export default register({
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: 'La voiture ne répond pas. Réessayez quand la liaison est revenue.',
-  who: {
+  people: {
     title: 'Conducteurs',
     lock: 'Reverrouiller',
     invite: 'Inviter un conducteur',

@@ -40,7 +40,7 @@ export default register({
   wheels: 'Les roues ne répondent pas',
   wheelsText: 'La commande des moteurs ne répond pas{why}. La voiture attend à l’arrêt qu’elle revienne ; au-delà d’une minute, éteignez et rallumez la voiture.',
   camera: 'Pas d’image récente',
-  cameraSays: 'La caméra : {words}.',
+  cameraState: 'La caméra : {reason}.',
   cameraText: 'Ne conduisez pas sur une vieille image.',
   letGo: 'Lâchez d’abord',
   letGoText: 'Lâchez une fois stick et touches, puis conduisez.',

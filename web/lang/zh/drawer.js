@@ -102,14 +102,14 @@ export default register({
     off: '没有录像；最近一分钟还可以保留',
     roomDrives: '还能存 {much}，之后删最旧的行程',
     roomStation: '还能存 {much}，之后停止录像',
-    bad: '录像失败：{words}。可以继续开。',
+    bad: '录像失败：{reason}。可以继续开。',
     again: '录像继续。',
     kept: '最近一分钟已保留。',
     turnOn: '录像', turnOff: '停止录像', keep: '保留最近一分钟',
     markLabel: '标记这一刻（可以写个词）', mark: '标记', marked: '已标记。',
     tones: {on: '正在录像', off: '没有录像', bad: '录像失败'},
   },
-  moments: {
+  marks: {
     snapshot: '保存这幅画面', mark: '标记这一刻',
     saved: '画面已保存：{name}',
     notSaved: '画面没有保存：这个浏览器存不成文件。',
@@ -125,9 +125,9 @@ export default register({
   noPath: '无',
   depth: '深度摄像头看到的：红色近，蓝色远，黑色未知',
   batteryName: '电池',
-  batterySays: '{volts} V，{amps} A，约 {share}',
+  batteryFigures: '{volts} V，{amps} A，约 {share}',
   watchers: {other: '打开了 {count} 个页面'},
-  fault: '小车的电脑：{words}。',
+  fault: '小车的电脑：{reason}。',
   health: {
     faults: '电脑', celsius: '电脑温度', wifi: '它的 Wi-Fi', disk: '存储卡空间', memory: '可用内存',
     load: '负载', uptime: '已运行',
@@ -164,7 +164,7 @@ export default register({
 
   // Permitted drivers, invitations, the car's faults: for grown-ups.
   carSilent: '小车没有应答。连接恢复后再试。',
-  who: {
+  people: {
     title: '驾驶员',
     lock: '重新锁上',
     invite: '邀请驾驶员',

@@ -40,7 +40,7 @@ export default register({
   wheels: '车轮没有应答',
   wheelsText: '电机控制没有应答{why}。恢复之前小车不动；如果超过一分钟，请把小车关掉再打开。',
   camera: '没有新画面',
-  cameraSays: '摄像头：{words}。',
+  cameraState: '摄像头：{reason}。',
   cameraText: '不要看着旧画面开车。',
   letGo: '先松手',
   letGoText: '先松开一次摇杆和按键，再开。',

@@ -71,7 +71,7 @@ export class Gamepads {
   /** Reads the gamepad, and again soon while one is there. */
   look() {
     clearTimeout(this.timer);
-    const pad = [...navigator.getGamepads()].find((one) => one && one.connected !== false);
+    const pad = [...navigator.getGamepads()].find((candidate) => candidate && candidate.connected !== false);
     if (pad) this.read(pad);
     else if (this.id) this.lose();
     this.timer = Number(setTimeout(() => this.look(), pad ? POLL_MS : LOOK_MS));
