@@ -17,7 +17,7 @@
  *   shares?: Record<string, number>, range_m?: number | null, volts?: number | null}} Step
  */
 
-/** The car says why not. */
+/** The car refused the request; the message has the reason. */
 export class Refused extends Error {}
 
 /** @param {string} path @param {string} [method] */

@@ -4,7 +4,7 @@ import {capture} from '../lib/dom.js';
 
 /** @import {Wish} from '../lib/types.js' */
 
-/** The car sends its wish 10 times a second; after this silence the page wishes nothing. */
+/** The car sends its wish 10 times a second; after this silence the page sends neutral. */
 const SILENT_MS = 500;
 const BEAT_MS = 40;
 const NEUTRAL = {throttle: 0, steer: 0};

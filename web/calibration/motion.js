@@ -2,9 +2,9 @@
 
 export const WIDTH = 32;
 export const HEIGHT = 24;
-/** Looks while the car stands, from which the noise of its camera is known. */
+/** Pictures of the standing car that measure the noise of its camera. */
 const STILL_LOOKS = 8;
-/** A picture is compared with that of so many looks before. */
+/** A picture is compared with the one this many pictures earlier. */
 const APART = 3;
 const LEAST = 1.5;
 
@@ -18,8 +18,8 @@ export class Motion {
   }
 
   /**
-   * Takes a look; `drives`: is something wished? True once two looks in a row differ by
-   * more than they did while the car stood.
+   * Compares a picture; `drives`: is a motion wished? True once two pictures in a row differ
+   * by more than they did while the car stood.
    * @param {Uint8Array} grey @param {boolean} drives
    */
   look(grey, drives) {

@@ -19,7 +19,7 @@ export const counted = (forms, count, values = {}) =>
 /** A number with the digits that it has. @param {number} value */
 export const exact = (value) => number(value, String(value).split('.')[1]?.length);
 
-/** The one of some words that the car names. @param {object} texts @param {string} name */
+/** The text that the car names. @param {object} texts @param {string} name */
 export const named = (texts, name) => /** @type {Record<string, string | undefined>} */ (texts)[name];
 
 /** Like "3 minutes ago", in one unit. @param {number} seconds */

@@ -1,5 +1,5 @@
-// Every message of the pages; for the type checker only. Words of lang/*/seat.js and of
-// lang/*/drawer.js stand beside each other, each further part's under its own name.
+// Every text of the pages; for the type checker only. Texts of lang/*/seat.js and of
+// lang/*/drawer.js share the top level; each further part has its own name.
 
 export type Words = typeof import('./en/seat.js').default
   & typeof import('./en/drawer.js').default

@@ -13,7 +13,7 @@ export class Awake {
     this.how = '';
   }
 
-  /** Call it often: it asks only when something changed. @param {boolean} used */
+  /** Call it often: it requests the lock only after a change. @param {boolean} used */
   async want(used) {
     this.wanted = used && document.visibilityState === 'visible';
     if (!this.wanted) {
@@ -40,7 +40,7 @@ export class Awake {
         return 'lock';
       }
     } catch (fault) {
-      // NotAllowedError: low battery, or the user said no.
+      // NotAllowedError: low battery, or the user refused.
       if (!(fault instanceof DOMException)) throw fault;
     }
     // The picture itself is a muted inline video on the MSE path: phones stay awake.

@@ -6,9 +6,9 @@ export * from './messages.js';
 export interface VideoFrameIn {
   key: boolean; sequence: number; captureUs: number; unit: Uint8Array<ArrayBuffer>;
 }
-/** What the driver asks for, -1..1 each; positive steer is left, as on every wire. */
+/** The driver's wish, -1..1 each; positive steer is left, as on every wire. */
 export interface Wish { throttle: number; steer: number }
-/** What a key or a gamepad's button asks for besides driving and stopping. */
+/** Commands of keys and gamepad buttons besides driving and stopping. */
 export type Command = 'lights' | 'full' | 'keys' | 'snapshot' | 'mark';
 /** Called for each picture shown: capture time (car's clock), time on the glass (page's). */
 export type Shown = (captureUs: number, shownMs: number) => void;

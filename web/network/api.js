@@ -8,10 +8,10 @@
  *   join_s: number, address: string}} NetworkState
  */
 
-/** The car wants the grown-ups' code first. */
+/** The car requires the grown-ups' code. */
 export class Locked extends Error {}
 
-/** The car says why not. */
+/** The car refused the request; the message has the reason. */
 export class Refused extends Error {}
 
 /** @param {string} url @param {RequestInit} [options] */

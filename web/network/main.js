@@ -3,7 +3,7 @@
 import {t, fill} from '../lang/words.js';
 import {button, byId, drawing, fillStrings, input, make, setAttr, setText, show} from '../lib/dom.js';
 import {API, Locked, Refused} from './api.js';
-import {heard, qrPath, strength, where, why} from './words.js';
+import {qrPath, reasonText, scanText, stateText, strength} from './words.js';
 
 /** @import {Network, NetworkState} from './api.js' */
 
@@ -23,12 +23,12 @@ let chosen = null;
 function update(state) {
   document.title = fill(t.network.pageTitle, {car: state.own.ssid});
   setText(byId('car'), state.own.ssid);
-  setText(byId('says'), where(state, port));
-  setText(byId('reason'), why(state));
+  setText(byId('says'), stateText(state, port));
+  setText(byId('reason'), reasonText(state));
   show(byId('reason'), state.reason !== '');
   show(byId('unlock'), false);
   for (const id of ['near', 'own']) show(byId(id), true);
-  setText(byId('seen'), heard(state));
+  setText(byId('seen'), scanText(state));
   button('look').disabled = state.phase === 'own' || state.phase === 'joining';
   const joining = state.phase === 'joining' || state.phase === 'opening';
   list(state.networks, joining);

@@ -12,20 +12,20 @@ const GOOD = 40;
  * The car's network, and the next step.
  * @param {NetworkState} state @param {string} port of this page, with its colon
  */
-export const where = ({phase, ssid, own, name, join_s: joinS}, port) =>
+export const stateText = ({phase, ssid, own, name, join_s: joinS}, port) =>
   fill(t.network.phases[phase], {
     ssid, own: own.ssid, seconds: number(joinS),
     address: `http://${name || `${own.ssid.toLowerCase()}.local`}${port}/`,
   });
 
 /** Reason for missing the requested network; '' if joined. @param {NetworkState} state */
-export function why({phase, ssid, reason}) {
+export function reasonText({phase, ssid, reason}) {
   if (!reason) return '';
   return phase === 'absent' || !ssid ? `${reason}.` : fill(t.network.notJoined, {ssid, why: reason});
 }
 
-/** When the networks were heard. @param {NetworkState} state */
-export function heard({phase, seen_s: ageS}) {
+/** Age of the list of networks. @param {NetworkState} state */
+export function scanText({phase, seen_s: ageS}) {
   if (ageS === null) return t.network.unheard;
   const when = fill(t.network.heard, {ago: ago(ageS)});
   return phase === 'own' ? `${when} ${t.network.deaf}` : when;

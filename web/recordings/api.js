@@ -2,7 +2,7 @@
 
 /** @import {Export, ExportRequest, Listing, Storage, Table} from './types.js' */
 
-/** The car wants the drive code first, a base station its password. */
+/** The car requires the drive code, a base station its password. */
 export class Locked extends Error {
   /** @param {string} message @param {string | null} openedBy "code" or "password" */
   constructor(message, openedBy) {
@@ -11,7 +11,7 @@ export class Locked extends Error {
   }
 }
 
-/** The file is gone or damaged: asking again is no use. */
+/** The file is gone or damaged: a retry cannot succeed. */
 export class Refused extends Error {}
 
 /** Statuses worth asking again: the file is being written, or there were too many requests. */

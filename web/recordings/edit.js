@@ -53,7 +53,7 @@ export class Edit {
     this.dialog.showModal();
   }
 
-  /** Lists the parts to remove and asks for confirmation. */
+  /** Lists the parts to remove, for confirmation. */
   ask() {
     const {drive} = this;
     if (!drive) return;

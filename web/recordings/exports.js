@@ -1,5 +1,5 @@
 /**
- * A drive as a film or a zip: asks the car for it, hands it to the browser's downloads,
+ * A drive as a film or a zip: requests it from the car, hands it to the browser's downloads,
  * and shows how far it is. See server/api/exports.py.
  */
 

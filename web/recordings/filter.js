@@ -10,7 +10,7 @@ const TYPED_MS = 300;
 const PARKED = '\u0000';
 
 export class Filter {
-  /** @param {() => void} changed is called when something else is wanted */
+  /** @param {() => void} changed is called when the filter changes */
   constructor(changed) {
     this.text = input('search');
     this.driver = byId('driver', HTMLSelectElement);

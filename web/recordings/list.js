@@ -75,7 +75,7 @@ export class DriveList {
     show(byId('list'), this.drives.length > 0);
   }
 
-  /** Shows no drive, and says nothing. */
+  /** Clears the list and its status. */
   clear() {
     this.drawn = '';
     this.drives = [];

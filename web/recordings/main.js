@@ -87,7 +87,7 @@ async function station() {
 }
 
 /**
- * Shows nothing until a code is said; the drive in the address opens again then.
+ * Hides the list until a code is entered; then the drive in the address opens again.
  * @param {Locked} locked
  */
 function lock({message, openedBy}) {

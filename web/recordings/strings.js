@@ -27,7 +27,7 @@ export const STRINGS = {
     const count = causes.reduce((sum, [, times]) => sum + times, 0);
     return counted(t.recordings.stops, count, {causes: texts.join(', ')});
   },
-  /** The causes of which a drive says this; "stop" means all. @param {string} text */
+  /** Causes whose text in a drive contains this; "stop" matches all. @param {string} text */
   causes: (text) => Object.keys(t.recordings.causes).filter((cause) => [1, 2].some((times) =>
     STRINGS.stops({[cause]: times}).toLowerCase().includes(text.trim().toLowerCase()))),
   edit: (/** @type {string} */ name) => fill(t.recordings.edit, {name}),
@@ -45,7 +45,7 @@ export const STRINGS = {
   day: dates({weekday: 'long', ...DATE, month: 'long'}),
   time: dates(CLOCK),
   clock: dates({...CLOCK, second: '2-digit'}),
-  /** Where a drive is besides. @param {Copy[]} copies */
+  /** Other places of a drive. @param {Copy[]} copies */
   copies: (copies) => copies.map(({place, verified_s: seconds, whole}) => {
     const {station, stationPart, car, carPart, here, part, verified} = t.recordings.copies;
     if (place === 'station') return whole ? station : stationPart;

@@ -30,7 +30,7 @@ export interface Listing {
 }
 /** A copy of a drive: `place` is "car", "" here, or an office; see recordings/library/drive_repository.py. */
 export interface Copy { place: string; verified_s: number; whole: boolean }
-/** A car as a base station knows it: see fpvstation/fetch/scheduler.py. */
+/** State of a car at a base station: see fpvstation/fetch/scheduler.py. */
 export interface CarState {
   name: string; folder: string; url: string; state: string; waiting: number;
   bytes: number; waiting_bytes: number; rate: number; card_free: number;
@@ -68,7 +68,7 @@ export interface Table {
  * drive's start: the first may begin before the drive, the last end after it.
  */
 export interface Part extends FoundPart { startS: number; endS: number }
-/** From when somebody took the wheel until nobody had it any more. */
+/** Time with a driver at the wheel. */
 export interface Drive {
   id: string; startMs: number; seconds: number; bytes: number; parts: Part[];
   state: State; title: string; parked: boolean; drivers: string[];
@@ -88,7 +88,7 @@ export interface Export {
 export interface ExportRequest {
   kind: 'film' | 'zip' | 'csv' | 'parquet'; files: string[]; from_ms: number; to_ms: number;
 }
-/** What exports.js asks of the car. */
+/** Requests of exports.js to the car. */
 export interface ExportApi {
   begin: (options: ExportRequest) => Promise<Export>;
   exported: (id: string) => Promise<Export>;

@@ -55,7 +55,7 @@ export class UnitCache {
   }
 
   /**
-   * The span around a moment; if it is not here, asks for it and returns null.
+   * The span around a moment; if it is not loaded, requests it and returns null.
    * @param {number} timeS @returns {Span | null}
    */
   at(timeS) {

@@ -202,7 +202,7 @@ export class Viewer {
     this.speed.value = String(player?.speed ?? 1);
   }
 
-  /** Says which stretch the plots show. */
+  /** Shows the stretch of the plots. */
   updateZoom() {
     const {fromS, toS, whole} = this.plots.view;
     show(button('zoom-all'), !whole);
@@ -229,7 +229,7 @@ export class Viewer {
     this.updateStage(nowMs);
   }
 
-  /** Says why the picture is black. @param {number} nowMs */
+  /** Shows why the picture is black. @param {number} nowMs */
   updateStage(nowMs) {
     const waiting = this.player?.waiting ?? false;
     if (!waiting) {

@@ -8,7 +8,7 @@ const FAR_M = 1.5;
 const SLOW_S = 0.7;
 const FAST_S = 0.12;
 const PULSE_S = 0.06;
-/** Nothing is measured behind: slower and longer than all other beeps. */
+/** No reading behind: slower and longer than all other beeps. */
 const UNKNOWN_S = 1.5;
 const UNKNOWN_PULSE_S = 0.4;
 const PLAN_S = 0.25;
@@ -66,7 +66,7 @@ export class Beeps {
     }
     this.tone ??= this.begin(this.make());
     const {context, loudness} = this.tone;
-    // A browser lets nothing be heard before the first touch or key.
+    // Browsers play no sound before the first touch or key.
     if (context.state === 'suspended') void context.resume();
     const nowS = context.currentTime;
     if (everyS === 0) {

@@ -3,7 +3,7 @@
 /** @import {Upward, Wish} from '../lib/types.js' */
 
 /**
- * A drive message but for `seen`, which the link knows.
+ * A drive message without `seen`, which the link adds.
  * @typedef {Omit<Extract<Upward, {kind: 'drive'}>, 'seen'>} Drive
  */
 
@@ -113,7 +113,7 @@ export class LateLinkFilter {
   }
 }
 
-/** A STOP is forgotten if the page comes into view again after this time. */
+/** A STOP is dropped if the page becomes visible again after this time. */
 const FORGET_MS = 60_000;
 
 /**

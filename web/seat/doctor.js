@@ -12,7 +12,7 @@ import {make} from '../lib/dom.js';
  *   not_asked: {part: string, why: string}[]}} Report
  */
 
-/** The car's answer. Throws an Error with its words. @returns {Promise<Report>} */
+/** The car's report. Throws an Error with the car's message. @returns {Promise<Report>} */
 async function ask() {
   let answer;
   try {
@@ -24,7 +24,7 @@ async function ask() {
   return answer.json();
 }
 
-/** Lists it below the button that asked. @param {HTMLButtonElement} button @param {HTMLElement} place */
+/** Fetches the report and shows it in `place`. @param {HTMLButtonElement} button @param {HTMLElement} place */
 export async function showReport(button, place) {
   button.disabled = true;
   const says = make('p', t.doctor.looking);

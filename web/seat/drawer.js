@@ -306,7 +306,7 @@ export class Drawer {
     this.showDepth();
   }
 
-  /** Says it if this device is too slow for the picture. @param {Figures} figures */
+  /** Warns if this device is too slow for the picture. @param {Figures} figures */
   showPace(figures) {
     const before = this.pace.slow;
     const slow = this.pace.second(figures, performance.now());

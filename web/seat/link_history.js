@@ -1,4 +1,4 @@
-/** The last minute of picture and link, drawn; and words when the Wi-Fi loses much. */
+/** Curves of picture and link in the last minute, and a warning when the Wi-Fi loses packets. */
 
 import {byId, drawing, setAttr, setText, show} from '../lib/dom.js';
 import {DRAWER_STRINGS} from './drawer-strings.js';
@@ -26,7 +26,7 @@ export class LinkHistory {
   }
 
   /**
-   * Takes another second, and says it if much is lost.
+   * Adds the figures of a second; warns if many packets are lost.
    * @param {number | null} pictureMs @param {number | null} linkMs
    * @param {number | null} lost
    */

@@ -1,5 +1,5 @@
-/** A moment worth keeping: the picture on the glass as a file on this device, and a mark in
- * the car's recording. One tap, P and M, or X and Y of a gamepad. Loads with the drawer. */
+/** Buttons that save the shown picture as a file on this device, and mark the moment in the
+ * car's recording. One tap, P and M, or X and Y of a gamepad. Loads with the drawer. */
 
 import {t} from '../lang/words.js';
 import {byId, make, setAttr, show, svg} from '../lib/dom.js';
@@ -24,7 +24,7 @@ export function fileName(car, captured) {
 }
 
 /**
- * Why a moment cannot be marked now, or ''. Pure.
+ * Reason why the moment cannot be marked, or ''. Pure.
  * @param {Pick<State, 'recording' | 'may_drive'> | null} state
  */
 export function markRefusal(state) {
@@ -61,7 +61,7 @@ export class MarkButtons {
 
   /** Marks this moment in the recording. */
   mark() {
-        const why = markRefusal(this.state) ||
+    const why = markRefusal(this.state) ||
       (this.send({kind: 'mark', text: ''}) ? '' : t.marks.noLink);
     toast(why || t.recorder.marked, why ? 'warn' : 'calm');
   }

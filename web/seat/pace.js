@@ -10,7 +10,7 @@ const BAD_MOST = 5;
 const GOOD_AGAIN = 5;
 /** Share of the units put in; a greater loss is more than a skipped paint. */
 const SHARE_LEAST = 0.6;
-/** With fewer units a second nothing can be said. */
+/** With fewer units per second the pace is unknown. */
 const UNITS_LEAST = 10;
 /** The page or its timers slept: ignore this second. */
 const SECOND_MOST_MS = 1600;

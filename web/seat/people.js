@@ -1,5 +1,5 @@
-/** The list of permitted drivers, for grown-ups: a button to end each, "Invite
- * somebody", "Lock again". */
+/** The list of permitted drivers, for grown-ups: "End" for each, "Invite a driver", "Lock
+ * again". */
 
 import {t, fill} from '../lang/words.js';
 import {make, setAttr, setText} from '../lib/dom.js';
@@ -37,7 +37,7 @@ export class PeopleList {
     this.shown = '';
   }
 
-  /** Asks once in a while. @param {boolean} visible to a grown-up */
+  /** Requests the list every AGAIN_S seconds. @param {boolean} visible to a grown-up */
   second(visible) {
     if (visible && this.seconds % AGAIN_S === 0) this.send({kind: 'who'});
     this.seconds = visible ? this.seconds + 1 : 0;

@@ -40,7 +40,7 @@ UP.picture = {
 };
 
 /**
- * The choices, and the one that holds among them, in order. Pure.
+ * The choices with the current value among them, sorted. Pure.
  * @template {string | number} T
  * @param {T[]} choices @param {T} now
  */
@@ -50,7 +50,7 @@ export function withNow(choices, now) {
   return [...choices, now].sort((a, b) => size(a) - size(b));
 }
 
-/** The word for a choice, if there is one. @param {Record<string, string>} texts @param {string} choice */
+/** The text of a choice, or the choice itself. @param {Record<string, string>} texts @param {string} choice */
 const textOf = (texts, choice) => texts[choice] ?? choice;
 
 /** "640 × 480" -> its numbers. @param {string} size */

@@ -89,7 +89,7 @@ export function isDoubted(range, readings) {
 export function alarmOf({guard, throttle, reason, ranges}) {
   if (!guard || guard.mode === 'off') return null;
   const acts = reason === 'guarded';
-  // Where nothing is let through, the way that is shut is the one that was wished.
+  // While the guard lets no motion through, the blocked direction is the wished one.
   const back = throttle < 0 || (throttle === 0 && guard.back === 0 && guard.ahead > 0);
   if (!acts && Math.abs(throttle) <= (back ? guard.back : guard.ahead)) return null;
   const name = back ? guard.back_by : guard.ahead_by;
@@ -157,7 +157,7 @@ export class Ranges {
   }
 
   /**
-   * Draws a sensor that measures nothing, which is not "nothing there".
+   * Draws a sensor without a reading, which does not mean free space.
    * @param {Range} range
    */
   unknown({bearing_deg: bearing}) {

@@ -29,7 +29,7 @@ export class RedundantLink {
     this.lossyMs = -Infinity;
   }
 
-  /** Opens or closes it as the car's state says. @param {State} state @param {number} nowMs */
+  /** Opens or closes it according to the car's state. @param {State} state @param {number} nowMs */
   state({role, lost}, nowMs) {
     if ((lost ?? 0) >= LOST_UNTIL) this.lossyMs = nowMs;
     if (role !== 'driver' || nowMs - this.lossyMs > WELL_MS) this.socket?.close();
@@ -60,7 +60,7 @@ export class RedundantLink {
     };
   }
 
-  /** Sends a wish that went by /ws/drive by this way as well. @param {string} text */
+  /** Repeats a wish that was sent by /ws/drive. @param {string} text */
   wish(text) {
     const {socket} = this;
     if (socket?.readyState === WebSocket.OPEN && socket.bufferedAmount <= STUCK_BYTES) {

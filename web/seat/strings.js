@@ -36,7 +36,7 @@ export const STRINGS = {
 const deflection = (value, rest, plus, minus) =>
   (value === 0 ? rest : fill(value > 0 ? plus : minus, {much: percent(Math.abs(value))}));
 
-/** A person's name; the car calls a page without one "somebody". @param {string} name */
+/** A person's name; the car sends "somebody" for a page without a name. @param {string} name */
 const personName = (name) => (name === 'somebody' || !name ? t.somebody : name);
 
 /** ": why", if it is known. @param {string} why */

@@ -2,7 +2,7 @@
 
 import type { Downward, State, Stop, Welcome } from '../lib/types.js';
 
-/** What reconnect.js asks the owner of the sockets to do. */
+/** Actions that reconnect.js requests from the owner of the sockets. */
 export type Act = { do: 'open' } | { do: 'close' } | { do: 'probe'; id: number }
   | { do: 'cancel'; id: number };
 export interface Probe { id: number; sentMs: number }
@@ -12,7 +12,7 @@ export interface Probe { id: number; sentMs: number }
  *   probing  both sockets closed; a small GET every 200 ms, at most 5 in flight, each
  *            given up after 2 s; the first answer shows that packets pass again
  *   opening  /ws/drive, then /ws/video; each step gets max(1 s, 4 x the round trip)
- *   parked   the car closed us for good (opened again elsewhere); somebody must ask
+ *   parked   the car closed us for good (opened again elsewhere); a person must reopen it
  */
 export type LinkState =
   | { kind: 'up'; heardMs: number; pongMs: number }
@@ -21,7 +21,7 @@ export type LinkState =
   | { kind: 'parked'; why: string };
 export type LinkGrade = 'good' | 'slow' | 'none';
 
-/** What is called when the link hears something, or changes. */
+/** Callbacks for messages and changes of the link. */
 export interface Listener {
   message: (message: Downward) => void;
   frame: (frame: ArrayBuffer) => void;

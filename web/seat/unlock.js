@@ -41,12 +41,12 @@ export class Unlock {
     this.panels.open('unlock', this.field);
   }
 
-  /** Says the code of an invitation, if its link opened this page; once. */
+  /** Sends the code of an invitation once, if its link opened this page. */
   welcomed() {
     if (!location.hash.startsWith(INVITED)) return;
     this.tried = location.hash.slice(INVITED.length);
     this.invited = true;
-    // A second visit by the same address says nothing: the cookie opens the car then.
+    // A second visit to the same address sends no code: the cookie unlocks the car.
     history.replaceState(null, '', location.pathname + location.search);
     this.send(this.tried);
   }

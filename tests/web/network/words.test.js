@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {heard, qrPath, strength, where, why} from '../../../web/network/words.js';
+import {qrPath, reasonText, scanText, stateText, strength} from '../../../web/network/words.js';
 
 /** @type {import('../../../web/network/api.js').NetworkState} */
 const STATE = {
@@ -16,20 +16,20 @@ const STATE = {
 test('where the car is, in each phase', () => {
   for (const phase of /** @type {const} */ ([
     'absent', 'searching', 'known', 'opening', 'own', 'joining', 'failed',
-  ])) assert.match(where({...STATE, phase}, ':8080'), /^The car .*\.$/);
+  ])) assert.match(stateText({...STATE, phase}, ':8080'), /^The car .*\.$/);
 });
 
 test('who joins it is told where to go, and what happens if it fails', () => {
-  const words = where({...STATE, phase: 'joining'}, ':8080');
+  const words = stateText({...STATE, phase: 'joining'}, ':8080');
   assert.match(words, /joining Home.*http:\/\/rusty\.local:8080\/.*Rusty is back in about 45 s/);
-  const taken = where({...STATE, phase: 'joining', name: 'rusty-2.local'}, '');
+  const taken = stateText({...STATE, phase: 'joining', name: 'rusty-2.local'}, '');
   assert.match(taken, /http:\/\/rusty-2\.local\//);
 });
 
 test('why it is not in the network that somebody wanted', () => {
-  assert.equal(why(STATE), 'The car could not join Home: wrong key.');
-  assert.equal(why({...STATE, phase: 'absent', reason: 'switched off'}), 'switched off.');
-  assert.equal(why({...STATE, reason: ''}), '');
+  assert.equal(reasonText(STATE), 'The car could not join Home: wrong key.');
+  assert.equal(reasonText({...STATE, phase: 'absent', reason: 'switched off'}), 'switched off.');
+  assert.equal(reasonText({...STATE, reason: ''}), '');
 });
 
 test('the dark squares with four quiet ones around', () => {
@@ -37,11 +37,11 @@ test('the dark squares with four quiet ones around', () => {
 });
 
 test('how old the list is', () => {
-  assert.equal(heard({...STATE, phase: 'known', seen_s: null}), 'No networks found yet.');
-  assert.equal(heard({...STATE, phase: 'known'}), 'Last search: 7 seconds ago.');
-  assert.match(heard({...STATE, seen_s: 300}), /5 minutes ago\. The car cannot search/);
-  assert.match(heard({...STATE, seen_s: 7200}), /2 hours ago/);
-  assert.match(heard({...STATE, seen_s: 90_000}), /1 day ago/);
+  assert.equal(scanText({...STATE, phase: 'known', seen_s: null}), 'No networks found yet.');
+  assert.equal(scanText({...STATE, phase: 'known'}), 'Last search: 7 seconds ago.');
+  assert.match(scanText({...STATE, seen_s: 300}), /5 minutes ago\. The car cannot search/);
+  assert.match(scanText({...STATE, seen_s: 7200}), /2 hours ago/);
+  assert.match(scanText({...STATE, seen_s: 90_000}), /1 day ago/);
 });
 
 test('how strong a network is', () => {

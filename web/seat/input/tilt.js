@@ -59,7 +59,7 @@ export class Tilt {
 
 /**
  * Steering by tilt: 25 degrees from the centre are full steering; positive is left.
- * The screen's angle says which of the sensor's axes runs across the driver's hands.
+ * The screen's angle selects the sensor axis that runs across the driver's hands.
  * @param {number} beta degrees @param {number} gamma degrees
  * @param {number} angle the screen's: 0, 90, 180 or 270 @param {number} centre degrees
  */
