@@ -34,7 +34,7 @@ REQUESTS = (
             "/api/status",
             "/api/ping",
             "/api/recordings",
-            "/seat/link.js",
+            "/seat/link/link.js",
             "/api/recordings/a.mcap/units?from=0&seconds=1",
             "/metrics",
             "/api/recordings/a.mcap/table?points=9",

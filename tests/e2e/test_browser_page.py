@@ -70,7 +70,7 @@ def test_the_first_screen_is_light(page: Page, bench: RunningBench) -> None:
     page.on("response", lambda one: sizes.update({one.url: len(one.body())}))
     opened(page, bench.url)
     # Modules of hidden parts come a second later, also where a second is short.
-    late = [url for url in asked if url.endswith("/seat/drawer.js")]
+    late = [url for url in asked if url.endswith("/seat/drawer/drawer.js")]
     first = asked[: asked.index(late[0])] if late else asked
     pages = {url: size for url, size in sizes.items() if url in first}
     assert 0 < sum(pages.values()) <= FIRST_SCREEN_BYTES, pages
@@ -91,7 +91,7 @@ def test_the_menu_opens_with_the_first_push_however_late_it_comes(
         else:
             route.continue_()
 
-    page.route(re.compile(r"/seat/drawer\.js"), refuse_twice)
+    page.route(re.compile(r"/seat/drawer/drawer\.js"), refuse_twice)
     opened(page, bench.url)
     page.locator("#gear").click()
     until(page, "document.body.innerText.includes('menu is still loading')")

@@ -8,7 +8,7 @@
  */
 
 import {byId} from '../lib/dom.js';
-import {CarClock} from '../seat/clock.js';
+import {CarClock} from '../seat/link/clock.js';
 import {Video} from '../video/video.js';
 import {COLUMNS, ROWS, brightness} from './cells.js';
 

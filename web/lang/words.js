@@ -2,7 +2,7 @@
  * Texts of the page in its language, and numbers and units in its format.
  *
  *   boot.js chooses the language -> lang/en/seat.js, lang/de/seat.js register -> seat/main.js
- *   seat/drawer.js: loadTexts    -> lang/en/drawer.js, lang/de/drawer.js register
+ *   seat/drawer/drawer.js: loadTexts -> lang/en/drawer.js, lang/de/drawer.js register
  *
  * English always registers first: a text without a translation is shown in English.
  */

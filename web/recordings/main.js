@@ -4,11 +4,11 @@ import {t} from '../lang/words.js';
 import {button, byId, fillStrings, input, setText, show} from '../lib/dom.js';
 import {API, Locked} from './api.js';
 import {driveNamed, named, partOf, queryOf} from './drives.js';
-import {Edit} from './edit.js';
-import {Filter} from './filter.js';
-import {DriveList} from './list.js';
+import {Edit} from './list/edit.js';
+import {Filter} from './list/filter.js';
+import {DriveList} from './list/list.js';
 import {STRINGS} from './strings.js';
-import {Viewer} from './viewer.js';
+import {Viewer} from './player/viewer.js';
 
 const LOOK_EVERY_MS = 10_000;
 const AGAIN_MS = 2000;
@@ -82,7 +82,7 @@ function update(listing) {
 async function station() {
   if (stationBegun) return;
   stationBegun = true;
-  const {Station} = await import('./station.js');
+  const {Station} = await import('./list/station.js');
   new Station();
 }
 

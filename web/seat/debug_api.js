@@ -1,8 +1,8 @@
 /** `window.fpvcar`: read-only state for tests and debugging. */
 
 /**
- * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
- *   page: import('./view.js').Page, controls: import('./controls.js').Controls}} parts
+ * @param {{link: import('./link/link.js').Link, video: import('../video/video.js').Video,
+ *   page: import('./view.js').Page, controls: import('./input/controls.js').Controls}} parts
  */
 export function exposeState({link, video, page, controls}) {
   const fpvcar = {

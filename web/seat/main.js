@@ -5,16 +5,16 @@ import {button, byId, fillStrings} from '../lib/dom.js';
 import {clientId, saved} from '../lib/storage.js';
 import {plain} from '../lib/wire.js';
 import {Video} from '../video/video.js';
-import {MessageCard} from './message_card.js';
-import {Controls} from './controls.js';
-import {FullScreen} from './fullscreen.js';
-import {Hud} from './hud.js';
+import {MessageCard} from './hud/message_card.js';
+import {Controls} from './input/controls.js';
+import {FullScreen} from './hud/fullscreen.js';
+import {Hud} from './hud/hud.js';
 import {FEEL, feel} from '../lib/curves.js';
 import {Gamepads} from './input/gamepad.js';
 import {Keyboard} from './input/keyboard.js';
 import {Pad} from './input/touch.js';
 import {LazyPart} from './lazy.js';
-import {Link} from './link.js';
+import {Link} from './link/link.js';
 import {Page} from './view.js';
 import {exposeState} from './debug_api.js';
 import {STRINGS} from './strings.js';
@@ -130,8 +130,8 @@ const page = new Page({link, video, controls, hud, card, code});
 const drawer = new LazyPart({
   load: async (tries) => {
     // Some browsers cache a failed module load; another name makes them retry.
-    /** @type {typeof import('./drawer.js')} */
-    const part = await import(`./drawer.js${tries ? `?again=${tries}` : ''}`);
+    /** @type {typeof import('./drawer/drawer.js')} */
+    const part = await import(`./drawer/drawer.js${tries ? `?again=${tries}` : ''}`);
     return {...part, texts: await part.loadMarkup(tries)};
   },
   use: ({Drawer, addMarkup, texts}) => {
@@ -156,8 +156,8 @@ const drawer = new LazyPart({
 /** Loads after the first screen, too. */
 const redundantLink = new LazyPart({
   load: async (tries) => {
-    /** @type {typeof import('./redundant_link.js')} */
-    const part = await import(`./redundant_link.js${tries ? `?again=${tries}` : ''}`);
+    /** @type {typeof import('./link/redundant_link.js')} */
+    const part = await import(`./link/redundant_link.js${tries ? `?again=${tries}` : ''}`);
     return part;
   },
   use: ({RedundantLink}) => {

@@ -11,13 +11,13 @@ import {toast} from './toast.js';
 
 export class Page {
   /**
-   * @param {{link: import('./link.js').Link, video: import('../video/video.js').Video,
-   *   controls: import('./controls.js').Controls, hud: import('./hud.js').Hud,
-   *   card: import('./message_card.js').MessageCard, code: () => void}} parts
+   * @param {{link: import('./link/link.js').Link, video: import('../video/video.js').Video,
+   *   controls: import('./input/controls.js').Controls, hud: import('./hud/hud.js').Hud,
+   *   card: import('./hud/message_card.js').MessageCard, code: () => void}} parts
    */
   constructor(parts) {
     this.parts = parts;
-    /** Loaded after the first screen. @type {import('./drawer.js').Drawer | null} */
+    /** Loaded after the first screen. @type {import('./drawer/drawer.js').Drawer | null} */
     this.drawer = null;
     /** @type {Welcome | null} */
     this.welcome = null;

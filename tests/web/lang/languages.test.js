@@ -6,7 +6,7 @@ import {createHash} from 'node:crypto';
 import {readFileSync, readdirSync} from 'node:fs';
 import {test} from 'node:test';
 
-import {LANGUAGES} from '../../../web/seat/app.js';
+import {LANGUAGES} from '../../../web/seat/drawer/app.js';
 import {register, t} from '../../../web/lang/words.js';
 import {sentence} from '../../../web/seat/strings.js';
 import {PARTS, differences, flat, isForms, untranslated, words} from './translations.js';

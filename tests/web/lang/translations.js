@@ -4,7 +4,7 @@
 import {readdirSync} from 'node:fs';
 import {pathToFileURL} from 'node:url';
 
-import {LANGUAGES} from '../../../web/seat/app.js';
+import {LANGUAGES} from '../../../web/seat/drawer/app.js';
 
 /** @typedef {{[name: string]: string | Messages}} Messages */
 

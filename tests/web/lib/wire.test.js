@@ -7,8 +7,8 @@ import {test} from 'node:test';
 import {
   HEADER_BYTES, WireError, encode, parseDown, parseVideo,
 } from '../../../web/lib/wire.js';
-import '../../../web/seat/picture-settings.js'; // defines the fields of `picture`
-import {tidyCode} from '../../../web/seat/drawer-wire.js';
+import '../../../web/seat/drawer/picture-settings.js'; // defines the fields of `picture`
+import {tidyCode} from '../../../web/seat/drawer/drawer-wire.js';
 
 /** @param {string} name */
 const vectors = (name) =>

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import '../english.js';
 import {Refused} from '../../../web/recordings/api.js';
-import {Rate} from '../../../web/recordings/exports.js';
-import {firstPictureS} from '../../../web/recordings/first.js';
+import {Rate} from '../../../web/recordings/player/exports.js';
+import {firstPictureS} from '../../../web/recordings/player/first.js';
 
 test('the rate is that of the last seconds', () => {
   const rate = new Rate();

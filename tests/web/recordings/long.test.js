@@ -6,7 +6,7 @@ import {beforeEach, mock, test} from 'node:test';
 import '../english.js';
 import {API} from '../../../web/recordings/api.js';
 import {bucketOf, pointsOf} from '../../../web/recordings/drives.js';
-import {Plots} from '../../../web/recordings/plots.js';
+import {Plots} from '../../../web/recordings/plots/plots.js';
 import {driveOfFiles, file} from './files.js';
 
 /** @param {number} count of files, a minute each */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Player, SPEEDS} from '../../../web/recordings/player.js';
+import {Player, SPEEDS} from '../../../web/recordings/player/player.js';
 
 const FRAME_S = 1 / 30;
 

@@ -8,9 +8,9 @@ import {API, Locked, Refused} from '../../../web/recordings/api.js';
 import {carOf, clipped, driveNamed, marksOf, named, queryOf} from '../../../web/recordings/drives.js';
 import {
   axis, extent, joinLines, lastUpTo, linePath, valueAt,
-} from '../../../web/recordings/lines.js';
+} from '../../../web/recordings/plots/lines.js';
 import {STRINGS} from '../../../web/recordings/strings.js';
-import {UnitCache, SPAN_S, unitsOf} from '../../../web/recordings/units.js';
+import {UnitCache, SPAN_S, unitsOf} from '../../../web/recordings/player/units.js';
 import {driveOfFiles, file, START_MS} from './files.js';
 
 /** @import {Series} from '../../../web/recordings/types.js' */

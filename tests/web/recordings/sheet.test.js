@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import '../english.js';
-import {framesOf, stretchesOf} from '../../../web/recordings/sheet.js';
-import {STATION_STRINGS} from '../../../web/recordings/station-strings.js';
+import {framesOf, stretchesOf} from '../../../web/recordings/player/sheet.js';
+import {STATION_STRINGS} from '../../../web/recordings/list/station-strings.js';
 
 /** @param {object} fields */
 const part = (fields) => ({

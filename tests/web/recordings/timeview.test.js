@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import '../english.js';
 import {STRINGS} from '../../../web/recordings/strings.js';
-import {TimeView} from '../../../web/recordings/timeview.js';
+import {TimeView} from '../../../web/recordings/plots/timeview.js';
 
 /** @param {TimeView} view */
 const shown = ({fromS, toS}) => [fromS, toS];

@@ -5,11 +5,11 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import '../english.js';
-import {Beeps, behindM, due, rhythm} from '../../../web/seat/beeps.js';
-import {DRAWER_STRINGS, computerText, healthRows, keysOf} from '../../../web/seat/drawer-strings.js';
+import {Beeps, behindM, due, rhythm} from '../../../web/seat/hud/beeps.js';
+import {DRAWER_STRINGS, computerText, healthRows, keysOf} from '../../../web/seat/drawer/drawer-strings.js';
 import {
   alarmOf, isDoubted, nearestEachWay, rangeFaults, rangesInWords,
-} from '../../../web/seat/ranges.js';
+} from '../../../web/seat/hud/ranges.js';
 import {STRINGS} from '../../../web/seat/strings.js';
 
 /** @import {Range, State} from '../../../web/lib/types.js' */

@@ -8,7 +8,7 @@ import {Gamepads, padWish, pushes} from '../../../web/seat/input/gamepad.js';
 import {Keyboard} from '../../../web/seat/input/keyboard.js';
 import {across, tilt} from '../../../web/seat/input/tilt.js';
 import {Pad} from '../../../web/seat/input/touch.js';
-import {LateLinkFilter, NEUTRAL, StopRequest, Sender, Wishes, isNeutral} from '../../../web/seat/command.js';
+import {LateLinkFilter, NEUTRAL, StopRequest, Sender, Wishes, isNeutral} from '../../../web/seat/input/command.js';
 
 test('a stick: dead zone, slow made easy, all at the end, the same both ways', () => {
   assert.equal(stick(0), 0);

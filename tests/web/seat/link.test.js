@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {CarClock, RoundTrips} from '../../../web/seat/clock.js';
-import {Reconnect} from '../../../web/seat/reconnect.js';
+import {CarClock, RoundTrips} from '../../../web/seat/link/clock.js';
+import {Reconnect} from '../../../web/seat/link/reconnect.js';
 
 /** A policy that is up since 0 ms. @param {number} [rttMs] */
 function up(rttMs = 5) {

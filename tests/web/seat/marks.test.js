@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {fileName, markRefusal} from '../../../web/seat/marks.js';
+import {fileName, markRefusal} from '../../../web/seat/drawer/marks.js';
 
 const CAPTURED = Date.UTC(2026, 10, 23, 9, 5, 7, 250);
 

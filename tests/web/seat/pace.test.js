@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {paceText} from '../../../web/seat/drawer-strings.js';
-import {Pace} from '../../../web/seat/pace.js';
+import {paceText} from '../../../web/seat/drawer/drawer-strings.js';
+import {Pace} from '../../../web/seat/link/pace.js';
 
 /** Feeds seconds of [units, pictures, refused]; returns the answers. @param {number[][]} seconds */
 function answers(seconds, everyMs = 1000) {

@@ -5,8 +5,8 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {LOCALE} from '../../../web/lang/words.js';
-import {PEOPLE_STRINGS} from '../../../web/seat/who-strings.js';
-import {PeopleList} from '../../../web/seat/people.js';
+import {PEOPLE_STRINGS} from '../../../web/seat/drawer/people-strings.js';
+import {PeopleList} from '../../../web/seat/drawer/people.js';
 
 class FakeElement {
   /** @param {string} tag */

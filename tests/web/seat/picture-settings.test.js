@@ -5,7 +5,7 @@ import {test} from 'node:test';
 
 import '../english.js';
 import {encode} from '../../../web/lib/wire.js';
-import {sizeOf, withNow} from '../../../web/seat/picture-settings.js';
+import {sizeOf, withNow} from '../../../web/seat/drawer/picture-settings.js';
 
 test('what is set now is among the choices, in order', () => {
   assert.deepEqual(withNow([10, 20, 30], 20), [10, 20, 30]);

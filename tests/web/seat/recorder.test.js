@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import '../english.js';
-import {clock, recorderTexts} from '../../../web/seat/recorder.js';
+import {clock, recorderTexts} from '../../../web/seat/drawer/recorder.js';
 
 /** @import {Recording} from '../../../web/lib/types.js' */
 

@@ -38,7 +38,7 @@ class FakeSocket extends EventTarget {
 Object.assign(globalThis, {
   WebSocket: FakeSocket, location: {href: 'http://car:8080/'},
 });
-const {RedundantLink} = await import('../../../web/seat/redundant_link.js');
+const {RedundantLink} = await import('../../../web/seat/link/redundant_link.js');
 
 /** A page at the wheel that receives pictures. */
 function page() {

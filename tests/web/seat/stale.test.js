@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {StaleQueue, captureUs} from '../../../web/seat/stale.js';
+import {StaleQueue, captureUs} from '../../../web/seat/link/stale.js';
 
 test('stale queue: young pictures and an unknown clock leave the connection alone', () => {
   const queue = new StaleQueue();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import {readFileSync} from 'node:fs';
 import {afterEach, beforeEach, mock, test} from 'node:test';
 
-import {Link} from '../../../web/seat/link.js';
+import {Link} from '../../../web/seat/link/link.js';
 
 const {good} = JSON.parse(
   readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));

@@ -7,11 +7,11 @@ import {test} from 'node:test';
 import '../english.js';
 import {median} from '../../../web/lib/median.js';
 import {Page} from '../../../web/seat/view.js';
-import {arc, isFresh, nearness, setStale} from '../../../web/seat/ranges.js';
-import {sparkline} from '../../../web/seat/sparkline.js';
+import {arc, isFresh, nearness, setStale} from '../../../web/seat/hud/ranges.js';
+import {sparkline} from '../../../web/seat/link/sparkline.js';
 import {aged, gradeOf, situationOf, takenBy} from '../../../web/seat/state.js';
 import {STRINGS, sentence, stopText} from '../../../web/seat/strings.js';
-import {Unlock} from '../../../web/seat/unlock.js';
+import {Unlock} from '../../../web/seat/drawer/unlock.js';
 
 const {good} = JSON.parse(
   readFileSync(new URL('../../vectors/drive_down.json', import.meta.url), 'utf8'));
@@ -234,9 +234,11 @@ const text = (name) => readFileSync(new URL(`../../../web/${name}`, import.meta.
 
 test('every id that a module asks for is in index.html, or in drawer.html for the drawer', () => {
   const first = ids('index.html');
-  const all = new Set([...first, ...ids('seat/drawer.html')]);
-  for (const file of ['main', 'hud', 'message_card', 'drawer', 'recorder', 'secure', 'unlock', 'help', 'fullscreen', 'toast', 'app', 'link_history']) {
-    const known = ['app', 'drawer', 'help', 'link_history', 'recorder', 'secure', 'unlock'].includes(file) ? all : first;
+  const all = new Set([...first, ...ids('seat/drawer/drawer.html')]);
+  const late = ['app', 'drawer', 'help', 'recorder', 'secure', 'unlock'].map((name) => `drawer/${name}`);
+  late.push('link/link_history');
+  for (const file of [...late, 'main', 'toast', 'hud/hud', 'hud/message_card', 'hud/fullscreen']) {
+    const known = late.includes(file) ? all : first;
     for (const [, id] of text(`seat/${file}.js`).matchAll(/\b(?:byId|button|input|drawing)\('([^']+)'/g)) {
       assert.ok(known.has(id), `${file}.js: #${id}`);
     }

@@ -1,0 +1,63 @@
+/** The list's filters: text, driver, day. */
+
+import {t} from '../../lang/words.js';
+import {button, byId, input, show} from '../../lib/dom.js';
+
+/** @import {DriveQuery} from '../types.js' */
+
+const TYPED_MS = 300;
+/** No driver's name: it has a control character. */
+const PARKED = '\u0000';
+
+export class Filter {
+  /** @param {() => void} changed is called when the filter changes */
+  constructor(changed) {
+    this.text = input('search');
+    this.driver = byId('driver', HTMLSelectElement);
+    this.day = input('day');
+    this.names = '';
+    this.text.placeholder = t.recordings.search;
+    let timer = 0;
+    this.text.addEventListener('input', () => {
+      clearTimeout(timer);
+      timer = Number(setTimeout(changed, TYPED_MS));
+    });
+    this.driver.addEventListener('change', changed);
+    this.day.addEventListener('change', changed);
+    byId('filter').addEventListener('submit', (event) => {
+      event.preventDefault();
+      changed();
+    });
+    button('clear').addEventListener('click', () => {
+      this.text.value = this.driver.value = this.day.value = '';
+      changed();
+    });
+  }
+
+  /** @returns {DriveQuery} */
+  get query() {
+    const parked = this.driver.value === PARKED;
+    return {
+      driver: parked ? '' : this.driver.value, parked, day: this.day.value,
+      text: this.text.value,
+    };
+  }
+
+  /** Is anything filtered? */
+  get active() {
+    return Boolean(this.text.value.trim() || this.driver.value || this.day.value);
+  }
+
+  /** Offers these drivers. @param {readonly string[]} names */
+  update(names) {
+    show(button('clear'), this.active);
+    if (names.join('\n') === this.names && this.driver.options.length) return;
+    this.names = names.join('\n');
+    const {value} = this.driver;
+    this.driver.replaceChildren(
+      new Option(t.recordings.everybody, ''), ...names.map((name) => new Option(name, name)),
+      new Option(t.recordings.nobody, PARKED),
+    );
+    this.driver.value = names.includes(value) || value === PARKED ? value : '';
+  }
+}

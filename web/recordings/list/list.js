@@ -1,0 +1,194 @@
+/** The list of drives: time, driver, duration, distance, stops and a picture of each. */
+
+import {t} from '../../lang/words.js';
+import {byId, make, setText, show} from '../../lib/dom.js';
+import {parseVideo} from '../../lib/wire.js';
+import {carOf, driveOf, driveNamed, marksOf, stem} from '../drives.js';
+import {STRINGS} from '../strings.js';
+import {drawThumbnail} from './thumbnail.js';
+
+/** @import {Drive, Listing, Part} from '../types.js' */
+
+export class DriveList {
+  /**
+   * @param {{thumbnail: (name: string, fromS: number) => Promise<ArrayBuffer>,
+   *   edit: (drive: Drive) => void}} parts
+   */
+  constructor({thumbnail, edit}) {
+    this.thumbnail = thumbnail;
+    this.edit = edit;
+    this.list = byId('list');
+    /** @type {Drive[]} */
+    this.drives = [];
+    this.drawn = '';
+    /** Rows by content. @type {Map<string, HTMLElement>} */
+    this.rows = new Map();
+    /**
+     * Thumbnails by file and drive, so that each is fetched once.
+     * @type {Map<string, HTMLCanvasElement>}
+     */
+    this.pictures = new Map();
+    /**
+     * Thumbnails are drawn one after the other: the car has other work.
+     * @type {Promise<void>}
+     */
+    this.drawing = Promise.resolve();
+    this.sight = new IntersectionObserver((entries) => {
+      for (const {isIntersecting, target} of entries) {
+        if (!isIntersecting) continue;
+        this.sight.unobserve(target);
+        this.drawing = this.drawing.then(() =>
+          this.picture(/** @type {HTMLCanvasElement} */ (target)));
+      }
+    });
+  }
+
+  /** @param {Listing} listing @param {boolean} filtered */
+  update(listing, filtered) {
+    this.say(listing, filtered);
+    const text = JSON.stringify([listing.drives, listing.copies, listing.editable, listing.car]);
+    if (text === this.drawn) return;
+    this.drawn = text;
+    this.drives = listing.drives.map((drive) => driveOf(drive, listing.copies[drive.id]));
+    const {activeElement} = document;
+    const active = this.list.contains(activeElement) ? activeElement?.id : null;
+    let day = '';
+    const before = this.rows;
+    this.rows = new Map();
+    this.list.replaceChildren(...this.drives.map((drive) => {
+      const its = STRINGS.day(drive.startMs);
+      const title = its === day ? '' : its;
+      day = its;
+      const shows = JSON.stringify([drive, title, listing.editable, listing.car]);
+      const row = before.get(shows) ?? this.row(drive, listing);
+      if (title && !before.has(shows)) row.prepend(make('h3', title));
+      this.rows.set(shows, row);
+      return row;
+    }));
+    if (active) document.getElementById(active)?.focus();
+    const ids = new Set(this.drives.map(({id}) => id));
+    for (const [key, canvas] of this.pictures) {
+      if (ids.has(canvas.dataset.drive ?? '')) continue;
+      this.sight.unobserve(canvas);
+      this.pictures.delete(key);
+    }
+    show(byId('list'), this.drives.length > 0);
+  }
+
+  /** Clears the list and its status. */
+  clear() {
+    this.drawn = '';
+    this.drives = [];
+    this.rows.clear();
+    this.pictures.clear();
+    this.list.replaceChildren();
+    show(this.list, false);
+    setText(byId('list-says'), '');
+  }
+
+  /** @param {Listing} listing @param {boolean} filtered */
+  say({drives, seat, station, unread}, filtered) {
+    const {noneFound, empty: emptyCar, emptyStation, emptyFiles} = t.recordings;
+    const empty = filtered ? noneFound : seat ? emptyCar : station ? emptyStation : emptyFiles;
+    const text = unread ? STRINGS.unread(unread) : drives.length ? '' : empty;
+    setText(byId('list-says'), text);
+  }
+
+  /** The drive that an address names. @param {string} name */
+  drive(name) {
+    return driveNamed(this.drives, name);
+  }
+
+  /** Marks the drive that is open. @param {Drive | null} open */
+  current(open) {
+    for (const link of this.list.querySelectorAll('a')) {
+      const current = open && link.dataset.id === open.id;
+      if (current) link.setAttribute('aria-current', 'true');
+      else link.removeAttribute('aria-current');
+    }
+  }
+
+  /** @param {Drive} drive @param {Listing} listing */
+  row(drive, {editable, car}) {
+    const link = document.createElement('a');
+    link.href = `#${encodeURIComponent(drive.id)}`;
+    link.id = `drive ${drive.id}`;
+    link.dataset.id = drive.id;
+    const about = make('span', '');
+    about.className = 'about';
+    const when = STRINGS.time(drive.startMs);  // below its day
+    about.append(make('strong', drive.title || when));
+    if (drive.title) about.append(make('span', when));
+    const recordedBy = carOf(drive);
+    if (recordedBy && recordedBy !== car) about.append(make('span', recordedBy));
+    for (const line of factsOf(drive)) about.append(make('span', line));
+    if (drive.copies.length) about.append(make('span', STRINGS.copies(drive.copies)));
+    if (drive.state !== 'closed') {
+      const state = make('em', t.recordings.state[drive.state]);
+      state.dataset.state = drive.state;
+      about.append(state);
+    }
+    // The camera may have started later than the recorder.
+    const seen = drive.parts.find(({pictures}) => pictures > 0);
+    link.append(this.frame(seen ?? drive.parts[0], drive.id), about);
+    const card = make('div', '');
+    card.append(link);
+    if (editable) card.append(this.editButton(drive));
+    const row = document.createElement('li');
+    row.append(card);
+    return row;
+  }
+
+  /** @param {Drive} drive */
+  editButton(drive) {
+    const edit = make('button', '⋯');
+    edit.className = 'icon edit';
+    edit.id = `edit ${drive.id}`;
+    edit.setAttribute('aria-label', STRINGS.edit(drive.title || STRINGS.when(drive.startMs)));
+    edit.addEventListener('click', () => this.edit(drive));
+    return edit;
+  }
+
+  /**
+   * A canvas that gets its thumbnail when it comes into view.
+   * @param {Part} part with pictures @param {string} id of the drive: two may share a file
+   */
+  frame({name, from_s: fromS}, id) {
+    const key = `${stem(name)} ${id}`;
+    const old = this.pictures.get(key);
+    if (old) return old;
+    const canvas = document.createElement('canvas');
+    canvas.dataset.name = name;
+    canvas.dataset.from = String(fromS);
+    canvas.dataset.drive = id;
+    canvas.setAttribute('aria-hidden', 'true');
+    [canvas.width, canvas.height] = [160, 120];
+    this.pictures.set(key, canvas);
+    this.sight.observe(canvas);
+    return canvas;
+  }
+
+  /** @param {HTMLCanvasElement} canvas */
+  async picture(canvas) {
+    try {
+      const {name = '', from} = canvas.dataset;
+      const bytes = await this.thumbnail(name, Number(from));
+      await drawThumbnail(parseVideo(bytes).unit, canvas);
+      canvas.dataset.drawn = 'yes';
+    } catch (fault) {
+      console.debug(`recordings: no picture of ${canvas.dataset.name}: ${fault}`);
+    }
+  }
+}
+
+/** The lines of the list for a drive. @param {Drive} drive */
+function factsOf(drive) {
+  const {drivers, metres, seconds, bytes, stops, parked} = drive;
+  const who = parked ? t.recordings.parked : drivers.join(', ');
+  const distance = metres === null || parked ? '' : STRINGS.metres(metres);
+  // A figure and its unit stay on one line.
+  const figures = [STRINGS.length(seconds), distance, STRINGS.size(bytes)].map((figure) => figure.replaceAll(' ', '\u00a0'));
+  const marks = marksOf(drive).length;
+  const more = [STRINGS.stops(stops), marks ? STRINGS.marks(marks) : ''];
+  return [[who, ...figures], more].map((line) => line.filter(Boolean).join(' · ')).filter(Boolean);
+}

@@ -1,0 +1,61 @@
+/** Texts of a base station, from lang/: storage used, pending bytes,
+ * current transfers. */
+
+import {ago, counted, dates} from '../../lang/forms.js';
+import {t, fill} from '../../lang/words.js';
+import {STRINGS} from '../strings.js';
+
+/** @import {CarState, ChoreState, OfficeState, Storage} from '../types.js' */
+
+const {size} = STRINGS;
+const time = dates({dateStyle: 'medium', timeStyle: 'short'});
+
+/** How much waits, how fast it goes, and how long that takes. @param {CarState | OfficeState} one */
+function moving({waiting_bytes: bytes, rate}) {
+  const toGo = rate ? fill(t.recordings.toGo, {time: STRINGS.spoken(Math.ceil(bytes / rate))}) : '';
+  return `, ${size(bytes)}${rate ? `, ${size(rate)}/s, ${toGo}` : ''}`;
+}
+
+export const STATION_STRINGS = {
+  /** @param {Storage['store']} store @param {number} waits */
+  brief: ({free}, waits) => [
+    fill(t.recordings.free, {size: size(free)}),
+    waits ? fill(t.recordings.waits, {size: size(waits)}) : '',
+  ].filter(Boolean).join(', '),
+  /** @param {Storage['store']} store */
+  store: ({path, sessions, segments, bytes, free, total}) => fill(t.recordings.store, {
+    path, sessions: counted(t.recordings.countOfSessions, sessions), files: STRINGS.files(segments),
+    size: size(bytes), free: size(free), total: size(total),
+  }),
+  /** @param {number} unread @param {string} why @param {ChoreState[]} chores */
+  catalogue: (unread, why, chores) => [
+    unread ? counted(t.recordings.unlisted, unread) : '',
+    why ? fill(t.recordings.listedAnew, {why}) : '',
+    ...chores.filter(({fault}) => fault).map(({name, fault, fault_s: seconds}) =>
+      fill(t.recordings.choreFault, {name, fault, time: time(seconds * 1000)})),
+  ].filter(Boolean).join(' '),
+  /** @param {CarState} car */
+  car: (car) => {
+    const {waiting, state} = car;
+    if (waiting) return counted(t.recordings.filesWait, waiting, {state}) + moving(car);
+    return state === 'ok' ? t.recordings.allHere : state;
+  },
+  /** @param {OfficeState} office */
+  office: (office) => {
+    const {waiting, state, oldest_s: seconds} = office;
+    const oldest = seconds
+      ? fill(t.recordings.oldestCopy, {ago: ago(Date.now() / 1000 - seconds)}) : '';
+    if (waiting) return counted(t.recordings.sessionsWait, waiting, {state}) + moving(office) + oldest;
+    return (state === 'ok' ? t.recordings.allThere : state) + oldest;
+  },
+  /** @param {OfficeState} office */
+  fault: ({last_fault: fault, fault_s: seconds, state}) =>
+    (fault && fault !== state ? `${time(seconds * 1000)}: ${fault}` : ''),
+  /** @param {CarState} car */
+  card: ({card_free: free, card_total: total}) =>
+    (total ? fill(t.recordings.card, {free: size(free), total: size(total)}) : ''),
+  pulling: (/** @type {string} */ car) => fill(t.recordings.pulling, {car}),
+  sending: (/** @type {string} */ office) => fill(t.recordings.sendingTo, {office}),
+  cardOf: (/** @type {string} */ car) => fill(t.recordings.cardOf, {car}),
+  failed: (/** @type {string} */ why) => fill(t.recordings.failedFigures, {why}),
+};

@@ -1,0 +1,107 @@
+/** A base station's own part of the page: storage used, pending bytes, current transfers. */
+
+import {byId, make, setText, show} from '../../lib/dom.js';
+import {API} from '../api.js';
+import {STATION_STRINGS as SAYS} from './station-strings.js';
+
+/** @import {Storage} from '../types.js' */
+
+/**
+ * One line of the panel: a car whose recordings come, or an office that they go to.
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {string} says
+ * @property {number} there bytes
+ * @property {number} waits bytes
+ * @property {string} moving text of the bar
+ * @property {string} full
+ * @property {number} used of the card, bytes
+ * @property {number} total of the card, bytes; 0: unknown
+ * @property {string} card text of its bar
+ */
+
+const EVERY_MS = 2000;
+
+export class Station {
+  constructor() {
+    this.timer = 0;
+    show(byId('storage'), true);
+    document.addEventListener('visibilitychange', () => {
+      if (document.visibilityState === 'visible') void this.refresh();
+      else clearTimeout(this.timer);
+    });
+    void this.refresh();
+  }
+
+  async refresh() {
+    clearTimeout(this.timer);
+    try {
+      this.draw(await API.storage());
+      setText(byId('storage-fault'), '');
+    } catch (fault) {
+      setText(byId('storage-fault'), SAYS.failed(fault instanceof Error ? fault.message : String(fault)));
+    }
+    this.timer = Number(setTimeout(() => void this.refresh(), EVERY_MS));
+  }
+
+  /** @param {Storage} storage */
+  draw({store, cars, offices, unread, why_anew: whyAnew, chores}) {
+    const waits = [...cars, ...offices].reduce((sum, place) => sum + place.waiting_bytes, 0);
+    setText(byId('storage-brief'), SAYS.brief(store, waits));
+    setText(byId('storage-path'), SAYS.store(store));
+    setText(byId('storage-catalogue'), SAYS.catalogue(unread, whyAnew, chores));
+    bar('storage-disk', store.total - store.free, store.total);
+    rows('storage-cars', cars.map((car) => ({
+      name: car.folder, says: SAYS.car(car), there: car.bytes, waits: car.waiting_bytes,
+      moving: SAYS.pulling(car.folder), full: SAYS.card(car), card: SAYS.cardOf(car.folder),
+      used: car.card_total - car.card_free, total: car.card_total,
+    })));
+    rows('storage-offices', offices.map((office) => ({
+      name: office.place, says: SAYS.office(office), there: office.bytes,
+      waits: office.waiting_bytes, moving: SAYS.sending(office.place),
+      full: SAYS.fault(office), card: '', used: 0, total: 0,
+    })));
+    show(byId('storage-nobody'), !cars.length);
+  }
+}
+
+/** @param {string} id @param {Row[]} entries */
+function rows(id, entries) {
+  const list = byId(id);
+  while (list.childElementCount > entries.length) list.lastElementChild?.remove();
+  entries.forEach((entry, index) => {
+    const row = list.children[index] ?? list.appendChild(rowOf(`${id}-${index}`));
+    const [name, says, full] = row.querySelectorAll('strong, span');
+    const [moving, card] = row.querySelectorAll('progress');
+    setText(name, entry.name);
+    setText(says, entry.says);
+    setText(full, entry.full);
+    fill(moving, entry.there, entry.waits && entry.there + entry.waits, entry.moving);
+    fill(card, entry.used, entry.total, entry.card);
+  });
+}
+
+/** @param {HTMLProgressElement} element @param {number} value @param {number} max
+ * @param {string} label */
+function fill(element, value, max, label) {
+  show(element, max > 0);
+  element.max = max || 1;
+  element.value = value;
+  element.setAttribute('aria-label', label);
+}
+
+/** @param {string} id */
+function rowOf(id) {
+  const row = make('li', '');
+  row.id = id;
+  const bars = [1, 2].map(() => document.createElement('progress'));
+  row.append(make('strong', ''), make('span', ''), bars[0], make('span', ''), bars[1]);
+  return row;
+}
+
+/** @param {string} id @param {number} value @param {number} max */
+function bar(id, value, max) {
+  const element = byId(id, HTMLProgressElement);
+  element.max = max || 1;
+  element.value = value;
+}

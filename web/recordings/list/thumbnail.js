@@ -1,0 +1,89 @@
+/** Draws the picture of one key frame, for the list. */
+
+import {fragment, initSegment} from '../../video/fmp4.js';
+import {readKeyFrame} from '../../video/h264.js';
+import {mediaSourceClass} from '../../video/mse.js';
+import {supports} from '../../video/support.js';
+
+const WAIT_MS = 4000;
+
+/**
+ * Draws a key frame. Throws if this browser cannot.
+ * @param {Uint8Array<ArrayBuffer>} unit @param {HTMLCanvasElement} canvas
+ */
+export async function drawThumbnail(unit, canvas) {
+  const key = readKeyFrame(unit);
+  if (!key) throw new Error('a key frame without parameter sets');
+  canvas.width = key.width;
+  canvas.height = key.height;
+  const context = canvas.getContext('2d', {alpha: false});
+  if (!context) throw new Error('this browser gives no 2d canvas');
+  if (supports.webcodecs()) await byWebCodecs(unit, key.codec, context);
+  else await byMse(unit, key, context);
+}
+
+/**
+ * @param {Uint8Array<ArrayBuffer>} unit @param {string} codec
+ * @param {CanvasRenderingContext2D} context
+ */
+async function byWebCodecs(unit, codec, context) {
+  /** @type {string | null} */
+  let fault = null;
+  const decoder = new VideoDecoder({
+    output: (picture) => {
+      context.drawImage(picture, 0, 0);
+      picture.close();
+    },
+    error: (error) => {
+      fault = error.message;
+    },
+  });
+  decoder.configure({codec});
+  decoder.decode(new EncodedVideoChunk({type: 'key', timestamp: 0, data: unit}));
+  await decoder.flush();
+  if (fault) throw new Error(fault);
+  decoder.close();
+}
+
+/**
+ * @param {Uint8Array<ArrayBuffer>} unit
+ * @param {NonNullable<ReturnType<typeof readKeyFrame>>} key
+ * @param {CanvasRenderingContext2D} context
+ */
+async function byMse(unit, key, context) {
+  const Source = mediaSourceClass();
+  if (!Source) throw new Error('this browser has no MediaSource');
+  const video = document.createElement('video');
+  video.muted = true;
+  video.disableRemotePlayback = true;
+  const source = new Source();
+  const url = URL.createObjectURL(source);
+  try {
+    video.src = url;
+    await happened(source, 'sourceopen');
+    const buffer = source.addSourceBuffer(`video/mp4; codecs="${key.codec}"`);
+    const drawable = happened(video, 'loadeddata');
+    for (const bytes of [initSegment(key), fragment({unit, key: true}, 1, 0, 100_000)]) {
+      buffer.appendBuffer(bytes);
+      await happened(buffer, 'updateend');
+    }
+    source.endOfStream();
+    await drawable;
+    context.drawImage(video, 0, 0);
+  } finally {
+    URL.revokeObjectURL(url);
+    video.removeAttribute('src');
+  }
+}
+
+/**
+ * Waits for an event.
+ * @param {EventTarget} target @param {string} name @returns {Promise<void>}
+ */
+function happened(target, name) {
+  return new Promise((resolve, reject) => {
+    target.addEventListener(name, () => resolve(), {once: true});
+    target.addEventListener('error', () => reject(new Error(`no ${name}`)), {once: true});
+    setTimeout(() => reject(new Error(`no ${name} within ${WAIT_MS} ms`)), WAIT_MS);
+  });
+}

@@ -1,0 +1,82 @@
+/** The car's faults, their reasons and remedies, for grown-ups. Loaded on demand; the car
+ * runs `fpvcar doctor`. */
+
+import {counted} from '../../lang/forms.js';
+import {t, fill, number} from '../../lang/words.js';
+import {make} from '../../lib/dom.js';
+
+/**
+ * @typedef {{key: string, severity: 'note' | 'warning' | 'fault', what: string,
+ *   why: string, mend: string}} Finding
+ * @typedef {{about: string, findings: Finding[], well: string[],
+ *   not_asked: {part: string, why: string}[]}} Report
+ */
+
+/** The car's report. Throws an Error with the car's message. @returns {Promise<Report>} */
+async function ask() {
+  let answer;
+  try {
+    answer = await fetch('/api/doctor', {method: 'POST'});
+  } catch {
+    throw new Error(t.carSilent);
+  }
+  if (!answer.ok) throw new Error((await answer.text()).trim() || t.carSilent);
+  return answer.json();
+}
+
+/** Fetches the report and shows it in `place`. @param {HTMLButtonElement} button @param {HTMLElement} place */
+export async function showReport(button, place) {
+  button.disabled = true;
+  const says = make('p', t.doctor.looking);
+  says.setAttribute('role', 'status');
+  place.replaceChildren(says);
+  try {
+    const report = await ask();
+    says.textContent = countText(report.findings.length);
+    place.append(...reportElements(report));
+  } catch (fault) {
+    says.textContent = fault instanceof Error ? fault.message : String(fault);
+    says.className = 'fault';
+  }
+  button.disabled = false;
+}
+
+/** @param {number} count of findings */
+const countText = (count) =>
+  (count ? counted(t.doctor.found, count) : t.doctor.foundNone);
+
+/** @param {Report} report */
+function reportElements({about, findings, well, not_asked: notAsked}) {
+  const elements = findings.map(finding);
+  elements.push(hint(about));
+  if (well.length) elements.push(hint(fill(t.doctor.well, {parts: well.join(', ')})));
+  if (notAsked.length) {
+    const more = document.createElement('details');
+    const list = make('ul', '');
+    list.append(...notAsked.map(({part, why}) => make('li', `${part}: ${why}`)));
+    more.append(make('summary', fill(t.doctor.notAsked, {count: number(notAsked.length)})), list);
+    elements.push(more);
+  }
+  return elements;
+}
+
+/** @param {Finding} one @returns {HTMLElement} */
+function finding({severity, what, why, mend}) {
+  const element = make('article', '');
+  element.className = 'finding';
+  element.dataset.severity = severity;
+  const title = make('h4', '');
+  title.append(make('span', t.doctor.levels[severity]), ` ${what}`);
+  const steps = make('p', '');
+  steps.className = 'mend';
+  steps.append(make('b', t.doctor.mend), ` ${mend}`);
+  element.append(title, make('p', why), steps);
+  return element;
+}
+
+/** @param {string} text */
+function hint(text) {
+  const element = make('p', text);
+  element.className = 'hint';
+  return element;
+}

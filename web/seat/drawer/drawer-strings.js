@@ -1,0 +1,131 @@
+/** The drawer's texts, from lang/; the first screen's are in strings.js. */
+
+import {counted} from '../../lang/forms.js';
+import {t, fill, number, percent, unit} from '../../lang/words.js';
+
+/** @import {Battery, Health, Welcome} from '../../lib/types.js' */
+
+const metres = (/** @type {number} */ value) => unit(value, 'meter', 2);
+
+export const DRAWER_STRINGS = {
+  metres,
+  /**
+   * Why a sensor measures nothing, and since when.
+   * @param {string} state @param {number | null} ageS
+   */
+  rangeFault: (state, ageS) => fill(t.rangeFault,
+    {state: state === 'ok' ? t.nothingNew : state, since: DRAWER_STRINGS.lastSeen(ageS)}),
+  rangeBad: (/** @type {string} */ why) => fill(t.rangeBad, {why}),
+  rangeText: (/** @type {string} */ name, /** @type {string} */ much) => `${name}: ${much}`,
+  /**
+   * Rounded, as screen readers read it at every change.
+   * @param {import('../hud/ranges.js').Alarm} alarm
+   */
+  guardText: ({back, metres: near, acts, stands}) => {
+    if (near === null) {
+      const away = back ? t.advice.goForward : t.advice.goBack;
+      const advice = stands ? away : acts ? t.advice.slowed : t.advice.slowly;
+      return fill(back ? t.nothingBehind : t.nothingAhead, {advice});
+    }
+    const {stops, slows, brake} = t.guardDoes;
+    return fill(back ? t.wallBehind : t.wallAhead,
+      {metres: unit(near, 'meter', 1), does: stands ? stops : acts ? slows : brake});
+  },
+  lastSeen: (/** @type {number | null} */ ageS) => {
+    if (ageS === null) return t.neverSeen;
+    if (ageS < 1) return t.justSeen;
+    return fill(t.lastSeen, {time: ageS < 120
+      ? fill(t.secondsShort, {seconds: number(Math.floor(ageS))}) : DRAWER_STRINGS.uptime(ageS)});
+  },
+  perSecond: (/** @type {number} */ fps) => number(fps, Number.isInteger(fps) ? 0 : 1),
+  recorder: {
+    on: (/** @type {string} */ time) => fill(t.recorder.on, {time}),
+    /** @param {string} much @param {boolean | undefined} station */
+    room: (much, station) => fill(station ? t.recorder.roomStation : t.recorder.roomDrives, {much}),
+    bad: (/** @type {string} */ reason) => fill(t.recorder.bad, {reason}),
+  },
+  saved: (/** @type {string} */ name) => fill(t.marks.saved, {name}),
+  rate: (/** @type {number} */ bitsPerS) => `${number(bitsPerS / 1e6, 1)} Mbit/s`,
+  upTo: (/** @type {number} */ value) => `0–${unit(value, 'millisecond')}`,
+  share: (/** @type {number | null} */ value) => (value === null ? '–' : percent(value, 1)),
+  weak: (/** @type {number} */ lost) => fill(t.weak, {lost: number(lost * 100)}),
+  path: (/** @type {'webcodecs' | 'mse' | 'none'} */ path) =>
+    ({webcodecs: 'WebCodecs', mse: 'MSE (http)', none: t.noPath})[path],
+  limit: (/** @type {number} */ share) => percent(share),
+  watchers: (/** @type {number} */ count) => counted(t.watchers, count),
+  batteryText: (/** @type {Battery} */ {volts, amps, share, state}) => {
+    const much = volts === null ? '' : fill(t.batteryFigures,
+      {volts: number(volts, 2), amps: number(amps ?? 0, 1), share: percent(share ?? 0)});
+    return state === 'ok' || !state ? much : `${much ? `${much}; ` : ''}${state}`;
+  },
+  fault: (/** @type {string} */ reason) => fill(t.fault, {reason}),
+  celsius: (/** @type {number} */ value) => unit(value, 'celsius'),
+  wifi: (/** @type {number} */ dbm, /** @type {number | null} */ mbps) =>
+    `${number(dbm)} dBm${mbps === null ? '' : `, ${number(mbps)} Mbit/s`}`,
+  room: (/** @type {number} */ mb) =>
+    (mb < 1000 ? unit(mb, 'megabyte') : unit(mb / 1000, 'gigabyte', 1)),
+  uptime: (/** @type {number} */ seconds) => {
+    const minutes = Math.floor(seconds / 60);
+    return minutes < 120 ? unit(minutes, 'minute') : unit(Math.floor(minutes / 60), 'hour');
+  },
+};
+
+/**
+ * Each key of this car and its function.
+ * @param {Pick<Welcome, 'has_lights'>} car @returns {[string, string][]}
+ */
+export function keysOf({has_lights: lights}) {
+  const {keys} = t;
+  const pad = [keys.padDrive, ...(lights ? [keys.padLights] : []), keys.padStop].join(', ');
+  /** @type {[string, string, boolean][]} */
+  const rows = [
+    [keys.moves, keys.drive, true], [keys.space, keys.stop, true], ['L', keys.lights, lights],
+    ['F', keys.full, true], ['P', keys.snapshot, true],
+    ['M', keys.mark, true], ['?', keys.keys, true], [keys.pad, pad, true],
+  ];
+  return rows.flatMap(([key, does, has]) =>
+    (has ? [/** @type {[string, string]} */ ([key, does])] : []));
+}
+
+/**
+ * Warning that the device is too slow, with advice.
+ * @param {{intervalMs: number, decodeMs: number}} pace @param {boolean} secure is this https?
+ */
+export const paceText = ({intervalMs, decodeMs}, secure) => fill(t.tooSlow, {
+  interval: unit(intervalMs, 'millisecond'), decode: unit(decodeMs, 'millisecond'),
+  first: secure ? t.tooSlowClose : t.tooSlowSecure,
+});
+
+/** Faults of the car's computer. @param {Health} health */
+export function computerText({age_s: age, faults = []}) {
+  return age === null || age === undefined ? null : faults.join('; ') || t.fine;
+}
+
+/**
+ * Rows of the known figures of the car's computer.
+ * @param {Health} health @returns {[string, string][]}
+ */
+export function healthRows(health) {
+  const {celsius, wifi_dbm: dbm, disk_free_mb: disk, memory_free_mb: memory, load} = health;
+  const {uptime_s: uptime, wifi_mbps: mbps} = health;
+  const names = t.health;
+  /** @type {[string, string | null][]} */
+  const rows = [
+    [names.celsius, formatted(celsius, DRAWER_STRINGS.celsius)],
+    [names.wifi, formatted(dbm, (value) => DRAWER_STRINGS.wifi(value, mbps ?? null))],
+    [names.disk, formatted(disk, DRAWER_STRINGS.room)],
+    [names.memory, formatted(memory, DRAWER_STRINGS.room)],
+    [names.load, formatted(load, (value) => number(value, 2))],
+    [names.uptime, formatted(uptime, DRAWER_STRINGS.uptime)],
+  ];
+  return rows.flatMap(([name, value]) =>
+    (value === null ? [] : [/** @type {[string, string]} */ ([name, value])]));
+}
+
+/**
+ * The words for a value; null for an unknown one.
+ * @param {number | null | undefined} value @param {(value: number) => string} format
+ */
+function formatted(value, format) {
+  return value === null || value === undefined ? null : format(value);
+}

@@ -1,0 +1,370 @@
+/** Parts loaded after the first screen: distances around the car, the offer of https, and
+ * the drawer with the link in figures, the name, help, and the grown-ups' part. */
+
+import {loadTexts, number, t} from '../../lang/words.js';
+import {Awake} from '../../lib/awake.js';
+import {
+  button, byId, drawing, fillStrings, input, make, setAttr, setText, show,
+} from '../../lib/dom.js';
+import {saved} from '../../lib/storage.js';
+import {App} from './app.js';
+import {Beeps, behindM, rhythm} from '../hud/beeps.js';
+import {DRAWER_STRINGS, computerText, healthRows, paceText} from './drawer-strings.js';
+import {Help, fillKeys} from './help.js';
+import {Tilt} from '../input/tilt.js';
+import {LinkHistory, spark} from '../link/link_history.js';
+import {MarkButtons} from './marks.js';
+import {Pace} from '../link/pace.js';
+import {Panels} from '../hud/panels.js';
+import {PictureSettings} from './picture-settings.js';
+import {Ranges, rangeFaults, setStale} from '../hud/ranges.js';
+import {RecorderPanel} from './recorder.js';
+import {Secure} from './secure.js';
+import {STRINGS, stopText} from '../strings.js';
+import {toast} from '../toast.js';
+import {Unlock} from './unlock.js';
+import {PeopleList} from './people.js';
+
+/** @import {Guard, State, Upward, Welcome} from '../../lib/types.js' */
+/** @typedef {Guard['mode']} GuardMode */
+
+const TOAST_AGAIN_MS = 60_000;
+const PRESETS_AGAIN_MS = 1000;
+
+/**
+ * Loads texts, style and markup. Throws TypeError if they do not arrive.
+ * @param {number} tries
+ */
+export async function loadMarkup(tries) {
+  const [style, markup] = await Promise.all([
+    textOf('drawer.css'), textOf('drawer.html'), loadTexts('drawer', tries ? `?again=${tries}` : ''),
+  ]);
+  return [style, markup];
+}
+
+/** Puts style and markup into the page. @param {string[]} texts */
+export function addMarkup([style, markup]) {
+  const template = document.createElement('template');
+  template.innerHTML = markup;
+  fillStrings(template.content, t);
+  document.head.append(make('style', style));
+  byId('notes').prepend(...template.content.querySelectorAll('aside'));
+  document.body.append(...template.content.querySelectorAll('.panel'));
+}
+
+/** The text of a file beside this module. @param {string} name */
+async function textOf(name) {
+  const answer = await fetch(new URL(name, import.meta.url));
+  if (!answer.ok) throw new TypeError(`${name}: ${answer.status}`);
+  return answer.text();
+}
+
+/**
+ * @typedef {import('../link/pace.js').Counts & {fps: number, bitsPerS: number, dropped: number,
+ *   path: 'webcodecs' | 'mse' | 'none', size: string, version: string,
+ *   pictureMs: number | null, linkMs: number | null,
+ *   grade: import('../types.js').LinkGrade}} Figures
+ */
+
+export class Drawer {
+  /**
+   * @param {{named: () => void, limit: (share: number) => void, take: () => void,
+   *   hud: import('../hud/hud.js').Hud, controls: import('../input/controls.js').Controls,
+   *   guard: (mode: GuardMode) => void, reversing: () => boolean,
+   *   send: (message: Upward) => boolean, video: import('../../video/video.js').Video,
+   *   tilt: (steer: number) => void}} parts
+   */
+  constructor(parts) {
+    this.pace = new Pace();
+    this.lastReport = {bytes: parts.video.count.bytes, atMs: performance.now()};
+    this.linkHistory = new LinkHistory();
+    this.limit = input('limit');
+    /** A grown-up's choice of guard mode. */
+    this.guard = byId('guard', HTMLSelectElement);
+    this.beeping = input('beeps');
+    this.ranges = new Ranges(drawing('ranges'));
+    this.faults = byId('sensor-faults');
+    this.shownFaults = '';
+    this.beeps = new Beeps();
+    this.reversing = parts.reversing;
+    this.setLimit = parts.limit;
+    /** @type {State | null} */
+    this.last = null;
+    /** @type {import('../../calibration/panel.js').Calibration | undefined} */
+    this.calibration = undefined;
+    /** @type {HTMLImageElement | null} */
+    this.depth = null;
+    /** When each kind of fault was last toasted. @type {Map<string, number>} */
+    this.toastedMs = new Map();
+    this.panels = new Panels(['menu', 'unlock', 'keys']);
+    parts.hud.spark = spark();
+    this.help = new Help();
+    const {send} = parts;
+    this.unlock = new Unlock({panels: this.panels, send: (code) => send({kind: 'unlock', code})});
+    this.people = new PeopleList(byId('who-may-drive'), parts.send);
+    this.listen(parts);
+    this.picture = new PictureSettings(byId('picture-settings'), parts.send);
+    this.recorder = new RecorderPanel(parts.send);
+    this.marks = new MarkButtons(parts);
+    this.secure = new Secure();
+    this.app = new App();
+    this.awake = new Awake({
+      playing: () => parts.video.path?.name === 'mse',
+      changed: (how) => (how === 'none' && matchMedia('(pointer: coarse)').matches
+        ? toast(t.maySleep, 'warn') : undefined),
+    });
+    this.listenTilt(parts.tilt);
+  }
+
+  /** @param {ConstructorParameters<typeof Drawer>[0]} parts */
+  listen(parts) {
+    const name = input('name');
+    name.value = saved.get('name');
+    name.addEventListener('change', () => {
+      saved.set('name', name.value.trim());
+      parts.named();
+    });
+    const whole = input('whole');
+    whole.checked = saved.get('whole') === 'yes';
+    const fit = () => document.body.classList.toggle('whole', whole.checked);
+    whole.addEventListener('change', () => {
+      saved.set('whole', whole.checked ? 'yes' : '');
+      fit();
+    });
+    this.limit.addEventListener('input', () => this.showLimit());
+    this.limit.addEventListener('change', () => parts.limit(Number(this.limit.value)));
+    button('grown-take').addEventListener('click', parts.take);
+    button('grown-code').addEventListener('click', () => this.unlock.open());
+    button('show-intro').addEventListener('click', () => {
+      this.panels.closeAll();
+      this.help.again();
+    });
+    button('show-keys').addEventListener('click', () => this.panels.open('keys'));
+    button('show-sticks').addEventListener('click', async () =>
+      (await import('../../calibration/sticks.js')).open(byId('sticks')));
+    this.guard.addEventListener('change', () => parts.guard(/** @type {GuardMode} */ (this.guard.value)));
+    const asks = button('look-for-faults');
+    asks.addEventListener('click', async () =>
+      (await import('./doctor.js')).showReport(asks, byId('doctor')));
+    button('calibrate').addEventListener('click', () => this.calibrate(parts));
+    // On unless switched off.
+    this.beeping.checked = saved.get('beeps') !== 'no';
+    this.beeping.addEventListener('change', () =>
+      saved.set('beeps', this.beeping.checked ? '' : 'no'));
+  }
+
+  /** Opens the calibration, which loads now. @param {ConstructorParameters<typeof Drawer>[0]} parts */
+  async calibrate({controls, take}) {
+    const [{Calibration}] = await Promise.all([
+      import('../../calibration/panel.js'), loadTexts('calibration'),
+    ]);
+    this.calibration ??= new Calibration(byId('calibration'), {
+      set: (wish) => controls.set('calibration', wish), releases: controls.releases, take,
+      driving: () => controls.driving(), visible: () => this.panels.isOpen('menu'),
+      kept: () => void this.loadPresets(), stopText,
+    });
+    await this.calibration.open();
+  }
+
+  /** @param {(steer: number) => void} set */
+  listenTilt(set) {
+    show(byId('tilt-row'), Tilt.available);
+    const tilt = new Tilt(set);
+    const box = input('tilt');
+    box.addEventListener('change', async () => {
+      if (!box.checked) tilt.stop();
+      else box.checked = await tilt.start();
+      show(button('tilt-centre'), tilt.on);
+    });
+    button('tilt-centre').addEventListener('click', () => tilt.centreHere());
+  }
+
+  /** The top speeds, from the car's data; the slider remains without an answer. The
+   * cookie that a code gives may still be on its way. */
+  async loadPresets(tries = 3) {
+    try {
+      await (await import('../../calibration/presets.js')).open(byId('presets'), this.setLimit);
+    } catch {
+      if (tries > 1) setTimeout(() => this.loadPresets(tries - 1), PRESETS_AGAIN_MS);
+    }
+  }
+
+  showLimit() {
+    setText(byId('limit-says'), DRAWER_STRINGS.limit(Number(this.limit.value)));
+    setAttr(this.limit, 'aria-valuetext', DRAWER_STRINGS.limit(Number(this.limit.value)));
+  }
+
+  /** Closes the menu, or opens it at a part. @param {string} part an id */
+  toggle(part) {
+    if (this.panels.isOpen('menu')) {
+      this.panels.close('menu');
+      return;
+    }
+    const heading = byId(part);
+    this.panels.open('menu', heading);
+    byId('menu-body').scrollTop = part === 'menu' ? 0 : heading.offsetTop;
+  }
+
+  /** Driving began. */
+  used() {
+    this.help.done();
+    this.secure.hide();
+  }
+
+  /** @param {Welcome} welcome */
+  welcomed(welcome) {
+    this.unlock.welcomed();
+    this.secure.offer(welcome.https_port);
+    fillKeys(welcome);
+    setStale(welcome.range_stale_ms);
+    this.marks.car = welcome.car;
+  }
+
+  /** @param {State} state */
+  state(state) {
+    const ranges = state.ranges ?? [];
+    if (state.role === 'driver') this.secure.hide();
+    this.ranges.update(state);
+    this.listFaults(rangeFaults(ranges));
+    this.recorder.update(state);
+    this.marks.update(state);
+    this.picture.update(state);
+    const back = this.beeping.checked && this.reversing();
+    this.beeps.update(back ? rhythm(behindM(ranges), state.guard?.stop_m ?? 0) : null);
+    this.toastFaults(state.health?.faults ?? [], this.last?.health?.faults ?? []);
+    this.last = state;
+    fill(byId('car-facts'), this.carRows(state));
+    if (document.activeElement !== this.guard) this.guard.value = state.guard?.mode ?? 'off';
+    this.guard.disabled = ranges.length === 0;
+    if (state.grown_up && byId('grown-open').hidden) void this.loadPresets();
+    show(byId('grown-open'), state.grown_up);
+    show(byId('grown-locked'), !state.grown_up);
+    if (document.activeElement !== this.limit) this.limit.value = String(state.limit);
+    this.showLimit();
+    const who = state.driver === null ? t.nobody : STRINGS.drives(state.driver);
+    setText(byId('grown-driver'), `${who}; ${DRAWER_STRINGS.watchers(state.viewers)}`);
+    show(button('grown-take'), state.role !== 'driver');
+  }
+
+  /** Lists the range sensors that measure nothing. @param {string[]} lines */
+  listFaults(lines) {
+    show(this.faults, lines.length > 0);
+    if (lines.join() === this.shownFaults) return;
+    this.shownFaults = lines.join();
+    this.faults.replaceChildren(...lines.map((line) => make('li', line)));
+  }
+
+  /**
+   * Toasts new faults of the car's computer, each once a minute at most: their figures
+   * change, and a weak Wi-Fi comes and goes.
+   * @param {string[]} now @param {string[]} before
+   */
+  toastFaults(now, before) {
+    /** @param {string} fault */
+    const kind = (fault) => fault.replace(/[-\d.,]+/g, '');
+    const known = before.map(kind);
+    const nowMs = performance.now();
+    for (const fault of now) {
+      const lastMs = this.toastedMs.get(kind(fault)) ?? -Infinity;
+      if (known.includes(kind(fault)) || nowMs - lastMs < TOAST_AGAIN_MS) continue;
+      this.toastedMs.set(kind(fault), nowMs);
+      toast(DRAWER_STRINGS.fault(fault), 'warn');
+    }
+  }
+
+  /** Reports the last second to the car, and shows it. @param {import('../view.js').Page} page */
+  report(page) {
+    const {link, video} = page.parts;
+    const nowMs = performance.now();
+    const seconds = Math.max(0.1, (nowMs - this.lastReport.atMs) / 1000);
+    const bitsPerS = ((video.count.bytes - this.lastReport.bytes) * 8) / seconds;
+    this.lastReport = {bytes: video.count.bytes, atMs: nowMs};
+    const path = video.path?.name ?? 'none';
+    const pictureMs = video.count.shown > 0 ? video.pictureMs : null;
+    const fps = video.fps(nowMs);
+    // With a clock that is a little off, latency may come out negative.
+    const notNegativeMs = pictureMs === null ? null : Math.max(0, pictureMs);
+    link.send({
+      kind: 'report', path, picture_ms: notNegativeMs, link_ms: page.linkMs,
+      fps, dropped: video.count.dropped,
+    });
+    this.second({
+      fps, bitsPerS, ...video.count, path, pictureMs, grade: page.grade,
+      linkMs: page.linkMs, size: video.size.join('×'), version: page.welcome?.version ?? '',
+    });
+  }
+
+  /** Takes the figures of another second. @param {Figures} figures */
+  second(figures) {
+    this.linkHistory.second(figures.pictureMs, figures.linkMs, this.last?.lost ?? null);
+    this.showPace(figures);
+    this.people.second(!byId('menu').hidden && this.last?.grown_up === true);
+    if (byId('menu').hidden) return;
+    this.linkHistory.draw();
+    setText(byId('link-says'), STRINGS.chip(figures.grade, figures.pictureMs, figures.linkMs));
+    fill(byId('facts'), this.figureRows(figures));
+    this.showDepth();
+  }
+
+  /** Warns if this device is too slow for the picture. @param {Figures} figures */
+  showPace(figures) {
+    const before = this.pace.slow;
+    const slow = this.pace.second(figures, performance.now());
+    const says = byId('pace-says');
+    show(says, slow);
+    if (!slow) return;
+    const text = paceText(this.pace, isSecureContext);
+    setText(says, text);
+    if (!before) toast(text, 'warn');
+  }
+
+  /** Rows for engineers. @param {Figures} figures @returns {[string, string][]} */
+  figureRows(figures) {
+    const {details} = t;
+    const health = this.last?.health;
+    return [
+      [details.picture, STRINGS.ms(figures.pictureMs)], [details.link, STRINGS.ms(figures.linkMs)],
+      [details.fps, number(figures.fps)],
+      [details.lost, DRAWER_STRINGS.share(this.last?.lost ?? null)],
+      [details.rate, DRAWER_STRINGS.rate(figures.bitsPerS)],
+      [details.dropped, number(figures.dropped)],
+      [details.path, DRAWER_STRINGS.path(figures.path)],
+      [details.size, figures.size], [details.pages, number(this.last?.viewers ?? 0)],
+      [details.wheels, this.last?.wheels ?? 'ok'], [details.car, figures.version],
+      ...(health ? healthRows(health) : []),
+    ];
+  }
+
+  /** Shows the depth camera's last picture, once a second while the drawer is open. */
+  showDepth() {
+    const has = this.last?.ranges?.some(({name}) => name === 'depth') === true;
+    if (!has || !this.depth) {
+      this.depth?.remove();
+      this.depth = null;
+      if (!has) return;
+      const depth = this.depth = new Image();
+      depth.id = 'depth';
+      depth.alt = t.depth;
+      depth.onload = () => show(depth, true);
+      depth.onerror = () => show(depth, false);
+      drawing('minute').parentElement?.after(depth);
+    }
+    this.depth.src = `/api/depth.png?${Math.round(performance.now())}`;
+  }
+
+  /** Rows about the car's battery and computer. @param {State} state @returns {[string, string][]} */
+  carRows({battery, health}) {
+    const computer = health ? computerText(health) : null;
+    /** @type {[string, string][]} */
+    const rows = battery ? [[t.batteryName, DRAWER_STRINGS.batteryText(battery)]] : [];
+    return computer ? [...rows, [t.health.faults, computer]] : rows;
+  }
+}
+
+/** @param {HTMLElement} list @param {[string, string][]} rows */
+function fill(list, rows) {
+  const text = rows.flat().join('\n');
+  if (list.dataset.words === text) return;
+  list.dataset.words = text;
+  list.replaceChildren(...rows.flatMap(([name, value]) => [make('dt', name), make('dd', value)]));
+}

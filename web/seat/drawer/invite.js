@@ -1,0 +1,71 @@
+/** A grown-up's invitation to drive for a while: a QR code and a link. Loaded on
+ * demand. */
+
+import {t, fill, unit} from '../../lang/words.js';
+import {make} from '../../lib/dom.js';
+import {timeIn} from './people-strings.js';
+
+const LENGTHS_MIN = [30, 60, 120, 480];
+const HOUR_MIN = 60;
+
+/** @param {number} minutes */
+const spoken = (minutes) =>
+  (minutes < HOUR_MIN ? unit(minutes, 'minute') : unit(minutes / HOUR_MIN, 'hour'));
+
+/** @typedef {{link: string, qr: string, left_s: number}} Invitation */
+
+/** The car's answer. Throws an Error with its words. @param {string} minutes @returns {Promise<Invitation>} */
+async function ask(minutes) {
+  let answer;
+  try {
+    answer = await fetch(`/api/invitations?minutes=${minutes}`, {method: 'POST'});
+  } catch {
+    throw new Error(t.carSilent);
+  }
+  if (!answer.ok) throw new Error((await answer.text()).trim() || t.carSilent);
+  return answer.json();
+}
+
+/** Asks for how long, in `place`. @param {HTMLElement} place */
+export function open(place) {
+  const length = document.createElement('select');
+  length.id = 'invite-length';
+  length.append(...LENGTHS_MIN.map((minutes) => new Option(spoken(minutes), String(minutes))));
+  length.value = '60';
+  const label = document.createElement('label');
+  label.htmlFor = length.id;
+  label.textContent = t.invite.howLong;
+  const button = document.createElement('button');
+  button.textContent = t.invite.invite;
+  const result = make('div', '');
+  result.setAttribute('role', 'status');
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    await invite(length.value, result);
+    button.disabled = false;
+  });
+  place.replaceChildren(make('h4', t.invite.title), label, length, button, result);
+  length.focus();
+}
+
+/** Shows an invitation, or the error. @param {string} minutes @param {HTMLElement} result */
+async function invite(minutes, result) {
+  const says = make('p', t.invite.making);
+  result.replaceChildren(says);
+  try {
+    const {link, qr, left_s: leftS} = await ask(minutes);
+    says.textContent = fill(t.invite.made, {time: timeIn(leftS)});
+    const picture = new Image();
+    picture.id = 'invite-qr';
+    picture.alt = t.invite.qr;
+    picture.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
+    const anchor = document.createElement('a');
+    anchor.id = 'invite-link';
+    anchor.textContent = link;
+    anchor.href = link;
+    result.append(picture, anchor);
+  } catch (fault) {
+    says.textContent = fault instanceof Error ? fault.message : String(fault);
+    says.className = 'fault';
+  }
+}

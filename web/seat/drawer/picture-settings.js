@@ -1,0 +1,167 @@
+/** The picture's settings, for grown-ups: size, rate, flip, exposure, brightness, night.
+ * They load with the drawer; settings the camera lacks are hidden. */
+
+import {t} from '../../lang/words.js';
+import {make, show} from '../../lib/dom.js';
+import {UP} from '../../lib/wire.js';
+import {DRAWER_STRINGS} from './drawer-strings.js';
+
+/** @import {PictureChange, State, Upward} from '../../lib/types.js' */
+/** @typedef {Required<PictureChange> & {can: string[]}} Settings */
+
+const SIZES = ['320 × 240', '640 × 480', '960 × 720', '1280 × 720', '1920 × 1080'];
+const RATES = [10, 15, 20, 25, 30, 60];
+/** @type {Settings['flip'][]} */
+const FLIPS = ['none', 'horizontal', 'vertical', 'both'];
+/** @type {Settings['exposure'][]} */
+const EXPOSURES = ['normal', 'sport', 'long'];
+/** A camera's process has started by then, on the slowest board that has a page open. */
+const AGAIN_MS = 1500;
+
+const within = (/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ step) =>
+  (/** @type {unknown} */ value) => typeof value === 'number' && value >= low && value <= high
+    && (step === 0 || value % step === 0);
+/** Values the car accepts per setting. @type {Record<string, (value: unknown) => boolean>} */
+const TAKEN = {
+  width: within(64, 1920, 2), height: within(64, 1080, 2), fps: within(1, 120, 0),
+  flip: (value) => FLIPS.some((flip) => flip === value),
+  exposure: (value) => EXPOSURES.some((exposure) => exposure === value),
+  brightness: within(-1, 1, 0), night: (value) => typeof value === 'boolean',
+};
+// The first screen does without: its bytes are counted.
+UP.picture = {
+  to: {
+    check: (value) => {
+      if (typeof value !== 'object' || value === null) return 'an object';
+      const bad = Object.entries(value).find(([name, setting]) => !TAKEN[name]?.(setting));
+      return bad ? `settings that a camera has, not ${bad[0]}` : null;
+    },
+  },
+};
+
+/**
+ * The choices with the current value among them, sorted. Pure.
+ * @template {string | number} T
+ * @param {T[]} choices @param {T} now
+ */
+export function withNow(choices, now) {
+  if (choices.includes(now)) return choices;
+  const size = (/** @type {T} */ choice) => parseFloat(String(choice));
+  return [...choices, now].sort((a, b) => size(a) - size(b));
+}
+
+/** The text of a choice, or the choice itself. @param {Record<string, string>} texts @param {string} choice */
+const textOf = (texts, choice) => texts[choice] ?? choice;
+
+/** "640 × 480" -> its numbers. @param {string} size */
+export function sizeOf(size) {
+  const [width, height] = size.split(' × ').map(Number);
+  return {width: width ?? 0, height: height ?? 0};
+}
+
+export class PictureSettings {
+  /** @param {HTMLElement} place @param {(message: Upward) => void} send */
+  constructor(place, send) {
+    this.send = send;
+    this.box = document.createElement('details');
+    this.box.dataset.testid = 'picture-settings';
+    this.fields = document.createElement('div');
+    this.hint = make('p', t.pictureSettings.hint);
+    this.hint.className = 'hint';
+    this.box.append(make('summary', t.pictureSettings.title), this.fields, this.hint);
+    this.box.addEventListener('toggle', () => this.box.open && this.load());
+    show(this.box, false);
+    place.append(this.box);
+  }
+
+  /** @param {State} state */
+  update(state) {
+    show(this.box, state.grown_up);
+    if (!state.grown_up) this.box.open = false;
+  }
+
+  /** Asks the car how its picture is set, and shows it. */
+  async load() {
+    try {
+      const answer = await fetch('/api/picture');
+      if (!answer.ok) throw new TypeError(String(answer.status));
+      this.render(/** @type {Settings} */ (await answer.json()));
+    } catch {
+      this.fields.replaceChildren(make('p', t.pictureSettings.silent));
+      show(this.hint, false);
+    }
+  }
+
+  /** @param {PictureChange} to */
+  set(to) {
+    this.send({kind: 'picture', to});
+    setTimeout(() => this.load(), AGAIN_MS);
+  }
+
+  /** @param {Settings} now */
+  render(now) {
+    const texts = t.pictureSettings;
+    const size = `${now.width} × ${now.height}`;
+    /** @type {[string, HTMLElement][]} */
+    const rows = [
+      ['width', select('size', texts.size, withNow(SIZES, size), size, String,
+        (value) => this.set(sizeOf(value)))],
+      ['fps', select('rate', texts.rate, withNow(RATES, now.fps), now.fps, DRAWER_STRINGS.perSecond,
+        (value) => this.set({fps: value}))],
+      ['flip', select('flip', texts.flip, FLIPS, now.flip, (value) => textOf(texts.flips, value),
+        (value) => this.set({flip: value}))],
+      ['exposure', select('exposure', texts.exposure, EXPOSURES, now.exposure,
+        (value) => textOf(texts.exposures, value), (value) => this.set({exposure: value}))],
+      ['brightness', slider(texts.brightness, now.brightness,
+        (value) => this.set({brightness: value}))],
+      ['night', check(texts.night, now.night, (on) => this.set({night: on}))],
+    ];
+    const shown = rows.filter(([name]) => now.can.includes(name)).map(([, row]) => row);
+    this.fields.replaceChildren(...(shown.length ? shown : [make('p', texts.none)]));
+    show(this.hint, shown.length > 0);
+  }
+}
+
+/**
+ * @template {string | number} T
+ * @param {string} id @param {string} label @param {T[]} choices @param {T} now
+ * @param {(choice: T) => string} format @param {(choice: T) => void} act
+ */
+function select(id, label, choices, now, format, act) {
+  const field = document.createElement('select');
+  field.dataset.testid = `picture-${id}`;
+  for (const choice of choices) {
+    const option = new Option(format(choice), String(choice), false, choice === now);
+    field.append(option);
+  }
+  field.addEventListener('change', () => act(choices[field.selectedIndex]));
+  return labelled(label, field);
+}
+
+/** @param {string} label @param {number} now @param {(value: number) => void} act */
+function slider(label, now, act) {
+  const field = document.createElement('input');
+  Object.assign(field, {type: 'range', min: '-1', max: '1', step: '0.1', value: String(now)});
+  field.dataset.testid = 'picture-brightness';
+  field.addEventListener('change', () => act(Number(field.value)));
+  return labelled(label, field);
+}
+
+/** @param {string} text @param {boolean} now @param {(on: boolean) => void} act */
+function check(text, now, act) {
+  const field = document.createElement('input');
+  Object.assign(field, {type: 'checkbox', checked: now});
+  field.dataset.testid = 'picture-night';
+  field.addEventListener('change', () => act(field.checked));
+  const label = document.createElement('label');
+  label.className = 'check';
+  label.append(field, ' ', make('span', text));
+  return label;
+}
+
+/** @param {string} text @param {HTMLElement} field */
+function labelled(text, field) {
+  const label = document.createElement('label');
+  label.append(make('span', text), field);
+  return label;
+}

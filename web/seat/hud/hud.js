@@ -1,0 +1,111 @@
+/** The instruments over the picture: driver, link, battery, lights, gauges, age. */
+
+import {t} from '../../lang/words.js';
+import {button, byId, drawing, setAttr, setText, show} from '../../lib/dom.js';
+import {STRINGS} from '../strings.js';
+
+/** @import {Battery, State, Welcome, Wish} from '../../lib/types.js' */
+
+const OLD_S = 1;
+
+export class Hud {
+  constructor() {
+    this.who = byId('who');
+    this.wheel = button('wheel');
+    this.chip = button('link-chip');
+    this.lights = button('lights');
+    this.battery = byId('battery');
+    this.age = byId('age');
+    this.noPicture = byId('no-picture');
+    /** Draws the chip's curve, once the drawer has come. @type {(ms: number | null) => void} */
+    this.spark = () => {};
+  }
+
+  /** @param {Welcome} welcome */
+  welcome(welcome) {
+    setText(byId('car'), welcome.car);
+    document.title = STRINGS.title(welcome.car);
+    setText(byId('heading'), document.title);
+    show(this.lights, welcome.has_lights);
+    this.ratio(welcome.width, welcome.height);
+  }
+
+  /**
+   * Gives the windscreen the picture's aspect ratio.
+   * @param {number} width @param {number} height
+   */
+  ratio(width, height) {
+    const {style} = document.body;
+    const ratio = `${width} / ${height}`;
+    if (width && style.getPropertyValue('--ratio') !== ratio) style.setProperty('--ratio', ratio);
+  }
+
+  /** @param {State} state */
+  state(state) {
+    const driving = state.role === 'driver';
+    setText(this.who, driving ? t.you
+      : state.driver === null ? t.nobody : STRINGS.drives(state.driver));
+    const [does, long, short] = driving ? ['release', t.give, t.giveShort]
+      : state.may_drive ? ['take', t.take, t.takeShort]
+        : ['code', t.enterCode, t.codeShort];
+    setAttr(document.body, 'data-role', state.role);
+    setAttr(this.wheel, 'data-does', does);
+    setAttr(this.wheel, 'aria-label', long);
+    setText(byId('wheel-long'), long);
+    setText(byId('wheel-short'), short);
+    show(this.wheel, true);
+    setAttr(this.lights, 'aria-pressed', String(state.head_lights));
+    this.showBattery(state.battery ?? null);
+  }
+
+  /** @param {Battery | null} battery */
+  showBattery(battery) {
+    show(this.battery, battery !== null);
+    if (!battery) return;
+    const {volts, low, age_s: ageS = 0, state = 'ok'} = battery;
+    // An old reading never looks like a fresh one.
+    const old = state !== 'ok' || ageS === null || ageS > OLD_S;
+    setText(byId('volts'), STRINGS.battery(volts, low, old ? ageS ?? 0 : null));
+    setAttr(this.battery, 'title', state === 'ok' ? '' : state);
+    this.battery.classList.toggle('low', low);
+    this.battery.classList.toggle('old', old);
+    const share = Math.max(0.04, Math.min(1, battery.share ?? 0));
+    setAttr(drawing('charge'), 'width', (24 * share).toFixed(1));
+  }
+
+  /**
+   * @param {import('../types.js').LinkGrade} grade
+   * @param {number | null} pictureMs @param {number | null} linkMs
+   */
+  link(grade, pictureMs, linkMs) {
+    setAttr(document.body, 'data-link', grade);
+    setText(byId('grade-word'), t.grade[grade]);
+    setText(byId('picture-ms'), STRINGS.ms(pictureMs));
+    setText(byId('link-ms'), STRINGS.ms(linkMs));
+    setAttr(this.chip, 'title', t.gradeLong[grade]);
+    setAttr(this.chip, 'aria-label', STRINGS.chip(grade, pictureMs, linkMs));
+    this.spark(pictureMs);
+  }
+
+  /**
+   * Shows the picture as live, old (grey, with its age) or none.
+   * @param {'live' | 'old' | 'none'} kind @param {number | null} ageMs
+   * @param {boolean} sure false: `ageMs` is a lower bound
+   * @param {string} none reason for no picture
+   */
+  picture(kind, ageMs, sure, none) {
+    setAttr(document.body, 'data-picture', kind);
+    show(this.age, kind === 'old');
+    if (kind === 'old' && ageMs !== null) setText(this.age, STRINGS.old(ageMs / 1000, sure));
+    show(this.noPicture, kind === 'none');
+    setText(this.noPicture, none);
+  }
+
+  /** Draws the driver's wish at once, before the car answers. @param {Wish} wish */
+  wish({throttle, steer}) {
+    setText(byId('drive-says'), STRINGS.drivePercent(throttle));
+    setText(byId('steer-says'), STRINGS.steerPercent(steer));
+    setAttr(drawing('gauge-drive'), 'd', throttle ? `M10 22V${(22 - 19 * throttle).toFixed(1)}` : '');
+    setAttr(drawing('gauge-steer'), 'd', steer ? `M44 10H${(44 - 40 * steer).toFixed(1)}` : '');
+  }
+}
