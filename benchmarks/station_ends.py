@@ -18,7 +18,7 @@ from tests.support.station import car_application
 
 from fpvcar.server.auth.stations import FILE, Stations
 from fpvstation.fetch.cars import Car, Cars
-from fpvstation.fetch.scheduler import Keeper
+from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 
@@ -49,7 +49,7 @@ async def pull(state: Path, root: Path, count: int) -> None:
     """Fetch like `fpvstation run`, but without a page."""
     store = Store(Folder(root))
     store.open("")
-    keeper = Keeper(Cars(state), store)
+    keeper = FetchScheduler(Cars(state), store)
     began_s = time.monotonic()
     keeping = asyncio.create_task(keeper.run())
     while sum(one.stored for one in keeper.states.values()) < count:

@@ -25,7 +25,7 @@ from fpvstation.fetch.cars import Car, Cars, CarsError, url_of
 from fpvstation.fetch.client import PairingRefused
 from fpvstation.fetch.pull import CarFault
 from fpvstation.mirror.replicate import OfficeFault
-from fpvstation.service import Options, Refused, state_directory
+from fpvstation.service import Options, StartRefused, state_directory
 from fpvstation.store.identity import StoreError
 from fpvstation.web import password, status
 from fpvstation.web.password import PasswordRefused
@@ -60,7 +60,7 @@ KNOWN = (
     PairingRefused,
     PasswordRefused,
     ReadError,
-    Refused,
+    StartRefused,
     StoreError,
 )
 """Exceptions whose text names the refused value and the next step."""
@@ -86,7 +86,7 @@ def _said(variable: str, ask: Callable[[str], str], prompt: str) -> str:
     try:
         return os.environ.get(variable) or ask(prompt)
     except EOFError:
-        raise Refused(f"nobody answers here: say it in {variable}") from None
+        raise StartRefused(f"nobody answers here: say it in {variable}") from None
 
 
 def _grouped(pin: str) -> str:
@@ -106,7 +106,7 @@ def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
         return 0
     try:
         found = asyncio.run(discover.look(arguments.seconds, arguments.interface))
-    except (discover.Lacking, OSError, ValueError) as fault:
+    except (discover.ZeroconfMissing, OSError, ValueError) as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
         return 0
     for one in found:

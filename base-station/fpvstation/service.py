@@ -21,11 +21,11 @@ from fpvcar.server.auth.remembered_browsers import FILE as DEVICES
 from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.http.endpoints import Address, Site, address
 from fpvcar.server.http.limits import Places
-from fpvstation.catalogue.catalogue import FILE, Catalogue, Tell
+from fpvstation.catalogue.catalogue import FILE, Catalogue, OnProgress
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.pull import CarFault
-from fpvstation.fetch.scheduler import Keeper
+from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores, chores_of
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import Offices
@@ -33,7 +33,7 @@ from fpvstation.settings import Settings
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.web import password
 from fpvstation.web.page import Page
@@ -46,7 +46,7 @@ BESIDE = "this computer"
 log = logging.getLogger("fpvstation")
 
 
-class Refused(Exception):
+class StartRefused(Exception):
     """Refusal to start; the text gives the reason."""
 
 
@@ -83,12 +83,12 @@ async def run(options: Options) -> None:
     with alone(root):
         disk, cars, office = Folder(root), Cars(state), options.settings.office
         places = [Rdcp(one, root, office.options) for one in office.targets]
-        copies = Copies(disk)
+        copies = ReplicaLog(disk)
         offices = Offices(places, office.copies_required, copies)
         store = Store(disk, offices.tell)
         store_id = _open(store, root, state, options.store_changed)
         offices.open(store, asyncio.to_thread)
-        keeper = Keeper(cars, store, offices.safe)
+        keeper = FetchScheduler(cars, store, offices.safe)
         catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
         await asyncio.to_thread(catalogue.open)
         bound = Bound(store, disk, copies, options.most, offices.places, offices.judge_soon)
@@ -126,7 +126,7 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
             for task in done - {waiting}:
                 task.result()
                 if tasks[task]:
-                    raise Refused(f"{tasks[task]} ended by itself: start it again")
+                    raise StartRefused(f"{tasks[task]} ended by itself: start it again")
     finally:
         for task in pending:
             task.cancel()
@@ -141,7 +141,7 @@ def _rights(host: str, state: Path) -> RecordingRights:
     if saved is None and is_loopback(host):
         return RecordingRights()
     if saved is None:
-        raise Refused(
+        raise StartRefused(
             f"--host {host} refused: other machines would see all recordings; set a "
             "password first: fpvstation passwd"
         )
@@ -171,7 +171,7 @@ async def _feed_watchdog() -> None:
         await asyncio.sleep(1.0)
 
 
-def rebuild(root: Path, tell: Tell) -> int:
+def rebuild(root: Path, tell: OnProgress) -> int:
     """Rebuild the catalogue; return its number of sessions. Raises Refused, StoreError, OSError."""
     state = state_directory()
     with alone(root):
@@ -208,7 +208,7 @@ def alone(root: Path) -> Iterator[None]:
         root.mkdir(parents=True, exist_ok=True)
         lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as fault:
-        raise Refused(
+        raise StartRefused(
             f"{root}: {fault.strerror}: expected a folder that this user may write "
             "into; say which one with --store DIR"
         ) from None
@@ -216,12 +216,12 @@ def alone(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Refused(
+            raise StartRefused(
                 f"{root}: another station stores here; give it a folder of its own "
                 "with --store DIR (make run STORE=DIR)"
             ) from None
         except OSError as fault:
-            raise Refused(
+            raise StartRefused(
                 f"{root}: its file system does not lock a file ({fault.strerror}); "
                 "say another folder with --store DIR"
             ) from None

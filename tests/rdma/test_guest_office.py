@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import Relay
+from fpvstation.mirror.replicate import Replicator
 from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.e2e.driver import Driver, free, sit_down
@@ -113,7 +113,7 @@ def machines(share: Path, tools_in_guests: None) -> Iterator[Machines]:
 class Sending:
     """The relay of one session, in the background, as often as needed."""
 
-    def __init__(self, relay: Relay, machines: Machines) -> None:
+    def __init__(self, relay: Replicator, machines: Machines) -> None:
         self.relay, self.machines = relay, machines
         self.bad: list[str] = []
 
@@ -162,7 +162,7 @@ async def test_a_drive_gets_to_the_office_over_verbs(
     root = share / "store"
     root.mkdir()
     disk = Folder(root)
-    store, copies = Store(disk), Copies(disk)
+    store, copies = Store(disk), ReplicaLog(disk)
     store.open("")
     (tmp_path / "car").mkdir()
     for one in await act(driven, tmp_path / "car"):
@@ -170,7 +170,7 @@ async def test_a_drive_gets_to_the_office_over_verbs(
     (session,) = store.sessions()
     size, _ = store.extent(session)
     office = Rdcp(f"10.0.0.2:{OFFICE}", root, ["--rate", RATE])
-    sending = Sending(Relay(office, store, copies, act), machines)
+    sending = Sending(Replicator(office, store, copies, act), machines)
     part = size // 8
 
     async with sending.under_way(part):

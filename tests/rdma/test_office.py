@@ -15,11 +15,11 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import Moved, OfficeFault, Relay, judge_copy
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, Replicator, judge_copy
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
-from fpvstation.store.replica_log import Copies, Where
+from fpvstation.store.replica_log import ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE
 from tests.rdma.running import Tools
@@ -39,7 +39,7 @@ class Rig:
         self.there.mkdir()
         self.far = ["--ssh", tools.ssh, "--remote-path", str(tools.folder)]
         disk = Folder(self.root)
-        self.store, self.copies = Store(disk), Copies(disk)
+        self.store, self.copies = Store(disk), ReplicaLog(disk)
         self.store.open("")
 
     def office(self, *more: str) -> Rdcp:
@@ -47,11 +47,11 @@ class Rig:
 
     async def relayed(self, *more: str) -> dict[str, str]:
         """Relay once; return the sessions that failed, with the reason."""
-        relay = Relay(self.office(*more), self.store, self.copies, act)
+        relay = Replicator(self.office(*more), self.store, self.copies, act)
         await relay.once(True)
         return relay.state.bad
 
-    def where(self) -> list[Where]:
+    def where(self) -> list[ReplicaState]:
         return self.copies.where(SESSION, self.store.listed(SESSION))[1:]
 
 
@@ -127,12 +127,12 @@ async def test_copy_that_rots_at_the_office_is_found_where_it_is(rig: Rig) -> No
 
 async def test_it_tells_how_far_it_is(rig: Rig) -> None:
     put(rig.store, SECOND, os.urandom(6 * MIB))
-    told = list[Moved]()
+    told = list[CopyProgress]()
     listed = rig.store.listed(SESSION)
     size, _ = rig.store.extent(SESSION)
     await rig.office("--rate", "2M").send(SESSION, listed, False, told.append)
     whole = size + (rig.there / SESSION / SUMS_FILE).stat().st_size
-    assert len(told) >= 2 and told[-1] == Moved(whole, whole, whole)
+    assert len(told) >= 2 and told[-1] == CopyProgress(whole, whole, whole)
     assert [one.moved for one in told] == sorted(one.moved for one in told)
 
 
@@ -145,10 +145,10 @@ async def test_a_session_whose_store_is_lost_is_restored_by_its_name(rig: Rig) -
     store = Store(disk)
     store.open("")
     name = SESSION.rpartition("/")[2]
-    session = session_of(name, store, disk, Copies(disk))
+    session = session_of(name, store, disk, ReplicaLog(disk))
     assert session == SESSION
     office = rig.office()
-    work = Restore(session, store, disk, Copies(disk), act, lambda what, now: None)
+    work = Restore(session, store, disk, ReplicaLog(disk), act, lambda what, now: None)
     done = await work.run([office])
     assert (done.here, done.came, done.missing) == (0, {office.place: 2}, [])
     ran("sha256sum", "--quiet", "-c", SUMS_FILE, cwd=rig.root / SESSION)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fpvcar.wire.station import Listing, Segment, Sums
-from fpvstation.fetch.pull import CarFault, Gone
-from fpvstation.mirror.replicate import OfficeFault, Tell
-from fpvstation.store.sums_file import Stored
+from fpvstation.fetch.pull import CarFault, SegmentGone
+from fpvstation.mirror.replicate import OfficeFault, OnProgress
+from fpvstation.store.sums_file import StoredSegment
 from tests.support.station_disk import FakeDisk, hash_of, sums_of
 
 PIECE = 64
@@ -120,7 +120,7 @@ class Link:
     async def receipt(self, name: str, sha256: str) -> None:
         await self._way()
         if hash_of(self._data(name)) != sha256:
-            raise Gone
+            raise SegmentGone
         assert self._disk.durable(sha256), f"a receipt for {name} without its bytes"
         if self._car.copies_required > 1:
             there = self._office.has(sha256) or sha256 in self._office.rotted
@@ -130,14 +130,14 @@ class Link:
 
     def _data(self, name: str) -> bytes:
         if name not in self._car.files:
-            raise Gone
+            raise SegmentGone
         return self._car.files[name]
 
     async def piece(self, name: str, sums: Sums, number: int) -> bytes:
         await self._way()
         data = self._data(name)
         if hash_of(data) != sums.sha256:
-            raise Gone
+            raise SegmentGone
         piece = bytearray(data[number * PIECE : (number + 1) * PIECE])
         if self._random.random() < self._car.faults:
             piece[self._random.randrange(len(piece))] ^= 1 << self._random.randrange(8)
@@ -186,7 +186,9 @@ class OfficeLink:
         await self._way()
         self._home = f"{store}/"  # each store has a folder of its own
 
-    async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
+    async def send(
+        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress
+    ) -> None:
         for one in listed:
             await self._way()
             path = self._home + one.path
@@ -194,7 +196,7 @@ class OfficeLink:
                 self._office.files[path] = self._disk.read(one.path)
         await self._way()
 
-    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         await self._way()
         there = self._office.files
         return [
@@ -203,7 +205,7 @@ class OfficeLink:
             if hash_of(there.get(self._home + one.path, b"?")) != one.sha256
         ]
 
-    async def fetch(self, session: str, tell: Tell) -> dict[str, str]:
+    async def fetch(self, session: str, tell: OnProgress) -> dict[str, str]:
         found = {}
         for path, data in list(self._office.files.items()):
             if path.startswith(f"{self._home}{session}/"):

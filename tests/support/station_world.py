@@ -10,17 +10,17 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from fpvstation.fetch.fair_slots import Turns
+from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull
 from fpvstation.mirror.mirrors import Offices
 from fpvstation.mirror.relay_queue import SETTLED_S
-from fpvstation.mirror.replicate import OfficeFault, Relay
+from fpvstation.mirror.replicate import OfficeFault, Replicator
 from fpvstation.store.audit import KEPT, UNLISTED
 from fpvstation.store.bound import Bound
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, Copies
+from fpvstation.store.replica_log import COPIES, DAY_S, SUFFIX, ReplicaLog
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import SUMS_FILE, Stored, listing_of
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, listing_of
 from fpvstation.store.verify import Verdict, verify
 from tests.support.station_disk import FakeDisk, Killed, hash_of, published, sums_of
 from tests.support.station_links import OFFICE, FakeCar, FakeOffice, Link, OfficeLink, Step
@@ -98,10 +98,10 @@ class Station:
         return self.utc_s
 
     async def _work(self) -> None:
-        way, copies = OfficeLink(self._office, self.disk), Copies(self.disk)
+        way, copies = OfficeLink(self._office, self.disk), ReplicaLog(self.disk)
         offices = Offices([way], self._cars[0].copies_required, copies, utc_s=self._utc_s)
         store = Store(self.disk, lambda session: relay.tell(session), self._utc_s)
-        relay = Relay(way, store, copies, act, self._clock_s, self._utc_s)
+        relay = Replicator(way, store, copies, act, self._clock_s, self._utc_s)
         bound = Bound(store, self.disk, copies, self._most, [OFFICE], relay.judge_soon, self._utc_s)
         self._id = store.open(self._id)
         links = [Link(car, self.disk, self._office) for car in self._cars]
@@ -109,7 +109,9 @@ class Station:
             everything, well = self._random.random() < self.thorough, True
             try:
                 for link, car in zip(links, self._cars, strict=True):
-                    pull = Pull(link, store, car.name, act, Turns(), offices.safe, self._begin)
+                    pull = Pull(
+                        link, store, car.name, act, FairSemaphore(), offices.safe, self._begin
+                    )
                     done = await pull.once(everything)
                     well = well and not (done.bad or done.held)
                 await relay.once(everything)
@@ -123,7 +125,7 @@ class Station:
 
     def rot(self) -> None:
         """Damage a segment that the office has, and let a scrub find it."""
-        store, copies = Store(self.disk), Copies(self.disk)
+        store, copies = Store(self.disk), ReplicaLog(self.disk)
         store.open(self._id)
         for one in store.segments():
             record = f"{COPIES}/{one.path.rpartition('/')[0]}{SUFFIX}"
@@ -184,7 +186,7 @@ class Station:
         named = {one.path for one in faults}
         for path, inode in self.disk.names_now.items():
             if published(path):
-                line = Stored(path, hash_of(inode.data))
+                line = StoredSegment(path, hash_of(inode.data))
                 assert line in listed or path in named, f"{path} is named nowhere"
 
     @property

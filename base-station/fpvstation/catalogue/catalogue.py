@@ -27,17 +27,17 @@ from fpvcar.recordings.library.titles import Titles
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
-from fpvstation.catalogue.probe import Look, key_of, lookers
-from fpvstation.store.replicas import OnCars, Whereabouts
+from fpvstation.catalogue.probe import ProbeJob, key_of, lookers
+from fpvstation.store.replicas import CarInventory, ReplicaIndex
 from fpvstation.store.store import Store, trash_of
-from fpvstation.store.sums_file import SUMS_FILE, Stored
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
 AT_ONCE = 256
 """Largest number of sessions in one transaction."""
 PATIENCE_S = 2.0
 FILE = "catalogue.sqlite"
-Looks = Callable[[Iterable[Look]], Iterable[bytes]]
-Tell = Callable[[int, int], None]
+Prober = Callable[[Iterable[ProbeJob]], Iterable[bytes]]
+OnProgress = Callable[[int, int], None]
 """Callback for progress: sessions listed, and sessions in total."""
 
 
@@ -51,18 +51,18 @@ class Change(NamedTuple):
     """Whether the session is in the catalogue."""
 
 
-class Asked(NamedTuple):
+class ProbeBatch(NamedTuple):
     """Batch of changes: segments already catalogued, new segments, and the results of probing
     the new ones in their order, as they arrive: one Entry each, JSON."""
 
     changes: Sequence[Change]
-    stored: dict[str, list[Stored]]
-    known: dict[Stored, bytes]
-    new: list[Stored]
+    stored: dict[str, list[StoredSegment]]
+    known: dict[StoredSegment, bytes]
+    new: list[StoredSegment]
     looked: Iterable[bytes]
 
 
-class Held(msgspec.Struct):
+class StoreUsage(msgspec.Struct):
     """Contents of a store: bytes of its segments, and of its disk."""
 
     path: str
@@ -79,11 +79,11 @@ class Catalogue:
     editable = True
 
     def __init__(
-        self, path: Path, root: Path, store: Store, store_id: str, cars: OnCars | None = None
+        self, path: Path, root: Path, store: Store, store_id: str, cars: CarInventory | None = None
     ) -> None:
         self._root, self._store = root, store
         self._file = CatalogueFile(path, store_id)
-        self._titles, self._where = Titles(root), Whereabouts(root, store, cars)
+        self._titles, self._where = Titles(root), ReplicaIndex(root, store, cars)
         self._changing = threading.RLock()
         self.unread = 0
         """Number of sessions still to be probed."""
@@ -105,7 +105,7 @@ class Catalogue:
 
     # Following the store
 
-    def sync(self, tell: Tell = lambda done, total: None) -> int:
+    def sync(self, tell: OnProgress = lambda done, total: None) -> int:
         """List all changes of the store; return the number of changed sessions. Rebuild a
         damaged or missing catalogue. Raises OSError."""
         with self._changing:
@@ -118,12 +118,12 @@ class Catalogue:
                 self.anew(str(fault))
                 return self._sync(tell)
 
-    def _sync(self, tell: Tell) -> int:
+    def _sync(self, tell: OnProgress) -> int:
         self.faults = {}
         changes = list(self._changes())
         self.unread = total = len(changes)
         with lookers(total) as looks:
-            asked: list[Asked] = []
+            asked: list[ProbeBatch] = []
             for at in range(0, total + AT_ONCE, AT_ONCE):
                 tell(min(at, total), total)
                 # Probe the next batch while this one is written.
@@ -155,7 +155,7 @@ class Catalogue:
         """Note that a session cannot be read now; the next sync tries it again."""
         self.faults[session] = fault.strerror or str(fault)
 
-    def _ask(self, changes: Sequence[Change], looks: Looks) -> Asked:
+    def _ask(self, changes: Sequence[Change], looks: Prober) -> ProbeBatch:
         """Start probing the new segments of some sessions."""
         stored = {}
         for change in changes:
@@ -172,10 +172,10 @@ class Catalogue:
                 for one, entry in search.entries_of(db, session)
             }
         new = [one for some in stored.values() for one in some if one not in known]
-        asked = [Look(f"{self._root}/{one.path}", key_of(one.path)) for one in new]
-        return Asked(changes, stored, known, new, looks(asked))
+        asked = [ProbeJob(f"{self._root}/{one.path}", key_of(one.path)) for one in new]
+        return ProbeBatch(changes, stored, known, new, looks(asked))
 
-    def _list(self, asked: Asked) -> None:
+    def _list(self, asked: ProbeBatch) -> None:
         """Replace the rows of these sessions."""
         known = {**asked.known, **dict(zip(asked.new, asked.looked, strict=True))}
         with self._file.connection() as db:
@@ -190,8 +190,8 @@ class Catalogue:
         db: sqlite3.Connection,
         session: str,
         stamp: int,
-        stored: Iterable[Stored],
-        known: dict[Stored, bytes],
+        stored: Iterable[StoredSegment],
+        known: dict[StoredSegment, bytes],
     ) -> None:
         db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
         entries = {one: search.entry_in(known[one]) for one in stored}
@@ -243,14 +243,14 @@ class Catalogue:
             {one: of[session] for one, session, _ in shown},
         )
 
-    def held(self) -> Held:
+    def held(self) -> StoreUsage:
         """Return the size of the contents and the disk's usage. Raises OSError."""
         with self._file.asked() as db:
             (sessions,) = db.execute("SELECT count(*) FROM session").fetchone()
             all_of = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
             segments, size = db.execute(all_of).fetchone()
         disk = shutil.disk_usage(self._root)
-        return Held(str(self._root), sessions, segments, size, disk.free, disk.total)
+        return StoreUsage(str(self._root), sessions, segments, size, disk.free, disk.total)
 
     def name(self, drive: str, title: str) -> None:
         """Name a drive in the store, so that the name survives a rebuild of the catalogue."""

@@ -19,7 +19,7 @@ MANY, CHUNK = 500, 32
 """Number of segments from which worker processes are used, and the size of their batches."""
 
 
-class Look(NamedTuple):
+class ProbeJob(NamedTuple):
     """Segment to probe, and its name on the page."""
 
     path: str
@@ -39,7 +39,7 @@ def key_of(path: str) -> str:
     return f"{folder}-{began}{dot}{checksum}{number}"
 
 
-def look(one: Look) -> bytes:
+def look(one: ProbeJob) -> bytes:
     """Return the Entry of one segment as JSON, so that no process encodes it twice. The entry of
     an unreadable segment contains the fault."""
     path, stamp = Path(one.path), Stamp(0, 0, 0)
@@ -52,7 +52,7 @@ def look(one: Look) -> bytes:
 
 
 @contextlib.contextmanager
-def lookers(count: int) -> Iterator[Callable[[Iterable[Look]], Iterator[bytes]]]:
+def lookers(count: int) -> Iterator[Callable[[Iterable[ProbeJob]], Iterator[bytes]]]:
     """Yield a function that probes `count` segments; from MANY on it uses one process per
     processor."""
     if count < MANY:

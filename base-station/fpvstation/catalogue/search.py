@@ -11,7 +11,7 @@ import msgspec
 
 from fpvcar.recordings.library.drives import Drive, Wanted
 from fpvcar.recordings.library.summaries import Entry
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 PLACES = 1024
 """Largest number of drives that may begin in the same ms."""
@@ -112,12 +112,12 @@ def drivers(db: sqlite3.Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Stored, bytes]]:
+def entries_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[StoredSegment, bytes]]:
     """Return the catalogued segments of a session, with an Entry each as JSON."""
     for path, sha256, entry in db.execute(
         "SELECT path, sha256, entry FROM segment WHERE session = ?", (session,)
     ):
-        yield Stored(path, sha256), entry
+        yield StoredSegment(path, sha256), entry
 
 
 def last_entries(db: sqlite3.Connection, before: str, most: int) -> list[Entry]:

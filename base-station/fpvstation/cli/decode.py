@@ -21,7 +21,7 @@ from fpvcar.runtime.units import SECOND_NS, counted
 from fpvstation.cli.verbs import opened
 from fpvstation.mirror.restore import session_of
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 
 FORM = "yuv420p"
 LOW_DELAY = 1 << 19
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     require("av", "pip install av", "raw")
     store, disk = opened(arguments.store)
-    session = session_of(arguments.session, store, disk, Copies(disk))
+    session = session_of(arguments.session, store, disk, ReplicaLog(disk))
     paths = [arguments.store / one.path for one in store.listed(session)]
     if not paths:
         raise StoreError(f"{session} is not here: fpvstation restore {session}")

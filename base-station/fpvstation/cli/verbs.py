@@ -10,11 +10,11 @@ from fpvcar.recordings.export.progress import Progress
 from fpvcar.runtime.units import MB, counted
 from fpvstation import service, settings
 from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import Moved, OfficeFault, judge_copy
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, judge_copy
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.verify import verify as judged
 
@@ -46,7 +46,7 @@ async def _verify_offices(
     arguments: argparse.Namespace, store: Store, disk: Folder, sessions: list[str]
 ) -> int:
     """Check the replicas at the offices again, without moving them; return 1 if any is bad."""
-    copies, office = Copies(disk), settings.load(arguments.config).office
+    copies, office = ReplicaLog(disk), settings.load(arguments.config).office
     if not office.targets:
         raise StoreError(f"{arguments.config} names no office: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
@@ -121,7 +121,7 @@ def _named(word: str, store: Store) -> str:
 def restore(arguments: argparse.Namespace) -> int:
     """Restore a session; return 1 if any of its segments has no good copy."""
     store, disk = opened(arguments.store)
-    copies, office = Copies(disk), settings.load(arguments.config).office
+    copies, office = ReplicaLog(disk), settings.load(arguments.config).office
     session = session_of(arguments.session, store, disk, copies)
     root = arguments.store.expanduser().absolute()
     offices = [Rdcp(one, root, office.options, "restore") for one in office.targets]
@@ -158,7 +158,7 @@ class _Phases:
     def __init__(self) -> None:
         self._what, self._shown = "", Progress(sys.stderr, 1, 0.0)
 
-    def tell(self, what: str, now: Moved) -> None:
+    def tell(self, what: str, now: CopyProgress) -> None:
         """Show the progress as a bar."""
         now_s = time.monotonic()
         if now.total is not None:

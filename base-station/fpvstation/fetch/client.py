@@ -20,7 +20,7 @@ from fpvcar.runtime.units import MB, MIB
 from fpvcar.wire import station as wire
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 from fpvstation.fetch.cars import Car
-from fpvstation.fetch.pull import CarFault, Gone
+from fpvstation.fetch.pull import CarFault, SegmentGone
 
 CONNECT_S, SILENT_S, WHOLE_S = 10.0, 20.0, 60.0
 SUMS_S = 300.0
@@ -37,7 +37,7 @@ class PairingRefused(Exception):
     """Refusal of a pairing; the text gives the reason."""
 
 
-class OtherCertificate(CarFault):
+class CertificateChanged(CarFault):
     """Raised when the certificate differs: another machine answers, or the car has a new one.
     `certificate_of` finds out."""
 
@@ -246,7 +246,7 @@ class HttpCar:
         if answer.status == wanted:
             return
         if answer.status in (404, 409, 412):
-            raise Gone
+            raise SegmentGone
         said = (await _read(answer)).decode(errors="replace").strip()[:200]
         raise CarFault(f"{self._car.url}: {answer.status} {said}")
 
@@ -256,7 +256,7 @@ def _knowing_stations(url: str) -> Iterator[None]:
     """Convert the 404 of an older car without station support to CarFault."""
     try:
         yield
-    except Gone:
+    except SegmentGone:
         raise CarFault(f"{url}: it knows no stations: update fpvcar there") from None
 
 
@@ -284,7 +284,7 @@ async def _faults(url: str) -> AsyncIterator[None]:
         yield
     except aiohttp.ServerFingerprintMismatch as fault:
         other = _other(url, fault.got.hex())
-        raise OtherCertificate(f"{other}: another machine, or pair it again") from None
+        raise CertificateChanged(f"{other}: another machine, or pair it again") from None
     except TimeoutError:
         raise CarFault(f"{url}: no answer in time") from None
     except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:

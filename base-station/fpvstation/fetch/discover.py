@@ -12,11 +12,11 @@ ANSWER_MS = 1000
 LACKING = "who else is there is not known without zeroconf: pip install zeroconf"
 
 
-class Lacking(Exception):
+class ZeroconfMissing(Exception):
     """Raised when the library is not installed; the text says so."""
 
 
-class Found(NamedTuple):
+class AnnouncedCar(NamedTuple):
     """Announced car. `host` is its name, with ".local"."""
 
     name: str
@@ -35,14 +35,14 @@ class Found(NamedTuple):
         return host.lower() in (self.host.lower(), *self.addresses)
 
 
-async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
+async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[AnnouncedCar]:
     """Listen for so long; `interfaces`: addresses of this machine, empty for all. Raises
     Lacking, OSError."""
     try:
         from zeroconf import DNSQuestionType, InterfaceChoice
         from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
     except ImportError:
-        raise Lacking(LACKING) from None
+        raise ZeroconfMissing(LACKING) from None
     names = set[str]()
     chosen = list(interfaces) or InterfaceChoice.Default
     async with AsyncZeroconf(interfaces=chosen) as here:
@@ -62,5 +62,5 @@ async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[Found]:
                 addresses = tuple(info.parsed_scoped_addresses())
                 host = (info.server or "").rstrip(".")
                 label = name.removesuffix(f".{TYPE}")
-                found.append(Found(label, host, addresses, info.port or 0))
+                found.append(AnnouncedCar(label, host, addresses, info.port or 0))
     return found

@@ -9,7 +9,7 @@ AT_ONCE = 4
 TURN_S = 30.0
 
 
-class Turns:
+class FairSemaphore:
     """Places that are granted in the order of the requests."""
 
     def __init__(
@@ -18,18 +18,18 @@ class Turns:
         self.clock_s, self.places = clock_s, asyncio.Semaphore(places)
         self.waiting = 0
 
-    def turn(self) -> "Turn":
+    def turn(self) -> "FairSlot":
         """Return a context for `async with` that waits for a place."""
-        return Turn(self)
+        return FairSlot(self)
 
 
-class Turn:
+class FairSlot:
     """Place that should go to the next waiting car after TURN_S."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: FairSemaphore) -> None:
         self._turns = turns
 
-    async def __aenter__(self) -> "Turn":
+    async def __aenter__(self) -> "FairSlot":
         self._turns.waiting += 1
         try:
             await self._turns.places.acquire()

@@ -9,10 +9,10 @@ import hashlib
 
 from fpvcar.wire.station import Sums
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 
-class Arrival:
+class IncomingSegment:
     """Transfer of one segment. Every call may block, and raise OSError and StoreGone."""
 
     def __init__(self, store: Store, car: str, name: str, sums: Sums) -> None:
@@ -49,7 +49,7 @@ class Arrival:
         self._left.remove(number)
         return True
 
-    def publish(self) -> Stored:
+    def publish(self) -> StoredSegment:
         """Publish the complete segment with its line in the list. Raises StoreError.
 
         Bytes that were hashed on arrival are not read back: that would test the page cache, not the

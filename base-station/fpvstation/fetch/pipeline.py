@@ -6,23 +6,23 @@ from types import TracebackType
 from typing import Any, Protocol
 
 
-class Begun(Awaitable[None], Protocol):
+class RunningTask(Awaitable[None], Protocol):
     """Running action: an asyncio.Task; tests use another class."""
 
     def cancel(self) -> object:
         """Request cancellation; the action may still complete."""
 
 
-Begin = Callable[[Coroutine[Any, Any, None]], Begun]
+CreateTask = Callable[[Coroutine[Any, Any, None]], RunningTask]
 
 
-class Beside:
+class OneInFlight:
     """Context for `async with` that waits for the last action on exit; an exit by cancellation
     cancels the action."""
 
-    def __init__(self, begin: Begin) -> None:
+    def __init__(self, begin: CreateTask) -> None:
         self._begin = begin
-        self._begun: Begun | None = None
+        self._begun: RunningTask | None = None
 
     async def then(self, act: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
         """Wait for the previous action, then start this one. Raises the previous one's
@@ -40,7 +40,7 @@ class Beside:
                 begun.cancel()
                 raise
 
-    async def __aenter__(self) -> "Beside":
+    async def __aenter__(self) -> "OneInFlight":
         return self
 
     async def __aexit__(

@@ -18,12 +18,12 @@ from typing import Any, Protocol
 from fpvcar.recordings import names
 from fpvcar.recordings.library import checksums
 from fpvcar.wire.station import LIST_MOST, Listing, Segment, Sums
-from fpvstation.fetch.fair_slots import Turn, Turns
-from fpvstation.fetch.incoming import Arrival
-from fpvstation.fetch.pipeline import Begin, Beside
+from fpvstation.fetch.fair_slots import FairSemaphore, FairSlot
+from fpvstation.fetch.incoming import IncomingSegment
+from fpvstation.fetch.pipeline import CreateTask, OneInFlight
 from fpvstation.store.identity import FULL, StoreError, StoreGone
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 SIZE_MOST = 4 << 30
 """Upper limit of a plausible segment: a minute is 16 MB."""
@@ -38,11 +38,11 @@ class CarFault(Exception):
     """Fault of the car or its connection: try again later."""
 
 
-class Gone(Exception):
+class SegmentGone(Exception):
     """Raised when the car no longer has this segment, or has another one of that name."""
 
 
-FAULTS = (Gone, CarFault, StoreError, OSError)
+FAULTS = (SegmentGone, CarFault, StoreError, OSError)
 """Faults that concern one segment."""
 
 
@@ -103,9 +103,9 @@ class Pull:
         store: Store,
         folder: str,
         act: Act,
-        turns: Turns,
-        safe: Callable[[Stored], bool] = lambda stored: True,
-        begin: Begin = asyncio.create_task,
+        turns: FairSemaphore,
+        safe: Callable[[StoredSegment], bool] = lambda stored: True,
+        begin: CreateTask = asyncio.create_task,
     ) -> None:
         """Set the parts. `safe` returns whether enough replicas exist for the car to forget a
         segment; it may block."""
@@ -130,7 +130,7 @@ class Pull:
         self.round.listed = {one.name: one.size for one in segments}
         self.round.waiting = len(segments)
         self.round.waiting_bytes = sum(one.size for one in segments)
-        async with Beside(self._begin) as settling:
+        async with OneInFlight(self._begin) as settling:
             for one in sorted(segments, key=lambda one: one.name in last):
                 try:
                     arrival = await self._bring(one, removed)
@@ -141,7 +141,7 @@ class Pull:
                     await settling.then(self._settle, one, arrival)
         return self.round
 
-    async def _settle(self, one: Segment, arrival: Arrival | None) -> None:
+    async def _settle(self, one: Segment, arrival: IncomingSegment | None) -> None:
         """Publish a segment and send its receipt."""
         try:
             if arrival is not None:
@@ -154,7 +154,7 @@ class Pull:
 
     def _note(self, one: Segment, fault: Exception | None = None) -> None:
         """Record the result for a segment. Raises the fault if it ends the round."""
-        if fault is not None and not isinstance(fault, Gone):
+        if fault is not None and not isinstance(fault, SegmentGone):
             self.round.bad[one.name] = str(fault)
             self._faults += 1
             if self._faults == FAULTS_MOST or _of_all(fault):
@@ -196,7 +196,7 @@ class Pull:
         self.round.held += 1
         return True
 
-    async def _bring(self, one: Segment, removed: set[str]) -> Arrival | None:
+    async def _bring(self, one: Segment, removed: set[str]) -> IncomingSegment | None:
         """Fetch a segment, in turns; return None if nothing has to be published."""
         if await self._here(one):
             return None
@@ -216,19 +216,19 @@ class Pull:
             self.round.bad[one.name] = f"{len(bad)} of its MiB came damaged"
         return None if bad else arrival
 
-    async def _arrival(self, one: Segment) -> Arrival:
+    async def _arrival(self, one: Segment) -> IncomingSegment:
         wanted = await self._car.sums(one.name)
         if wanted.size != one.size or not checksums.plausible(wanted):
             raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
-        return Arrival(self._store, self._folder, one.name, wanted)
+        return IncomingSegment(self._store, self._folder, one.name, wanted)
 
-    async def _fetch(self, name: str, arrival: Arrival, turn: Turn) -> bool:
+    async def _fetch(self, name: str, arrival: IncomingSegment, turn: FairSlot) -> bool:
         """Request all missing pieces once; return False if the turn ended first."""
         for first, last in _runs(await self._act(arrival.missing)):
             number = first
             async with (
                 aclosing(self._car.pieces(name, arrival.sums, first, last)) as pieces,
-                Beside(self._begin) as judging,
+                OneInFlight(self._begin) as judging,
             ):
                 async for data in pieces:
                     if number > last:
@@ -241,11 +241,11 @@ class Pull:
                 raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
         return True
 
-    async def _take(self, arrival: Arrival, number: int, data: bytes) -> None:
+    async def _take(self, arrival: IncomingSegment, number: int, data: bytes) -> None:
         if await self._act(arrival.take, number, data):
             self.round.bytes += len(data)
 
-    async def _publish(self, one: Segment, arrival: Arrival) -> None:
+    async def _publish(self, one: Segment, arrival: IncomingSegment) -> None:
         stored = await self._act(arrival.publish)
         self.round.stored.append(one.name)
         if not await self._act(self._safe, stored):

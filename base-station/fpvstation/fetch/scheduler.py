@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from fpvstation.fetch.cars import Car, Cars, CarsError
-from fpvstation.fetch.client import HttpCar, OtherCertificate, certificate_of, session
-from fpvstation.fetch.fair_slots import AT_ONCE, Turns
+from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
+from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.fetch.rate import Rate
 from fpvstation.store.identity import FULL, StoreError
-from fpvstation.store.replicas import OnCars
+from fpvstation.store.replicas import CarInventory
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
@@ -69,22 +69,22 @@ class CarState(msgspec.Struct):
     """Unexpected exception in the last round; "" after a round that had no such exception."""
 
 
-class Keeper:
+class FetchScheduler:
     """Fetches from all cars of the list."""
 
     def __init__(
         self,
         cars: Cars,
         store: Store,
-        safe: Callable[[Stored], bool] = lambda stored: True,
+        safe: Callable[[StoredSegment], bool] = lambda stored: True,
         utc_s: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.states: dict[str, CarState] = {}
-        self.on_cars = OnCars()
+        self.on_cars = CarInventory()
         self._cars, self._store, self._safe = cars, store, safe
         self._utc_s, self._sleep = utc_s, sleep
-        self._turns = Turns()
+        self._turns = FairSemaphore()
         self._disk = ThreadPoolExecutor(2 * AT_ONCE, "store")
         self._tasks: dict[Car, asyncio.Task[None]] = {}
 
@@ -154,7 +154,7 @@ class Keeper:
             watch = asyncio.create_task(self._watch(pull, state, begun))
             try:
                 return await pull.once(everything, last=state.bad)
-            except OtherCertificate:
+            except CertificateChanged:
                 # its task starts again with the new certificate
                 self._cars.renew(car, await certificate_of(car))
                 raise CarFault(

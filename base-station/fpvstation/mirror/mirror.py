@@ -20,10 +20,10 @@ import msgspec
 
 from fpvcar.runtime import files
 from fpvcar.runtime.pdeathsig import leashed
-from fpvstation.mirror.replicate import Moved, OfficeFault, Tell, quiet
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
-from fpvstation.store.sums_file import SUMS_FILE, Stored, text_of
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, text_of
 
 OUTGOING = ".outgoing"
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=20"
@@ -34,7 +34,7 @@ LINES_MOST = 2000
 """Limit of the lines kept; a session has fewer files."""
 
 
-class Fault(msgspec.Struct, frozen=True):
+class RdcpError(msgspec.Struct, frozen=True):
     """Error of rdcp, as printed with --json; see rdcp(1)."""
 
     path: str
@@ -42,20 +42,20 @@ class Fault(msgspec.Struct, frozen=True):
     error: str
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckSummary(msgspec.Struct, frozen=True):
     """Last line of `rdcp --check --json`."""
 
     checked: int
     errors: int
 
 
-class Ended(NamedTuple):
+class RdcpResult(NamedTuple):
     """Output of one rdcp run: faults, other lines, and the summary of a check."""
 
     status: int
-    faults: list[Fault]
+    faults: list[RdcpError]
     lines: list[str]
-    checked: Checked | None = None
+    checked: CheckSummary | None = None
 
 
 class Rdcp:
@@ -98,7 +98,7 @@ class Rdcp:
             raise self._fault(ended)
 
     async def send(
-        self, session: str, listed: list[Stored], anew: bool, tell: Tell = quiet
+        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress = quiet
     ) -> None:
         """Copy the missing files of a session to the office. Raises OfficeFault, OSError."""
         outgoing = self._root / OUTGOING / self._key
@@ -111,14 +111,14 @@ class Rdcp:
         if ended.status:
             raise self._fault(ended)
 
-    def _link(self, folder: Path, listed: list[Stored]) -> None:
+    def _link(self, folder: Path, listed: list[StoredSegment]) -> None:
         shutil.rmtree(self._root / OUTGOING / self._key, ignore_errors=True)
         folder.mkdir(parents=True)
         for one in listed:
             _link(self._root / one.path, folder / one.path.rpartition("/")[2])
         (folder / SUMS_FILE).write_bytes(text_of(listed))
 
-    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Verify the replica at the office; return the bad or absent names. Raises OfficeFault,
         OSError."""
         wanted = {one.path.rpartition("/")[2] for one in listed}
@@ -140,7 +140,7 @@ class Rdcp:
             raise self._fault(ended)
         return [fault.path for fault in faults]
 
-    async def fetch(self, session: str, tell: Tell = quiet) -> Mapping[str, str]:
+    async def fetch(self, session: str, tell: OnProgress = quiet) -> Mapping[str, str]:
         """Copy a session from the office; return the local path of each file. Raises
         OfficeFault, OSError."""
         into = f"{self._incoming}/{self._key}/{session}"
@@ -156,7 +156,7 @@ class Rdcp:
             if one.is_file() and not one.is_symlink() and one.name[0] != "."
         }
 
-    async def _run(self, *words: str, tell: Tell = quiet) -> Ended:
+    async def _run(self, *words: str, tell: OnProgress = quiet) -> RdcpResult:
         """Run rdcp; `tell` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
             raise OfficeFault("rdcp is missing: install rdpipe")
@@ -180,28 +180,28 @@ class Rdcp:
                 await process.wait()
         return said._replace(status=process.returncode or 0)
 
-    def _fault(self, ended: Ended) -> OfficeFault:
+    def _fault(self, ended: RdcpResult) -> OfficeFault:
         told = [*(f"{one.path}: {one.error}" for one in ended.faults), *ended.lines]
         last = told[-1][:300] if told else "it said nothing"
         return OfficeFault(f"{self.place}: exit status {ended.status}: {last}")
 
 
-async def _read(stream: asyncio.StreamReader, tell: Tell) -> Ended:
+async def _read(stream: asyncio.StreamReader, tell: OnProgress) -> RdcpResult:
     """Read the lines of rdcp to their end; `tell` gets its progress."""
-    faults = deque[Fault](maxlen=LINES_MOST)
+    faults = deque[RdcpError](maxlen=LINES_MOST)
     lines = deque[str](maxlen=LINES_MOST)
-    checked: Checked | None = None
+    checked: CheckSummary | None = None
     async for line in stream:
         if not line.startswith(b"{"):
             lines.append(line.decode(errors="replace").rstrip("\n"))
             continue
-        if moved := _decoded(line, Moved):
+        if moved := _decoded(line, CopyProgress):
             tell(moved)
-        elif fault := _decoded(line, Fault):
+        elif fault := _decoded(line, RdcpError):
             faults.append(fault)
         else:
-            checked = _decoded(line, Checked) or checked
-    return Ended(0, list(faults), list(lines), checked)
+            checked = _decoded(line, CheckSummary) or checked
+    return RdcpResult(0, list(faults), list(lines), checked)
 
 
 def _decoded(line: bytes, kind: type[Line]) -> Line | None:

@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.replicate import OfficeFault, OfficeState, Relay, RemoteOffice
+from fpvstation.mirror.replicate import OfficeFault, OfficeState, RemoteOffice, Replicator
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 POLL_S = 10.0
 BACK_OFF_S = (5.0, 15.0, 60.0, 300.0, 900.0)
@@ -28,7 +28,7 @@ class Offices:
         self,
         offices: Sequence[RemoteOffice],
         required: int,
-        copies: Copies,
+        copies: ReplicaLog,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
@@ -37,7 +37,7 @@ class Offices:
         store's own."""
         self._offices, self._required, self._copies = offices, required, copies
         self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
-        self._relays: list[Relay] = []
+        self._relays: list[Replicator] = []
 
     @property
     def states(self) -> list[OfficeState]:
@@ -67,7 +67,7 @@ class Offices:
         for one in self._relays:
             one.judge_soon(wanted)
 
-    def safe(self, stored: Stored) -> bool:
+    def safe(self, stored: StoredSegment) -> bool:
         """Return True if enough offices have this segment, recently verified, so that the car
         may forget it. May block."""
         most = self._required - 1
@@ -76,7 +76,7 @@ class Offices:
     def open(self, store: Store, act: Act) -> None:
         """Set the store to replicate."""
         self._relays = [
-            Relay(one, store, self._copies, act, self._clock_s, self._utc_s)
+            Replicator(one, store, self._copies, act, self._clock_s, self._utc_s)
             for one in self._offices
         ]
 
@@ -84,7 +84,7 @@ class Offices:
         """Run all relays until cancelled."""
         await asyncio.gather(*(self._keep(one) for one in self._relays))
 
-    async def _keep(self, relay: Relay) -> None:
+    async def _keep(self, relay: Replicator) -> None:
         faults, looked_s = 0, -math.inf
         while True:
             everything = self._clock_s() - looked_s >= EVERYTHING_S

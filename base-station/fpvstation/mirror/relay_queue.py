@@ -8,21 +8,21 @@ SETTLED_S, LATEST_S = 60.0, 600.0
 """A session is sent SETTLED_S after its last segment, or LATEST_S after its first one."""
 
 
-class Waits(NamedTuple):
+class SessionExtent(NamedTuple):
     """Size of a session in the store, and the time of its last segment, UTC."""
 
     bytes: int
     came_s: float
 
 
-class Due:
+class PendingSessions:
     """Queue of one office. Only `tell` is called from other threads."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         self._clock_s = clock_s
         self._due_s: dict[str, float] = {}
         self._first_s: dict[str, float] = {}
-        self._known: dict[str, Waits] = {}
+        self._known: dict[str, SessionExtent] = {}
 
     def __len__(self) -> int:
         return len(self._due_s)
@@ -58,7 +58,7 @@ class Due:
         """Return the queued sessions of unknown size."""
         return [one for one in list(self._due_s) if one not in self._known]
 
-    def measured(self, found: Iterable[tuple[str, Waits]]) -> None:
+    def measured(self, found: Iterable[tuple[str, SessionExtent]]) -> None:
         """Store measured sizes; drop those of sessions that left the queue."""
         self._known.update(found)
         for one in self._known.keys() - self._due_s.keys():
@@ -68,7 +68,7 @@ class Due:
         """Return the size of a session, queued or being sent; 0 if unknown."""
         return self._known[session].bytes if session in self._known else 0
 
-    def waiting(self) -> dict[str, Waits]:
+    def waiting(self) -> dict[str, SessionExtent]:
         """Return all queued sessions of known size."""
         there = list(self._due_s)
         return {one: self._known[one] for one in there if one in self._known}

@@ -17,11 +17,11 @@ import msgspec
 
 from fpvstation.fetch.pull import Act
 from fpvstation.fetch.rate import Rate
-from fpvstation.mirror.relay_queue import Due, Waits
+from fpvstation.mirror.relay_queue import PendingSessions, SessionExtent
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import REJUDGED_S, Copies, is_recent, segments_of
+from fpvstation.store.replica_log import REJUDGED_S, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 REST = 4.0
 """Pause after verifying an old replica, as a multiple of its duration: the office reads its disk
@@ -35,7 +35,7 @@ class OfficeFault(Exception):
     """Fault of the office or its connection: try again later."""
 
 
-class Moved(msgspec.Struct):
+class CopyProgress(msgspec.Struct):
     """Progress of a copy, in bytes. `done` includes bytes that were there before; `total` is
     None until it is counted."""
 
@@ -44,11 +44,11 @@ class Moved(msgspec.Struct):
     total: int | None = None
 
 
-Tell = Callable[[Moved], None]
+OnProgress = Callable[[CopyProgress], None]
 """Callback for the progress of a copy, called from time to time."""
 
 
-def quiet(moved: Moved) -> None:
+def quiet(moved: CopyProgress) -> None:
     pass
 
 
@@ -63,13 +63,15 @@ class RemoteOffice(Protocol):
         """Check that the office belongs to this store; claim a new one. `known`: it was claimed
         before, so a missing marker means that its disk is not mounted."""
 
-    async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
+    async def send(
+        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress
+    ) -> None:
         """Copy missing files; `anew`: compare contents, not sizes and times."""
 
-    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Verify the replica; return the names of bad or absent files."""
 
-    async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
+    async def fetch(self, session: str, tell: OnProgress) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
 
 
@@ -104,14 +106,14 @@ class OfficeState(msgspec.Struct):
     """Segments that were bad or missing there in a repeated verification."""
 
 
-class Relay:
+class Replicator:
     """Replication of one store to one office."""
 
     def __init__(
         self,
         office: RemoteOffice,
         store: Store,
-        copies: Copies,
+        copies: ReplicaLog,
         act: Act,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
@@ -119,7 +121,7 @@ class Relay:
         self.state = OfficeState(office.place)
         self._office, self._store, self._copies = office, store, copies
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
-        self.due = Due(clock_s)
+        self.due = PendingSessions(clock_s)
         self._known = False
         """Whether the office has ever verified a session of this store."""
         self._judged_s = dict[str, float]()
@@ -220,8 +222,8 @@ class Relay:
         self.due.measured(await self._act(self._sizes, new))
         self._waits()
 
-    def _sizes(self, sessions: list[str]) -> list[tuple[str, Waits]]:
-        return [(one, Waits(*self._store.extent(one))) for one in sessions]
+    def _sizes(self, sessions: list[str]) -> list[tuple[str, SessionExtent]]:
+        return [(one, SessionExtent(*self._store.extent(one))) for one in sessions]
 
     def _waits(self, sending: str = "") -> None:
         state = self.state
@@ -268,7 +270,7 @@ class Relay:
             self.state.verified_s = self._utc_s()
         await self._mend(session)
 
-    async def _send(self, session: str, listed: list[Stored]) -> None:
+    async def _send(self, session: str, listed: list[StoredSegment]) -> None:
         office = self._office
         await office.send(session, listed, False, self._moves())
         if await office.check(session, listed):
@@ -280,12 +282,12 @@ class Relay:
                     f"sent ({bad[0]})"
                 )
 
-    def _moves(self) -> Tell:
+    def _moves(self) -> OnProgress:
         """Return a callback for the progress of one session."""
         state, begun, rate = self.state, self.state.bytes, Rate()
         others = self._others()
 
-        def tell(now: Moved) -> None:
+        def tell(now: CopyProgress) -> None:
             state.bytes = begun + now.moved
             state.rate = rate.add(now.moved, self._clock_s())
             left = 0 if now.total is None else max(now.total - now.done, 0)
@@ -293,14 +295,14 @@ class Relay:
 
         return tell
 
-    async def _judged_here(self, session: str) -> list[Stored]:
+    async def _judged_here(self, session: str) -> list[StoredSegment]:
         """Return the segments that are right in this store. A bad one is set aside, so that it
         replaces no good replica."""
         for found in await self._act(self._store.audit, session):
             log.warning("%s: %s; %s", found.path, found.fault, found.done)
         for one in await self._act(self._store.listed, session):
             await self._act(self._store.judge, one)
-        listed: list[Stored] = await self._act(self._store.listed, session)
+        listed: list[StoredSegment] = await self._act(self._store.listed, session)
         await self._act(self._store.note_verified, session, self._utc_s())
         return listed
 
@@ -333,7 +335,7 @@ class Relay:
             await self._note(session, self._office.place, left)
 
 
-class JudgedCopy(NamedTuple):
+class ReplicaCheck(NamedTuple):
     """Result of verifying a replica again: names of right and bad segments."""
 
     right: list[str]
@@ -344,10 +346,10 @@ async def judge_copy(
     office: RemoteOffice,
     session: str,
     store: Store,
-    copies: Copies,
+    copies: ReplicaLog,
     act: Act,
     utc_s: Callable[[], float],
-) -> JudgedCopy:
+) -> ReplicaCheck:
     """Verify an office's replica by its record, and correct the record. Nothing is moved;
     evicted segments that are bad there are marked as wanted here. Raises OfficeFault,
     StoreError, OSError."""
@@ -355,7 +357,7 @@ async def judge_copy(
     removed = await act(store.removed)
     there = copy.segments if copy else {}
     wanted = {name: sha256 for name, sha256 in there.items() if sha256 not in removed}
-    listed = [Stored(f"{session}/{name}", wanted[name]) for name in sorted(wanted)]
+    listed = [StoredSegment(f"{session}/{name}", wanted[name]) for name in sorted(wanted)]
     bad = sorted(await office.check(session, listed)) if listed else []
     right = {name: sha256 for name, sha256 in wanted.items() if name not in bad}
 
@@ -365,12 +367,12 @@ async def judge_copy(
         store.want_back(session, bad)
 
     await act(noted)
-    return JudgedCopy(sorted(right), bad)
+    return ReplicaCheck(sorted(right), bad)
 
 
 async def take(
     store: Store, session: str, found: Mapping[str, str], wanted: Mapping[str, str], act: Act
-) -> list[Stored]:
+) -> list[StoredSegment]:
     """Adopt files of this store's disk (path by name) as segments of a session. Each must match
     its checksum in `wanted`; return the adopted ones. Raises StoreError, OSError."""
     came = []

@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 
 from fpvcar.recordings import names
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.replicate import Moved, OfficeFault, RemoteOffice, take
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, RemoteOffice, take
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import StoreError
 from fpvstation.store.manifest import FOLDER
-from fpvstation.store.replica_log import Copies, segments_of
+from fpvstation.store.replica_log import ReplicaLog, segments_of
 from fpvstation.store.store import TRASH, Store
-from fpvstation.store.sums_file import SUMS_FILE, Stored, stored_in
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment, stored_in
 
 SESSION = re.compile(r"([^/]+)/(\d{4}-\d\d-\d\d)/([^/]+?)(\.[0-9a-f]{8})?")
-Tell = Callable[[str, Moved], None]
+OnProgress = Callable[[str, CopyProgress], None]
 """Callback for progress: the source, and the bytes moved."""
 
 
 @dataclass
-class Restored:
+class RestoreResult:
     """Result of a restore, by segment."""
 
     here: int = 0
@@ -40,7 +40,7 @@ class Restored:
     """Faults of the sources, as text."""
 
 
-def session_of(word: str, store: Store, disk: Disk, copies: Copies) -> str:
+def session_of(word: str, store: Store, disk: Disk, copies: ReplicaLog) -> str:
     """Return the session of that name or folder; for an unknown session, the folder derived from
     the name. Raises StoreError."""
     trashed = set(_trashed(disk))
@@ -78,14 +78,14 @@ class Restore:
     """Restore of one session of one store."""
 
     def __init__(
-        self, session: str, store: Store, disk: Disk, copies: Copies, act: Act, tell: Tell
+        self, session: str, store: Store, disk: Disk, copies: ReplicaLog, act: Act, tell: OnProgress
     ) -> None:
-        self.done = Restored()
+        self.done = RestoreResult()
         self._session, self._store, self._disk = session, store, disk
         self._copies, self._act, self._tell = copies, act, tell
         self._wanted: dict[str, str] = {}
 
-    async def run(self, offices: Sequence[RemoteOffice]) -> Restored:
+    async def run(self, offices: Sequence[RemoteOffice]) -> RestoreResult:
         """Run the restore. Raises StoreError, OSError; segments that arrived before stay."""
         await self._act(self._store.check)
         for copy in (await self._act(self._copies.of, self._session)).values():
@@ -103,9 +103,9 @@ class Restore:
             self.done.missing = sorted(self._missing())
         return self.done
 
-    async def _judged(self, what: str) -> list[Stored]:
+    async def _judged(self, what: str) -> list[StoredSegment]:
         """Return the right segments here; set bad ones aside."""
-        listed: list[Stored] = await self._act(self._store.listed, self._session)
+        listed: list[StoredSegment] = await self._act(self._store.listed, self._session)
         sizes = [await self._act(self._disk.size, one.path) or 0 for one in listed]
         done, right = 0, []
         for one, size in zip(listed, sizes, strict=True):
@@ -113,7 +113,7 @@ class Restore:
             if not await self._act(self._store.judge, one):
                 right.append(one)
             done += size
-            self._tell(what, Moved(done, done, sum(sizes)))
+            self._tell(what, CopyProgress(done, done, sum(sizes)))
         return right
 
     def _missing(self) -> dict[str, str]:

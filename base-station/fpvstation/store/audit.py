@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from fpvcar.recordings import names
 from fpvstation.store.disk import Disk
-from fpvstation.store.manifest import Lists
-from fpvstation.store.replica_log import COPIES, EVICTED, HERE, SUFFIX, Copies
-from fpvstation.store.sums_file import SUMS_FILE, Listing, Stored, text_of
+from fpvstation.store.manifest import Manifest
+from fpvstation.store.replica_log import COPIES, EVICTED, HERE, SUFFIX, ReplicaLog
+from fpvstation.store.sums_file import SUMS_FILE, Listing, StoredSegment, text_of
 
 BAD = ".bad"
 NEAR = 4
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 class Audit:
     """Audit of the lists of one store. Every call may block, and raise OSError."""
 
-    def __init__(self, disk: Disk, lists: Lists, copies: Copies) -> None:
+    def __init__(self, disk: Disk, lists: Manifest, copies: ReplicaLog) -> None:
         self._disk, self._lists, self._copies = disk, lists, copies
 
     def run(self, session: str) -> list[Finding]:
@@ -77,7 +77,7 @@ class Audit:
 class _Case:
     """Session with its list, its records and its folder."""
 
-    def __init__(self, session: str, disk: Disk, lists: Lists, copies: Copies) -> None:
+    def __init__(self, session: str, disk: Disk, lists: Manifest, copies: ReplicaLog) -> None:
         self._session, self._disk = session, disk
         self._lists, self._copies = lists, copies
         self._text = lists.text(session)
@@ -136,7 +136,7 @@ class _Case:
             return BY_RECORD
         if sha256 in self._claims.get(name, set()):
             return BY_LINE
-        line = text_of([Stored(name, sha256)]).rstrip()
+        line = text_of([StoredSegment(name, sha256)]).rstrip()
         claimed = {text for sums in self._claims.values() for text in sums}
         proved = sha256 and (
             sha256.encode() in self._text
@@ -182,7 +182,7 @@ class _Case:
             explained = any(
                 name.encode() in line
                 or sha256.encode() in line
-                or near(line, text_of([Stored(name, sha256)]).rstrip()[: len(line)])
+                or near(line, text_of([StoredSegment(name, sha256)]).rstrip()[: len(line)])
                 for name, sha256 in self._right.items()
             )
             if not explained:
@@ -194,7 +194,7 @@ class _Case:
 
     def _write(self, damaged: list[bytes]) -> None:
         lines = [
-            Stored(f"{self._session}/{name}", sha256)
+            StoredSegment(f"{self._session}/{name}", sha256)
             for name, sums in self._lines.items()
             for sha256 in sums
         ]
@@ -229,7 +229,7 @@ def _save(disk: Disk, session: str, text: bytes) -> None:
         disk.replace(f"{BAD}/{session}/{SUMS_FILE}.{version}", text)
 
 
-def records_of(session: str, lists: Lists, copies: Copies) -> tuple[Sums, Mapping[str, str]]:
+def records_of(session: str, lists: Manifest, copies: ReplicaLog) -> tuple[Sums, Mapping[str, str]]:
     """Return the records of all places, and this store's own, without segments that were removed
     or evicted."""
     there = copies.of(session)

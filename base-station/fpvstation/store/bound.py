@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fpvcar.runtime.units import MB, counted
 from fpvstation.store.disk import Disk
-from fpvstation.store.replica_log import DAY_S, Copies, is_recent, segments_of
+from fpvstation.store.replica_log import DAY_S, ReplicaLog, is_recent, segments_of
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 FIRST_S = calendar.timegm((2025, 1, 1, 0, 0, 0))
 """Earliest plausible clock time, UTC."""
@@ -35,7 +35,7 @@ class Bound:
         self,
         store: Store,
         disk: Disk,
-        copies: Copies,
+        copies: ReplicaLog,
         most: int,
         places: Sequence[str] = (),
         judge_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
@@ -101,10 +101,10 @@ class Bound:
                 f"{counted(len(unsure), 'session')} within a day"
             )
 
-    def _may_go(self, listed: Sequence[Stored]) -> bool:
+    def _may_go(self, listed: Sequence[StoredSegment]) -> bool:
         return bool(listed) and not self._at_offices(listed)
 
-    def _at_offices(self, listed: Sequence[Stored]) -> str:
+    def _at_offices(self, listed: Sequence[StoredSegment]) -> str:
         """Return "" if all offices have these segments, "unsure" if a verification is too old,
         "lacking" if one office does not have them."""
         if not self._places:
@@ -119,7 +119,7 @@ class Bound:
             unsure |= not is_recent(copy.verified_s, self._utc_s(), DAY_S)
         return "unsure" if unsure else ""
 
-    def _age_key(self, session: str, listed: Sequence[Stored]) -> tuple[float, float]:
+    def _age_key(self, session: str, listed: Sequence[StoredSegment]) -> tuple[float, float]:
         """Return the sort key of a session: the time of its recording.
 
         If the car's clock was wrong (before 2025, or after the arrival here), the arrival counts.

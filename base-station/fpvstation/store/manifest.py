@@ -9,7 +9,7 @@ from fpvcar.recordings import names
 from fpvcar.wire.station import SHA256
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import StoreError
-from fpvstation.store.sums_file import SUMS_FILE, Listing, Stored, listing_of, text_of
+from fpvstation.store.sums_file import SUMS_FILE, Listing, StoredSegment, listing_of, text_of
 
 REMOVED = ".removed"
 FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
@@ -17,7 +17,7 @@ FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,40}")
 log = logging.getLogger("fpvstation")
 
 
-class Lists:
+class Manifest:
     """Lists of one store. Every call may block, and raise OSError."""
 
     def __init__(self, disk: Disk) -> None:
@@ -53,7 +53,7 @@ class Lists:
         ]
         return [own, *later]
 
-    def of(self, session: str) -> list[Stored]:
+    def of(self, session: str) -> list[StoredSegment]:
         """Return the expected segments of a session."""
         return self.listing(session).stored()
 
@@ -68,7 +68,7 @@ class Lists:
         except (FileNotFoundError, NotADirectoryError):
             return b""
 
-    def add(self, new: Stored) -> None:
+    def add(self, new: StoredSegment) -> None:
         """Write and sync the line of a segment; the disk is `changing`. Damaged lines of the
         same list stay."""
         session, _, name = new.path.rpartition("/")
@@ -76,11 +76,11 @@ class Lists:
         self.replace(session, [*others, new])
         log.info("%s stored", name)
 
-    def replace(self, session: str, stored: list[Stored]) -> None:
+    def replace(self, session: str, stored: list[StoredSegment]) -> None:
         """Write these lines in place of those that parse; the disk is `changing`."""
         self.write(session, stored, self.listing(session).damaged)
 
-    def write(self, session: str, stored: list[Stored], damaged: Sequence[bytes]) -> None:
+    def write(self, session: str, stored: list[StoredSegment], damaged: Sequence[bytes]) -> None:
         """Replace the whole list; the disk is `changing`."""
         self._disk.replace(f"{session}/{SUMS_FILE}", text_of(stored, damaged))
         if not (stored or damaged):  # `sha256sum -c` exits with 1 for an empty list

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from fpvstation.store.disk import Disk
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 COPIES, SUFFIX = ".copies", ".json"
 HERE = ""
@@ -32,7 +32,7 @@ AHEAD_S = 3600.0
 """Clock difference up to which a verification in the future counts."""
 
 
-class Copy(msgspec.Struct):
+class Replica(msgspec.Struct):
     """Segments of a session at one place, at the last verification."""
 
     verified_s: float
@@ -41,7 +41,7 @@ class Copy(msgspec.Struct):
     """Checksum of each segment by its file name."""
 
 
-class Where(NamedTuple):
+class ReplicaState(NamedTuple):
     """Current state of one replica. `whole`: it has every listed segment."""
 
     place: str
@@ -49,13 +49,13 @@ class Where(NamedTuple):
     whole: bool
 
 
-class Copies:
+class ReplicaLog:
     """Records of one store. Every call may block, and raise OSError."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
 
-    def of(self, session: str) -> dict[str, Copy]:
+    def of(self, session: str) -> dict[str, Replica]:
         """Return the records by place; {} if they are missing or damaged."""
         try:
             return self._read(session)
@@ -72,9 +72,9 @@ class Copies:
             return False
         return True
 
-    def _read(self, session: str) -> dict[str, Copy]:
+    def _read(self, session: str) -> dict[str, Replica]:
         text = self._disk.read(_path(session))
-        return msgspec.json.decode(text, type=dict[str, Copy])
+        return msgspec.json.decode(text, type=dict[str, Replica])
 
     def sessions(self) -> Iterator[str]:
         """Yield all sessions with a record."""
@@ -84,17 +84,17 @@ class Copies:
                     if name.endswith(SUFFIX) and not name.startswith("."):
                         yield f"{car}/{day}/{name.removesuffix(SUFFIX)}"
 
-    def where(self, session: str, listed: Iterable[Stored]) -> list[Where]:
+    def where(self, session: str, listed: Iterable[StoredSegment]) -> list[ReplicaState]:
         """Return each place that has a part of a session; `listed`: its segments in the store
         now. This store is included only after `verify` has read the session."""
         wanted = segments_of(listed)
         return [
-            Where(place, one.verified_s, wanted.items() <= one.segments.items())
+            ReplicaState(place, one.verified_s, wanted.items() <= one.segments.items())
             for place, one in sorted(self.of(session).items())
             if place != EVICTED
         ]
 
-    def places(self, stored: Stored, among: Iterable[str], now_s: float) -> int:
+    def places(self, stored: StoredSegment, among: Iterable[str], now_s: float) -> int:
         """Count the places `among` whose replica of this segment is right and recent."""
         session, _, name = stored.path.rpartition("/")
         there = self.of(session)
@@ -105,13 +105,13 @@ class Copies:
             for place in among
         )
 
-    def add(self, stored: Stored, now_s: float) -> None:
+    def add(self, stored: StoredSegment, now_s: float) -> None:
         """Add a published segment to the record of this store; the disk is `changing`. The time
         of the oldest verification stays."""
         session, _, name = stored.path.rpartition("/")
         there = self.of(session)
-        own = there.setdefault(HERE, Copy(now_s, {}))
-        evicted = there.get(EVICTED, Copy(now_s, {})).segments
+        own = there.setdefault(HERE, Replica(now_s, {}))
+        evicted = there.get(EVICTED, Replica(now_s, {})).segments
         if own.segments.get(name) != stored.sha256 or name in evicted:
             own.segments[name] = stored.sha256
             evicted.pop(name, None)
@@ -137,8 +137,8 @@ class Copies:
     def move(self, session: str, names: Iterable[str], to: str, now_s: float) -> None:
         """Record segments as evicted, or as wanted here again; the disk is `changing`."""
         there = self.of(session)
-        source = there.get(HERE if to == EVICTED else EVICTED, Copy(now_s, {}))
-        target = there.setdefault(to, Copy(now_s, {}))
+        source = there.get(HERE if to == EVICTED else EVICTED, Replica(now_s, {}))
+        target = there.setdefault(to, Replica(now_s, {}))
         moved = [name for name in names if name in source.segments]
         for name in moved:
             target.segments[name] = source.segments.pop(name)
@@ -149,14 +149,14 @@ class Copies:
         copy = self.of(session).get(place)
         return copy.segments if copy else {}
 
-    def write(self, session: str, there: Mapping[str, Copy]) -> None:
+    def write(self, session: str, there: Mapping[str, Replica]) -> None:
         """Replace the record of a session; the disk is `changing`."""
         self._disk.replace(_path(session), msgspec.json.encode(there))
 
     def note(self, session: str, place: str, segments: Mapping[str, str], now_s: float) -> None:
         """Record a verification: the place has exactly these segments."""
         with self._disk.changing():
-            there = {**self.of(session), place: Copy(now_s, dict(segments))}
+            there = {**self.of(session), place: Replica(now_s, dict(segments))}
             self.write(session, there)
 
 
@@ -166,7 +166,7 @@ def is_recent(verified_s: float, now_s: float, most_s: float = RECENT_S) -> bool
     return now_s - most_s <= verified_s <= now_s + AHEAD_S
 
 
-def segments_of(stored: Iterable[Stored]) -> dict[str, str]:
+def segments_of(stored: Iterable[StoredSegment]) -> dict[str, str]:
     """Return the checksum of each segment of a session by its file name."""
     return {one.path.rpartition("/")[2]: one.sha256 for one in stored}
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from fpvcar.recordings.library.drive_repository import CAR, Copy
 from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import HERE, Copies, Where
+from fpvstation.store.replica_log import HERE, ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import SUMS_FILE, Stored
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
 
-class OnCars:
+class CarInventory:
     """Names and sizes of each car's segments, as last listed. Callable from any thread."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class OnCars:
         """Drop a car that was removed from the station."""
         self._sizes.pop(car, None)
 
-    def has(self, segments: Iterable[tuple[Stored, int | None]]) -> int:
+    def has(self, segments: Iterable[tuple[StoredSegment, int | None]]) -> int:
         """Count how many of these segments of one car, with their sizes, the car still has."""
         return sum(
             self._sizes.get(path.partition("/")[0], {}).get(path.rpartition("/")[2]) == size
@@ -33,12 +33,12 @@ class OnCars:
         )
 
 
-class Whereabouts:
+class ReplicaIndex:
     """Replicas of the sessions of one store. Blocks."""
 
-    def __init__(self, root: Path, store: Store, cars: OnCars | None) -> None:
-        self._store, self._disk, self._cars = store, Folder(root), cars or OnCars()
-        self._copies = Copies(self._disk)
+    def __init__(self, root: Path, store: Store, cars: CarInventory | None) -> None:
+        self._store, self._disk, self._cars = store, Folder(root), cars or CarInventory()
+        self._copies = ReplicaLog(self._disk)
 
     def of(self, session: str) -> list[Copy]:
         """Return the car's copy first, then the store's; [] if the session's files here cannot
@@ -51,9 +51,9 @@ class Whereabouts:
             return []
         # The copy here, and the car's copy at that time, were verified on arrival.
         if came_s and all(one.place != HERE for one in found):
-            found.insert(0, Where(HERE, came_s, True))
+            found.insert(0, ReplicaState(HERE, came_s, True))
         sizes = [(one, self._disk.size(one.path)) for one in listed]
         there = self._cars.has(sizes)
         if there:
-            found.insert(0, Where(CAR, came_s, there == len(listed)))
+            found.insert(0, ReplicaState(CAR, came_s, there == len(listed)))
         return [Copy(*one) for one in found]

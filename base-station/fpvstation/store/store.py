@@ -22,9 +22,9 @@ from fpvcar.wire.station import SHA256, Sums
 from fpvstation.store.audit import AGAIN, BAD, BY_FILE, BY_RECORD, Audit, Finding, near
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import Identity, StoreError
-from fpvstation.store.manifest import Lists
-from fpvstation.store.replica_log import EVICTED, HERE, Copies
-from fpvstation.store.sums_file import SUMS_FILE, Stored
+from fpvstation.store.manifest import Manifest
+from fpvstation.store.replica_log import EVICTED, HERE, ReplicaLog
+from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
 
 INCOMING, TRASH = ".incoming", ".trash"
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
@@ -46,8 +46,8 @@ class Store:
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         """Set the disk. `told` gets each session that got a segment, in any thread."""
-        self._disk, self._told, self._copies = disk, told, Copies(disk)
-        self._identity, self._lists, self._utc_s = Identity(disk), Lists(disk), utc_s
+        self._disk, self._told, self._copies = disk, told, ReplicaLog(disk)
+        self._identity, self._lists, self._utc_s = Identity(disk), Manifest(disk), utc_s
         self._audit = Audit(disk, self._lists, self._copies)
 
     def open(self, known: str) -> str:
@@ -66,7 +66,7 @@ class Store:
 
     # Contents
 
-    def find(self, car: str, name: str, size: int) -> Stored | None:
+    def find(self, car: str, name: str, size: int) -> StoredSegment | None:
         """Return the listed segment of that name and size, or None."""
         there = (
             one
@@ -79,13 +79,13 @@ class Store:
     def sessions(self) -> Iterator[str]:
         return self._lists.sessions()
 
-    def listed(self, session: str) -> list[Stored]:
+    def listed(self, session: str) -> list[StoredSegment]:
         return self._lists.of(session)
 
     def removed(self) -> set[str]:
         return self._lists.removed()
 
-    def segments(self) -> Iterator[Stored]:
+    def segments(self) -> Iterator[StoredSegment]:
         for session in self.sessions():
             yield from self.listed(session)
 
@@ -98,12 +98,12 @@ class Store:
         self.check()
         return self._audit.run(session)
 
-    def judge(self, one: Stored) -> str:
+    def judge(self, one: StoredSegment) -> str:
         """Verify a segment like `judged`; return the fault, "" if the segment is right."""
         found = self.judged(one)
         return found.fault if found else ""
 
-    def judged(self, one: Stored) -> Finding | None:
+    def judged(self, one: StoredSegment) -> Finding | None:
         """Read a segment again. Return None if it is right. Otherwise mend its line if that is
         proved wrong, or set the bad file aside, to be fetched again.
 
@@ -122,7 +122,7 @@ class Store:
         if why:
             with self._disk.changing():
                 self._audit.save_list(session)
-                self._list(Stored(one.path, sha256))
+                self._list(StoredSegment(one.path, sha256))
             return Finding(one.path, f"its line says {one.sha256[:16]}...", why)
         self.set_aside(one)
         return Finding(one.path, fault, f"set aside in {BAD}, {AGAIN}")
@@ -144,7 +144,7 @@ class Store:
         size = sum(self._disk.size(one.path) or 0 for one in self.listed(session))
         return size, self._disk.changed_s(f"{session}/{SUMS_FILE}")
 
-    def _read(self, one: Stored) -> tuple[str, str]:
+    def _read(self, one: StoredSegment) -> tuple[str, str]:
         """Return the checksum of a file, "" if it is gone or unreadable, and the text of the
         fault in case it differs from its line."""
         try:
@@ -191,7 +191,7 @@ class Store:
             self._disk.remove(part)
         self._disk.write_at(part, start_of(number), data)
 
-    def publish(self, car: str, name: str, sums: Sums, read_back: bool = True) -> Stored:
+    def publish(self, car: str, name: str, sums: Sums, read_back: bool = True) -> StoredSegment:
         """Publish a complete segment durably, and write its line.
 
         A segment that is already published is only synced: a kill may have come before the sync.
@@ -211,21 +211,21 @@ class Store:
                 raise
         return self._settle(session, name, part, sums, there)
 
-    def adopt(self, session: str, name: str, part: str, sums: Sums) -> Stored:
+    def adopt(self, session: str, name: str, part: str, sums: Sums) -> StoredSegment:
         """Adopt a verified file of this store's disk as a segment of a session. Raises
         StoreError, as `publish` does."""
         self.check()
         path = f"{session}/{name}"
         there = self._disk.size(path) is not None
         if there and self._disk.sums(path) != sums:
-            self._make_way(Stored(path, sums.sha256))
+            self._make_way(StoredSegment(path, sums.sha256))
             there = False
         if not there:
             self._disk.rewrite(part)
             self._check(part, sums)
         return self._settle(session, name, part, sums, there)
 
-    def _make_way(self, one: Stored) -> None:
+    def _make_way(self, one: StoredSegment) -> None:
         """Set aside a wrong file in a segment's place. A file without a line has no receipt
         either."""
         with self._disk.changing():
@@ -241,8 +241,8 @@ class Store:
             self._disk.publish(path, f"{BAD}/{path}")
         self._disk.remove(path)
 
-    def _settle(self, session: str, name: str, part: str, sums: Sums, there: bool) -> Stored:
-        stored = Stored(f"{session}/{name}", sums.sha256)
+    def _settle(self, session: str, name: str, part: str, sums: Sums, there: bool) -> StoredSegment:
+        stored = StoredSegment(f"{session}/{name}", sums.sha256)
         with self._disk.changing():  # an audit sees the file with its line
             if not there:
                 self._disk.publish(part, stored.path)
@@ -252,7 +252,7 @@ class Store:
         self._told(session)
         return stored
 
-    def _list(self, stored: Stored) -> None:
+    def _list(self, stored: StoredSegment) -> None:
         """Write record and line of a segment; the disk is `changing`."""
         self._copies.add(stored, self._utc_s())
         self._lists.add(stored)
@@ -265,7 +265,7 @@ class Store:
         """
         own, free = self._lists.places(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
-            wanted = Stored(f"{session}/{name}", sums.sha256)
+            wanted = StoredSegment(f"{session}/{name}", sums.sha256)
             size, listed = self._disk.size(wanted.path), self.listed(session)
             promised = self._promised(wanted)
             if size is None:
@@ -285,7 +285,7 @@ class Store:
             raise StoreError(f"{own}/{name}: two others have this name; look at them")
         return free, False
 
-    def _back_from_bad(self, wanted: Stored, sums: Sums) -> bool:
+    def _back_from_bad(self, wanted: StoredSegment, sums: Sums) -> bool:
         """Publish a file that was set aside and is right by the car's own checksums: its line
         was wrong."""
         bad = f"{BAD}/{wanted.path}"
@@ -303,7 +303,7 @@ class Store:
             for session in (own, f"{own}.{sha256[:8]}")
         )
 
-    def _promised(self, one: Stored) -> set[str]:
+    def _promised(self, one: StoredSegment) -> set[str]:
         """Return the checksums that records have for this name."""
         session, _, name = one.path.rpartition("/")
         copies = self._copies.of(session).values()
@@ -328,7 +328,7 @@ class Store:
             self._disk.remove(path)
             self._disk.prune(path.rpartition("/")[0])
 
-    def set_aside(self, one: Stored) -> None:
+    def set_aside(self, one: StoredSegment) -> None:
         """Remove a bad file from the list, and keep it in .bad: it is fetched again. A file that
         another process has mended stays. Raises StoreGone."""
         self.check()
@@ -344,7 +344,7 @@ class Store:
             self._put_aside(one.path)
             self._lists.replace(session, [it for it in there if it != one])
 
-    def remove(self, session: str, to: str = "") -> list[Stored]:
+    def remove(self, session: str, to: str = "") -> list[StoredSegment]:
         """Move a session's segments to the folder `to`, for people; "" deletes them. They are
         not fetched again, and neither are those that were lost here."""
         with self._disk.changing():
@@ -361,7 +361,7 @@ class Store:
             self._copies.forget(session)
             return gone
 
-    def evict(self, session: str, allowed: Callable[[list[Stored]], bool]) -> bool:
+    def evict(self, session: str, allowed: Callable[[list[StoredSegment]], bool]) -> bool:
         """Delete a session here for a bound, if `allowed` still agrees. It is not fetched again
         while an office has it. A damaged list stays."""
         self.check()

@@ -8,7 +8,7 @@ SUMS_FILE = "SHA256SUMS"
 LINE = re.compile(rb"([0-9a-f]{64})  ([^/\n]+)")
 
 
-class Stored(NamedTuple):
+class StoredSegment(NamedTuple):
     """Segment in the store: its path and its checksum."""
 
     path: str
@@ -18,19 +18,19 @@ class Stored(NamedTuple):
 class Listing(NamedTuple):
     """Content of one SHA256SUMS file."""
 
-    lines: list[Stored]
+    lines: list[StoredSegment]
     """Every line that parses; a damaged file may name a segment twice."""
     damaged: list[bytes]
     """Lines that do not parse, kept byte by byte."""
 
-    def stored(self) -> list[Stored]:
+    def stored(self) -> list[StoredSegment]:
         """Return the segments, each path once."""
-        return [Stored(*pair) for pair in dict(self.lines).items()]
+        return [StoredSegment(*pair) for pair in dict(self.lines).items()]
 
 
 def listing_of(session: str, text: bytes) -> Listing:
     """Parse the file of a session."""
-    lines, damaged = list[Stored](), list[bytes]()
+    lines, damaged = list[StoredSegment](), list[bytes]()
     for line in text.split(b"\n"):
         found = LINE.fullmatch(line)
         try:
@@ -38,18 +38,18 @@ def listing_of(session: str, text: bytes) -> Listing:
         except UnicodeDecodeError:
             name = ""
         if found and name:
-            lines.append(Stored(f"{session}/{name}", found[1].decode()))
+            lines.append(StoredSegment(f"{session}/{name}", found[1].decode()))
         elif line:
             damaged.append(line)
     return Listing(lines, damaged)
 
 
-def stored_in(session: str, text: bytes) -> list[Stored]:
+def stored_in(session: str, text: bytes) -> list[StoredSegment]:
     """Return the segments that the file of a session names."""
     return listing_of(session, text).stored()
 
 
-def text_of(stored: Iterable[Stored], damaged: Sequence[bytes] = ()) -> bytes:
+def text_of(stored: Iterable[StoredSegment], damaged: Sequence[bytes] = ()) -> bytes:
     """Return the content of the file in the format of `sha256sum -c`. Damaged lines keep their
     bytes and follow the others."""
     lines = [f"{sha256}  {path.rpartition('/')[2]}".encode() for path, sha256 in sorted(stored)]

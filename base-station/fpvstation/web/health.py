@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from fpvcar.server.api.prometheus_text import Metric, gauge
-from fpvstation.catalogue.catalogue import Held
+from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState
 from fpvstation.mirror.replicate import OfficeState
@@ -16,10 +16,10 @@ OLD_S = 24 * 3600.0
 that are at no office."""
 
 
-class Standing(msgspec.Struct):
+class StationHealth(msgspec.Struct):
     """Content of the answer to /api/status."""
 
-    store: Held
+    store: StoreUsage
     cars: list[CarState]
     offices: list[OfficeState]
     alone: int

@@ -29,10 +29,10 @@ from fpvcar.server.http.pages import (
 )
 from fpvcar.server.http.responses import JSON, PRIVATE
 from fpvstation.catalogue.catalogue import Catalogue
-from fpvstation.fetch.scheduler import Keeper
+from fpvstation.fetch.scheduler import FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
-from fpvstation.web.health import Standing
+from fpvstation.web.health import StationHealth
 from fpvstation.web.password import https_url
 
 TITLE = "Station"
@@ -45,7 +45,7 @@ class Page:
     def __init__(
         self,
         catalogue: Catalogue,
-        keeper: Keeper,
+        keeper: FetchScheduler,
         offices: Offices,
         chores: Chores,
         rights: RecordingRights | None = None,
@@ -73,10 +73,10 @@ class Page:
         said = msgspec.json.encode(await self.standing())
         return web.Response(body=said, headers=JSON)
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> StationHealth:
         """Return the current state of the station."""
         held = await asyncio.to_thread(self._catalogue.held)
-        return Standing(
+        return StationHealth(
             held,
             list(self._keeper.states.values()),
             self._offices.states,

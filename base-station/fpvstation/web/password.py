@@ -31,7 +31,7 @@ class PasswordRefused(Exception):
     """Refusal of a password, or of its file; the text gives the reason."""
 
 
-class Saved(msgspec.Struct):
+class PasswordHash(msgspec.Struct):
     """Stored hash of a password; bytes in hex. The cost is stored, so that it can change later."""
 
     salt: str
@@ -64,23 +64,23 @@ def save(directory: Path, password: str) -> None:
             f"a password of {len(password)} characters refused: expected {LEAST} to "
             f"{MOST} letters, digits and signs of ASCII, no space at its ends"
         )
-    made = Saved(secrets.token_hex(16), "")
+    made = PasswordHash(secrets.token_hex(16), "")
     made.hash = made.of(password)
     files.write_whole(directory / FILE, [msgspec.json.encode(made)])
 
 
-def load(directory: Path) -> Saved | None:
+def load(directory: Path) -> PasswordHash | None:
     """Return the stored password; None before one is set. Raises PasswordRefused, OSError."""
     path = directory / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Saved)
+        return msgspec.json.decode(path.read_bytes(), type=PasswordHash)
     except FileNotFoundError:
         return None
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
         raise PasswordRefused(f"{path}: {fault}: set it anew: fpvstation passwd") from None
 
 
-def codes_of(saved: Saved) -> Codes:
+def codes_of(saved: PasswordHash) -> Codes:
     """Return the codes that a device's cookie is bound to: a new password invalidates it."""
     return Codes(saved.hash, saved.hash)
 
@@ -88,7 +88,7 @@ def codes_of(saved: Saved) -> Codes:
 class PasswordCheck(CodeCheck):
     """Check of the password in the place of the car's codes, by the same rules."""
 
-    def __init__(self, saved: Saved) -> None:
+    def __init__(self, saved: PasswordHash) -> None:
         super().__init__(codes_of(saved))
         self._saved = saved
 

@@ -14,7 +14,7 @@ from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, span, words_o
 from fpvcar.runtime.units import MB, counted
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.mirror.replicate import OfficeState
-from fpvstation.web.health import Standing
+from fpvstation.web.health import StationHealth
 
 EVERY_S, ASK_S = 1.0, 5.0
 Ask = Callable[[], bytes]
@@ -60,11 +60,11 @@ def _why_not(url: str, fault: Exception) -> str:
     )
 
 
-def _decoded(body: bytes) -> Standing:
-    return msgspec.json.decode(body, type=Standing)
+def _decoded(body: bytes) -> StationHealth:
+    return msgspec.json.decode(body, type=StationHealth)
 
 
-def lines_of(now: Standing, now_s: float) -> Iterator[str]:
+def lines_of(now: StationHealth, now_s: float) -> Iterator[str]:
     """Yield a line for each car and office, then for the store."""
     for car in now.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
@@ -137,7 +137,7 @@ def follow(ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep) -
         now = _decoded(ask())
 
 
-def _moving(now: Standing) -> list[tuple[str, int, float]]:
+def _moving(now: StationHealth) -> list[tuple[str, int, float]]:
     """Return name, queued bytes, and bytes per second."""
     cars = [(one.folder, one.waiting_bytes, one.rate) for one in now.cars]
     return cars + [(one.place, one.waiting_bytes, one.rate) for one in now.offices]

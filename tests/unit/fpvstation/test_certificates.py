@@ -14,7 +14,7 @@ from fpvstation.fetch import client
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.client import certificate_of
 from fpvstation.fetch.pull import CarFault
-from fpvstation.fetch.scheduler import CarState, Keeper
+from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from tests.support.station import car_application, stations_of
@@ -74,7 +74,7 @@ async def test_a_car_with_a_new_name_is_the_same_car(folder: Path, tmp_path: Pat
     store.open("")
     async with car_at(car_of(folder, state), tls) as url:
         old, cars = moved(tmp_path, url), Cars(tmp_path)
-        keeper, said = Keeper(cars, store), CarState(old.name, old.folder, url)
+        keeper, said = FetchScheduler(cars, store), CarState(old.name, old.folder, url)
         with pytest.raises(CarFault, match="proved that it is the same car"):
             await keeper._round(old, said, True)
         (now,) = cars.all()

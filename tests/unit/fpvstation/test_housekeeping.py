@@ -22,7 +22,7 @@ from fpvstation.housekeeping import (
 from fpvstation.store.bound import Bound
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreGone
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, put, sums_of
 
@@ -83,7 +83,7 @@ def test_nothing_goes_below_another_disk(store: Store, tmp_path: Path) -> None:
 
 
 def bound(store: Store, root: Path, most: int) -> Bound:
-    return Bound(store, Folder(root), Copies(Folder(root)), most)
+    return Bound(store, Folder(root), ReplicaLog(Folder(root)), most)
 
 
 class Enough(BaseException):

@@ -12,7 +12,7 @@ import pytest
 
 from fpvcar.recordings.library import checksums
 from fpvstation.__main__ import main
-from fpvstation.fetch.fair_slots import Turns
+from fpvstation.fetch.fair_slots import FairSemaphore
 from fpvstation.fetch.pull import Pull
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, TRIALS
@@ -55,7 +55,7 @@ def opened(root: Path) -> Store:
 
 
 def pull_into(store: Store, car: PlayedCar) -> Pull:
-    return Pull(car, store, "Plague", act, Turns())
+    return Pull(car, store, "Plague", act, FairSemaphore())
 
 
 def stored(root: Path) -> set[str]:

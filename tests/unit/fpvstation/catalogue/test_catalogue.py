@@ -292,7 +292,7 @@ def test_a_list_needs_nothing_of_what_a_file_begins_with(
     """The list of files has the name: car and profile are not needed."""
     (tmp_path / NAME).write_bytes(made)
     monkeypatch.setattr("fpvcar.recordings.overview.Walk", None)
-    entry = entry_in(probe.look(probe.Look(str(tmp_path / NAME), NAME)))
+    entry = entry_in(probe.look(probe.ProbeJob(str(tmp_path / NAME), NAME)))
     assert entry.state == "closed" and entry.pictures == 120 and entry.marks
 
 

@@ -19,8 +19,8 @@ from fpvcar.wire.station import Sums
 from fpvstation.fetch import client
 from fpvstation.fetch.cars import Car
 from fpvstation.fetch.client import HttpCar, PairingRefused
-from fpvstation.fetch.fair_slots import Turns
-from fpvstation.fetch.pull import CarFault, Gone, Pull, Round
+from fpvstation.fetch.fair_slots import FairSemaphore
+from fpvstation.fetch.pull import CarFault, Pull, Round, SegmentGone
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from tests.support.station import car_application, stations_of
@@ -69,7 +69,7 @@ def store_in(root: Path) -> Store:
 async def pull(car: Car, root: Path, everything: bool = False) -> Round:
     store = store_in(root)
     async with client.session(car.url, car.fingerprint) as session:
-        pull = Pull(HttpCar(car, session), store, car.folder, act, Turns())
+        pull = Pull(HttpCar(car, session), store, car.folder, act, FairSemaphore())
         return await pull.once(everything)
 
 
@@ -269,9 +269,9 @@ def test_a_segment_that_has_gone_is_no_fault(folder: Path, tmp_path: Path) -> No
             car = await paired(url)
             async with client.session(url, "") as session:
                 http = HttpCar(car, session)
-                with pytest.raises(Gone):
+                with pytest.raises(SegmentGone):
                     await http.sums(NAME.replace("0001", "0009"))
-                with pytest.raises(Gone):
+                with pytest.raises(SegmentGone):
                     await http.receipt(NAME, "0" * 64)
 
     asyncio.run(run())

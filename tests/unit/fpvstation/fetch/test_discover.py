@@ -12,7 +12,7 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 from fpvcar.cli import setup
 from fpvstation.__main__ import main
 from fpvstation.fetch.cars import HTTPS_PORT
-from fpvstation.fetch.discover import LACKING, TYPE, Found, look
+from fpvstation.fetch.discover import LACKING, TYPE, AnnouncedCar, look
 
 LOOPBACK = "127.0.0.1"
 PORT = 8081
@@ -42,7 +42,7 @@ async def test_a_car_is_heard_and_one_that_left_is_not() -> None:
                 break
     finally:
         await car.async_close()
-    assert found == [Found(name, f"{name}.local", ("192.0.2.5",), PORT)]
+    assert found == [AnnouncedCar(name, f"{name}.local", ("192.0.2.5",), PORT)]
     assert found[0].url == f"https://192.0.2.5:{PORT}"
     assert found[0].at(f"{name}.LOCAL") and not found[0].at("192.0.2.6")
     assert not [one for one in await look(0.5, [LOOPBACK]) if one.name == name]

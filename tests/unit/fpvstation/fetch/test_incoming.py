@@ -7,10 +7,10 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
-from fpvstation.fetch.incoming import Arrival
+from fpvstation.fetch.incoming import IncomingSegment
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from tests.support.station_disk import sums_of
 
@@ -43,8 +43,8 @@ def store(disk: Reading) -> Store:
     return made
 
 
-def arrival_of(store: Store, sums: Sums = SUMS) -> Arrival:
-    return Arrival(store, CAR, NAME, sums)
+def arrival_of(store: Store, sums: Sums = SUMS) -> IncomingSegment:
+    return IncomingSegment(store, CAR, NAME, sums)
 
 
 def test_what_comes_in_one_go_is_not_read_again(store: Store, disk: Reading) -> None:
@@ -114,7 +114,7 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
     """Set-up: a clock that gave a name twice, and a disk that lost the first file."""
     first, other = store_of(store, DATA), store_of(store, b"another minute")
     assert first == f"{SESSION}/{NAME}" and other != first
-    Copies(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
+    ReplicaLog(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
     (tmp_path / first).unlink()
     store.judge(next(one for one in store.segments() if one.path == first))
     assert store_of(store, b"a third one").startswith(f"{SESSION}.")
@@ -124,7 +124,7 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
 
 def test_what_a_power_cut_brought_back_bent_makes_way(store: Store, tmp_path: Path) -> None:
     first = store_of(store, DATA)
-    Copies(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
+    ReplicaLog(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
     (tmp_path / first).write_bytes(bytes(len(DATA)))
     (tmp_path / SESSION / "SHA256SUMS").unlink()
     assert store_of(store, DATA) == first, "the office's comes back to that place, too"

@@ -11,7 +11,7 @@ import pytest
 from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Listing, Segment, Sums
 from fpvstation.fetch import pull as pull_module
-from fpvstation.fetch.fair_slots import TURN_S, Turns
+from fpvstation.fetch.fair_slots import TURN_S, FairSemaphore
 from fpvstation.fetch.pull import CarFault, Pull, Round
 from fpvstation.store.identity import StoreError, StoreGone
 from fpvstation.store.store import Store
@@ -54,7 +54,7 @@ async def act(function: Callable[..., Any], *arguments: Any) -> Any:
 def pull_of(car: PlayedCar) -> Pull:
     store = Store(FakeDisk(Random(1)))
     store.open("")
-    return Pull(car, store, "Plague", act, Turns())
+    return Pull(car, store, "Plague", act, FairSemaphore())
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ async def unmounted(at: int) -> bool:
         calls.append(len(car.receipts))
         return function(*arguments)
 
-    pull = Pull(car, store, "Plague", unmounting, Turns())
+    pull = Pull(car, store, "Plague", unmounting, FairSemaphore())
     try:
         await pull.once(False)
     except StoreGone as fault:
@@ -144,7 +144,7 @@ async def test_what_waits_for_more_copies_gets_no_receipt_and_is_not_read_again(
 
     async def pulled() -> Round:
         enough = lambda stored: stored.path.rpartition("/")[2] in safe  # noqa: E731
-        return await Pull(car, store, "Plague", act, Turns(), enough).once(False)
+        return await Pull(car, store, "Plague", act, FairSemaphore(), enough).once(False)
 
     first = await pulled()
     assert (first.stored, first.receipts, first.held) == (NAMES, 0, 6)
@@ -201,7 +201,7 @@ async def test_the_next_one_comes_while_one_is_published() -> None:
     store = Store(FakeDisk(Random(1)))
     store.open("")
     async with asyncio.timeout(10.0):
-        await Pull(car, store, "Plague", publishing, Turns()).once(False)
+        await Pull(car, store, "Plague", publishing, FairSemaphore()).once(False)
     assert car.receipts == NAMES
 
 
@@ -216,7 +216,7 @@ async def test_who_is_cancelled_leaves_nothing_behind() -> None:
 
     store = Store(FakeDisk(Random(1)))
     store.open("")
-    round_ = asyncio.create_task(Pull(car, store, "Plague", never, Turns()).once(False))
+    round_ = asyncio.create_task(Pull(car, store, "Plague", never, FairSemaphore()).once(False))
     await publishing.wait()
     round_.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -249,7 +249,7 @@ class SlowCar(PlayedCar):
 
 async def test_a_slow_car_does_not_keep_its_place() -> None:
     now_s = [0.0]
-    turns = Turns(lambda: now_s[0], places=1)
+    turns = FairSemaphore(lambda: now_s[0], places=1)
     slow, quick = SlowCar(bytes(3 * MIB), now_s), PlayedCar({})
     store = Store(FakeDisk(Random(1)))
     store.open("")
@@ -265,6 +265,6 @@ async def test_who_is_alone_keeps_its_place() -> None:
     slow = SlowCar(bytes(3 * MIB), now_s)
     store = Store(FakeDisk(Random(1)))
     store.open("")
-    turns = Turns(lambda: now_s[0], places=1)
+    turns = FairSemaphore(lambda: now_s[0], places=1)
     await Pull(slow, store, "Slow", act, turns).once(False)
     assert slow.asked == [(0, 2)]

@@ -10,7 +10,7 @@ import pytest
 from fpvcar.wire.station import Pairing
 from fpvstation.fetch.cars import Car, Cars
 from fpvstation.fetch.pull import CarFault, Round
-from fpvstation.fetch.scheduler import BACK_OFF_S, POLL_S, CarState, Keeper
+from fpvstation.fetch.scheduler import BACK_OFF_S, POLL_S, CarState, FetchScheduler
 from fpvstation.store.disk import Folder
 from fpvstation.store.store import Store
 from tests.unit.fpvstation.fetch.test_pull import NAMES, PlayedCar
@@ -22,8 +22,8 @@ class Enough(BaseException):
     """Exception that ends a test early."""
 
 
-class Played(Keeper):
-    """Keeper with played rounds and recorded sleeps."""
+class Played(FetchScheduler):
+    """FetchScheduler with played rounds and recorded sleeps."""
 
     def __init__(self, home: Path, rounds: list[Round | Exception]) -> None:
         self.cars, self.slept, self.everything = Cars(home), list[float](), list[bool]()
@@ -70,7 +70,7 @@ async def test_what_waits_is_known_while_the_car_is_away(
     store, now_s = Store(Folder(tmp_path)), 1000.0
     store.open("")
     cars = Cars(tmp_path)
-    keeper = Keeper(cars, store, utc_s=lambda: now_s)
+    keeper = FetchScheduler(cars, store, utc_s=lambda: now_s)
     car = cars.add(PAIRING, "http://127.0.0.1:1", "")
     state = CarState(car.name, car.folder, car.url)
 

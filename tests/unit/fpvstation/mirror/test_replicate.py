@@ -10,12 +10,19 @@ import pytest
 from fpvstation.mirror.mirror import Rdcp
 from fpvstation.mirror.mirrors import BACK_OFF_S, POLL_S, Offices
 from fpvstation.mirror.relay_queue import LATEST_S, SETTLED_S
-from fpvstation.mirror.replicate import Moved, OfficeFault, Relay, Tell
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, Replicator
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreGone
-from fpvstation.store.replica_log import AHEAD_S, HERE, RECENT_S, REJUDGED_S, Copies, segments_of
+from fpvstation.store.replica_log import (
+    AHEAD_S,
+    HERE,
+    RECENT_S,
+    REJUDGED_S,
+    ReplicaLog,
+    segments_of,
+)
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, SESSION, put, sums_of
 
 PLACE = "office:/store"
@@ -45,14 +52,16 @@ class PlayedOffice:
         assert store
         self.known.append(known)
 
-    async def send(self, session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
+    async def send(
+        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress
+    ) -> None:
         self._fault()
         self.sent.append((session, anew))
         for one in listed:
             if anew or one.path not in self.there:
                 self.there[one.path] = (self.root / one.path).read_bytes()
 
-    async def check(self, session: str, listed: list[Stored]) -> list[str]:
+    async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         self._fault()
         return [
             one.path.rpartition("/")[2]
@@ -60,7 +69,7 @@ class PlayedOffice:
             if sums_of(self.there.get(one.path, b"")).sha256 != one.sha256
         ]
 
-    async def fetch(self, session: str, tell: Tell) -> Mapping[str, str]:
+    async def fetch(self, session: str, tell: OnProgress) -> Mapping[str, str]:
         self._fault()
         found = {}
         for path, data in self.there.items():
@@ -78,10 +87,10 @@ class Rig:
     def __init__(self, root: Path) -> None:
         self.now_s, self.utc_s = 1000.0, 5.0
         self.root, disk = root, Folder(root)
-        self.copies, self.office = Copies(disk), PlayedOffice(root)
+        self.copies, self.office = ReplicaLog(disk), PlayedOffice(root)
         self.store = Store(disk, lambda session: self.relay.tell(session))
         self.store.open("")
-        self.relay = Relay(
+        self.relay = Replicator(
             self.office, self.store, self.copies, act, self._clock_s, lambda: self.utc_s
         )
 
@@ -139,7 +148,7 @@ async def test_a_session_that_does_not_end_goes_all_the_same(rig: Rig) -> None:
 
 async def test_what_was_missed_is_found(rig: Rig) -> None:
     put(rig.store, LATER)
-    fresh = Relay(rig.office, rig.store, rig.copies, act)
+    fresh = Replicator(rig.office, rig.store, rig.copies, act)
     await fresh.once(False)
     assert rig.office.sent == []
     await fresh.once(True)
@@ -162,7 +171,7 @@ async def test_what_is_not_judged_well_is_not_noted(rig: Rig) -> None:
     assert PLACE not in rig.copies.of(SESSION) and rig.relay.state.waiting == 1
 
 
-async def never_good(session: str, listed: list[Stored]) -> list[str]:
+async def never_good(session: str, listed: list[StoredSegment]) -> list[str]:
     return [NAME]
 
 
@@ -232,7 +241,7 @@ async def test_an_unmounted_store_gets_no_record(rig: Rig) -> None:
     put(rig.store)
     away = rig.root.with_name("away")
 
-    async def check(session: str, listed: list[Stored]) -> list[str]:
+    async def check(session: str, listed: list[StoredSegment]) -> list[str]:
         rig.root.rename(away)
         rig.root.mkdir()
         return []
@@ -252,7 +261,7 @@ async def test_the_car_may_forget_when_so_many_have_it(rig: Rig) -> None:
     assert alone.safe(stored) and not two.safe(stored)
     await rig.later()
     assert two.safe(stored)
-    assert not two.safe(Stored(stored.path, "0" * 64)), "another one of that name"
+    assert not two.safe(StoredSegment(stored.path, "0" * 64)), "another one of that name"
     assert not three.safe(stored)
 
 
@@ -279,7 +288,7 @@ async def test_office_reads_old_copies_a_fifth_of_the_time(rig: Rig) -> None:
     rig.utc_s += 2 * REJUDGED_S
     check = rig.office.check
 
-    async def slow(session: str, listed: list[Stored]) -> list[str]:
+    async def slow(session: str, listed: list[StoredSegment]) -> list[str]:
         rig.now_s += 100.0
         return await check(session, listed)
 
@@ -395,9 +404,9 @@ async def test_how_far_a_session_is_is_known_while_it_goes(rig: Rig) -> None:
     seen = list[tuple[int, int, float]]()
     state, size = rig.relay.state, len(DATA)
 
-    async def send(session: str, listed: list[Stored], anew: bool, tell: Tell) -> None:
+    async def send(session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress) -> None:
         for moved in (0, size // 2, size):
-            tell(Moved(moved, moved, size))
+            tell(CopyProgress(moved, moved, size))
             seen.append((state.bytes, state.waiting_bytes, state.rate))
             rig.now_s += 1.0
 
@@ -409,7 +418,7 @@ async def test_how_far_a_session_is_is_known_while_it_goes(rig: Rig) -> None:
     assert (state.waiting, state.waiting_bytes, state.rate) == (0, 0, 0.0)
 
 
-async def never_bad(session: str, listed: list[Stored]) -> list[str]:
+async def never_bad(session: str, listed: list[StoredSegment]) -> list[str]:
     return []
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fpvstation.mirror.replicate import Moved, OfficeFault
-from fpvstation.mirror.restore import Restore, Restored, session_of
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault
+from fpvstation.mirror.restore import Restore, RestoreResult, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import StoreError
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from tests.unit.fpvstation.mirror.test_replicate import PLACE, SECOND, PlayedOffice, Rig, act
 from tests.unit.fpvstation.store.test_store import DATA, NAME, SESSION, put
 
@@ -23,12 +23,12 @@ def rig(tmp_path: Path) -> Rig:
     return made
 
 
-class Told(list[tuple[str, Moved]]):
-    def tell(self, what: str, now: Moved) -> None:
+class Told(list[tuple[str, CopyProgress]]):
+    def tell(self, what: str, now: CopyProgress) -> None:
         self.append((what, now))
 
 
-async def restored(rig: Rig, *offices: PlayedOffice, told: Told | None = None) -> Restored:
+async def restored(rig: Rig, *offices: PlayedOffice, told: Told | None = None) -> RestoreResult:
     tell = (told if told is not None else Told()).tell
     work = Restore(SESSION, rig.store, Folder(rig.root), rig.copies, act, tell)
     return await work.run(offices)
@@ -45,7 +45,7 @@ async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
     assert (done.here, done.came, done.missing) == (2, {}, [])
     assert (rig.root / SESSION / NAME).stat().st_ino == before
     whole = len(DATA) + len(b"second")
-    assert told[-1] == ("what is here", Moved(whole, whole, whole))
+    assert told[-1] == ("what is here", CopyProgress(whole, whole, whole))
 
 
 async def test_what_people_removed_comes_back_from_the_trash(rig: Rig) -> None:
@@ -108,7 +108,7 @@ def test_a_session_is_found_by_its_name_wherever_it_is(rig: Rig) -> None:
 @pytest.mark.parametrize("word", ["", "x", "../../etc", f"../{SESSION}", "a/b/c"])
 def test_what_is_no_session_is_refused(rig: Rig, word: str) -> None:
     with pytest.raises(StoreError, match="names 0 sessions: none here; say CAR/DAY"):
-        session_of(word, rig.store, Folder(rig.root), Copies(Folder(rig.root)))
+        session_of(word, rig.store, Folder(rig.root), ReplicaLog(Folder(rig.root)))
 
 
 def test_one_that_nobody_knows_is_looked_for_where_it_would_be(rig: Rig) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fpvstation.store.audit import KEPT, OFF, UNLISTED, near
 from fpvstation.store.disk import Disk
-from fpvstation.store.replica_log import COPIES, HERE, Copies
+from fpvstation.store.replica_log import COPIES, HERE, ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.sums_file import SUMS_FILE, listing_of
 from fpvstation.store.verify import Verdict, verify
@@ -24,7 +24,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.disk = FakeDisk(Random(1))
-        self.store, self.copies = Store(self.disk), Copies(self.disk)
+        self.store, self.copies = Store(self.disk), ReplicaLog(self.disk)
         self.store.open("")
         self.data = {name: name.encode() for name in NAMES}
         for name, data in self.data.items():

@@ -8,7 +8,7 @@ import pytest
 
 from fpvstation.store.bound import AGAIN_S, EVERY_S, FIRST_S, UNSURE_S, Bound
 from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import DAY_S, EVICTED, Copies, segments_of
+from fpvstation.store.replica_log import DAY_S, EVICTED, ReplicaLog, segments_of
 from fpvstation.store.store import Store
 from tests.unit.fpvstation.store.test_store import CAR, DATA, NAME, put, sums_of
 
@@ -25,7 +25,7 @@ class Rig:
 
     def __init__(self, root: Path, *places: str) -> None:
         self.root, self.places, disk = root, places, Folder(root)
-        self.store, self.copies = Store(disk), Copies(disk)
+        self.store, self.copies = Store(disk), ReplicaLog(disk)
         self.store.open("")
         self.now_s = NOW_S
         self.unsure = list[str]()

@@ -5,29 +5,32 @@ from pathlib import Path
 import pytest
 
 from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import COPIES, HERE, Copies, Where
+from fpvstation.store.replica_log import COPIES, HERE, ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
-from fpvstation.store.sums_file import Stored
+from fpvstation.store.sums_file import StoredSegment
 
 SESSION = "Plague/2026-11-21/Plague-20261121T193100Z"
-ONE, TWO = (Stored(f"{SESSION}/{number}.mcap", number * 32) for number in ("01", "02"))
+ONE, TWO = (StoredSegment(f"{SESSION}/{number}.mcap", number * 32) for number in ("01", "02"))
 OFFICE, OTHER = "office:/store", "attic:/store"
 
 
 @pytest.fixture
-def copies(tmp_path: Path) -> Copies:
-    return Copies(Folder(tmp_path))
+def copies(tmp_path: Path) -> ReplicaLog:
+    return ReplicaLog(Folder(tmp_path))
 
 
-def test_what_was_judged_is_known_until_the_session_grows(copies: Copies) -> None:
+def test_what_was_judged_is_known_until_the_session_grows(copies: ReplicaLog) -> None:
     assert copies.where(SESSION, [ONE]) == []
     copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 5.0)
     copies.note(SESSION, HERE, {"01.mcap": ONE.sha256}, 7.0)
-    assert copies.where(SESSION, [ONE]) == [Where(HERE, 7.0, True), Where(OFFICE, 5.0, True)]
+    assert copies.where(SESSION, [ONE]) == [
+        ReplicaState(HERE, 7.0, True),
+        ReplicaState(OFFICE, 5.0, True),
+    ]
     assert [one.whole for one in copies.where(SESSION, [ONE, TWO])] == [False, False]
 
 
-def test_a_segment_counts_where_its_own_bytes_were_judged(copies: Copies) -> None:
+def test_a_segment_counts_where_its_own_bytes_were_judged(copies: ReplicaLog) -> None:
     copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256, "02.mcap": "x"}, 5.0)
     copies.note(SESSION, OTHER, {"01.mcap": ONE.sha256}, 5.0)
     assert copies.places(ONE, [OFFICE, OTHER, "third:/store"], 5.0) == 2
@@ -36,7 +39,7 @@ def test_a_segment_counts_where_its_own_bytes_were_judged(copies: Copies) -> Non
 
 
 @pytest.mark.parametrize("text", [b"", b'{"x":', b'{"x":{}}', b'{"x":' * 5000])
-def test_a_record_that_is_damaged_is_none(copies: Copies, tmp_path: Path, text: bytes) -> None:
+def test_a_record_that_is_damaged_is_none(copies: ReplicaLog, tmp_path: Path, text: bytes) -> None:
     copies.note(SESSION, OFFICE, {}, 5.0)
     (tmp_path / COPIES / f"{SESSION}.json").write_bytes(text)
     assert copies.of(SESSION) == {} and copies.places(ONE, [OFFICE], 5.0) == 0
@@ -45,5 +48,5 @@ def test_a_record_that_is_damaged_is_none(copies: Copies, tmp_path: Path, text: 
 
 
 def test_a_store_does_not_take_the_records_for_a_car(tmp_path: Path) -> None:
-    Copies(Folder(tmp_path)).note(SESSION, OFFICE, {}, 5.0)
+    ReplicaLog(Folder(tmp_path)).note(SESSION, OFFICE, {}, 5.0)
     assert list(Store(Folder(tmp_path)).sessions()) == []

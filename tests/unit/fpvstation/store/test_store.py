@@ -15,7 +15,7 @@ from fpvcar.runtime.units import MIB
 from fpvcar.wire.station import Sums
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER, StoreError, StoreGone
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.store.verify import verify
 
@@ -109,7 +109,7 @@ def test_a_name_that_is_at_an_office_is_given_to_no_other_segment(
 ) -> None:
     """The office's file is gone from here, and must not be replaced."""
     theirs = {NAME: sums_of(b"gone from here").sha256}
-    Copies(Folder(tmp_path)).note(SESSION, "office", theirs, 1.0)
+    ReplicaLog(Folder(tmp_path)).note(SESSION, "office", theirs, 1.0)
     made = put(store)
     (stored,) = store.segments()
     assert stored.path == f"{SESSION}.{made.sha256[:8]}/{NAME}"

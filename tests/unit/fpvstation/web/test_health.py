@@ -7,20 +7,20 @@ import msgspec
 import pytest
 
 from fpvcar.server.api.prometheus_text import exposition
-from fpvstation.catalogue.catalogue import Held
+from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.rate import WINDOW_S, Rate
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.housekeeping import ChoreState
 from fpvstation.mirror.replicate import OfficeState
 from fpvstation.store.replica_log import RECENT_S
-from fpvstation.web.health import OLD_S, Standing
+from fpvstation.web.health import OLD_S, StationHealth
 from fpvstation.web.status import follow, lines_of
 from tests.unit.recordings.export.test_progress import Terminal
 
 NOW_S = 1e9
 
 
-def standing(**more: object) -> Standing:
+def standing(**more: object) -> StationHealth:
     car = CarState(
         "Plague",
         "Plague",
@@ -35,8 +35,14 @@ def standing(**more: object) -> Standing:
         2e6,
     )
     office = OfficeState("nas:/srv", "sending", 0.0, 3, 4, 90_000_000, 30_000_000, 1e6)
-    made = Standing(
-        Held("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11), [car], [office], 0, 0.0, 0, ""
+    made = StationHealth(
+        StoreUsage("/store", 12, 340, 5_100_000_000, 10**11, 2 * 10**11),
+        [car],
+        [office],
+        0,
+        0.0,
+        0,
+        "",
     )
     return msgspec.structs.replace(made, **more)
 
@@ -106,18 +112,18 @@ def test_every_figure_is_for_prometheus() -> None:
         assert f"fpvcar_{line}" in text, line
 
 
-def played(*states: Standing) -> Callable[[], bytes]:
+def played(*states: StationHealth) -> Callable[[], bytes]:
     left = iter(states)
     return lambda: msgspec.json.encode(next(left))
 
 
-def gone() -> Standing:
+def gone() -> StationHealth:
     made = standing()
     made.cars[0].waiting_bytes = made.offices[0].waiting_bytes = 0
     return made
 
 
-def half() -> Standing:
+def half() -> StationHealth:
     made = standing()
     made.cars[0].waiting_bytes = 5_000_000
     return made

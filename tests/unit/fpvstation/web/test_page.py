@@ -11,11 +11,11 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.recordings.library.drives import Wanted
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.cars import Cars
-from fpvstation.fetch.scheduler import CarState, Keeper
+from fpvstation.fetch.scheduler import CarState, FetchScheduler
 from fpvstation.housekeeping import Chores
 from fpvstation.mirror.mirrors import Offices
 from fpvstation.store.disk import Folder
-from fpvstation.store.replica_log import Copies
+from fpvstation.store.replica_log import ReplicaLog
 from fpvstation.store.store import Store
 from fpvstation.web.health import OLD_S
 from fpvstation.web.page import Page
@@ -36,12 +36,12 @@ def page(tmp_path: Path) -> Iterator[Page]:
     data = (tmp_path / ".made").read_bytes()
     for name in (NAME, OTHER):
         put(store, name, data, name.partition("-")[0])
-    keeper = Keeper(Cars(tmp_path), store)
+    keeper = FetchScheduler(Cars(tmp_path), store)
     keeper.states["1"] = CarState("Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99)
     catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.on_cars)
     catalogue.open()
     catalogue.sync()
-    yield Page(catalogue, keeper, Offices([], 1, Copies(Folder(tmp_path))), CHORES)
+    yield Page(catalogue, keeper, Offices([], 1, ReplicaLog(Folder(tmp_path))), CHORES)
     catalogue.close()
 
 

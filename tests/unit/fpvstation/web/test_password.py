@@ -176,8 +176,8 @@ def test_station_prints_https_for_other_machines(
 def test_all_tries_at_a_password_have_one_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saved = password.Saved("", "hash")
-    monkeypatch.setattr(password.Saved, "of", lambda *_: "other")
+    saved = password.PasswordHash("", "hash")
+    monkeypatch.setattr(password.PasswordHash, "of", lambda *_: "other")
     check = PasswordCheck(saved)
     for number, code in enumerate(["123456", "letters", "0123456789abcdef" * 2] * 7):
         check.unlock(code, f"10.0.{number}.1", 1.0)
