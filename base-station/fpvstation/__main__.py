@@ -105,12 +105,12 @@ def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
     if arguments.seconds <= 0.0:
         return 0
     try:
-        found = asyncio.run(discover.look(arguments.seconds, arguments.interface))
+        found = asyncio.run(discover.browse(arguments.seconds, arguments.interface))
     except (discover.ZeroconfMissing, OSError, ValueError) as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
         return 0
     for one in found:
-        paired = any(map(one.at, known))
+        paired = any(map(one.has_address, known))
         next_step = "paired" if paired else f"fpvstation pair {one.url}"
         print(f"{shown(one.name)} is there: {next_step}")
     if not found:

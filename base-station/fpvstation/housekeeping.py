@@ -90,9 +90,9 @@ class Chores:
 
     async def run(self) -> None:
         """Run each chore again and again until cancelled."""
-        await asyncio.gather(*map(self._keep, self._chores))
+        await asyncio.gather(*map(self._repeat, self._chores))
 
-    async def _keep(self, chore: Chore) -> None:
+    async def _repeat(self, chore: Chore) -> None:
         while True:
             began_s = time.monotonic()
             await asyncio.to_thread(chore.once)

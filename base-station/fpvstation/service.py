@@ -66,9 +66,9 @@ class Options(NamedTuple):
 def state_directory() -> Path:
     """Return $STATE_DIRECTORY (set by systemd) or ~/.local/state/fpvstation; create it with mode
     0700."""
-    given, base = os.environ.get("STATE_DIRECTORY"), os.environ.get("XDG_STATE_HOME")
-    usual = Path(base) if base else Path.home() / ".local" / "state"
-    path = Path(given) if given else usual / "fpvstation"
+    assigned, base = os.environ.get("STATE_DIRECTORY"), os.environ.get("XDG_STATE_HOME")
+    default = Path(base) if base else Path.home() / ".local" / "state"
+    path = Path(assigned) if assigned else default / "fpvstation"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
@@ -80,25 +80,25 @@ async def run(options: Options) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with alone(root):
+    with lock_store(root):
         disk, cars, office = Folder(root), Cars(state), options.settings.office
-        places = [Rdcp(one, root, office.options) for one in office.targets]
-        copies = ReplicaLog(disk)
-        offices = Offices(places, office.copies_required, copies)
-        store = Store(disk, offices.tell)
+        places = [Rdcp(target, root, office.options) for target in office.targets]
+        replicas = ReplicaLog(disk)
+        offices = Offices(places, office.copies_required, replicas)
+        store = Store(disk, offices.queue)
         store_id = _open(store, root, state, options.store_changed)
         offices.open(store, asyncio.to_thread)
-        keeper = FetchScheduler(cars, store, offices.safe)
-        catalogue = Catalogue(state / FILE, root, store, store_id, keeper.on_cars)
+        scheduler = FetchScheduler(cars, store, offices.safe)
+        catalogue = Catalogue(state / FILE, root, store, store_id, scheduler.inventory)
         await asyncio.to_thread(catalogue.open)
-        bound = Bound(store, disk, copies, options.most, offices.places, offices.judge_soon)
+        bound = Bound(store, disk, replicas, options.most, offices.places, offices.verify_soon)
         chores = Chores(chores_of(store, root, bound if options.most else None, catalogue))
-        page = Page(catalogue, keeper, offices, chores, rights)
-        served = address(options.host, options.port, state, socket.gethostname())
+        page = Page(catalogue, scheduler, offices, chores, rights)
+        address_ = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)
-        greet = partial(_greet, served, root)
-        site = Site(page.application, connections, served, greet)
-        endless = {"fetching": keeper.run(), "page": site.run(), "chores": chores.run()}
+        print_url = partial(_greet, address_, root)
+        site = Site(page.application, connections, address_, print_url)
+        endless = {"fetching": scheduler.run(), "page": site.run(), "chores": chores.run()}
         if places:
             endless["offices"] = offices.run()
         ending = {"watchdog": _feed_watchdog()}
@@ -116,8 +116,8 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
     Raises the exception of the first task that fails, and Refused if one of `endless`
     returns: no part of a station ends while the others go on.
     """
-    tasks = {asyncio.create_task(each): name for name, each in endless.items()}
-    tasks |= {asyncio.create_task(each): "" for each in ending.values()}
+    tasks = {asyncio.create_task(work): name for name, work in endless.items()}
+    tasks |= {asyncio.create_task(work): "" for work in ending.values()}
     waiting = asyncio.create_task(stop.wait())
     pending: set[asyncio.Task[Any]] = {waiting, *tasks}
     try:
@@ -145,22 +145,22 @@ def _rights(host: str, state: Path) -> RecordingRights:
             f"--host {host} refused: other machines would see all recordings; set a "
             "password first: fpvstation passwd"
         )
-    known = Devices(credentials.load_key(state), password.codes_of(saved), state / DEVICES)
-    return PasswordRights(PasswordCheck(saved), known)
+    browsers = Devices(credentials.load_key(state), password.codes_of(saved), state / DEVICES)
+    return PasswordRights(PasswordCheck(saved), browsers)
 
 
-def greeting(served: Address, root: Path) -> str:
+def greeting(address: Address, root: Path) -> str:
     """Return the line with the page's URL; other machines need https."""
-    where = f"http://localhost:{served.port}/"
-    if served.tls:
-        where = f"https://{lan_address()}:{served.https_port}/"
-    elif not is_loopback(served.host):
-        where += " (here only: https is off, and other machines need it)"
-    return f"  The station's page: {where}   (it stores in {root})"
+    url = f"http://localhost:{address.port}/"
+    if address.tls:
+        url = f"https://{lan_address()}:{address.https_port}/"
+    elif not is_loopback(address.host):
+        url += " (here only: https is off, and other machines need it)"
+    return f"  The station's page: {url}   (it stores in {root})"
 
 
-def _greet(served: Address, root: Path) -> None:
-    print(greeting(served, root), flush=True)
+def _greet(address: Address, root: Path) -> None:
+    print(greeting(address, root), flush=True)
 
 
 async def _feed_watchdog() -> None:
@@ -171,38 +171,38 @@ async def _feed_watchdog() -> None:
         await asyncio.sleep(1.0)
 
 
-def rebuild(root: Path, tell: OnProgress) -> int:
+def rebuild(root: Path, on_progress: OnProgress) -> int:
     """Rebuild the catalogue; return its number of sessions. Raises Refused, StoreError, OSError."""
     state = state_directory()
-    with alone(root):
+    with lock_store(root):
         store = Store(Folder(root))
         catalogue = Catalogue(state / FILE, root, store, _open(store, root, state, False))
-        catalogue.anew("")
-        count = catalogue.sync(tell)
+        catalogue.reset("")
+        count = catalogue.sync(on_progress)
         catalogue.close()
     return count
 
 
-def _open(store: Store, root: Path, state: Path, changed: bool) -> str:
+def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:
     """Open the store and check that it is the store of the last start; return its id. Raises
     StoreError."""
-    known = state / KNOWN
-    was = ""
-    if not changed:
+    path = state / KNOWN
+    last_id = ""
+    if not accept_changed:
         with contextlib.suppress(FileNotFoundError):
-            was = known.read_text()
+            last_id = path.read_text()
     try:
-        found = store.open(was)
+        store_id = store.open(last_id)
         store.try_out()
     except StoreError as fault:
         raise StoreError(f"{root}: {fault}") from None
-    if found != was:
-        files.write_whole(known, [found.encode()])
-    return found
+    if store_id != last_id:
+        files.write_whole(path, [store_id.encode()])
+    return store_id
 
 
 @contextlib.contextmanager
-def alone(root: Path) -> Iterator[None]:
+def lock_store(root: Path) -> Iterator[None]:
     """Lock the store, so that two stations never write into it. Raises Refused."""
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -234,30 +234,30 @@ async def _pair_beside(
     url: str, cars: Cars, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> None:
     """Pair with a car of this machine and user; its code is readable here."""
-    said = ""
+    logged = ""
     while True:
         try:
             # Check on each attempt: the car may have been replaced, or its state removed.
-            if not await _knows(url, cars):
+            if not await _is_paired(url, cars):
                 codes = credentials.load_codes(paths.state_directory())
-                made = await client.pair(url, "", codes.grown_up, BESIDE)
-                cars.add(made, url, "")
-                log.info("paired with %s", made.car)
+                pairing = await client.pair(url, "", codes.grown_up, BESIDE)
+                cars.add(pairing, url, "")
+                log.info("paired with %s", pairing.car)
             return
         except CarFault:
             wait_s = AGAIN_S
         except Exception as fault:  # each attempt uses up one try of the code
             wait_s = REFUSED_S
-            if said != (said := str(fault) or repr(fault)):
-                log.warning("not paired with %s, tried again: %s", url, said)
+            if logged != (logged := str(fault) or repr(fault)):
+                log.warning("not paired with %s, tried again: %s", url, logged)
         await sleep(wait_s)
 
 
-async def _knows(url: str, cars: Cars) -> bool:
+async def _is_paired(url: str, cars: Cars) -> bool:
     """Return whether the car at `url` still has this station's pairing. Raises CarFault if the
     car is unreachable."""
-    for one in cars.all():
-        if one.url == url:
-            async with client.session(url, one.fingerprint) as session:
-                return await client.HttpCar(one, session).welcome()
+    for car in cars.all():
+        if car.url == url:
+            async with client.session(url, car.fingerprint) as session:
+                return await client.HttpCar(car, session).is_paired()
     return False

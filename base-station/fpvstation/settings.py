@@ -28,7 +28,7 @@ class Office(Section, frozen=True):
     @property
     def targets(self) -> tuple[str, ...]:
         """All targets that are set."""
-        return tuple(one for one in (self.target, self.second) if one)
+        return tuple(target for target in (self.target, self.second) if target)
 
 
 class Settings(Section, frozen=True):
@@ -37,21 +37,21 @@ class Settings(Section, frozen=True):
 
 def usual_path() -> Path:
     """Return the file in $CONFIGURATION_DIRECTORY (set by systemd) or ~/.config/fpvstation."""
-    given, base = (os.environ.get("CONFIGURATION_DIRECTORY"), os.environ.get("XDG_CONFIG_HOME"))
-    usual = (Path(base) if base else Path.home() / ".config") / "fpvstation"
-    return (Path(given) if given else usual) / FILE
+    assigned, base = (os.environ.get("CONFIGURATION_DIRECTORY"), os.environ.get("XDG_CONFIG_HOME"))
+    default = (Path(base) if base else Path.home() / ".config") / "fpvstation"
+    return (Path(assigned) if assigned else default) / FILE
 
 
 def load(path: Path) -> Settings:
     """Read the file; an absent file gives the defaults. Raises ConfigError."""
     if not path.exists():
         return Settings()
-    said = read_toml(path)
+    table = read_toml(path)
     try:
-        found = converted(said, Settings)
+        settings = converted(table, Settings)
     except ConfigError as fault:
         raise ConfigError(f"{path}: {fault}") from None
-    office = found.office
+    office = settings.office
     if office.copies_required > 1 + len(office.targets):
         raise ConfigError(
             f"{path}: office.copies_required = {office.copies_required}, and with the "
@@ -60,4 +60,4 @@ def load(path: Path) -> Settings:
         )
     if office.target == office.second != "":
         raise ConfigError(f"{path}: office.second is office.target: one copy, not two")
-    return found
+    return settings

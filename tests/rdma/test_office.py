@@ -15,7 +15,7 @@ import pytest
 
 from fpvcar.runtime.units import MIB
 from fpvstation.mirror.mirror import Rdcp
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, Replicator, judge_copy
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, Replicator, verify_replica
 from fpvstation.mirror.restore import Restore, session_of
 from fpvstation.store.disk import Folder
 from fpvstation.store.identity import MARKER
@@ -52,7 +52,7 @@ class Rig:
         return relay.state.bad
 
     def where(self) -> list[ReplicaState]:
-        return self.copies.where(SESSION, self.store.listed(SESSION))[1:]
+        return self.copies.states(SESSION, self.store.listed(SESSION))[1:]
 
 
 async def act(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -92,7 +92,7 @@ async def test_a_session_gets_there_whole_and_comes_back(rig: Rig) -> None:
         assert mine.read_bytes() == theirs.read_bytes()
         mine.write_bytes(b"bent")
     for one in list(rig.store.segments()):
-        assert rig.store.judge(one)
+        assert rig.store.verify_segment(one)
     assert await rig.relayed() == {}
     assert len(list(rig.store.segments())) == 2
     ran(*argv, cwd=rig.root / SESSION)
@@ -106,7 +106,7 @@ async def test_copy_that_rots_at_the_office_is_found_where_it_is(rig: Rig) -> No
     async def judged() -> list[str]:
         office = rig.office()
         await office.claim(rig.store.id, True)
-        copy = await judge_copy(office, SESSION, rig.store, rig.copies, act, lambda: 5.0)
+        copy = await verify_replica(office, SESSION, rig.store, rig.copies, act, lambda: 5.0)
         return copy.bad
 
     assert await judged() == []

@@ -100,9 +100,11 @@ class Station:
     async def _work(self) -> None:
         way, copies = OfficeLink(self._office, self.disk), ReplicaLog(self.disk)
         offices = Offices([way], self._cars[0].copies_required, copies, utc_s=self._utc_s)
-        store = Store(self.disk, lambda session: relay.tell(session), self._utc_s)
+        store = Store(self.disk, lambda session: relay.queue(session), self._utc_s)
         relay = Replicator(way, store, copies, act, self._clock_s, self._utc_s)
-        bound = Bound(store, self.disk, copies, self._most, [OFFICE], relay.judge_soon, self._utc_s)
+        bound = Bound(
+            store, self.disk, copies, self._most, [OFFICE], relay.verify_soon, self._utc_s
+        )
         self._id = store.open(self._id)
         links = [Link(car, self.disk, self._office) for car in self._cars]
         while True:
@@ -135,7 +137,7 @@ class Station:
             if (
                 inode
                 and inode.data
-                and copies.places(one, [OFFICE], self.utc_s)
+                and copies.count(one, [OFFICE], self.utc_s)
                 and hash_of(self._office.files.get(path, b"")) == one.sha256
                 and hash_of(inode.data) == one.sha256
                 and kept is self.disk.names_now[record]
@@ -143,7 +145,7 @@ class Station:
                 inode.data[0] ^= 1
                 inode.synced = bytes(inode.data)
                 self.bent.add(hash_of(inode.data))
-                assert store.judge(one)
+                assert store.verify_segment(one)
                 self.rotten.add(one.sha256)
                 self.rounds_well = 0
                 return

@@ -27,7 +27,7 @@ from fpvcar.recordings.library.titles import Titles
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
-from fpvstation.catalogue.probe import ProbeJob, key_of, lookers
+from fpvstation.catalogue.probe import ProbeJob, key_of, prober
 from fpvstation.store.replicas import CarInventory, ReplicaIndex
 from fpvstation.store.store import Store, trash_of
 from fpvstation.store.sums_file import SUMS_FILE, StoredSegment
@@ -59,7 +59,7 @@ class ProbeBatch(NamedTuple):
     stored: dict[str, list[StoredSegment]]
     known: dict[StoredSegment, bytes]
     new: list[StoredSegment]
-    looked: Iterable[bytes]
+    entries: Iterable[bytes]
 
 
 class StoreUsage(msgspec.Struct):
@@ -83,7 +83,7 @@ class Catalogue:
     ) -> None:
         self._root, self._store = root, store
         self._file = CatalogueFile(path, store_id)
-        self._titles, self._where = Titles(root), ReplicaIndex(root, store, cars)
+        self._titles, self._replica_index = Titles(root), ReplicaIndex(root, store, cars)
         self._changing = threading.RLock()
         self.unread = 0
         """Number of sessions still to be probed."""
@@ -93,49 +93,49 @@ class Catalogue:
     def open(self) -> None:
         self._file.open()
 
-    def anew(self, why: str) -> None:
-        self._file.anew(why)
+    def reset(self, reason: str) -> None:
+        self._file.reset(reason)
 
     def close(self) -> None:
         self._file.close()
 
     @property
-    def why_anew(self) -> str:
-        return self._file.why_anew
+    def reset_reason(self) -> str:
+        return self._file.reset_reason
 
     # Following the store
 
-    def sync(self, tell: OnProgress = lambda done, total: None) -> int:
+    def sync(self, on_progress: OnProgress = lambda done, total: None) -> int:
         """List all changes of the store; return the number of changed sessions. Rebuild a
         damaged or missing catalogue. Raises OSError."""
         with self._changing:
             self._file.mend()
             try:
-                return self._sync(tell)
+                return self._sync(on_progress)
             except sqlite3.OperationalError:
                 raise  # say, the disk is full
             except sqlite3.DatabaseError as fault:
-                self.anew(str(fault))
-                return self._sync(tell)
+                self.reset(str(fault))
+                return self._sync(on_progress)
 
-    def _sync(self, tell: OnProgress) -> int:
+    def _sync(self, on_progress: OnProgress) -> int:
         self.faults = {}
         changes = list(self._changes())
         self.unread = total = len(changes)
-        with lookers(total) as looks:
-            asked: list[ProbeBatch] = []
-            for at in range(0, total + AT_ONCE, AT_ONCE):
-                tell(min(at, total), total)
+        with prober(total) as probe:
+            batches: list[ProbeBatch] = []
+            for start in range(0, total + AT_ONCE, AT_ONCE):
+                on_progress(min(start, total), total)
                 # Probe the next batch while this one is written.
-                asked.append(self._ask(changes[at : at + AT_ONCE], looks))
-                if len(asked) > 1:
-                    self._list(asked.pop(0))
-                    self.unread = max(0, total - at)
+                batches.append(self._probe(changes[start : start + AT_ONCE], probe))
+                if len(batches) > 1:
+                    self._replace_rows(batches.pop(0))
+                    self.unread = max(0, total - start)
         return total
 
     def _changes(self) -> Iterator[Change]:
         with self._file.connection() as db:
-            known = dict(db.execute("SELECT path, stamp FROM session"))
+            stamps = dict(db.execute("SELECT path, stamp FROM session"))
         for session in self._store.sessions():
             try:
                 stamp = (self._root / session / SUMS_FILE).stat().st_mtime_ns
@@ -143,19 +143,19 @@ class Catalogue:
                 continue
             except OSError as fault:
                 self._skip(session, fault)
-                known.pop(session, None)
+                stamps.pop(session, None)
                 continue
-            was = known.pop(session, None)
-            if was != stamp:
-                yield Change(session, stamp, was is not None)
-        for session in known:
+            old_stamp = stamps.pop(session, None)
+            if old_stamp != stamp:
+                yield Change(session, stamp, old_stamp is not None)
+        for session in stamps:
             yield Change(session, None)
 
     def _skip(self, session: str, fault: OSError) -> None:
         """Note that a session cannot be read now; the next sync tries it again."""
         self.faults[session] = fault.strerror or str(fault)
 
-    def _ask(self, changes: Sequence[Change], looks: Prober) -> ProbeBatch:
+    def _probe(self, changes: Sequence[Change], probe: Prober) -> ProbeBatch:
         """Start probing the new segments of some sessions."""
         stored = {}
         for change in changes:
@@ -166,24 +166,26 @@ class Catalogue:
         changes = [change for change in changes if change.session in stored]
         with self._file.connection() as db:
             known = {
-                one: entry
+                segment: entry
                 for session, _, known in changes
                 if known
-                for one, entry in search.entries_of(db, session)
+                for segment, entry in search.entries_of(db, session)
             }
-        new = [one for some in stored.values() for one in some if one not in known]
-        asked = [ProbeJob(f"{self._root}/{one.path}", key_of(one.path)) for one in new]
-        return ProbeBatch(changes, stored, known, new, looks(asked))
+        new = [
+            segment for segments in stored.values() for segment in segments if segment not in known
+        ]
+        jobs = [ProbeJob(f"{self._root}/{segment.path}", key_of(segment.path)) for segment in new]
+        return ProbeBatch(changes, stored, known, new, probe(jobs))
 
-    def _list(self, asked: ProbeBatch) -> None:
+    def _replace_rows(self, batch: ProbeBatch) -> None:
         """Replace the rows of these sessions."""
-        known = {**asked.known, **dict(zip(asked.new, asked.looked, strict=True))}
+        entries = {**batch.known, **dict(zip(batch.new, batch.entries, strict=True))}
         with self._file.connection() as db:
-            for session, stamp, was_known in asked.changes:
+            for session, stamp, was_known in batch.changes:
                 if was_known:
                     forget(db, session)
                 if stamp is not None:
-                    self._add(db, session, stamp, asked.stored[session], known)
+                    self._add(db, session, stamp, batch.stored[session], entries)
 
     def _add(
         self,
@@ -191,30 +193,30 @@ class Catalogue:
         session: str,
         stamp: int,
         stored: Iterable[StoredSegment],
-        known: dict[StoredSegment, bytes],
+        entries: dict[StoredSegment, bytes],
     ) -> None:
         db.execute("INSERT INTO session VALUES (?, ?)", (session, stamp))
-        entries = {one: search.entry_in(known[one]) for one in stored}
+        decoded = {segment: search.entry_in(entries[segment]) for segment in stored}
         db.executemany(
             "INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (entry.name, one.path, session, one.sha256, entry.bytes, known[one])
-                for one, entry in entries.items()
+                (entry.name, segment.path, session, segment.sha256, entry.bytes, entries[segment])
+                for segment, entry in decoded.items()
             ],
         )
         car = session.partition("/")[0]
-        for drive in self._titles.named(drives_of(entries.values())):
+        for drive in self._titles.named(drives_of(decoded.values())):
             add_drive(db, session, car, drive)
 
     # Queries of the page
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
-        with self._file.asked() as db:
+        with self._file.query() as db:
             return {
-                name: self._root / path
-                for one in wanted
-                for name, path in db.execute(
-                    "SELECT name, path FROM segment WHERE name = ?", (one,)
+                segment: self._root / path
+                for name in wanted
+                for segment, path in db.execute(
+                    "SELECT name, path FROM segment WHERE name = ?", (name,)
                 )
             }
 
@@ -223,66 +225,66 @@ class Catalogue:
         return False
 
     def page(self, before: str, most: int) -> Page:
-        with self._file.asked() as db:
-            found = search.last_entries(db, before, most + 1)
-        return Page(found[:most][::-1], len(found) > most)
+        with self._file.query() as db:
+            entries = search.last_entries(db, before, most + 1)
+        return Page(entries[:most][::-1], len(entries) > most)
 
     def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
-        with self._file.asked() as db:
+        with self._file.query() as db:
             if wanted.wheel == "driven" and not search.any_driven(db):
                 wanted = wanted.unhidden()
-            found = search.find(db, wanted, before_ms, most + 1)
+            rows = search.find(db, wanted, before_ms, most + 1)
             drivers = search.drivers(db)
-        shown = found[:most]
-        of = {session: self._where.of(session) for _, session, _ in shown}
+        shown = rows[:most]
+        replicas = {session: self._replica_index.of(session) for _, session, _ in shown}
         return Found(
             [drive for _, _, drive in shown],
-            len(found) > most,
+            len(rows) > most,
             drivers,
             self.unread,
-            {one: of[session] for one, session, _ in shown},
+            {drive: replicas[session] for drive, session, _ in shown},
         )
 
-    def held(self) -> StoreUsage:
+    def usage(self) -> StoreUsage:
         """Return the size of the contents and the disk's usage. Raises OSError."""
-        with self._file.asked() as db:
+        with self._file.query() as db:
             (sessions,) = db.execute("SELECT count(*) FROM session").fetchone()
-            all_of = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
-            segments, size = db.execute(all_of).fetchone()
+            query = "SELECT count(*), coalesce(sum(bytes), 0) FROM segment"
+            segments, size = db.execute(query).fetchone()
         disk = shutil.disk_usage(self._root)
         return StoreUsage(str(self._root), sessions, segments, size, disk.free, disk.total)
 
     def name(self, drive: str, title: str) -> None:
         """Name a drive in the store, so that the name survives a rebuild of the catalogue."""
-        with self._alone(), self._file.asked() as db:
-            session, drives = self._found(db, drive)
-            there = [name for (name,) in db.execute("SELECT name FROM segment")]
-            named = next(one for one in drives if one.id == drive)
-            self._titles.name(named, title, there)
+        with self._locked(), self._file.query() as db:
+            session, drives = self._drives_of(db, drive)
+            segments = [name for (name,) in db.execute("SELECT name FROM segment")]
+            named = next(item for item in drives if item.id == drive)
+            self._titles.name(named, title, segments)
             forget_drives(db, session)
-            for one in self._titles.named(drives):
-                add_drive(db, session, session.partition("/")[0], one)
+            for item in self._titles.named(drives):
+                add_drive(db, session, session.partition("/")[0], item)
 
     def delete(self, drive: str) -> tuple[list[str], list[str]]:
         """Move the session of a drive to the trash. Raises DriveBusy if the session has other
         drives."""
-        with self._alone():
-            with self._file.asked() as db:
-                session, _ = self._found(db, drive)
-                of = "SELECT count(*) FROM drive WHERE session = ? AND parked = 0 "
-                (others,) = db.execute(f"{of} AND id != ?", (session, drive)).fetchone()
+        with self._locked():
+            with self._file.query() as db:
+                session, _ = self._drives_of(db, drive)
+                query = "SELECT count(*) FROM drive WHERE session = ? AND parked = 0 "
+                (others,) = db.execute(f"{query} AND id != ?", (session, drive)).fetchone()
             if others:
                 name = session.rpartition("/")[2]
                 raise DriveBusy(
                     f"{others} more of its session would go with it. If they should: "
                     f"fpvstation rm {name}"
                 )
-            gone = self._store.remove(session, trash_of(time.time()))
-            self._list(self._ask([Change(session, None)], lambda looks: []))
-        return [one.path.rpartition("/")[2] for one in gone], []
+            removed = self._store.remove(session, trash_of(time.time()))
+            self._replace_rows(self._probe([Change(session, None)], lambda probe: []))
+        return [segment.path.rpartition("/")[2] for segment in removed], []
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Hold the lock on changes of the list. Raises DriveBusy."""
         if not self._changing.acquire(timeout=PATIENCE_S):
             raise DriveBusy("The list is being made: try again in a minute.")
@@ -291,12 +293,12 @@ class Catalogue:
         finally:
             self._changing.release()
 
-    def _found(self, db: sqlite3.Connection, drive: str) -> tuple[str, list[Drive]]:
+    def _drives_of(self, db: sqlite3.Connection, drive: str) -> tuple[str, list[Drive]]:
         """Return the session of a drive, and all drives of that session. Raises DriveMissing."""
-        of = "SELECT session FROM drive WHERE id = ?"
-        row = db.execute(of, (drive,)).fetchone()
+        query = "SELECT session FROM drive WHERE id = ?"
+        row = db.execute(query, (drive,)).fetchone()
         if row is None:
             raise DriveMissing("There is no such drive any more: look again.")
         (session,) = row
-        entries = [search.entry_in(one) for _, one in search.entries_of(db, session)]
+        entries = [search.entry_in(entry) for _, entry in search.entries_of(db, session)]
         return session, drives_of(entries)

@@ -17,9 +17,9 @@ def forget(db: sqlite3.Connection, session: str) -> None:
 
 def forget_drives(db: sqlite3.Connection, session: str) -> None:
     """Delete the drives of a session."""
-    of = "(SELECT at FROM drive WHERE session = ?)"
+    drives = "(SELECT at FROM drive WHERE session = ?)"
     for table in ("driver", "shown"):
-        db.execute(f"DELETE FROM {table} WHERE at IN {of}", (session,))
+        db.execute(f"DELETE FROM {table} WHERE at IN {drives}", (session,))
     db.execute("DELETE FROM drive WHERE session = ?", (session,))
 
 
@@ -27,8 +27,8 @@ def add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> N
     """Insert a drive with its search terms."""
     at, free = search.place_of(drive.start_ms), False
     while not free:  # cars with unset clocks may begin in the same ms
-        within = "SELECT max(at) FROM drive WHERE at BETWEEN ? AND ?"
-        (last,) = db.execute(within, (at, at + search.PLACES)).fetchone()
+        query = "SELECT max(at) FROM drive WHERE at BETWEEN ? AND ?"
+        (last,) = db.execute(query, (at, at + search.PLACES)).fetchone()
         at, free = at if last is None else last + 1, last is None
     db.execute(
         "INSERT INTO drive VALUES (?, ?, ?, ?, ?, ?, ?)",

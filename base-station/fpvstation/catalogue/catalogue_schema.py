@@ -46,7 +46,7 @@ MIGRATIONS = (
 )
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
     """Open a catalogue and migrate it to the newest schema. Raises DatabaseError."""
     db = sqlite3.connect(path, timeout=BUSY_S, check_same_thread=False)
     try:

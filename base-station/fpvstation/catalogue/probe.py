@@ -39,27 +39,27 @@ def key_of(path: str) -> str:
     return f"{folder}-{began}{dot}{checksum}{number}"
 
 
-def look(one: ProbeJob) -> bytes:
+def probe(job: ProbeJob) -> bytes:
     """Return the Entry of one segment as JSON, so that no process encodes it twice. The entry of
     an unreadable segment contains the fault."""
-    path, stamp = Path(one.path), Stamp(0, 0, 0)
+    path, stamp = Path(job.path), Stamp(0, 0, 0)
     try:
         stamp = stamp_of(path.stat())
         entry = entry_of(path)
     except UNREADABLE as fault:
         entry = unreadable_entry(path, stamp, fault)
-    return msgspec.json.encode(msgspec.structs.replace(entry, name=one.key))
+    return msgspec.json.encode(msgspec.structs.replace(entry, name=job.key))
 
 
 @contextlib.contextmanager
-def lookers(count: int) -> Iterator[Callable[[Iterable[ProbeJob]], Iterator[bytes]]]:
+def prober(count: int) -> Iterator[Callable[[Iterable[ProbeJob]], Iterator[bytes]]]:
     """Yield a function that probes `count` segments; from MANY on it uses one process per
     processor."""
     if count < MANY:
-        yield partial(map, look)
+        yield partial(map, probe)
         return
     # The station has threads: a forked copy of a thread that holds a lock would hang.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     with ProcessPoolExecutor(os.cpu_count(), context) as pool:
-        yield partial(pool.map, look, chunksize=CHUNK)
+        yield partial(pool.map, probe, chunksize=CHUNK)

@@ -29,13 +29,13 @@ def place_of(ms: float) -> int:
 def words_of(car: str, drive: Drive) -> str:
     """Return the searchable text of a drive in lower case, one item per line."""
     marks = (mark.text for part in drive.parts for mark in part.marks)
-    said = dict.fromkeys((drive.title, car, *drive.drivers, *marks))
-    return "\n".join(one for one in said if one).casefold()
+    texts = dict.fromkeys((drive.title, car, *drive.drivers, *marks))
+    return "\n".join(text for text in texts if text).casefold()
 
 
 def causes_of(causes: Iterable[str]) -> str:
     """Return the causes of stops, each between bars, to tell "estop" from "estop_grown_up"."""
-    return "".join(f"|{one}|" for one in sorted(causes))
+    return "".join(f"|{cause}|" for cause in sorted(causes))
 
 
 def find(
@@ -61,13 +61,13 @@ def find(
         parked = wanted.wheel == "parked"
         clauses.append("drive.parked = 1" if parked else "drive.hidden = 0")
     if indexed:
-        found = "drive.at IN (SELECT rowid FROM said WHERE said MATCH ?)"
-        clauses.append(found if wanted.driver else "said MATCH ?")
+        match = "drive.at IN (SELECT rowid FROM said WHERE said MATCH ?)"
+        clauses.append(match if wanted.driver else "said MATCH ?")
         values.append(_match(words, wanted.causes))
     elif words:
-        within = " AND ".join("instr(words, ?)" for _ in words)
-        of = "".join(" OR instr(causes, ?)" for _ in wanted.causes)
-        clauses.append(f"(({within}){of})")
+        in_words = " AND ".join("instr(words, ?)" for _ in words)
+        in_causes = "".join(" OR instr(causes, ?)" for _ in wanted.causes)
+        clauses.append(f"(({in_words}){in_causes})")
         values += [*words, *map(_barred, sorted(wanted.causes))]
     rows = db.execute(
         "SELECT id, session, shown.drive FROM shown JOIN drive USING (at) WHERE at IN "
@@ -75,14 +75,14 @@ def find(
         f"ORDER BY {at} DESC LIMIT {most}) ORDER BY at DESC",
         values,
     )
-    return [(one, session, msgspec.Raw(drive)) for one, session, drive in rows]
+    return [(drive_id, session, msgspec.Raw(drive)) for drive_id, session, drive in rows]
 
 
 def _match(words: Iterable[str], causes: Iterable[str]) -> str:
     """Return the query in FTS5 syntax; user input appears only quoted."""
-    said = " AND ".join(f"words : {_quoted(one)}" for one in words)
+    terms = " AND ".join(f"words : {_quoted(word)}" for word in words)
     return " OR ".join(
-        [f"({said})", *(f"causes : {_quoted(_barred(one))}" for one in sorted(causes))]
+        [f"({terms})", *(f"causes : {_quoted(_barred(word))}" for word in sorted(causes))]
     )
 
 
@@ -97,8 +97,8 @@ def _barred(cause: str) -> str:
 
 def any_driven(db: sqlite3.Connection) -> bool:
     """Return whether any drive is visible (not hidden)."""
-    found = db.execute("SELECT 1 FROM drive WHERE hidden = 0 LIMIT 1")
-    return found.fetchone() is not None
+    rows = db.execute("SELECT 1 FROM drive WHERE hidden = 0 LIMIT 1")
+    return rows.fetchone() is not None
 
 
 def drivers(db: sqlite3.Connection) -> list[str]:

@@ -18,7 +18,7 @@ from fpvcar.recordings.export import pictures
 from fpvcar.recordings.export.export import Report, in_order, one_by_one, require
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.runtime.units import SECOND_NS, counted
-from fpvstation.cli.verbs import opened
+from fpvstation.cli.verbs import open_store
 from fpvstation.mirror.restore import session_of
 from fpvstation.store.identity import StoreError
 from fpvstation.store.replica_log import ReplicaLog
@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 1
     require("av", "pip install av", "raw")
-    store, disk = opened(arguments.store)
+    store, disk = open_store(arguments.store)
     session = session_of(arguments.session, store, disk, ReplicaLog(disk))
-    paths = [arguments.store / one.path for one in store.listed(session)]
+    paths = [arguments.store / segment.path for segment in store.listed(session)]
     if not paths:
         raise StoreError(f"{session} is not here: fpvstation restore {session}")
     report = Report(_say)
@@ -66,17 +66,19 @@ def run(arguments: argparse.Namespace) -> int:
     return report.status(arguments.partial) if count else 1
 
 
-def _say(words: str) -> None:
-    print(f"fpvstation: {words}", file=sys.stderr)
+def _say(message: str) -> None:
+    print(f"fpvstation: {message}", file=sys.stderr)
 
 
 def write(out: BinaryIO, paths: Sequence[Path], report: Report, true_rate: bool) -> int:
     """Write all pictures of these files and return their number. Raises OSError."""
-    shown, count = pictures_of(paths, report), 0
-    for one in paced(shown) if true_rate else shown:
+    frames, count = pictures_of(paths, report), 0
+    for picture in paced(frames) if true_rate else frames:
         if not count:
-            report.out(f"-f rawvideo -pixel_format {FORM} -video_size {one.width}x{one.height}")
-        out.write(one.data)
+            report.out(
+                f"-f rawvideo -pixel_format {FORM} -video_size {picture.width}x{picture.height}"
+            )
+        out.write(picture.data)
         out.flush()
         count += 1
     return count
@@ -90,7 +92,7 @@ def pictures_of(paths: Sequence[Path], report: Report) -> Iterator[Picture]:
 
 
 def decoded(
-    frames: Iterable[Frame], lost: Callable[[str], None] = lambda words: None
+    frames: Iterable[Frame], lost: Callable[[str], None] = lambda message: None
 ) -> Iterator[Picture]:
     """Yield each picture in the size of the first, as raw video has no headers. A unit
     that cannot be decoded is left out and reported to `lost`; a pause is shortened."""
@@ -102,14 +104,14 @@ def decoded(
     for frame in itertools.chain(frames, [None]):  # None at the end flushes the decoder
         at_ns = clock.at(frame.capture_ns) if frame else clock.now_ns
         try:
-            found = codec.decode(av.Packet(frame.unit) if frame else None)
+            decoded_pictures = codec.decode(av.Packet(frame.unit) if frame else None)
         except av.error.InvalidDataError:
             undecoded += 1
             continue
-        for picture in found:
+        for picture in decoded_pictures:
             width, height = width or picture.width, height or picture.height
-            same = picture.reformat(width, height, FORM)
-            yield Picture(at_ns, width, height, same.to_ndarray().tobytes())
+            resized = picture.reformat(width, height, FORM)
+            yield Picture(at_ns, width, height, resized.to_ndarray().tobytes())
     if undecoded:
         lost(f"{counted(undecoded, 'unit')} could not be decoded")
 
@@ -129,14 +131,14 @@ class _Clock:
 
 
 def paced(
-    shown: Iterable[Picture],
+    frames: Iterable[Picture],
     clock_ns: Callable[[], int] = time.monotonic_ns,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Picture]:
     """Yield each picture at its time; late pictures are yielded at once."""
     began_ns = clock_ns()
-    for one in shown:
-        ahead_ns = one.at_ns - (clock_ns() - began_ns)
+    for picture in frames:
+        ahead_ns = picture.at_ns - (clock_ns() - began_ns)
         if ahead_ns > 0:
             sleep(ahead_ns / SECOND_NS)
-        yield one
+        yield picture

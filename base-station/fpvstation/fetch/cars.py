@@ -39,17 +39,17 @@ class Car(msgspec.Struct, frozen=True):
 
 def url_of(address: str) -> str:
     """Return the base URL of a car: https, or http on this machine. Raises CarsError."""
-    found = ADDRESS.fullmatch(address)
-    if found is None:
+    parts = ADDRESS.fullmatch(address)
+    if parts is None:
         raise CarsError(
             f'address "{address[:80]}" refused: expected, say, 192.168.1.5, '
             "plague.local or https://192.168.1.5:8081"
         )
-    scheme, host, port = found.groups()
-    near = is_loopback(host.strip("[]"))
+    scheme, host, port = parts.groups()
+    local = is_loopback(host.strip("[]"))
     if scheme is None:
-        scheme = "http" if near else "https"
-    if scheme == "http" and not near:
+        scheme = "http" if local else "https"
+    if scheme == "http" and not local:
         raise CarsError(
             f"{address}: refused over plain http, by which the key would be seen; "
             f"use https://{host}:{HTTPS_PORT}"
@@ -77,9 +77,9 @@ class Cars:
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
         """Add a car to the list; replace its entry if it was paired before."""
         with self._changing():
-            there = self.all()
-            known = [car for car in there if car.id == pairing.id]
-            others = [car for car in there if car.id != pairing.id]
+            cars = self.all()
+            old = [car for car in cars if car.id == pairing.id]
+            others = [car for car in cars if car.id != pairing.id]
             taken = [car.folder for car in others]
             added = Car(
                 name=pairing.car,
@@ -88,7 +88,7 @@ class Cars:
                 fingerprint=fingerprint,
                 station=pairing.station,
                 key=pairing.key,
-                folder=known[0].folder if known else _folder(pairing, taken),
+                folder=old[0].folder if old else _folder(pairing, taken),
             )
             self._save([*others, added])
         return added
@@ -98,22 +98,22 @@ class Cars:
         the meantime."""
         new = msgspec.structs.replace(car, fingerprint=fingerprint)
         with self._changing():
-            self._save([new if one == car else one for one in self.all()])
+            self._save([new if entry == car else entry for entry in self.all()])
 
-    def find(self, word: str) -> Car:
+    def find(self, name: str) -> Car:
         """Return the car of that name, folder, id or URL. Raises CarsError."""
-        there = self.all()
-        found = [one for one in there if word in (one.name, one.folder, one.id, one.url)]
-        if len(found) != 1:
-            known = ", ".join(one.folder for one in there) or "none"
-            many = "is the name of several cars" if found else "is no car here"
-            raise CarsError(f'"{word[:40]}" {many}; there are: {known}')
-        return found[0]
+        cars = self.all()
+        matches = [car for car in cars if name in (car.name, car.folder, car.id, car.url)]
+        if len(matches) != 1:
+            folders = ", ".join(car.folder for car in cars) or "none"
+            problem = "is the name of several cars" if matches else "is no car here"
+            raise CarsError(f'"{name[:40]}" {problem}; there are: {folders}')
+        return matches[0]
 
     def remove(self, car: Car) -> None:
         """Remove a car from the list; its recordings stay."""
         with self._changing():
-            self._save([one for one in self.all() if one.id != car.id])
+            self._save([entry for entry in self.all() if entry.id != car.id])
 
     def _changing(self) -> AbstractContextManager[None]:
         """Lock the list: `pair` and `forget` change it while a station runs."""

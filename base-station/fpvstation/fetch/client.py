@@ -44,14 +44,14 @@ class CertificateChanged(CarFault):
 
 async def fingerprint_of(url: str) -> str:
     """Return the SHA-256 of a car's certificate, in hex; "" for http. Raises CarFault."""
-    at = urlsplit(url)
-    if at.scheme != "https":
+    address = urlsplit(url)
+    if address.scheme != "https":
         return ""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         async with asyncio.timeout(CONNECT_S):
-            _, writer = await asyncio.open_connection(at.hostname, at.port, ssl=context)
+            _, writer = await asyncio.open_connection(address.hostname, address.port, ssl=context)
     except (OSError, TimeoutError) as fault:
         raise CarFault(f"{url}: {fault or 'no answer'}") from None
     try:
@@ -72,13 +72,13 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
         ) as answer:
             body = await _read(answer)
             if answer.status != 200:
-                said = body.decode(errors="replace").strip()[:200]
-                raise PairingRefused(f"{url}: {said or answer.status}")
-    made = _decoded(body, Pairing)
-    well_formed = all(map(FORM.fullmatch, (made.id, made.station, made.key)))
-    if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", made.car):
+                text = body.decode(errors="replace").strip()[:200]
+                raise PairingRefused(f"{url}: {text or answer.status}")
+    pairing = _decoded(body, Pairing)
+    well_formed = all(map(FORM.fullmatch, (pairing.id, pairing.station, pairing.key)))
+    if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", pairing.car):
         raise CarFault(f"{url}: its answer is of no car")
-    return made
+    return pairing
 
 
 async def certificate_of(car: Car) -> str:
@@ -88,24 +88,24 @@ async def certificate_of(car: Car) -> str:
     The car signs its own fingerprint with the key of the pairing. A machine in the middle that
     relays the answer shows another certificate. Raises CarFault unless this car is proved.
     """
-    shown = await fingerprint_of(car.url)
+    presented = await fingerprint_of(car.url)
     try:
-        async with session(car.url, shown) as client:
+        async with session(car.url, presented) as client:
             own = await HttpCar(car, client).certificate()
     except CarFault as fault:
         raise CarFault(
-            f"{_other(car.url, shown)}; it does not prove that it is {car.name}: {fault}"
+            f"{_certificate_differs(car.url, presented)}; it does not prove that it is {car.name}: {fault}"
         ) from None
-    if own != shown:
+    if own != presented:
         raise CarFault(
-            f"{_other(car.url, shown)}; {car.name} says that its own is "
+            f"{_certificate_differs(car.url, presented)}; {car.name} says that its own is "
             f"{own[:16]}...: somebody is between"
         )
-    return shown
+    return presented
 
 
-def _other(url: str, shown: str) -> str:
-    return f"{url}: its certificate is another one ({shown[:16]}...)"
+def _certificate_differs(url: str, fingerprint: str) -> str:
+    return f"{url}: its certificate is another one ({fingerprint[:16]}...)"
 
 
 def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
@@ -126,13 +126,13 @@ class HttpCar:
     def __init__(self, car: Car, client: aiohttp.ClientSession) -> None:
         self._car, self._client = car, client
         self._key = bytes.fromhex(car.key)
-        self._newest = 0
+        self._last_number = 0
         """Greatest nonce number that was sent or that the car has received."""
 
     async def listing(self, after: str, everything: bool) -> Listing:
         """Return the list of segments. Raises CarFault."""
         query = f"?after={quote(after)}" + ("&all=1" if everything else "")
-        with _knowing_stations(self._car.url):
+        with _station_support(self._car.url):
             return await self._signed(f"/segments{query}", Listing, WHOLE_S)
 
     async def sums(self, name: str) -> Sums:
@@ -147,7 +147,7 @@ class HttpCar:
         path = f"/segments/{name}"
         headers = {"Range": f"bytes={begin}-{end - 1}", "If-Match": f'"{sums.sha256}"'}
         async with _faults(self._car.url):
-            async with self._asking("GET", path, headers=headers) as (answer, _):
+            async with self._request("GET", path, headers=headers) as (answer, _):
                 await self._check(answer, 206)
                 if answer.content_length != end - begin:
                     raise CarFault(
@@ -161,28 +161,28 @@ class HttpCar:
 
     async def certificate(self) -> str:
         """Return the SHA-256 of the car's own certificate, as signed by it. Raises CarFault."""
-        with _knowing_stations(self._car.url):
+        with _station_support(self._car.url):
             return (await self._signed("/certificate", Certificate, WHOLE_S)).sha256
 
     async def receipt(self, name: str, sha256: str) -> None:
         """Send the receipt for a segment. Raises CarFault, Gone."""
         await self._post(f"/receipts/{name}?sha256={sha256}")
 
-    async def welcome(self) -> bool:
+    async def is_paired(self) -> bool:
         """Return whether the car still has this station's pairing. Raises CarFault if the car is
         unreachable."""
         async with _faults(self._car.url):
-            async with self._asking("GET", "/segments?most=1") as (answer, _):
+            async with self._request("GET", "/segments?most=1") as (answer, _):
                 return answer.status != 401
 
     async def end(self) -> None:
         """End the pairing. Raises CarFault."""
-        with _knowing_stations(self._car.url):
+        with _station_support(self._car.url):
             await self._post("/end")
 
     async def _post(self, path: str) -> None:
         async with _faults(self._car.url):
-            async with self._asking("POST", path) as (answer, _):
+            async with self._request("POST", path) as (answer, _):
                 await self._check(answer, 204)
 
     async def _signed(self, path: str, kind: type[T], most_s: float) -> T:
@@ -190,7 +190,7 @@ class HttpCar:
         async with _faults(self._car.url), asyncio.timeout(most_s):
             # A silent car may be computing a checksum: only `most_s` limits the wait.
             timeout = aiohttp.ClientTimeout(total=most_s, sock_connect=CONNECT_S)
-            async with self._asking("GET", path, within=timeout) as (answer, nonce):
+            async with self._request("GET", path, within=timeout) as (answer, nonce):
                 await self._check(answer, 200)
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
@@ -199,7 +199,7 @@ class HttpCar:
         return _decoded(body, kind)
 
     @contextlib.asynccontextmanager
-    async def _asking(
+    async def _request(
         self,
         method: str,
         path: str,
@@ -220,11 +220,11 @@ class HttpCar:
                 allow_redirects=False,
                 timeout=within or self._client.timeout,
             ) as answer:
-                if last or not self._behind(answer, nonce):
+                if last or not self._nonce_refused(answer, nonce):
                     yield answer, nonce
                     return
 
-    def _behind(self, answer: aiohttp.ClientResponse, nonce: str) -> bool:
+    def _nonce_refused(self, answer: aiohttp.ClientResponse, nonce: str) -> bool:
         """Return True if the car has received greater nonce numbers; continue after those."""
         newest = answer.headers.get(wire.NEWEST, "")
         if answer.status != 403 or not NUMBER.fullmatch(newest):
@@ -232,27 +232,27 @@ class HttpCar:
         mac = wire.answer_mac(self._key, nonce, newest.encode())
         if not wire.same(answer.headers.get(wire.MAC, ""), mac):
             return False
-        self._newest = max(self._newest, int(newest))
+        self._last_number = max(self._last_number, int(newest))
         return True
 
     def _headers(self, method: str, path: str) -> tuple[dict[str, str], str]:
-        self._newest = max(time.time_ns() // 1000, self._newest + 1)
-        nonce = wire.ordered_nonce(self._newest, secrets.token_hex(6)[:11])
+        self._last_number = max(time.time_ns() // 1000, self._last_number + 1)
+        nonce = wire.ordered_nonce(self._last_number, secrets.token_hex(6)[:11])
         mac = wire.request_mac(self._key, nonce, method, wire.BASE + path)
-        said = {wire.STATION: self._car.station, wire.NONCE: nonce, wire.MAC: mac}
-        return said, nonce
+        headers = {wire.STATION: self._car.station, wire.NONCE: nonce, wire.MAC: mac}
+        return headers, nonce
 
-    async def _check(self, answer: aiohttp.ClientResponse, wanted: int) -> None:
-        if answer.status == wanted:
+    async def _check(self, answer: aiohttp.ClientResponse, expected: int) -> None:
+        if answer.status == expected:
             return
         if answer.status in (404, 409, 412):
             raise SegmentGone
-        said = (await _read(answer)).decode(errors="replace").strip()[:200]
-        raise CarFault(f"{self._car.url}: {answer.status} {said}")
+        text = (await _read(answer)).decode(errors="replace").strip()[:200]
+        raise CarFault(f"{self._car.url}: {answer.status} {text}")
 
 
 @contextlib.contextmanager
-def _knowing_stations(url: str) -> Iterator[None]:
+def _station_support(url: str) -> Iterator[None]:
     """Convert the 404 of an older car without station support to CarFault."""
     try:
         yield
@@ -263,8 +263,8 @@ def _knowing_stations(url: str) -> Iterator[None]:
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
     """Read an answer of limited size. Raises CarFault."""
     body = bytearray()
-    async for some in answer.content.iter_any():
-        body += some
+    async for chunk in answer.content.iter_any():
+        body += chunk
         if len(body) > ANSWER_MOST:
             raise CarFault(f"{answer.url}: an answer of more than {ANSWER_MOST} bytes")
     return bytes(body)
@@ -283,10 +283,10 @@ async def _faults(url: str) -> AsyncIterator[None]:
     try:
         yield
     except aiohttp.ServerFingerprintMismatch as fault:
-        other = _other(url, fault.got.hex())
+        other = _certificate_differs(url, fault.got.hex())
         raise CertificateChanged(f"{other}: another machine, or pair it again") from None
     except TimeoutError:
         raise CarFault(f"{url}: no answer in time") from None
     except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:
-        words = str(fault) or type(fault).__name__
-        raise CarFault(f"{url}: {words}") from None
+        text = str(fault) or type(fault).__name__
+        raise CarFault(f"{url}: {text}") from None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 TYPE = "_fpvcar._tcp.local."
 ANSWER_MS = 1000
-LACKING = "who else is there is not known without zeroconf: pip install zeroconf"
+ZEROCONF_MISSING = "who else is there is not known without zeroconf: pip install zeroconf"
 
 
 class ZeroconfMissing(Exception):
@@ -30,37 +30,39 @@ class AnnouncedCar(NamedTuple):
         host = self.addresses[0] if self.addresses else self.host
         return f"https://{f'[{host}]' if ':' in host else host}:{self.port}"
 
-    def at(self, host: str) -> bool:
+    def has_address(self, host: str) -> bool:
         """Return whether `host` is the name or an address of this car."""
         return host.lower() in (self.host.lower(), *self.addresses)
 
 
-async def look(seconds: float, interfaces: Sequence[str] = ()) -> list[AnnouncedCar]:
+async def browse(seconds: float, interfaces: Sequence[str] = ()) -> list[AnnouncedCar]:
     """Listen for so long; `interfaces`: addresses of this machine, empty for all. Raises
     Lacking, OSError."""
     try:
         from zeroconf import DNSQuestionType, InterfaceChoice
         from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
     except ImportError:
-        raise ZeroconfMissing(LACKING) from None
+        raise ZeroconfMissing(ZEROCONF_MISSING) from None
     names = set[str]()
-    chosen = list(interfaces) or InterfaceChoice.Default
-    async with AsyncZeroconf(interfaces=chosen) as here:
+    addresses = list(interfaces) or InterfaceChoice.Default
+    async with AsyncZeroconf(interfaces=addresses) as network:
 
-        def heard(name: str, **_: object) -> None:
+        def on_service(name: str, **_: object) -> None:
             names.add(name)
 
         # Unicast answers may go to any program that shares the port, such as avahi.
         to_all = DNSQuestionType.QM
-        browser = AsyncServiceBrowser(here.zeroconf, TYPE, handlers=[heard], question_type=to_all)
+        browser = AsyncServiceBrowser(
+            network.zeroconf, TYPE, handlers=[on_service], question_type=to_all
+        )
         await asyncio.sleep(seconds)
         await browser.async_cancel()
-        found = []
+        cars = []
         for name in sorted(names):
             info = AsyncServiceInfo(TYPE, name)
-            if await info.async_request(here.zeroconf, ANSWER_MS, to_all):
-                addresses = tuple(info.parsed_scoped_addresses())
+            if await info.async_request(network.zeroconf, ANSWER_MS, to_all):
+                host_addresses = tuple(info.parsed_scoped_addresses())
                 host = (info.server or "").rstrip(".")
                 label = name.removesuffix(f".{TYPE}")
-                found.append(AnnouncedCar(label, host, addresses, info.port or 0))
-    return found
+                cars.append(AnnouncedCar(label, host, host_addresses, info.port or 0))
+    return cars

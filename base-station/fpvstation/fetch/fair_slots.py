@@ -18,7 +18,7 @@ class FairSemaphore:
         self.clock_s, self.places = clock_s, asyncio.Semaphore(places)
         self.waiting = 0
 
-    def turn(self) -> "FairSlot":
+    def slot(self) -> "FairSlot":
         """Return a context for `async with` that waits for a place."""
         return FairSlot(self)
 
@@ -26,16 +26,16 @@ class FairSemaphore:
 class FairSlot:
     """Place that should go to the next waiting car after TURN_S."""
 
-    def __init__(self, turns: FairSemaphore) -> None:
-        self._turns = turns
+    def __init__(self, semaphore: FairSemaphore) -> None:
+        self._semaphore = semaphore
 
     async def __aenter__(self) -> "FairSlot":
-        self._turns.waiting += 1
+        self._semaphore.waiting += 1
         try:
-            await self._turns.places.acquire()
+            await self._semaphore.places.acquire()
         finally:
-            self._turns.waiting -= 1
-        self._since_s = self._turns.clock_s()
+            self._semaphore.waiting -= 1
+        self._granted_s = self._semaphore.clock_s()
         return self
 
     async def __aexit__(
@@ -44,11 +44,11 @@ class FairSlot:
         fault: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._turns.places.release()
+        self._semaphore.places.release()
 
     @property
-    def over(self) -> bool:
+    def expired(self) -> bool:
         """Whether the next car should get the place. Received data is kept, and the fetch
         resumes later."""
-        held_s = self._turns.clock_s() - self._since_s
-        return self._turns.waiting > 0 and held_s > TURN_S
+        held_s = self._semaphore.clock_s() - self._granted_s
+        return self._semaphore.waiting > 0 and held_s > TURN_S

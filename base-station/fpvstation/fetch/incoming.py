@@ -16,37 +16,37 @@ class IncomingSegment:
     """Transfer of one segment. Every call may block, and raise OSError and StoreGone."""
 
     def __init__(self, store: Store, car: str, name: str, sums: Sums) -> None:
-        self._store, self._mine, self.sums = store, (car, name, sums), sums
-        self._left: list[int] | None = None
-        self._whole = hashlib.sha256()
-        self._in_one_go = self._right = False
+        self._store, self._key, self.sums = store, (car, name, sums), sums
+        self._missing: list[int] | None = None
+        self._hash = hashlib.sha256()
+        self._in_one_go = self._hash_matches = False
 
     def evicted(self) -> bool:
         """Return whether a bound evicted this segment from the store."""
-        car, name, sums = self._mine
+        car, name, sums = self._key
         return self._store.evicted(car, name, sums.sha256)
 
     def missing(self) -> list[int]:
         """Return the numbers of the absent or damaged pieces; `take` expects them in this order."""
-        if self._left is None:
-            self._left = self._store.missing(*self._mine)
-            self._in_one_go = len(self._left) == len(self.sums.pieces)
-        if self._in_one_go and not self._left:
-            self._right = self._whole.hexdigest() == self.sums.sha256
-            if not self._right:
-                self._left, self._in_one_go = self._store.missing(*self._mine), False
-        return list(self._left)
+        if self._missing is None:
+            self._missing = self._store.missing(*self._key)
+            self._in_one_go = len(self._missing) == len(self.sums.pieces)
+        if self._in_one_go and not self._missing:
+            self._hash_matches = self._hash.hexdigest() == self.sums.sha256
+            if not self._hash_matches:
+                self._missing, self._in_one_go = self._store.missing(*self._key), False
+        return list(self._missing)
 
-    def take(self, number: int, data: bytes) -> bool:
+    def write_piece(self, number: int, data: bytes) -> bool:
         """Store a piece; return False if it is damaged. `missing` must have been called before."""
-        assert self._left is not None
+        assert self._missing is not None
         if self._in_one_go:
-            self._whole.update(data)
+            self._hash.update(data)
         elif hashlib.sha256(data).hexdigest() != self.sums.pieces[number]:
             return False
         anew = self._in_one_go and number == 0
-        self._store.write(*self._mine, number, data, anew)
-        self._left.remove(number)
+        self._store.write(*self._key, number, data, anew)
+        self._missing.remove(number)
         return True
 
     def publish(self) -> StoredSegment:
@@ -55,4 +55,4 @@ class IncomingSegment:
         Bytes that were hashed on arrival are not read back: that would test the page cache, not the
         disk.
         """
-        return self._store.publish(*self._mine, read_back=not self._right)
+        return self._store.publish(*self._key, read_back=not self._hash_matches)

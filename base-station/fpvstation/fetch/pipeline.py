@@ -20,24 +20,26 @@ class OneInFlight:
     """Context for `async with` that waits for the last action on exit; an exit by cancellation
     cancels the action."""
 
-    def __init__(self, begin: CreateTask) -> None:
-        self._begin = begin
-        self._begun: RunningTask | None = None
+    def __init__(self, create_task: CreateTask) -> None:
+        self._create_task = create_task
+        self._task: RunningTask | None = None
 
-    async def then(self, act: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    async def start(
+        self, action: Callable[..., Coroutine[Any, Any, None]], *arguments: Any
+    ) -> None:
         """Wait for the previous action, then start this one. Raises the previous one's
         exception."""
-        await self.end()
-        self._begun = self._begin(act(*arguments))
+        await self.wait()
+        self._task = self._create_task(action(*arguments))
 
-    async def end(self) -> None:
+    async def wait(self) -> None:
         """Wait for the running action. Raises its exception."""
-        begun, self._begun = self._begun, None
-        if begun is not None:
+        task, self._task = self._task, None
+        if task is not None:
             try:
-                await begun
+                await task
             except BaseException:
-                begun.cancel()
+                task.cancel()
                 raise
 
     async def __aenter__(self) -> "OneInFlight":
@@ -50,10 +52,10 @@ class OneInFlight:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            await self.end()
+            await self.wait()
             return
-        if self._begun is not None and not issubclass(kind, Exception):
-            self._begun.cancel()
+        if self._task is not None and not issubclass(kind, Exception):
+            self._task.cancel()
         # The exception that is being raised has precedence over a second one.
         with suppress(Exception):
-            await self.end()
+            await self.wait()

@@ -103,16 +103,16 @@ class Pull:
         store: Store,
         folder: str,
         act: Act,
-        turns: FairSemaphore,
+        semaphore: FairSemaphore,
         safe: Callable[[StoredSegment], bool] = lambda stored: True,
-        begin: CreateTask = asyncio.create_task,
+        create_task: CreateTask = asyncio.create_task,
     ) -> None:
         """Set the parts. `safe` returns whether enough replicas exist for the car to forget a
         segment; it may block."""
         self._car, self._store, self._folder, self._act = car, store, folder, act
-        self._turns, self._safe, self._begin = turns, safe, begin
+        self._semaphore, self._safe, self._create_task = semaphore, safe, create_task
         self.round, self._faults = Round(), 0
-        self.heard = False
+        self.answered = False
         """Whether the car has answered in this round."""
 
     async def once(self, everything: bool, last: Collection[str] = ()) -> Round:
@@ -127,136 +127,136 @@ class Pull:
         await self._act(self._store.check)
         removed = await self._act(self._store.removed)
         segments = await self._segments(everything)
-        self.round.listed = {one.name: one.size for one in segments}
+        self.round.listed = {segment.name: segment.size for segment in segments}
         self.round.waiting = len(segments)
-        self.round.waiting_bytes = sum(one.size for one in segments)
-        async with OneInFlight(self._begin) as settling:
-            for one in sorted(segments, key=lambda one: one.name in last):
+        self.round.waiting_bytes = sum(segment.size for segment in segments)
+        async with OneInFlight(self._create_task) as publishing:
+            for segment in sorted(segments, key=lambda segment: segment.name in last):
                 try:
-                    arrival = await self._bring(one, removed)
+                    incoming = await self._fetch_segment(segment, removed)
                 except FAULTS as fault:
-                    await settling.end()
-                    self._note(one, fault)
+                    await publishing.wait()
+                    self._record_result(segment, fault)
                 else:
-                    await settling.then(self._settle, one, arrival)
+                    await publishing.start(self._settle, segment, incoming)
         return self.round
 
-    async def _settle(self, one: Segment, arrival: IncomingSegment | None) -> None:
+    async def _settle(self, segment: Segment, incoming: IncomingSegment | None) -> None:
         """Publish a segment and send its receipt."""
         try:
-            if arrival is not None:
-                await self._publish(one, arrival)
+            if incoming is not None:
+                await self._publish(segment, incoming)
                 self._faults = 0
         except FAULTS as fault:
-            self._note(one, fault)
+            self._record_result(segment, fault)
         else:
-            self._note(one)
+            self._record_result(segment)
 
-    def _note(self, one: Segment, fault: Exception | None = None) -> None:
+    def _record_result(self, segment: Segment, fault: Exception | None = None) -> None:
         """Record the result for a segment. Raises the fault if it ends the round."""
         if fault is not None and not isinstance(fault, SegmentGone):
-            self.round.bad[one.name] = str(fault)
+            self.round.bad[segment.name] = str(fault)
             self._faults += 1
-            if self._faults == FAULTS_MOST or _of_all(fault):
+            if self._faults == FAULTS_MOST or _affects_all(fault):
                 raise fault
-        if one.name not in self.round.bad and self.round.waiting:
+        if segment.name not in self.round.bad and self.round.waiting:
             self.round.waiting -= 1
-            self.round.waiting_bytes -= one.size
+            self.round.waiting_bytes -= segment.size
 
     async def _segments(self, everything: bool) -> list[Segment]:
-        found: list[Segment] = []
+        segments: list[Segment] = []
         after, more = "", True
         while more:
             page = await self._car.listing(after, everything)
-            self.heard = True
-            if len(page.segments) > LIST_MOST or len(found) > SEGMENTS_MOST:
+            self.answered = True
+            if len(page.segments) > LIST_MOST or len(segments) > SEGMENTS_MOST:
                 raise CarFault(f"it lists more than {SEGMENTS_MOST} segments")
-            for one in page.segments:
-                name = names.parse(one.name)
+            for segment in page.segments:
+                name = names.parse(segment.name)
                 sealed = name is not None and name.suffix == names.SEALED
-                if not sealed or not 0 <= one.size <= SIZE_MOST or one.name <= after:
+                if not sealed or not 0 <= segment.size <= SIZE_MOST or segment.name <= after:
                     raise CarFault(
-                        f"it lists {one.name[:60]!r} of {one.size} bytes after "
+                        f"it lists {segment.name[:60]!r} of {segment.size} bytes after "
                         f"{after!r}: no segment"
                     )
-                after = one.name
-            found += page.segments
+                after = segment.name
+            segments += page.segments
             self.round.driven, self.round.card = page.driven, (page.free, page.total)
             more = page.more and bool(page.segments)
-        return found
+        return segments
 
-    async def _here(self, one: Segment) -> bool:
+    async def _is_settled(self, segment: Segment) -> bool:
         """Return whether a segment needs no transfer and no receipt: it is stored, and the car
         has the receipt or has to wait for it."""
-        there = await self._act(self._store.find, self._folder, one.name, one.size)
-        if there is None or one.fetched:
-            return there is not None
-        if await self._act(self._safe, there):
+        stored = await self._act(self._store.find, self._folder, segment.name, segment.size)
+        if stored is None or segment.fetched:
+            return stored is not None
+        if await self._act(self._safe, stored):
             return False
         self.round.held += 1
         return True
 
-    async def _bring(self, one: Segment, removed: set[str]) -> IncomingSegment | None:
+    async def _fetch_segment(self, segment: Segment, removed: set[str]) -> IncomingSegment | None:
         """Fetch a segment, in turns; return None if nothing has to be published."""
-        if await self._here(one):
+        if await self._is_settled(segment):
             return None
-        arrival, came = None, False
-        while not came:
-            async with self._turns.turn() as turn:
-                arrival = arrival or await self._arrival(one)
-                if arrival.sums.sha256 in removed:  # no receipt without its bytes
-                    self.round.removed.append(one.name)
+        incoming, complete = None, False
+        while not complete:
+            async with self._semaphore.slot() as slot:
+                incoming = incoming or await self._open_segment(segment)
+                if incoming.sums.sha256 in removed:  # no receipt without its bytes
+                    self.round.removed.append(segment.name)
                     return None
-                if one.fetched and await self._act(arrival.evicted):
+                if segment.fetched and await self._act(incoming.evicted):
                     return None
-                came = await self._fetch(one.name, arrival, turn)
-        assert arrival is not None
-        bad = await self._act(arrival.missing)
-        if bad:
-            self.round.bad[one.name] = f"{len(bad)} of its MiB came damaged"
-        return None if bad else arrival
+                complete = await self._request_pieces(segment.name, incoming, slot)
+        assert incoming is not None
+        damaged = await self._act(incoming.missing)
+        if damaged:
+            self.round.bad[segment.name] = f"{len(damaged)} of its MiB came damaged"
+        return None if damaged else incoming
 
-    async def _arrival(self, one: Segment) -> IncomingSegment:
-        wanted = await self._car.sums(one.name)
-        if wanted.size != one.size or not checksums.plausible(wanted):
-            raise CarFault(f"{one.name}: its sums are of no file of {one.size} bytes")
-        return IncomingSegment(self._store, self._folder, one.name, wanted)
+    async def _open_segment(self, segment: Segment) -> IncomingSegment:
+        sums = await self._car.sums(segment.name)
+        if sums.size != segment.size or not checksums.plausible(sums):
+            raise CarFault(f"{segment.name}: its sums are of no file of {segment.size} bytes")
+        return IncomingSegment(self._store, self._folder, segment.name, sums)
 
-    async def _fetch(self, name: str, arrival: IncomingSegment, turn: FairSlot) -> bool:
+    async def _request_pieces(self, name: str, incoming: IncomingSegment, slot: FairSlot) -> bool:
         """Request all missing pieces once; return False if the turn ended first."""
-        for first, last in _runs(await self._act(arrival.missing)):
+        for first, last in _runs(await self._act(incoming.missing)):
             number = first
             async with (
-                aclosing(self._car.pieces(name, arrival.sums, first, last)) as pieces,
-                OneInFlight(self._begin) as judging,
+                aclosing(self._car.pieces(name, incoming.sums, first, last)) as pieces,
+                OneInFlight(self._create_task) as writing,
             ):
                 async for data in pieces:
                     if number > last:
                         raise CarFault(f"{name}: it sends more than was asked for")
-                    await judging.then(self._take, arrival, number, data)
+                    await writing.start(self._write_piece, incoming, number, data)
                     number += 1
-                    if turn.over and number <= last:
+                    if slot.expired and number <= last:
                         return False
             if number <= last:
                 raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
         return True
 
-    async def _take(self, arrival: IncomingSegment, number: int, data: bytes) -> None:
-        if await self._act(arrival.take, number, data):
+    async def _write_piece(self, incoming: IncomingSegment, number: int, data: bytes) -> None:
+        if await self._act(incoming.write_piece, number, data):
             self.round.bytes += len(data)
 
-    async def _publish(self, one: Segment, arrival: IncomingSegment) -> None:
-        stored = await self._act(arrival.publish)
-        self.round.stored.append(one.name)
+    async def _publish(self, segment: Segment, incoming: IncomingSegment) -> None:
+        stored = await self._act(incoming.publish)
+        self.round.stored.append(segment.name)
         if not await self._act(self._safe, stored):
             self.round.held += 1
             return
         await self._act(self._store.check)
-        await self._car.receipt(one.name, stored.sha256)
+        await self._car.receipt(segment.name, stored.sha256)
         self.round.receipts += 1
 
 
-def _of_all(fault: Exception) -> bool:
+def _affects_all(fault: Exception) -> bool:
     """Return whether every other segment would fail, too."""
     closed = isinstance(fault, OSError) and fault.errno in (*FULL, errno.EROFS)
     return closed or isinstance(fault, StoreGone)
@@ -264,10 +264,10 @@ def _of_all(fault: Exception) -> bool:
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
     """Return runs of consecutive numbers as (first, last)."""
-    found: list[tuple[int, int]] = []
-    for one in numbers:
-        if found and found[-1][1] == one - 1:
-            found[-1] = found[-1][0], one
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = runs[-1][0], number
         else:
-            found.append((one, one))
-    return found
+            runs.append((number, number))
+    return runs

@@ -9,12 +9,12 @@ class Rate:
     """Rate of a growing count. Time is an argument."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
+        self._samples: deque[tuple[float, int]] = deque()
 
     def add(self, count: int, now_s: float) -> float:
         """Add the count so far; return the rate per second, 0 before the second sample."""
-        self._seen.append((now_s, count))
-        while len(self._seen) > 2 and self._seen[1][0] <= now_s - WINDOW_S:
-            self._seen.popleft()
-        then_s, then = self._seen[0]
+        self._samples.append((now_s, count))
+        while len(self._samples) > 2 and self._samples[1][0] <= now_s - WINDOW_S:
+            self._samples.popleft()
+        then_s, then = self._samples[0]
         return (count - then) / (now_s - then_s) if now_s > then_s else 0.0

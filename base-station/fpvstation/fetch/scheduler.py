@@ -81,10 +81,10 @@ class FetchScheduler:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.states: dict[str, CarState] = {}
-        self.on_cars = CarInventory()
+        self.inventory = CarInventory()
         self._cars, self._store, self._safe = cars, store, safe
         self._utc_s, self._sleep = utc_s, sleep
-        self._turns = FairSemaphore()
+        self._semaphore = FairSemaphore()
         self._disk = ThreadPoolExecutor(2 * AT_ONCE, "store")
         self._tasks: dict[Car, asyncio.Task[None]] = {}
 
@@ -106,19 +106,19 @@ class FetchScheduler:
 
     def _follow_list(self) -> None:
         try:
-            wanted = set(self._cars.all())
+            cars = set(self._cars.all())
         except CarsError as fault:
             log.error("%s", fault)
             return
-        for car in self._tasks.keys() - wanted:
+        for car in self._tasks.keys() - cars:
             self._tasks.pop(car).cancel()
             self.states.pop(car.id, None)
-            self.on_cars.forget(car.folder)
-        for car in wanted - self._tasks.keys():
+            self.inventory.forget(car.folder)
+        for car in cars - self._tasks.keys():
             self.states[car.id] = CarState(car.name, car.folder, car.url, stored_s=self._utc_s())
-            self._tasks[car] = asyncio.create_task(self._keep(car))
+            self._tasks[car] = asyncio.create_task(self._fetch_car(car))
 
-    async def _keep(self, car: Car) -> None:
+    async def _fetch_car(self, car: Car) -> None:
         state, faults, compare_s = self.states[car.id], 0, -math.inf
         while True:
             now_s, stored = time.monotonic(), state.stored
@@ -127,18 +127,18 @@ class FetchScheduler:
                 done = await self._round(car, state, everything)
             except (CarFault, StoreError, OSError) as fault:
                 full = isinstance(fault, OSError) and fault.errno in FULL
-                failed, words = True, NO_ROOM if full else str(fault)
+                failed, text = True, NO_ROOM if full else str(fault)
             except Exception as fault:  # one car never ends the others
-                failed, words = True, f"internal fault: {fault!r}"
-                internal_fault = words
+                failed, text = True, f"internal fault: {fault!r}"
+                internal_fault = text
                 log.exception("%s", car.folder)
             else:
-                failed, words = bool(done.bad), _words(done)
+                failed, text = bool(done.bad), _result_text(done)
                 state.bad = done.bad
                 if everything:
                     compare_s = now_s + (BACK_OFF_S[-1] if failed else EVERYTHING_S)
             state.internal_fault = internal_fault
-            self._say(state, words)
+            self._set_state(state, text)
             if state.stored > stored:
                 faults = 0
             wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if failed else POLL_S
@@ -148,10 +148,15 @@ class FetchScheduler:
     async def _round(self, car: Car, state: CarState, everything: bool) -> Round:
         async with session(car.url, car.fingerprint) as client:
             pull = Pull(
-                HttpCar(car, client), self._store, car.folder, self._act, self._turns, self._safe
+                HttpCar(car, client),
+                self._store,
+                car.folder,
+                self._run_blocking,
+                self._semaphore,
+                self._safe,
             )
             begun = state.bytes
-            watch = asyncio.create_task(self._watch(pull, state, begun))
+            watch = asyncio.create_task(self._update_state(pull, state, begun))
             try:
                 return await pull.once(everything, last=state.bad)
             except CertificateChanged:
@@ -165,18 +170,18 @@ class FetchScheduler:
                 await asyncio.gather(watch, return_exceptions=True)
                 self._note_round(pull, state)
                 if pull.round.listed is not None:
-                    self.on_cars.listed(car.folder, pull.round.listed, everything)
+                    self.inventory.update(car.folder, pull.round.listed, everything)
                 _note_bytes(pull.round, state, begun)
 
     def _note_round(self, pull: Pull, state: CarState) -> None:
         """Copy the result of a round into the state, also after a fault."""
         done, now_s = pull.round, self._utc_s()
-        state.seen_s = now_s if pull.heard else state.seen_s
+        state.seen_s = now_s if pull.answered else state.seen_s
         state.rate = 0.0
         # Segments that fail in one round go last in the next, all of them.
-        state.bad = {**state.bad, **done.bad} if pull.heard else {}
+        state.bad = {**state.bad, **done.bad} if pull.answered else {}
         if done.waiting is not None:
-            self._waits(state, done.waiting)
+            self._set_waiting(state, done.waiting)
         if done.stored:
             state.stored_s = now_s
         state.stored += len(done.stored)
@@ -188,10 +193,10 @@ class FetchScheduler:
                 len(done.removed),
                 done.removed[0],
             )
-        if pull.heard:
+        if pull.answered:
             state.held, state.removed = done.held, len(done.removed)
 
-    async def _watch(self, pull: Pull, state: CarState, begun: int) -> None:
+    async def _update_state(self, pull: Pull, state: CarState, begun: int) -> None:
         """Update the state during a round."""
         stored, rate = 0, Rate()
         while True:
@@ -202,21 +207,21 @@ class FetchScheduler:
                 stored, state.stored_s = len(pull.round.stored), self._utc_s()
             if pull.round.waiting:
                 state.state = "fetching"
-                self._waits(state, pull.round.waiting)
+                self._set_waiting(state, pull.round.waiting)
 
-    def _waits(self, state: CarState, waiting: int) -> None:
+    def _set_waiting(self, state: CarState, waiting: int) -> None:
         if not (waiting and state.waiting):  # a car that comes back gets the full period, too
             state.stored_s = self._utc_s()
         state.waiting = waiting
 
-    def _say(self, state: CarState, words: str) -> None:
-        if words != "ok":
-            if words != state.last_fault:
-                log.warning("%s: %s", state.folder, words)
-            state.last_fault, state.fault_s = words, self._utc_s()
-        state.state = words
+    def _set_state(self, state: CarState, text: str) -> None:
+        if text != "ok":
+            if text != state.last_fault:
+                log.warning("%s: %s", state.folder, text)
+            state.last_fault, state.fault_s = text, self._utc_s()
+        state.state = text
 
-    async def _act(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def _run_blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._disk, function, *arguments)
 
@@ -228,9 +233,9 @@ def _note_bytes(done: Round, state: CarState, begun: int) -> None:
         state.card_free, state.card_total = done.card
 
 
-def _words(done: Round) -> str:
+def _result_text(done: Round) -> str:
     """Return the result of a round as text."""
     if not done.bad:
         return "ok"
-    some, why = next(iter(done.bad.items()))
-    return f"{len(done.bad)} did not come ({some}: {why}): kept there, tried again"
+    name, reason = next(iter(done.bad.items()))
+    return f"{len(done.bad)} did not come ({name}: {reason}): kept there, tried again"

@@ -75,15 +75,15 @@ class Rdcp:
     async def claim(self, store: str, known: bool) -> None:
         """Compare the store's marker with its replica at the office. Raises OfficeFault,
         OSError."""
-        came = self._root / OUTGOING / f"{self._key}.marker"
-        came.parent.mkdir(exist_ok=True)
-        came.unlink(missing_ok=True)
-        theirs = f"{self.place.rstrip('/')}/{MARKER}"
-        ended = await self._run(theirs, str(came))
+        copy = self._root / OUTGOING / f"{self._key}.marker"
+        copy.parent.mkdir(exist_ok=True)
+        copy.unlink(missing_ok=True)
+        marker = f"{self.place.rstrip('/')}/{MARKER}"
+        ended = await self._run(marker, str(copy))
         if not ended.status:
-            found = came.read_bytes()
-            came.unlink()
-            if found != (self._root / MARKER).read_bytes():
+            content = copy.read_bytes()
+            copy.unlink()
+            if content != (self._root / MARKER).read_bytes():
                 raise OfficeFault(
                     f"{self.place} has the sessions of another store than {store}: "
                     "give each a folder of its own"
@@ -93,19 +93,21 @@ class Rdcp:
             raise self._fault(ended)
         if known:
             raise OfficeFault(f"{self.place}: no {MARKER} there any more: mount its disk")
-        ended = await self._run(str(self._root / MARKER), theirs)
+        ended = await self._run(str(self._root / MARKER), marker)
         if ended.status:
             raise self._fault(ended)
 
     async def send(
-        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress = quiet
+        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress = quiet
     ) -> None:
         """Copy the missing files of a session to the office. Raises OfficeFault, OSError."""
         outgoing = self._root / OUTGOING / self._key
         await asyncio.to_thread(self._link, outgoing / session, listed)
         try:
-            more = ["--checksum"] if anew else []
-            ended = await self._run("-r", *more, f"{outgoing}/.", self.place, tell=tell)
+            flags = ["--checksum"] if anew else []
+            ended = await self._run(
+                "-r", *flags, f"{outgoing}/.", self.place, on_progress=on_progress
+            )
         finally:
             await asyncio.to_thread(shutil.rmtree, outgoing, ignore_errors=True)
         if ended.status:
@@ -114,14 +116,14 @@ class Rdcp:
     def _link(self, folder: Path, listed: list[StoredSegment]) -> None:
         shutil.rmtree(self._root / OUTGOING / self._key, ignore_errors=True)
         folder.mkdir(parents=True)
-        for one in listed:
-            _link(self._root / one.path, folder / one.path.rpartition("/")[2])
+        for segment in listed:
+            _link(self._root / segment.path, folder / segment.path.rpartition("/")[2])
         (folder / SUMS_FILE).write_bytes(text_of(listed))
 
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Verify the replica at the office; return the bad or absent names. Raises OfficeFault,
         OSError."""
-        wanted = {one.path.rpartition("/")[2] for one in listed}
+        names = {segment.path.rpartition("/")[2] for segment in listed}
         manifest = self._root / OUTGOING / f"{self._key}.sums"
         manifest.parent.mkdir(exist_ok=True)
         await asyncio.to_thread(files.write_whole, manifest, [text_of(listed)])
@@ -133,35 +135,37 @@ class Rdcp:
         if not ended.status:
             return []
         faults = [fault for fault in ended.faults if fault.code != "unlisted"]
-        if [(one.path.endswith(session), one.code) for one in faults] == [(True, "missing")]:
-            return sorted(wanted)  # the whole folder is missing, at an office that is reachable
-        whole = ended.checked and ended.checked.errors == len(ended.faults)
-        if not whole or any(fault.path not in wanted for fault in faults):
+        if [(segment.path.endswith(session), segment.code) for segment in faults] == [
+            (True, "missing")
+        ]:
+            return sorted(names)  # the whole folder is missing, at an office that is reachable
+        complete = ended.checked and ended.checked.errors == len(ended.faults)
+        if not complete or any(fault.path not in names for fault in faults):
             raise self._fault(ended)
         return [fault.path for fault in faults]
 
-    async def fetch(self, session: str, tell: OnProgress = quiet) -> Mapping[str, str]:
+    async def fetch(self, session: str, on_progress: OnProgress = quiet) -> Mapping[str, str]:
         """Copy a session from the office; return the local path of each file. Raises
         OfficeFault, OSError."""
         into = f"{self._incoming}/{self._key}/{session}"
         folder = self._root / into
         await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
         tree = f"{self.place.rstrip('/')}/{session}/."
-        ended = await self._run("-r", tree, str(folder), tell=tell)
+        ended = await self._run("-r", tree, str(folder), on_progress=on_progress)
         if ended.status:  # a retry resumes with the files that arrived
             raise self._fault(ended)
         return {
-            one.name: f"{into}/{one.name}"
-            for one in sorted(folder.iterdir())
-            if one.is_file() and not one.is_symlink() and one.name[0] != "."
+            file.name: f"{into}/{file.name}"
+            for file in sorted(folder.iterdir())
+            if file.is_file() and not file.is_symlink() and file.name[0] != "."
         }
 
-    async def _run(self, *words: str, tell: OnProgress = quiet) -> RdcpResult:
+    async def _run(self, *arguments: str, on_progress: OnProgress = quiet) -> RdcpResult:
         """Run rdcp; `tell` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
             raise OfficeFault("rdcp is missing: install rdpipe")
         process = await asyncio.create_subprocess_exec(
-            *leashed([*self._argv, *words]),
+            *leashed([*self._argv, *arguments]),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -169,7 +173,7 @@ class Rdcp:
         assert process.stderr
         try:
             async with asyncio.timeout(LONGEST_S):
-                said = await _read(process.stderr, tell)
+                output = await _read(process.stderr, on_progress)
                 await process.wait()
         except TimeoutError:
             raise OfficeFault(f"{self.place}: rdcp took over a day") from None
@@ -178,15 +182,15 @@ class Rdcp:
                 with contextlib.suppress(ProcessLookupError):
                     process.terminate()  # rdcp then ends its processes on other machines
                 await process.wait()
-        return said._replace(status=process.returncode or 0)
+        return output._replace(status=process.returncode or 0)
 
     def _fault(self, ended: RdcpResult) -> OfficeFault:
-        told = [*(f"{one.path}: {one.error}" for one in ended.faults), *ended.lines]
-        last = told[-1][:300] if told else "it said nothing"
+        messages = [*(f"{error.path}: {error.error}" for error in ended.faults), *ended.lines]
+        last = messages[-1][:300] if messages else "it said nothing"
         return OfficeFault(f"{self.place}: exit status {ended.status}: {last}")
 
 
-async def _read(stream: asyncio.StreamReader, tell: OnProgress) -> RdcpResult:
+async def _read(stream: asyncio.StreamReader, on_progress: OnProgress) -> RdcpResult:
     """Read the lines of rdcp to their end; `tell` gets its progress."""
     faults = deque[RdcpError](maxlen=LINES_MOST)
     lines = deque[str](maxlen=LINES_MOST)
@@ -195,8 +199,8 @@ async def _read(stream: asyncio.StreamReader, tell: OnProgress) -> RdcpResult:
         if not line.startswith(b"{"):
             lines.append(line.decode(errors="replace").rstrip("\n"))
             continue
-        if moved := _decoded(line, CopyProgress):
-            tell(moved)
+        if progress := _decoded(line, CopyProgress):
+            on_progress(progress)
         elif fault := _decoded(line, RdcpError):
             faults.append(fault)
         else:

@@ -28,84 +28,86 @@ class Offices:
         self,
         offices: Sequence[RemoteOffice],
         required: int,
-        copies: ReplicaLog,
+        replicas: ReplicaLog,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         """Set the offices. `required`: replicas before a car may forget a segment, including the
         store's own."""
-        self._offices, self._required, self._copies = offices, required, copies
+        self._offices, self._required, self._replicas = offices, required, replicas
         self._sleep, self._clock_s, self._utc_s = sleep, clock_s, utc_s
-        self._relays: list[Replicator] = []
+        self._replicators: list[Replicator] = []
 
     @property
     def states(self) -> list[OfficeState]:
-        return [one.state for one in self._relays]
+        return [replicator.state for replicator in self._replicators]
 
     def alone(self) -> tuple[int, float]:
         """Return the number of sessions that are at no office, and the time when the oldest of
         them got its last segment, UTC; (0, 0.0) for a station that has no office."""
-        waiting = [one.due.waiting() for one in self._relays]
-        nowhere = set[str]().union(*waiting).intersection(*waiting)
-        came_s = [waiting[0][one].came_s for one in nowhere]
-        return len(came_s), min(came_s, default=0.0)
+        queues = [replicator.pending.extents() for replicator in self._replicators]
+        sessions = set[str]().union(*queues).intersection(*queues)
+        changed_s = [queues[0][replicator].changed_s for replicator in sessions]
+        return len(changed_s), min(changed_s, default=0.0)
 
-    def tell(self, session: str) -> None:
+    def queue(self, session: str) -> None:
         """Note that a session got a segment. Callable from any thread."""
-        for one in self._relays:
-            one.tell(session)
+        for replicator in self._replicators:
+            replicator.queue(session)
 
     @property
     def places(self) -> list[str]:
         """Names of all offices, as in replica_log.py."""
-        return [one.place for one in self._offices]
+        return [office.place for office in self._offices]
 
-    def judge_soon(self, sessions: Iterable[str]) -> None:
+    def verify_soon(self, sessions: Iterable[str]) -> None:
         """Queue these sessions for verification at all offices. Callable from any thread."""
-        wanted = list(sessions)
-        for one in self._relays:
-            one.judge_soon(wanted)
+        names = list(sessions)
+        for replicator in self._replicators:
+            replicator.verify_soon(names)
 
     def safe(self, stored: StoredSegment) -> bool:
         """Return True if enough offices have this segment, recently verified, so that the car
         may forget it. May block."""
-        most = self._required - 1
-        return most <= 0 or (self._copies.places(stored, self.places, self._utc_s()) >= most)
+        offices_required = self._required - 1
+        return offices_required <= 0 or (
+            self._replicas.count(stored, self.places, self._utc_s()) >= offices_required
+        )
 
     def open(self, store: Store, act: Act) -> None:
         """Set the store to replicate."""
-        self._relays = [
-            Replicator(one, store, self._copies, act, self._clock_s, self._utc_s)
-            for one in self._offices
+        self._replicators = [
+            Replicator(office, store, self._replicas, act, self._clock_s, self._utc_s)
+            for office in self._offices
         ]
 
     async def run(self) -> None:
         """Run all relays until cancelled."""
-        await asyncio.gather(*(self._keep(one) for one in self._relays))
+        await asyncio.gather(*(self._replicate(replicator) for replicator in self._replicators))
 
-    async def _keep(self, relay: Replicator) -> None:
-        faults, looked_s = 0, -math.inf
+    async def _replicate(self, replicator: Replicator) -> None:
+        faults, scanned_s = 0, -math.inf
         while True:
-            everything = self._clock_s() - looked_s >= EVERYTHING_S
-            words = internal_fault = ""
+            everything = self._clock_s() - scanned_s >= EVERYTHING_S
+            text = internal_fault = ""
             try:
-                await relay.once(everything)
+                await replicator.once(everything)
             except (OfficeFault, StoreError, OSError) as fault:
-                words = str(fault)
+                text = str(fault)
             except Exception as fault:  # one office never ends the others
-                words = internal_fault = f"internal fault: {fault!r}"
-                log.exception("%s", relay.state.place)
+                text = internal_fault = f"internal fault: {fault!r}"
+                log.exception("%s", replicator.state.place)
             else:
-                looked_s = self._clock_s() if everything else looked_s
-                for session, why in relay.state.bad.items():
-                    words = f"{session}: {why}"
-            if words:
-                if words != relay.state.last_fault:
-                    log.warning("%s", words)
-                relay.state.last_fault, relay.state.fault_s = words, self._utc_s()
-            relay.state.internal_fault = internal_fault
-            relay.state.state = words or "ok"
-            wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if words else POLL_S
-            faults = faults + 1 if words else 0
+                scanned_s = self._clock_s() if everything else scanned_s
+                for session, reason in replicator.state.bad.items():
+                    text = f"{session}: {reason}"
+            if text:
+                if text != replicator.state.last_fault:
+                    log.warning("%s", text)
+                replicator.state.last_fault, replicator.state.fault_s = text, self._utc_s()
+            replicator.state.internal_fault = internal_fault
+            replicator.state.state = text or "ok"
+            wait_s = BACK_OFF_S[min(faults, len(BACK_OFF_S) - 1)] if text else POLL_S
+            faults = faults + 1 if text else 0
             await self._sleep(wait_s)

@@ -12,7 +12,7 @@ class SessionExtent(NamedTuple):
     """Size of a session in the store, and the time of its last segment, UTC."""
 
     bytes: int
-    came_s: float
+    changed_s: float
 
 
 class PendingSessions:
@@ -22,53 +22,53 @@ class PendingSessions:
         self._clock_s = clock_s
         self._due_s: dict[str, float] = {}
         self._first_s: dict[str, float] = {}
-        self._known: dict[str, SessionExtent] = {}
+        self._extents: dict[str, SessionExtent] = {}
 
     def __len__(self) -> int:
         return len(self._due_s)
 
-    def tell(self, session: str) -> None:
+    def add(self, session: str) -> None:
         """Note that a session got a segment."""
         now_s = self._clock_s()
         first_s = self._first_s.setdefault(session, now_s)
         self._due_s[session] = min(now_s + SETTLED_S, first_s + LATEST_S)
-        self._known.pop(session, None)
+        self._extents.pop(session, None)
 
-    def found(self, session: str) -> None:
+    def add_now(self, session: str) -> None:
         """Queue a session at once: the office lacks a part of it."""
         self._due_s.setdefault(session, -math.inf)
 
     def ready(self) -> list[str]:
         """Return the sessions that are due."""
         now_s = self._clock_s()
-        return [one for one, due_s in list(self._due_s.items()) if due_s <= now_s]
+        return [session for session, due_s in list(self._due_s.items()) if due_s <= now_s]
 
     def take(self, session: str) -> float:
         """Take a session from the queue; return its due time, as `back` needs it."""
         self._first_s.pop(session, None)
         return self._due_s.pop(session)
 
-    def back(self, session: str, due_s: float) -> None:
+    def put_back(self, session: str, due_s: float) -> None:
         """Put a session back into the queue after a failed transfer."""
         self._due_s.setdefault(session, due_s)
 
     # Sizes of queued sessions
 
-    def unmeasured(self) -> list[str]:
+    def without_extent(self) -> list[str]:
         """Return the queued sessions of unknown size."""
-        return [one for one in list(self._due_s) if one not in self._known]
+        return [session for session in list(self._due_s) if session not in self._extents]
 
-    def measured(self, found: Iterable[tuple[str, SessionExtent]]) -> None:
+    def set_extents(self, extents: Iterable[tuple[str, SessionExtent]]) -> None:
         """Store measured sizes; drop those of sessions that left the queue."""
-        self._known.update(found)
-        for one in self._known.keys() - self._due_s.keys():
-            del self._known[one]
+        self._extents.update(extents)
+        for session in self._extents.keys() - self._due_s.keys():
+            del self._extents[session]
 
     def bytes_of(self, session: str) -> int:
         """Return the size of a session, queued or being sent; 0 if unknown."""
-        return self._known[session].bytes if session in self._known else 0
+        return self._extents[session].bytes if session in self._extents else 0
 
-    def waiting(self) -> dict[str, SessionExtent]:
+    def extents(self) -> dict[str, SessionExtent]:
         """Return all queued sessions of known size."""
-        there = list(self._due_s)
-        return {one: self._known[one] for one in there if one in self._known}
+        queued = list(self._due_s)
+        return {session: self._extents[session] for session in queued if session in self._extents}

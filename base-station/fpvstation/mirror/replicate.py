@@ -48,7 +48,7 @@ OnProgress = Callable[[CopyProgress], None]
 """Callback for the progress of a copy, called from time to time."""
 
 
-def quiet(moved: CopyProgress) -> None:
+def quiet(progress: CopyProgress) -> None:
     pass
 
 
@@ -64,14 +64,14 @@ class RemoteOffice(Protocol):
         before, so a missing marker means that its disk is not mounted."""
 
     async def send(
-        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress
+        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
     ) -> None:
         """Copy missing files; `anew`: compare contents, not sizes and times."""
 
     async def check(self, session: str, listed: list[StoredSegment]) -> list[str]:
         """Verify the replica; return the names of bad or absent files."""
 
-    async def fetch(self, session: str, tell: OnProgress) -> Mapping[str, str]:
+    async def fetch(self, session: str, on_progress: OnProgress) -> Mapping[str, str]:
         """Copy a session to this store's disk; return the local path of each file."""
 
 
@@ -113,28 +113,28 @@ class Replicator:
         self,
         office: RemoteOffice,
         store: Store,
-        copies: ReplicaLog,
+        replicas: ReplicaLog,
         act: Act,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         self.state = OfficeState(office.place)
-        self._office, self._store, self._copies = office, store, copies
+        self._office, self._store, self._replicas = office, store, replicas
         self._act, self._clock_s, self._utc_s = act, clock_s, utc_s
-        self.due = PendingSessions(clock_s)
-        self._known = False
+        self.pending = PendingSessions(clock_s)
+        self._has_replica = False
         """Whether the office has ever verified a session of this store."""
-        self._judged_s = dict[str, float]()
+        self._verified_s = dict[str, float]()
         """Time of the last verification of each session there, UTC."""
         self._urgent = dict[str, None]()
         """Sessions to verify ahead of their schedule."""
         self._rest_until_s = -math.inf
 
-    def tell(self, session: str) -> None:
+    def queue(self, session: str) -> None:
         """Note that a session got a segment. Callable from any thread."""
-        self.due.tell(session)
+        self.pending.add(session)
 
-    def judge_soon(self, sessions: Iterable[str]) -> None:
+    def verify_soon(self, sessions: Iterable[str]) -> None:
         """Queue these sessions for verification. Callable from any thread."""
         self._urgent.update(dict.fromkeys(sessions))
 
@@ -147,24 +147,24 @@ class Replicator:
         """
         await self._act(self._store.check)
         if everything:
-            for session in await self._act(self._behind):
-                self.due.found(session)
-        ready = self.due.ready()
+            for session in await self._act(self._outdated):
+                self.pending.add_now(session)
+        ready = self.pending.ready()
         await self._measure()
-        old = self._old()
-        if ready or old:
-            await self._office.claim(self._store.id, self._known)
+        overdue = self._overdue()
+        if ready or overdue:
+            await self._office.claim(self._store.id, self._has_replica)
         state, faults, last = self.state, 0, self.state.bad
         state.bad = {}
-        for session in sorted(ready, key=lambda one: one in last):
+        for session in sorted(ready, key=lambda session: session in last):
             state.state = "sending"
-            due_s = self.due.take(session)
-            self._waits(session)
+            due_s = self.pending.take(session)
+            self._count_waiting(session)
             try:
-                await self._session(session)
+                await self._replicate(session)
                 faults = 0
             except BaseException as fault:
-                self.due.back(session, due_s)
+                self.pending.put_back(session, due_s)
                 if not isinstance(fault, OfficeFault | StoreError | OSError):
                     raise
                 state.bad[session] = str(fault)
@@ -172,109 +172,109 @@ class Replicator:
                 if faults == FAULTS_MOST:
                     raise
             finally:
-                self._waits()
-        self._waits()
-        if old:
-            await self._rejudge(old)
+                self._count_waiting()
+        self._count_waiting()
+        if overdue:
+            await self._verify_again(overdue)
 
-    def _old(self) -> str:
+    def _overdue(self) -> str:
         """Return the session whose replica is to be verified again now, or ""."""
         if self._clock_s() < self._rest_until_s:
             return ""
         for session in list(self._urgent):
-            if session in self._judged_s:
+            if session in self._verified_s:
                 return session
         self._urgent.clear()
-        oldest = min(self._judged_s, key=self._age_s, default="")
-        old = oldest and not is_recent(self._judged_s[oldest], self._utc_s(), REJUDGED_S)
-        self.state.oldest_s = self._judged_s[oldest] if oldest else 0.0
-        return oldest if old else ""
+        oldest = min(self._verified_s, key=self._age_s, default="")
+        is_old = oldest and not is_recent(self._verified_s[oldest], self._utc_s(), REJUDGED_S)
+        self.state.oldest_s = self._verified_s[oldest] if oldest else 0.0
+        return oldest if is_old else ""
 
     def _age_s(self, session: str) -> float:
         """Return the time of a session's last verification; 0 for a time in the future."""
-        judged_s = self._judged_s[session]
-        return judged_s if is_recent(judged_s, self._utc_s(), math.inf) else 0.0
+        verified_s = self._verified_s[session]
+        return verified_s if is_recent(verified_s, self._utc_s(), math.inf) else 0.0
 
-    async def _rejudge(self, session: str) -> None:
+    async def _verify_again(self, session: str) -> None:
         """Verify a replica at the office again, without moving it. Bad segments are sent again,
         or fetched from elsewhere if they are missing here, too."""
         began_s = self._clock_s()
-        judged = await judge_copy(
-            self._office, session, self._store, self._copies, self._act, self._utc_s
+        check = await verify_replica(
+            self._office, session, self._store, self._replicas, self._act, self._utc_s
         )
         self._urgent.pop(session, None)
-        self._judged_s[session] = self.state.verified_s = self._utc_s()
-        if not judged.right:
-            del self._judged_s[session]
+        self._verified_s[session] = self.state.verified_s = self._utc_s()
+        if not check.right:
+            del self._verified_s[session]
         self.state.rejudged += 1
         self._rest_until_s = self._clock_s() + REST * (self._clock_s() - began_s)
-        if judged.bad:
-            self.state.rotted += len(judged.bad)
-            self.due.found(session)
+        if check.bad:
+            self.state.rotted += len(check.bad)
+            self.pending.add_now(session)
             raise OfficeFault(
-                f"{self._office.place}: {len(judged.bad)} files of {session} are bad "
-                f"or gone there ({judged.bad[0]}); they are sent again"
+                f"{self._office.place}: {len(check.bad)} files of {session} are bad "
+                f"or gone there ({check.bad[0]}); they are sent again"
             )
 
     async def _measure(self) -> None:
         """Measure the queued sessions of unknown size."""
-        new = self.due.unmeasured()
-        self.due.measured(await self._act(self._sizes, new))
-        self._waits()
+        sessions = self.pending.without_extent()
+        self.pending.set_extents(await self._act(self._sizes, sessions))
+        self._count_waiting()
 
     def _sizes(self, sessions: list[str]) -> list[tuple[str, SessionExtent]]:
-        return [(one, SessionExtent(*self._store.extent(one))) for one in sessions]
+        return [(session, SessionExtent(*self._store.extent(session))) for session in sessions]
 
-    def _waits(self, sending: str = "") -> None:
+    def _count_waiting(self, sending: str = "") -> None:
         state = self.state
-        state.waiting, state.rate = len(self.due) + bool(sending), 0.0
-        state.waiting_bytes = self._others() + self.due.bytes_of(sending)
+        state.waiting, state.rate = len(self.pending) + bool(sending), 0.0
+        state.waiting_bytes = self._queued_bytes() + self.pending.bytes_of(sending)
 
-    def _others(self) -> int:
+    def _queued_bytes(self) -> int:
         """Return the bytes of all queued sessions except the one being sent."""
-        return sum(one.bytes for one in self.due.waiting().values())
+        return sum(extent.bytes for extent in self.pending.extents().values())
 
-    def _behind(self) -> list[str]:
+    def _outdated(self) -> list[str]:
         """Return the sessions of which this office lacks a segment, or has one that is missing
         here."""
         removed = self._store.removed()
         return [
             session
-            for session in sorted({*self._store.sessions(), *self._copies.sessions()})
-            if not self._same(session, removed)
+            for session in sorted({*self._store.sessions(), *self._replicas.sessions()})
+            if not self._is_current(session, removed)
         ]
 
-    def _same(self, session: str, removed: set[str]) -> bool:
+    def _is_current(self, session: str, removed: set[str]) -> bool:
         here = set(segments_of(self._store.listed(session)).items())
-        copy = self._copies.of(session).get(self._office.place)
-        there = set(copy.segments.items() if copy else ())
-        if copy and there:
-            self._known = True
-            self._judged_s[session] = copy.verified_s
-        absent = there - here - set(self._copies.evicted(session).items())
+        replica = self._replicas.of(session).get(self._office.place)
+        there = set(replica.segments.items() if replica else ())
+        if replica and there:
+            self._has_replica = True
+            self._verified_s[session] = replica.verified_s
+        absent = there - here - set(self._replicas.evicted(session).items())
         return here <= there and {sha256 for _, sha256 in absent} <= removed
 
-    def _there(self, session: str) -> dict[str, str]:
-        copy = self._copies.of(session).get(self._office.place)
-        return copy.segments if copy else {}
+    def _segments_there(self, session: str) -> dict[str, str]:
+        replica = self._replicas.of(session).get(self._office.place)
+        return replica.segments if replica else {}
 
-    async def _session(self, session: str) -> None:
-        listed = await self._judged_here(session)
-        there = self._there(session)
-        wanted = segments_of(listed)
-        if not wanted.items() <= there.items():
+    async def _replicate(self, session: str) -> None:
+        listed = await self._verified_here(session)
+        there = self._segments_there(session)
+        segments = segments_of(listed)
+        if not segments.items() <= there.items():
             await self._send(session, listed)
             # Segments that exist only there stay recorded: they may be needed for a repair.
-            await self._note(session, self._office.place, {**there, **wanted})
+            await self._record(session, self._office.place, {**there, **segments})
             self.state.sent += 1
             self.state.verified_s = self._utc_s()
-        await self._mend(session)
+        await self._fetch_lost(session)
 
     async def _send(self, session: str, listed: list[StoredSegment]) -> None:
         office = self._office
-        await office.send(session, listed, False, self._moves())
+        await office.send(session, listed, False, self._progress_of())
         if await office.check(session, listed):
-            await office.send(session, listed, True, self._moves())
+            await office.send(session, listed, True, self._progress_of())
             bad = await office.check(session, listed)
             if bad:
                 raise OfficeFault(
@@ -282,57 +282,61 @@ class Replicator:
                     f"sent ({bad[0]})"
                 )
 
-    def _moves(self) -> OnProgress:
+    def _progress_of(self) -> OnProgress:
         """Return a callback for the progress of one session."""
         state, begun, rate = self.state, self.state.bytes, Rate()
-        others = self._others()
+        others = self._queued_bytes()
 
-        def tell(now: CopyProgress) -> None:
-            state.bytes = begun + now.moved
-            state.rate = rate.add(now.moved, self._clock_s())
-            left = 0 if now.total is None else max(now.total - now.done, 0)
-            state.waiting_bytes = others + left
+        def on_progress(progress: CopyProgress) -> None:
+            state.bytes = begun + progress.moved
+            state.rate = rate.add(progress.moved, self._clock_s())
+            remaining = 0 if progress.total is None else max(progress.total - progress.done, 0)
+            state.waiting_bytes = others + remaining
 
-        return tell
+        return on_progress
 
-    async def _judged_here(self, session: str) -> list[StoredSegment]:
+    async def _verified_here(self, session: str) -> list[StoredSegment]:
         """Return the segments that are right in this store. A bad one is set aside, so that it
         replaces no good replica."""
-        for found in await self._act(self._store.audit, session):
-            log.warning("%s: %s; %s", found.path, found.fault, found.done)
-        for one in await self._act(self._store.listed, session):
-            await self._act(self._store.judge, one)
+        for finding in await self._act(self._store.audit, session):
+            log.warning("%s: %s; %s", finding.path, finding.fault, finding.done)
+        for segment in await self._act(self._store.listed, session):
+            await self._act(self._store.verify_segment, segment)
         listed: list[StoredSegment] = await self._act(self._store.listed, session)
         await self._act(self._store.note_verified, session, self._utc_s())
         return listed
 
-    async def _note(self, session: str, place: str, segments: Mapping[str, str]) -> None:
-        def noted() -> None:
+    async def _record(self, session: str, place: str, segments: Mapping[str, str]) -> None:
+        def write() -> None:
             self._store.check()  # do not write below a disk that was unmounted
-            self._copies.note(session, place, segments, self._utc_s())
+            self._replicas.record(session, place, segments, self._utc_s())
 
-        await self._act(noted)
-        self._judged_s[session] = self._utc_s()
+        await self._act(write)
+        self._verified_s[session] = self._utc_s()
 
-    async def _mend(self, session: str) -> None:
+    async def _fetch_lost(self, session: str) -> None:
         """Fetch segments that this office has and the store has lost."""
         removed = await self._act(self._store.removed)
         here = segments_of(await self._act(self._store.listed, session))
-        here |= await self._act(self._copies.evicted, session)
+        here |= await self._act(self._replicas.evicted, session)
         wanted = {
             name: sha256
-            for name, sha256 in self._there(session).items()
+            for name, sha256 in self._segments_there(session).items()
             if sha256 not in removed and here.get(name) != sha256
         }
         if not wanted:
             return
-        found = await self._office.fetch(session, self._moves())
-        came = await take(self._store, session, found, wanted, self._act)
-        await self._act(self._store.clear, found.values())
-        lost = wanted.keys() - segments_of(came).keys()
+        paths = await self._office.fetch(session, self._progress_of())
+        adopted = await adopt_files(self._store, session, paths, wanted, self._act)
+        await self._act(self._store.clear, paths.values())
+        lost = wanted.keys() - segments_of(adopted).keys()
         if lost:  # do not ask this office for these again
-            left = {k: v for k, v in self._there(session).items() if k not in lost}
-            await self._note(session, self._office.place, left)
+            rest = {
+                name: sha256
+                for name, sha256 in self._segments_there(session).items()
+                if name not in lost
+            }
+            await self._record(session, self._office.place, rest)
 
 
 class ReplicaCheck(NamedTuple):
@@ -342,44 +346,44 @@ class ReplicaCheck(NamedTuple):
     bad: list[str]
 
 
-async def judge_copy(
+async def verify_replica(
     office: RemoteOffice,
     session: str,
     store: Store,
-    copies: ReplicaLog,
+    replicas: ReplicaLog,
     act: Act,
     utc_s: Callable[[], float],
 ) -> ReplicaCheck:
     """Verify an office's replica by its record, and correct the record. Nothing is moved;
     evicted segments that are bad there are marked as wanted here. Raises OfficeFault,
     StoreError, OSError."""
-    copy = (await act(copies.of, session)).get(office.place)
+    replica = (await act(replicas.of, session)).get(office.place)
     removed = await act(store.removed)
-    there = copy.segments if copy else {}
-    wanted = {name: sha256 for name, sha256 in there.items() if sha256 not in removed}
-    listed = [StoredSegment(f"{session}/{name}", wanted[name]) for name in sorted(wanted)]
+    recorded = replica.segments if replica else {}
+    expected = {name: sha256 for name, sha256 in recorded.items() if sha256 not in removed}
+    listed = [StoredSegment(f"{session}/{name}", expected[name]) for name in sorted(expected)]
     bad = sorted(await office.check(session, listed)) if listed else []
-    right = {name: sha256 for name, sha256 in wanted.items() if name not in bad}
+    right = {name: sha256 for name, sha256 in expected.items() if name not in bad}
 
-    def noted() -> None:
+    def write() -> None:
         store.check()
-        copies.note(session, office.place, right, utc_s())
+        replicas.record(session, office.place, right, utc_s())
         store.want_back(session, bad)
 
-    await act(noted)
+    await act(write)
     return ReplicaCheck(sorted(right), bad)
 
 
-async def take(
-    store: Store, session: str, found: Mapping[str, str], wanted: Mapping[str, str], act: Act
+async def adopt_files(
+    store: Store, session: str, paths: Mapping[str, str], wanted: Mapping[str, str], act: Act
 ) -> list[StoredSegment]:
     """Adopt files of this store's disk (path by name) as segments of a session. Each must match
     its checksum in `wanted`; return the adopted ones. Raises StoreError, OSError."""
-    came = []
+    adopted = []
     await act(store.check)
-    for name, path in found.items():
+    for name, path in paths.items():
         if name in wanted:
             sums = await act(store.sums, path)
             if sums.sha256 == wanted[name]:
-                came.append(await act(store.adopt, session, name, path, sums))
-    return came
+                adopted.append(await act(store.adopt, session, name, path, sums))
+    return adopted

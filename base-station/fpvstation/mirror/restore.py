@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from fpvcar.recordings import names
 from fpvstation.fetch.pull import Act
-from fpvstation.mirror.replicate import CopyProgress, OfficeFault, RemoteOffice, take
+from fpvstation.mirror.replicate import CopyProgress, OfficeFault, RemoteOffice, adopt_files
 from fpvstation.store.disk import Disk
 from fpvstation.store.identity import StoreError
 from fpvstation.store.manifest import FOLDER
@@ -40,123 +40,131 @@ class RestoreResult:
     """Faults of the sources, as text."""
 
 
-def session_of(word: str, store: Store, disk: Disk, copies: ReplicaLog) -> str:
+def session_of(name: str, store: Store, disk: Disk, replicas: ReplicaLog) -> str:
     """Return the session of that name or folder; for an unknown session, the folder derived from
     the name. Raises StoreError."""
-    trashed = set(_trashed(disk))
-    known = {*store.sessions(), *copies.sessions(), *trashed}
-    found = sorted(one for one in known if word in (one, one.rpartition("/")[2]))
-    if not found:
-        name = names.parse(f"{word}-0001{names.SEALED}")
-        path = word
-        if name is not None:
-            day = f"{name.began[:4]}-{name.began[4:6]}-{name.began[6:8]}"
-            path = f"{name.car}/{day}/{word}"
+    trashed = set(_sessions_in_trash(disk))
+    known = {*store.sessions(), *replicas.sessions(), *trashed}
+    matches = sorted(session for session in known if name in (session, session.rpartition("/")[2]))
+    if not matches:
+        parsed = names.parse(f"{name}-0001{names.SEALED}")
+        path = name
+        if parsed is not None:
+            day = f"{parsed.began[:4]}-{parsed.began[4:6]}-{parsed.began[6:8]}"
+            path = f"{parsed.car}/{day}/{name}"
         parts = SESSION.fullmatch(path)
-        if parts and FOLDER.fullmatch(parts[1]) and _named(parts[3]):
+        if parts and FOLDER.fullmatch(parts[1]) and _is_session_name(parts[3]):
             return path
-    if len(found) != 1:
-        which = ", ".join(found[:5]) or "none here; say CAR/DAY/SESSION"
-        raise StoreError(f'"{word[:80]}" names {len(found)} sessions: {which}')
-    return found[0]
+    if len(matches) != 1:
+        which = ", ".join(matches[:5]) or "none here; say CAR/DAY/SESSION"
+        raise StoreError(f'"{name[:80]}" names {len(matches)} sessions: {which}')
+    return matches[0]
 
 
-def _named(session: str) -> bool:
+def _is_session_name(session: str) -> bool:
     return names.parse(f"{session}-0001{names.SEALED}") is not None
 
 
-def _trashed(disk: Disk) -> Iterator[str]:
+def _sessions_in_trash(disk: Disk) -> Iterator[str]:
     """Yield the sessions with files in the trash."""
     for day in disk.names(TRASH):
         for car in disk.names(f"{TRASH}/{day}"):
-            for began in disk.names(f"{TRASH}/{day}/{car}"):
-                for one in disk.names(f"{TRASH}/{day}/{car}/{began}"):
-                    yield f"{car}/{began}/{one}"
+            for date in disk.names(f"{TRASH}/{day}/{car}"):
+                for session in disk.names(f"{TRASH}/{day}/{car}/{date}"):
+                    yield f"{car}/{date}/{session}"
 
 
 class Restore:
     """Restore of one session of one store."""
 
     def __init__(
-        self, session: str, store: Store, disk: Disk, copies: ReplicaLog, act: Act, tell: OnProgress
+        self,
+        session: str,
+        store: Store,
+        disk: Disk,
+        replicas: ReplicaLog,
+        act: Act,
+        on_progress: OnProgress,
     ) -> None:
-        self.done = RestoreResult()
+        self.result = RestoreResult()
         self._session, self._store, self._disk = session, store, disk
-        self._copies, self._act, self._tell = copies, act, tell
-        self._wanted: dict[str, str] = {}
+        self._replicas, self._act, self._on_progress = replicas, act, on_progress
+        self._expected: dict[str, str] = {}
 
     async def run(self, offices: Sequence[RemoteOffice]) -> RestoreResult:
         """Run the restore. Raises StoreError, OSError; segments that arrived before stay."""
         await self._act(self._store.check)
-        for copy in (await self._act(self._copies.of, self._session)).values():
-            self._wanted.update(copy.segments)
-        for fault in await self._act(self._store.audit, self._session):
-            self.done.faults.append(f"{fault.path}: {fault.fault}; {fault.done}")
-        self.done.here = len(await self._judged("what is here"))
+        for replica in (await self._act(self._replicas.of, self._session)).values():
+            self._expected.update(replica.segments)
+        for finding in await self._act(self._store.audit, self._session):
+            self.result.faults.append(f"{finding.path}: {finding.fault}; {finding.done}")
+        self.result.here = len(await self._verify_local("what is here"))
         await self._from_trash()
         for office in offices:
-            if self._missing() or not self._wanted:
+            if self._missing() or not self._expected:
                 await self._from_office(office)
-        self.done.missing = sorted(self._missing())
-        if self.done.came:
-            await self._judged("what came")
-            self.done.missing = sorted(self._missing())
-        return self.done
+        self.result.missing = sorted(self._missing())
+        if self.result.came:
+            await self._verify_local("what came")
+            self.result.missing = sorted(self._missing())
+        return self.result
 
-    async def _judged(self, what: str) -> list[StoredSegment]:
+    async def _verify_local(self, phase: str) -> list[StoredSegment]:
         """Return the right segments here; set bad ones aside."""
         listed: list[StoredSegment] = await self._act(self._store.listed, self._session)
-        sizes = [await self._act(self._disk.size, one.path) or 0 for one in listed]
+        sizes = [await self._act(self._disk.size, segment.path) or 0 for segment in listed]
         done, right = 0, []
-        for one, size in zip(listed, sizes, strict=True):
-            self._wanted[one.path.rpartition("/")[2]] = one.sha256
-            if not await self._act(self._store.judge, one):
-                right.append(one)
+        for segment, size in zip(listed, sizes, strict=True):
+            self._expected[segment.path.rpartition("/")[2]] = segment.sha256
+            if not await self._act(self._store.verify_segment, segment):
+                right.append(segment)
             done += size
-            self._tell(what, CopyProgress(done, done, sum(sizes)))
+            self._on_progress(phase, CopyProgress(done, done, sum(sizes)))
         return right
 
     def _missing(self) -> dict[str, str]:
         here = segments_of(self._store.listed(self._session))
-        return {k: v for k, v in self._wanted.items() if here.get(k) != v}
+        return {name: sha256 for name, sha256 in self._expected.items() if here.get(name) != sha256}
 
     async def _from_trash(self) -> None:
         removed = await self._act(self._store.removed)
         days = reversed(self._disk.names(TRASH))
         folders = [f"{TRASH}/{day}/{self._session}" for day in days]
         for folder in folders:
-            paths = {one: f"{folder}/{one}" for one in self._disk.names(folder)}
-            found = {}
+            paths = {name: f"{folder}/{name}" for name in self._disk.names(folder)}
+            matching = {}
             for name, path in paths.items():
                 sha256 = (await self._act(self._store.sums, path)).sha256
                 if sha256 in removed:
-                    self._wanted.setdefault(name, sha256)
-                if self._wanted.get(name) == sha256:
-                    found[name] = sha256
-            await self._take("the trash", paths, found)
+                    self._expected.setdefault(name, sha256)
+                if self._expected.get(name) == sha256:
+                    matching[name] = sha256
+            await self._adopt("the trash", paths, matching)
             if paths:
                 await self._act(self._disk.prune, folder)
 
     async def _from_office(self, office: RemoteOffice) -> None:
         try:
             paths = dict(
-                await office.fetch(self._session, lambda moved: self._tell(office.place, moved))
+                await office.fetch(
+                    self._session, lambda progress: self._on_progress(office.place, progress)
+                )
             )
         except OfficeFault as fault:
-            self.done.faults.append(str(fault))
+            self.result.faults.append(str(fault))
             return
         if SUMS_FILE in paths:
             text = await self._act(self._disk.read, paths[SUMS_FILE])
             for name, sha256 in segments_of(stored_in(self._session, text)).items():
                 if names.parse(name):
-                    self._wanted.setdefault(name, sha256)
-        await self._take(office.place, paths, self._missing())
+                    self._expected.setdefault(name, sha256)
+        await self._adopt(office.place, paths, self._missing())
         await self._act(self._store.clear, paths.values())
 
-    async def _take(self, place: str, paths: dict[str, str], wanted: dict[str, str]) -> None:
+    async def _adopt(self, place: str, paths: dict[str, str], wanted: dict[str, str]) -> None:
         await self._act(self._store.want_again, set(wanted.values()))
         missing = self._missing()
-        wanted = {k: v for k, v in wanted.items() if missing.get(k) == v}
-        came = await take(self._store, self._session, paths, wanted, self._act)
-        if came:
-            self.done.came[place] = self.done.came.get(place, 0) + len(came)
+        wanted = {name: sha256 for name, sha256 in wanted.items() if missing.get(name) == sha256}
+        adopted = await adopt_files(self._store, self._session, paths, wanted, self._act)
+        if adopted:
+            self.result.came[place] = self.result.came.get(place, 0) + len(adopted)

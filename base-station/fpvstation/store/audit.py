@@ -46,15 +46,15 @@ class Finding(NamedTuple):
 class Audit:
     """Audit of the lists of one store. Every call may block, and raise OSError."""
 
-    def __init__(self, disk: Disk, lists: Manifest, copies: ReplicaLog) -> None:
-        self._disk, self._lists, self._copies = disk, lists, copies
+    def __init__(self, disk: Disk, manifest: Manifest, replicas: ReplicaLog) -> None:
+        self._disk, self._manifest, self._replicas = disk, manifest, replicas
 
     def run(self, session: str) -> list[Finding]:
         """Return the faults of a session's list; mend those that can be mended. Files are read
         only where list, record and folder disagree."""
-        found = list[Finding]()
-        if not self._copies.readable(session):
-            found.append(
+        findings = list[Finding]()
+        if not self._replicas.readable(session):
+            findings.append(
                 Finding(
                     f"{COPIES}/{session}{SUFFIX}",
                     "it cannot be decoded",
@@ -63,32 +63,32 @@ class Audit:
             )
         if self._case(session).suspect():
             with self._disk.changing():
-                found += self._case(session).run()
-        return found
+                findings += self._case(session).run()
+        return findings
 
     def save_list(self, session: str) -> None:
         """Keep a copy of a damaged list in .bad."""
-        _save(self._disk, session, self._lists.text(session))
+        _save(self._disk, session, self._manifest.text(session))
 
     def _case(self, session: str) -> "_Case":
-        return _Case(session, self._disk, self._lists, self._copies)
+        return _Case(session, self._disk, self._manifest, self._replicas)
 
 
 class _Case:
     """Session with its list, its records and its folder."""
 
-    def __init__(self, session: str, disk: Disk, lists: Manifest, copies: ReplicaLog) -> None:
+    def __init__(self, session: str, disk: Disk, manifest: Manifest, replicas: ReplicaLog) -> None:
         self._session, self._disk = session, disk
-        self._lists, self._copies = lists, copies
-        self._text = lists.text(session)
-        self._listing = lists.listing(session)
+        self._manifest, self._replicas = manifest, replicas
+        self._text = manifest.text(session)
+        self._listing = manifest.listing(session)
         self._claims = by_name(self._listing)
-        self._records, self._own = records_of(session, lists, copies)
+        self._records, self._own = records_of(session, manifest, replicas)
         self._files = set(files_of(disk, session))
         self._lines: Sums = {}
-        self._right: dict[str, str] = {}
+        self._proved: dict[str, str] = {}
         """Segments whose line agrees with the file, among those checked so far."""
-        self._found = list[Finding]()
+        self._findings = list[Finding]()
 
     def suspect(self) -> bool:
         """Return True if list, records and folder disagree."""
@@ -109,13 +109,13 @@ class _Case:
         for name in sorted(self._own.keys() - self._files - self._claims.keys()):
             self._no_line(name, self._own[name])
         self._write(self._damaged())
-        return self._found
+        return self._findings
 
     def _file(self, name: str) -> None:
         claims = self._claims.get(name, set())
         records = self._records.get(name, set())
         if len(claims) == 1 and records in (set(), claims):  # Store.judge reads it
-            self._lines[name], (self._right[name],) = claims, claims
+            self._lines[name], (self._proved[name],) = claims, claims
             return
         try:
             sha256 = self._disk.sums(f"{self._session}/{name}").sha256
@@ -123,12 +123,12 @@ class _Case:
             sha256 = ""
         done = self._proof(name, sha256)
         if done:
-            self._lines[name], self._right[name] = {sha256}, sha256
-            self._say_file(name, sha256, done)
+            self._lines[name], self._proved[name] = {sha256}, sha256
+            self._report_file(name, sha256, done)
         elif claims or records:  # Store.judge sets it aside
             self._lines[name] = (claims & records) or records or claims
         else:
-            self._say(name, "no line and no record names it", UNLISTED)
+            self._report(name, "no line and no record names it", UNLISTED)
 
     def _proof(self, name: str, sha256: str) -> str:
         """Return the proof that a file with this checksum is right, or ""."""
@@ -145,52 +145,52 @@ class _Case:
         )
         return BY_FILE if proved else ""
 
-    def _say_file(self, name: str, sha256: str, done: str) -> None:
+    def _report_file(self, name: str, sha256: str, done: str) -> None:
         claims = self._claims.get(name, set())
         if not claims:
-            self._say(name, "its line is missing", done)
+            self._report(name, "its line is missing", done)
         elif claims != {sha256}:
-            said = ", ".join(f"{one[:16]}..." for one in sorted(claims - {sha256}))
-            self._say(name, f"its line says {said}", done)
+            claimed = ", ".join(f"{sha256_[:16]}..." for sha256_ in sorted(claims - {sha256}))
+            self._report(name, f"its line says {claimed}", done)
         records = self._records.get(name, set()) - {sha256}
         if records:
-            self._say(name, "its record in .copies is damaged", done)
+            self._report(name, "its record in .copies is damaged", done)
             self._mend_records(name, sha256)
 
     def _no_file(self, name: str, claims: set[str]) -> None:
-        right = set(self._right.values())
+        proved = set(self._proved.values())
         elsewhere = {
-            one
-            for one in claims
-            if one != self._own.get(name) and any(near(one, it) for it in right)
+            claim
+            for claim in claims
+            if claim != self._own.get(name) and any(near(claim, sha256) for sha256 in proved)
         }
         if elsewhere:
-            self._say(name, "a line gives it the checksum of another segment", OFF)
+            self._report(name, "a line gives it the checksum of another segment", OFF)
         if claims - elsewhere:  # Store.judge reports it as gone
             self._lines[name] = claims - elsewhere
 
     def _no_line(self, name: str, sha256: str) -> None:
-        if sha256 in self._right.values():
+        if sha256 in self._proved.values():
             self._forget(name)
         else:
-            self._say(name, "it is gone, and so is its line", AGAIN)
+            self._report(name, "it is gone, and so is its line", AGAIN)
 
     def _damaged(self) -> list[bytes]:
         """Return the damaged lines to keep: no segment explains them."""
-        kept = []
+        unexplained = []
         for line in self._listing.damaged:
             explained = any(
                 name.encode() in line
                 or sha256.encode() in line
                 or near(line, text_of([StoredSegment(name, sha256)]).rstrip()[: len(line)])
-                for name, sha256 in self._right.items()
+                for name, sha256 in self._proved.items()
             )
             if not explained:
-                kept.append(line)
-            self._say(
+                unexplained.append(line)
+            self._report(
                 SUMS_FILE, f"a line does not parse: {line[:160]!r}", OFF if explained else KEPT
             )
-        return kept
+        return unexplained
 
     def _write(self, damaged: list[bytes]) -> None:
         lines = [
@@ -202,25 +202,25 @@ class _Case:
         if (sorted(lines), damaged) == (sorted(before.lines), before.damaged):
             return
         _save(self._disk, self._session, self._text)
-        self._lists.write(self._session, lines, damaged)
+        self._manifest.write(self._session, lines, damaged)
 
     def _mend_records(self, name: str, sha256: str) -> None:
         """Correct the store's own record; an office's replica has to be verified again."""
-        there = self._copies.of(self._session)
-        for place, copy in there.items():
-            if copy.segments.get(name, sha256) != sha256:
-                copy.segments.pop(name)
+        records = self._replicas.of(self._session)
+        for place, replica in records.items():
+            if replica.segments.get(name, sha256) != sha256:
+                replica.segments.pop(name)
                 if place == HERE:
-                    copy.segments[name] = sha256
-        self._copies.write(self._session, there)
+                    replica.segments[name] = sha256
+        self._replicas.write(self._session, records)
 
     def _forget(self, name: str) -> None:
-        there = self._copies.of(self._session)
-        there[HERE].segments.pop(name, None)
-        self._copies.write(self._session, there)
+        records = self._replicas.of(self._session)
+        records[HERE].segments.pop(name, None)
+        self._replicas.write(self._session, records)
 
-    def _say(self, name: str, fault: str, done: str) -> None:
-        self._found.append(Finding(f"{self._session}/{name}", fault, done))
+    def _report(self, name: str, fault: str, done: str) -> None:
+        self._findings.append(Finding(f"{self._session}/{name}", fault, done))
 
 
 def _save(disk: Disk, session: str, text: bytes) -> None:
@@ -229,38 +229,40 @@ def _save(disk: Disk, session: str, text: bytes) -> None:
         disk.replace(f"{BAD}/{session}/{SUMS_FILE}.{version}", text)
 
 
-def records_of(session: str, lists: Manifest, copies: ReplicaLog) -> tuple[Sums, Mapping[str, str]]:
+def records_of(
+    session: str, manifest: Manifest, replicas: ReplicaLog
+) -> tuple[Sums, Mapping[str, str]]:
     """Return the records of all places, and this store's own, without segments that were removed
     or evicted."""
-    there = copies.of(session)
-    evicted = there.pop(EVICTED, None)
-    gone = lists.removed() if there else set[str]()
+    places = replicas.of(session)
+    evicted = places.pop(EVICTED, None)
+    gone = manifest.removed() if places else set[str]()
     gone |= set(evicted.segments.values() if evicted else ())
-    found: Sums = {}
+    sums: Sums = {}
     own: dict[str, str] = {}
-    for place, copy in there.items():
-        for name, sha256 in copy.segments.items():
+    for place, replica in places.items():
+        for name, sha256 in replica.segments.items():
             if sha256 not in gone:
-                found.setdefault(name, set()).add(sha256)
+                sums.setdefault(name, set()).add(sha256)
                 if place == HERE:
                     own[name] = sha256
-    return found, own
+    return sums, own
 
 
-def near(one: str | bytes, other: str | bytes) -> bool:
+def near(first: str | bytes, second: str | bytes) -> bool:
     """Return True if two texts are one text with a few flipped bits."""
-    if len(one) != len(other):
+    if len(first) != len(second):
         return False
-    differing = sum(a != b for a, b in zip(one, other, strict=True))
-    return differing <= min(NEAR, len(one) // 8)
+    differing = sum(a != b for a, b in zip(first, second, strict=True))
+    return differing <= min(NEAR, len(first) // 8)
 
 
 def by_name(listing: Listing) -> Sums:
     """Return the checksums that a list has for each file name."""
-    found: Sums = {}
+    sums: Sums = {}
     for path, sha256 in listing.lines:
-        found.setdefault(path.rpartition("/")[2], set()).add(sha256)
-    return found
+        sums.setdefault(path.rpartition("/")[2], set()).add(sha256)
+    return sums
 
 
 def files_of(disk: Disk, session: str) -> list[str]:

@@ -35,16 +35,16 @@ class Bound:
         self,
         store: Store,
         disk: Disk,
-        copies: ReplicaLog,
+        replicas: ReplicaLog,
         most: int,
         places: Sequence[str] = (),
-        judge_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
+        verify_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         """Set the limit. `most`: bytes of all segments. `places`: all offices. `judge_soon` gets
         the sessions whose replicas at the offices have to be verified again."""
-        self._store, self._disk, self._copies, self._most = store, disk, copies, most
-        self._places, self._judge_soon, self._utc_s = places, judge_soon, utc_s
+        self._store, self._disk, self._replicas, self._most = store, disk, replicas, most
+        self._places, self._verify_soon, self._utc_s = places, verify_soon, utc_s
         self._unsure_s = math.inf
         """Time since when only verifications hold up the eviction."""
         self.kept = True
@@ -56,26 +56,26 @@ class Bound:
         self._store.check()
         listed = {session: self._store.listed(session) for session in self._store.sessions()}
         sizes = {
-            session: sum(self._disk.size(one.path) or 0 for one in segments)
+            session: sum(self._disk.size(segment.path) or 0 for segment in segments)
             for session, segments in listed.items()
             if segments
         }
         over = sum(sizes.values()) - self._most
         lacking, unsure = list[str](), list[str]()
-        by_age = sorted(sizes, key=lambda one: self._age_key(one, listed[one]))
+        by_age = sorted(sizes, key=lambda segment: self._age_key(segment, listed[segment]))
         for session in by_age[:-1] if over > 0 else ():
             if over <= 0:
                 break
-            copies = self._at_offices(listed[session])
-            if copies == "lacking":
+            status = self._at_offices(listed[session])
+            if status == "lacking":
                 lacking.append(session)
-            elif copies == "unsure":
+            elif status == "unsure":
                 unsure.append(session)
-            elif self._store.evict(session, self._may_go):
+            elif self._store.evict(session, self._may_evict):
                 log.info("%s evicted: the store is over its bound", session)
                 over -= sizes[session]
         self.kept = over <= 0
-        self._judge_soon(unsure if over > 0 else ())
+        self._verify_soon(unsure if over > 0 else ())
         yield from self._faults(over, lacking, unsure)
 
     def pause_s(self, took_s: float) -> float:
@@ -87,21 +87,21 @@ class Bound:
         self._unsure_s = min(self._unsure_s, now_s) if unsure and over > 0 else math.inf
         if over <= 0:
             return
-        words = f"{over / MB:.0f} MB over the bound of {self._most / MB:.0f} MB: "
+        excess = f"{over / MB:.0f} MB over the bound of {self._most / MB:.0f} MB: "
         if lacking:
             yield (
-                f"{words}{counted(len(lacking), 'session')} not at all offices "
+                f"{excess}{counted(len(lacking), 'session')} not at all offices "
                 f"({lacking[0]} is the oldest)"
             )
         elif not unsure:
-            yield f"{words}what is left is the newest session, or has a damaged list"
+            yield f"{excess}what is left is the newest session, or has a damaged list"
         elif now_s - self._unsure_s >= UNSURE_S:
             yield (
-                f"{words}the offices have not judged their copies of "
+                f"{excess}the offices have not judged their copies of "
                 f"{counted(len(unsure), 'session')} within a day"
             )
 
-    def _may_go(self, listed: Sequence[StoredSegment]) -> bool:
+    def _may_evict(self, listed: Sequence[StoredSegment]) -> bool:
         return bool(listed) and not self._at_offices(listed)
 
     def _at_offices(self, listed: Sequence[StoredSegment]) -> str:
@@ -109,14 +109,14 @@ class Bound:
         "lacking" if one office does not have them."""
         if not self._places:
             return ""
-        wanted = segments_of(listed)
+        expected = segments_of(listed)
         session = listed[0].path.rpartition("/")[0]
-        there, unsure = self._copies.of(session), False
+        replicas, unsure = self._replicas.of(session), False
         for place in self._places:
-            copy = there.get(place)
-            if copy is None or not wanted.items() <= copy.segments.items():
+            replica = replicas.get(place)
+            if replica is None or not expected.items() <= replica.segments.items():
                 return "lacking"
-            unsure |= not is_recent(copy.verified_s, self._utc_s(), DAY_S)
+            unsure |= not is_recent(replica.verified_s, self._utc_s(), DAY_S)
         return "unsure" if unsure else ""
 
     def _age_key(self, session: str, listed: Sequence[StoredSegment]) -> tuple[float, float]:
@@ -125,7 +125,7 @@ class Bound:
         If the car's clock was wrong (before 2025, or after the arrival here), the arrival counts.
         If that is before 2025, too, the session comes last: it is evicted after all others.
         """
-        arrived_s = max(self._disk.changed_s(one.path) for one in listed)
+        arrived_s = max(self._disk.changed_s(segment.path) for segment in listed)
         began = BEGAN.search(session.rpartition("/")[2])
         began_s = _utc_s(began[1]) if began else 0.0
         if arrived_s < FIRST_S:

@@ -116,21 +116,21 @@ class Folder:
     def rewrite(self, path: str) -> None:
         """Read each piece and write it in its place."""
         file = os.open(self.root / path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with os.fdopen(file, "r+b") as both:
+        with os.fdopen(file, "r+b") as stream:
             at = 0
-            while data := both.read(checksums.PIECE):
-                both.seek(at)
-                at += both.write(data)
+            while data := stream.read(checksums.PIECE):
+                stream.seek(at)
+                at += stream.write(data)
 
     def sync(self, path: str) -> None:
         """Sync the file and all folders above it: a kill may have come between a rename and its
         sync."""
-        one = self.root / path
-        for each in (one, *list(one.parents)[: len(Path(path).parts)]):
+        file = self.root / path
+        for entry in (file, *list(file.parents)[: len(Path(path).parts)]):
             try:
-                files.sync(each)
+                files.sync(entry)
             except OSError as fault:
-                fault.filename = str(each)  # fsync(2) sets no file name
+                fault.filename = str(entry)  # fsync(2) sets no file name
                 raise
 
     def publish(self, old: str, new: str) -> None:
@@ -183,6 +183,6 @@ class Folder:
         while not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
-        for one in reversed(missing):
-            one.mkdir(exist_ok=True)
-            files.sync(one.parent)
+        for path_ in reversed(missing):
+            path_.mkdir(exist_ok=True)
+            files.sync(path_.parent)

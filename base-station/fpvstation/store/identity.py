@@ -52,7 +52,7 @@ class Identity:
         try:
             marker = self._marker()
         except FileNotFoundError:
-            self._id = self._begin(known)
+            self._id = self._create(known)
             return self._id
         if marker.format != FORMAT:
             raise StoreError(
@@ -76,28 +76,28 @@ class Identity:
         """Raise StoreGone if the store's disk was unmounted: writes would then fill the folder
         below it, and not be stored."""
         try:
-            found = self._marker().id
+            marker_id = self._marker().id
         except FileNotFoundError:
-            found = ""
-        if found != self._id:
+            marker_id = ""
+        if marker_id != self._id:
             raise StoreGone(
-                f"{found or 'no store'} is here, expected the store {self._id}: mount its disk"
+                f"{marker_id or 'no store'} is here, expected the store {self._id}: mount its disk"
             )
 
     def try_out(self) -> None:
         """Raise StoreError if the file system lacks an operation that a store needs. The fault
         is thus reported at the start, not by each segment. A full disk is no such fault."""
-        disk, (one, other) = self._disk, TRIALS
-        for word, act in (
+        disk, (first, second) = self._disk, TRIALS
+        for operation, act in (
             ("remove", self._forget_trials),  # left by a kill
-            ("write", lambda: disk.write_at(one, 0, b"one")),
-            ("sync", lambda: disk.sync(one)),
-            ("rename", lambda: disk.publish(one, other)),
-            ("replace", lambda: disk.replace(other, b"other")),
+            ("write", lambda: disk.write_at(first, 0, b"one")),
+            ("sync", lambda: disk.sync(first)),
+            ("rename", lambda: disk.publish(first, second)),
+            ("replace", lambda: disk.replace(second, b"other")),
             ("remove", self._forget_trials),
         ):
             try:
-                self._do(word, act)
+                self._do(operation, act)
             except (OSError, StoreError) as fault:
                 with contextlib.suppress(OSError):
                     self._forget_trials()
@@ -105,7 +105,7 @@ class Identity:
                     raise
                 return
 
-    def _do(self, word: str, act: Callable[[], None]) -> None:
+    def _do(self, operation: str, act: Callable[[], None]) -> None:
         """Run an operation. Raises StoreError if it is not supported, OSError if the disk is
         full."""
         try:
@@ -114,7 +114,7 @@ class Identity:
             if fault.errno in FULL:
                 raise
             raise StoreError(
-                f"the store's file system does not {word} a file ({fault.strerror}): {NEEDS}"
+                f"the store's file system does not {operation} a file ({fault.strerror}): {NEEDS}"
             ) from None
 
     def _forget_trials(self) -> None:
@@ -127,18 +127,18 @@ class Identity:
         except (ValueError, msgspec.DecodeError, RecursionError) as fault:
             raise StoreError(f"{MARKER}: {fault}; is this folder a store?") from None
 
-    def _begin(self, known: str) -> str:
+    def _create(self, known: str) -> str:
         if known:
             raise StoreError(
                 f"no {MARKER} here, expected the store {known}: mount its disk, or {ANOTHER}"
             )
         own = ("lost+found", ".lock", ".changing", *TRIALS)
-        strangers = [one for one in self._disk.names("") if one not in own]
-        if strangers:
+        foreign = [name for name in self._disk.names("") if name not in own]
+        if foreign:
             raise StoreError(
-                f"{strangers[0]} is here and no {MARKER}: give the store a folder of its own"
+                f"{foreign[0]} is here and no {MARKER}: give the store a folder of its own"
             )
         self.try_out()
-        made = _Marker(FORMAT, secrets.token_hex(8))
-        self._disk.replace(MARKER, msgspec.json.encode(made))
-        return made.id
+        marker = _Marker(FORMAT, secrets.token_hex(8))
+        self._disk.replace(MARKER, msgspec.json.encode(marker))
+        return marker.id

@@ -38,18 +38,20 @@ class Manifest:
         inside = self._disk.folders(path)
         return [f"{path}/{name}" for name in inside if not name.startswith(".")]
 
-    def places(self, car: str, name: str) -> list[str]:
+    def folders_of(self, car: str, name: str) -> list[str]:
         """Return the folders in which a segment may be, its own first. A car with a wrong clock
         may use a name twice: the second session's folder then has its checksum after the
         name."""
-        found = names.parse(name)
-        if found is None or not FOLDER.fullmatch(car):
+        parsed = names.parse(name)
+        if parsed is None or not FOLDER.fullmatch(car):
             raise StoreError(f"{name[:80]!r} of {car[:80]!r} is no segment's name")
-        began = found.began
+        began = parsed.began
         day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
-        own = f"{day}/{found.recording}"
+        own = f"{day}/{parsed.recording}"
         later = [
-            f"{day}/{one}" for one in self._disk.names(day) if one.startswith(f"{found.recording}.")
+            f"{day}/{folder}"
+            for folder in self._disk.names(day)
+            if folder.startswith(f"{parsed.recording}.")
         ]
         return [own, *later]
 
@@ -110,7 +112,7 @@ class Manifest:
         self._damaged = damaged
         return checksums
 
-    def say_removed(self, sha256: set[str]) -> None:
+    def write_removed(self, sha256: set[str]) -> None:
         """Replace the list of removed segments; the disk is `changing`."""
-        text = "".join(f"{one}\n" for one in sorted(sha256))
+        text = "".join(f"{checksum}\n" for checksum in sorted(sha256))
         self._disk.replace(REMOVED, text.encode())

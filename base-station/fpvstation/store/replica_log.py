@@ -84,24 +84,24 @@ class ReplicaLog:
                     if name.endswith(SUFFIX) and not name.startswith("."):
                         yield f"{car}/{day}/{name.removesuffix(SUFFIX)}"
 
-    def where(self, session: str, listed: Iterable[StoredSegment]) -> list[ReplicaState]:
+    def states(self, session: str, listed: Iterable[StoredSegment]) -> list[ReplicaState]:
         """Return each place that has a part of a session; `listed`: its segments in the store
         now. This store is included only after `verify` has read the session."""
-        wanted = segments_of(listed)
+        expected = segments_of(listed)
         return [
-            ReplicaState(place, one.verified_s, wanted.items() <= one.segments.items())
-            for place, one in sorted(self.of(session).items())
+            ReplicaState(place, replica.verified_s, expected.items() <= replica.segments.items())
+            for place, replica in sorted(self.of(session).items())
             if place != EVICTED
         ]
 
-    def places(self, stored: StoredSegment, among: Iterable[str], now_s: float) -> int:
+    def count(self, stored: StoredSegment, among: Iterable[str], now_s: float) -> int:
         """Count the places `among` whose replica of this segment is right and recent."""
         session, _, name = stored.path.rpartition("/")
-        there = self.of(session)
+        replicas = self.of(session)
         return sum(
-            place in there
-            and is_recent(there[place].verified_s, now_s)
-            and there[place].segments.get(name) == stored.sha256
+            place in replicas
+            and is_recent(replicas[place].verified_s, now_s)
+            and replicas[place].segments.get(name) == stored.sha256
             for place in among
         )
 
@@ -109,20 +109,20 @@ class ReplicaLog:
         """Add a published segment to the record of this store; the disk is `changing`. The time
         of the oldest verification stays."""
         session, _, name = stored.path.rpartition("/")
-        there = self.of(session)
-        own = there.setdefault(HERE, Replica(now_s, {}))
-        evicted = there.get(EVICTED, Replica(now_s, {})).segments
+        replicas = self.of(session)
+        own = replicas.setdefault(HERE, Replica(now_s, {}))
+        evicted = replicas.get(EVICTED, Replica(now_s, {})).segments
         if own.segments.get(name) != stored.sha256 or name in evicted:
             own.segments[name] = stored.sha256
             evicted.pop(name, None)
-            self.write(session, there)
+            self.write(session, replicas)
 
-    def verified(self, session: str, now_s: float) -> None:
+    def mark_verified(self, session: str, now_s: float) -> None:
         """Record that this store's own segments were verified; the disk is `changing`."""
-        there = self.of(session)
-        if HERE in there:
-            there[HERE].verified_s = now_s
-            self.write(session, there)
+        replicas = self.of(session)
+        if HERE in replicas:
+            replicas[HERE].verified_s = now_s
+            self.write(session, replicas)
 
     def evicted(self, session: str) -> dict[str, str]:
         """Return the segments that a bound evicted: checksum by name."""
@@ -130,34 +130,34 @@ class ReplicaLog:
 
     def forget(self, session: str) -> None:
         """Drop this store's own record: people removed the session; the disk is `changing`."""
-        there = self.of(session)
-        if there.pop(HERE, None):
-            self.write(session, there)
+        replicas = self.of(session)
+        if replicas.pop(HERE, None):
+            self.write(session, replicas)
 
     def move(self, session: str, names: Iterable[str], to: str, now_s: float) -> None:
         """Record segments as evicted, or as wanted here again; the disk is `changing`."""
-        there = self.of(session)
-        source = there.get(HERE if to == EVICTED else EVICTED, Replica(now_s, {}))
-        target = there.setdefault(to, Replica(now_s, {}))
+        replicas = self.of(session)
+        source = replicas.get(HERE if to == EVICTED else EVICTED, Replica(now_s, {}))
+        target = replicas.setdefault(to, Replica(now_s, {}))
         moved = [name for name in names if name in source.segments]
         for name in moved:
             target.segments[name] = source.segments.pop(name)
         if moved:
-            self.write(session, there)
+            self.write(session, replicas)
 
     def _segments(self, session: str, place: str) -> dict[str, str]:
-        copy = self.of(session).get(place)
-        return copy.segments if copy else {}
+        replica = self.of(session).get(place)
+        return replica.segments if replica else {}
 
-    def write(self, session: str, there: Mapping[str, Replica]) -> None:
+    def write(self, session: str, replicas: Mapping[str, Replica]) -> None:
         """Replace the record of a session; the disk is `changing`."""
-        self._disk.replace(_path(session), msgspec.json.encode(there))
+        self._disk.replace(_path(session), msgspec.json.encode(replicas))
 
-    def note(self, session: str, place: str, segments: Mapping[str, str], now_s: float) -> None:
+    def record(self, session: str, place: str, segments: Mapping[str, str], now_s: float) -> None:
         """Record a verification: the place has exactly these segments."""
         with self._disk.changing():
-            there = {**self.of(session), place: Replica(now_s, dict(segments))}
-            self.write(session, there)
+            replicas = {**self.of(session), place: Replica(now_s, dict(segments))}
+            self.write(session, replicas)
 
 
 def is_recent(verified_s: float, now_s: float, most_s: float = RECENT_S) -> bool:
@@ -168,7 +168,7 @@ def is_recent(verified_s: float, now_s: float, most_s: float = RECENT_S) -> bool
 
 def segments_of(stored: Iterable[StoredSegment]) -> dict[str, str]:
     """Return the checksum of each segment of a session by its file name."""
-    return {one.path.rpartition("/")[2]: one.sha256 for one in stored}
+    return {segment.path.rpartition("/")[2]: segment.sha256 for segment in stored}
 
 
 def _path(session: str) -> str:

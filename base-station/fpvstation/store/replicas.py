@@ -16,7 +16,7 @@ class CarInventory:
     def __init__(self) -> None:
         self._sizes: dict[str, Mapping[str, int]] = {}
 
-    def listed(self, car: str, sizes: Mapping[str, int], everything: bool) -> None:
+    def update(self, car: str, sizes: Mapping[str, int], everything: bool) -> None:
         """Record the segments a car lists; add to its previous list unless `everything`."""
         before = {} if everything else self._sizes.get(car, {})
         self._sizes[car] = {**before, **sizes}
@@ -25,7 +25,7 @@ class CarInventory:
         """Drop a car that was removed from the station."""
         self._sizes.pop(car, None)
 
-    def has(self, segments: Iterable[tuple[StoredSegment, int | None]]) -> int:
+    def count(self, segments: Iterable[tuple[StoredSegment, int | None]]) -> int:
         """Count how many of these segments of one car, with their sizes, the car still has."""
         return sum(
             self._sizes.get(path.partition("/")[0], {}).get(path.rpartition("/")[2]) == size
@@ -38,22 +38,22 @@ class ReplicaIndex:
 
     def __init__(self, root: Path, store: Store, cars: CarInventory | None) -> None:
         self._store, self._disk, self._cars = store, Folder(root), cars or CarInventory()
-        self._copies = ReplicaLog(self._disk)
+        self._replicas = ReplicaLog(self._disk)
 
     def of(self, session: str) -> list[Copy]:
         """Return the car's copy first, then the store's; [] if the session's files here cannot
         be read."""
         try:
             listed = self._store.listed(session)
-            came_s = self._disk.changed_s(f"{session}/{SUMS_FILE}")
-            found = self._copies.where(session, listed)
+            changed_s = self._disk.changed_s(f"{session}/{SUMS_FILE}")
+            states = self._replicas.states(session, listed)
         except OSError:
             return []
         # The copy here, and the car's copy at that time, were verified on arrival.
-        if came_s and all(one.place != HERE for one in found):
-            found.insert(0, ReplicaState(HERE, came_s, True))
-        sizes = [(one, self._disk.size(one.path)) for one in listed]
-        there = self._cars.has(sizes)
-        if there:
-            found.insert(0, ReplicaState(CAR, came_s, there == len(listed)))
-        return [Copy(*one) for one in found]
+        if changed_s and all(segment.place != HERE for segment in states):
+            states.insert(0, ReplicaState(HERE, changed_s, True))
+        sizes = [(segment, self._disk.size(segment.path)) for segment in listed]
+        on_car = self._cars.count(sizes)
+        if on_car:
+            states.insert(0, ReplicaState(CAR, changed_s, on_car == len(listed)))
+        return [Copy(*segment) for segment in states]

@@ -42,13 +42,13 @@ class Store:
     def __init__(
         self,
         disk: Disk,
-        told: Callable[[str], None] = lambda session: None,
+        on_stored: Callable[[str], None] = lambda session: None,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
         """Set the disk. `told` gets each session that got a segment, in any thread."""
-        self._disk, self._told, self._copies = disk, told, ReplicaLog(disk)
-        self._identity, self._lists, self._utc_s = Identity(disk), Manifest(disk), utc_s
-        self._audit = Audit(disk, self._lists, self._copies)
+        self._disk, self._on_stored, self._replicas = disk, on_stored, ReplicaLog(disk)
+        self._identity, self._manifest, self._utc_s = Identity(disk), Manifest(disk), utc_s
+        self._audit = Audit(disk, self._manifest, self._replicas)
 
     def open(self, known: str) -> str:
         return self._identity.open(known)
@@ -68,22 +68,22 @@ class Store:
 
     def find(self, car: str, name: str, size: int) -> StoredSegment | None:
         """Return the listed segment of that name and size, or None."""
-        there = (
-            one
-            for session in self._lists.places(car, name)
-            for one in self.listed(session)
-            if one.path.endswith(f"/{name}") and self._disk.size(one.path) == size
+        matches = (
+            segment
+            for session in self._manifest.folders_of(car, name)
+            for segment in self.listed(session)
+            if segment.path.endswith(f"/{name}") and self._disk.size(segment.path) == size
         )
-        return next(there, None)
+        return next(matches, None)
 
     def sessions(self) -> Iterator[str]:
-        return self._lists.sessions()
+        return self._manifest.sessions()
 
     def listed(self, session: str) -> list[StoredSegment]:
-        return self._lists.of(session)
+        return self._manifest.of(session)
 
     def removed(self) -> set[str]:
-        return self._lists.removed()
+        return self._manifest.removed()
 
     def segments(self) -> Iterator[StoredSegment]:
         for session in self.sessions():
@@ -91,7 +91,7 @@ class Store:
 
     def known(self) -> set[str]:
         """Return all sessions that have a folder or a record."""
-        return {*self.sessions(), *self._copies.sessions()}
+        return {*self.sessions(), *self._replicas.sessions()}
 
     def audit(self, session: str) -> list[Finding]:
         """Audit a session: see Audit.run. Raises StoreGone."""
@@ -100,39 +100,39 @@ class Store:
 
     def judge(self, one: StoredSegment) -> str:
         """Verify a segment like `judged`; return the fault, "" if the segment is right."""
-        found = self.judged(one)
+        found = self.verify_segment(one)
         return found.fault if found else ""
 
-    def judged(self, one: StoredSegment) -> Finding | None:
+    def verify_segment(self, segment: StoredSegment) -> Finding | None:
         """Read a segment again. Return None if it is right. Otherwise mend its line if that is
         proved wrong, or set the bad file aside, to be fetched again.
 
         Raises StoreGone, and OSError if the file cannot be verified.
         """
         self.check()
-        sha256, fault = self._read(one)
-        if sha256 == one.sha256:
+        sha256, fault = self._read(segment)
+        if sha256 == segment.sha256:
             return None
-        session, _, name = one.path.rpartition("/")
-        if not sha256 and self._copies.evicted(session).get(name) == one.sha256:
-            self.set_aside(one)  # a kill came between the two steps of `evict`
+        session, _, name = segment.path.rpartition("/")
+        if not sha256 and self._replicas.evicted(session).get(name) == segment.sha256:
+            self.set_aside(segment)  # a kill came between the two steps of `evict`
             return None
-        why = BY_RECORD if sha256 in self._promised(one) else ""
-        why = why or (BY_FILE if near(sha256, one.sha256) else "")
-        if why:
+        proof = BY_RECORD if sha256 in self._recorded_sums(segment) else ""
+        proof = proof or (BY_FILE if near(sha256, segment.sha256) else "")
+        if proof:
             with self._disk.changing():
                 self._audit.save_list(session)
-                self._list(StoredSegment(one.path, sha256))
-            return Finding(one.path, f"its line says {one.sha256[:16]}...", why)
-        self.set_aside(one)
-        return Finding(one.path, fault, f"set aside in {BAD}, {AGAIN}")
+                self._list(StoredSegment(segment.path, sha256))
+            return Finding(segment.path, f"its line says {segment.sha256[:16]}...", proof)
+        self.set_aside(segment)
+        return Finding(segment.path, fault, f"set aside in {BAD}, {AGAIN}")
 
     def note_verified(self, session: str, now_s: float) -> None:
         """Record that all listed segments of a session were verified just now."""
         with self._disk.changing():
-            for one in self.listed(session):
-                self._copies.add(one, now_s)
-            self._copies.verified(session, now_s)
+            for segment in self.listed(session):
+                self._replicas.add(segment, now_s)
+            self._replicas.mark_verified(session, now_s)
 
     def sums(self, path: str) -> Sums:
         """Return the checksums of a file on this store's disk."""
@@ -141,21 +141,21 @@ class Store:
     def extent(self, session: str) -> tuple[int, float]:
         """Return the bytes of a session's segments, and the time of its list's last change, UTC;
         0 if it is missing."""
-        size = sum(self._disk.size(one.path) or 0 for one in self.listed(session))
+        size = sum(self._disk.size(segment.path) or 0 for segment in self.listed(session))
         return size, self._disk.changed_s(f"{session}/{SUMS_FILE}")
 
-    def _read(self, one: StoredSegment) -> tuple[str, str]:
+    def _read(self, segment: StoredSegment) -> tuple[str, str]:
         """Return the checksum of a file, "" if it is gone or unreadable, and the text of the
         fault in case it differs from its line."""
         try:
-            found = self._disk.sums(one.path).sha256
+            sha256 = self._disk.sums(segment.path).sha256
         except FileNotFoundError:
             return "", "it is gone"
         except OSError as fault:
             if fault.errno not in UNREADABLE:
                 raise
             return "", f"it cannot be read: {fault.strerror}"
-        return found, f"it is {found[:16]}..., expected {one.sha256[:16]}..."
+        return sha256, f"it is {sha256[:16]}..., expected {segment.sha256[:16]}..."
 
     # Arrival of segments
 
@@ -170,13 +170,13 @@ class Store:
         part = self._part(car, name, sums)
         try:
             self._disk.rewrite(part)
-            here = self._disk.sums(part).pieces
+            present = self._disk.sums(part).pieces
         except FileNotFoundError:
-            here = []
+            present = []
         return [
             number
-            for number, one in enumerate(sums.pieces)
-            if number >= len(here) or here[number] != one
+            for number, sha256 in enumerate(sums.pieces)
+            if number >= len(present) or present[number] != sha256
         ]
 
     def write(
@@ -200,8 +200,8 @@ class Store:
         """
         self.check()
         part = self._part(car, name, sums)
-        session, there = self._place(car, name, sums)
-        if not there:
+        session, present = self._place(car, name, sums)
+        if not present:
             try:
                 self._check(part, sums, read_back)
             except OSError:
@@ -209,53 +209,57 @@ class Store:
                 # (fsync(2)): the bytes have to be fetched again.
                 self._disk.remove(part)
                 raise
-        return self._settle(session, name, part, sums, there)
+        return self._settle(session, name, part, sums, present)
 
     def adopt(self, session: str, name: str, part: str, sums: Sums) -> StoredSegment:
         """Adopt a verified file of this store's disk as a segment of a session. Raises
         StoreError, as `publish` does."""
         self.check()
         path = f"{session}/{name}"
-        there = self._disk.size(path) is not None
-        if there and self._disk.sums(path) != sums:
-            self._make_way(StoredSegment(path, sums.sha256))
-            there = False
-        if not there:
+        present = self._disk.size(path) is not None
+        if present and self._disk.sums(path) != sums:
+            self._clear_place(StoredSegment(path, sums.sha256))
+            present = False
+        if not present:
             self._disk.rewrite(part)
             self._check(part, sums)
-        return self._settle(session, name, part, sums, there)
+        return self._settle(session, name, part, sums, present)
 
-    def _make_way(self, one: StoredSegment) -> None:
+    def _clear_place(self, segment: StoredSegment) -> None:
         """Set aside a wrong file in a segment's place. A file without a line has no receipt
         either."""
         with self._disk.changing():
             lines = {
-                it.sha256 for it in self.listed(one.path.rpartition("/")[0]) if it.path == one.path
+                line.sha256
+                for line in self.listed(segment.path.rpartition("/")[0])
+                if line.path == segment.path
             }
-            if lines - {one.sha256}:
-                raise StoreError(f"{one.path}: another one has this name; look at it")
-            self._put_aside(one.path)
+            if lines - {segment.sha256}:
+                raise StoreError(f"{segment.path}: another one has this name; look at it")
+            self._put_aside(segment.path)
 
     def _put_aside(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError, FileExistsError):
             self._disk.publish(path, f"{BAD}/{path}")
         self._disk.remove(path)
 
-    def _settle(self, session: str, name: str, part: str, sums: Sums, there: bool) -> StoredSegment:
+    def _settle(
+        self, session: str, name: str, part: str, sums: Sums, present: bool
+    ) -> StoredSegment:
         stored = StoredSegment(f"{session}/{name}", sums.sha256)
         with self._disk.changing():  # an audit sees the file with its line
-            if not there:
+            if not present:
                 self._disk.publish(part, stored.path)
             self._disk.sync(stored.path)
             self._list(stored)
         self._disk.remove(part)
-        self._told(session)
+        self._on_stored(session)
         return stored
 
     def _list(self, stored: StoredSegment) -> None:
         """Write record and line of a segment; the disk is `changing`."""
-        self._copies.add(stored, self._utc_s())
-        self._lists.add(stored)
+        self._replicas.add(stored, self._utc_s())
+        self._manifest.add(stored)
 
     def _place(self, car: str, name: str, sums: Sums) -> tuple[str, bool]:
         """Return the folder for a segment, and whether the segment is there already.
@@ -263,29 +267,29 @@ class Store:
         Another segment of that name may be there, or be gone from here and still at an office,
         whose replica must not be replaced. A damaged file in the segment's place is set aside.
         """
-        own, free = self._lists.places(car, name)[0], ""
+        own, free = self._manifest.folders_of(car, name)[0], ""
         for session in (own, f"{own}.{sums.sha256[:8]}"):
             wanted = StoredSegment(f"{session}/{name}", sums.sha256)
             size, listed = self._disk.size(wanted.path), self.listed(session)
-            promised = self._promised(wanted)
+            recorded = self._recorded_sums(wanted)
             if size is None:
-                if self._back_from_bad(wanted, sums):
+                if self._take_back(wanted, sums):
                     return session, True
-                if not free and promised <= {sums.sha256}:
+                if not free and recorded <= {sums.sha256}:
                     free = session
             elif size == sums.size and self._disk.sums(wanted.path) == sums:
                 return session, True
             elif wanted in listed:
                 self.set_aside(wanted)
                 return session, False
-            elif sums.sha256 in promised and all(one.path != wanted.path for one in listed):
-                self._make_way(wanted)
+            elif sums.sha256 in recorded and all(line.path != wanted.path for line in listed):
+                self._clear_place(wanted)
                 return session, False
         if not free:
             raise StoreError(f"{own}/{name}: two others have this name; look at them")
         return free, False
 
-    def _back_from_bad(self, wanted: StoredSegment, sums: Sums) -> bool:
+    def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
         """Publish a file that was set aside and is right by the car's own checksums: its line
         was wrong."""
         bad = f"{BAD}/{wanted.path}"
@@ -297,17 +301,17 @@ class Store:
 
     def evicted(self, car: str, name: str, sha256: str) -> bool:
         """Return True if a bound evicted this segment from the store."""
-        own = self._lists.places(car, name)[0]
+        own = self._manifest.folders_of(car, name)[0]
         return any(
-            self._copies.evicted(session).get(name) == sha256
+            self._replicas.evicted(session).get(name) == sha256
             for session in (own, f"{own}.{sha256[:8]}")
         )
 
-    def _promised(self, one: StoredSegment) -> set[str]:
+    def _recorded_sums(self, segment: StoredSegment) -> set[str]:
         """Return the checksums that records have for this name."""
-        session, _, name = one.path.rpartition("/")
-        copies = self._copies.of(session).values()
-        return {it.segments[name] for it in copies if name in it.segments}
+        session, _, name = segment.path.rpartition("/")
+        replicas = self._replicas.of(session).values()
+        return {replica.segments[name] for replica in replicas if name in replica.segments}
 
     def _check(self, part: str, sums: Sums, read_back: bool = True) -> None:
         self._disk.write_at(part, 0, b"")  # an empty segment has no pieces
@@ -328,65 +332,67 @@ class Store:
             self._disk.remove(path)
             self._disk.prune(path.rpartition("/")[0])
 
-    def set_aside(self, one: StoredSegment) -> None:
+    def set_aside(self, segment: StoredSegment) -> None:
         """Remove a bad file from the list, and keep it in .bad: it is fetched again. A file that
         another process has mended stays. Raises StoreGone."""
         self.check()
         with self._disk.changing():
-            session = one.path.rpartition("/")[0]
-            there = self._lists.listing(session).lines
-            sha256, _ = self._read(one)
-            if one not in there or sha256 == one.sha256:
+            session = segment.path.rpartition("/")[0]
+            lines = self._manifest.listing(session).lines
+            sha256, _ = self._read(segment)
+            if segment not in lines or sha256 == segment.sha256:
                 return
-            _, _, name = one.path.rpartition("/")
-            if self._copies.evicted(session).get(name) != one.sha256:
-                self._copies.add(one, self._utc_s())  # keep it recorded, so that it is fetched
-            self._put_aside(one.path)
-            self._lists.replace(session, [it for it in there if it != one])
+            _, _, name = segment.path.rpartition("/")
+            if self._replicas.evicted(session).get(name) != segment.sha256:
+                self._replicas.add(
+                    segment, self._utc_s()
+                )  # keep it recorded, so that it is fetched
+            self._put_aside(segment.path)
+            self._manifest.replace(session, [line for line in lines if line != segment])
 
     def remove(self, session: str, to: str = "") -> list[StoredSegment]:
         """Move a session's segments to the folder `to`, for people; "" deletes them. They are
         not fetched again, and neither are those that were lost here."""
         with self._disk.changing():
-            gone, records = self.listed(session), self._copies.of(session).values()
-            lost = {sha256 for it in records for sha256 in it.segments.values()}
-            removed = {one.sha256 for one in gone} | lost
-            self._lists.say_removed(self.removed() | removed)
-            for one in gone:
+            segments, records = self.listed(session), self._replicas.of(session).values()
+            lost = {sha256 for replica in records for sha256 in replica.segments.values()}
+            removed = {segment.sha256 for segment in segments} | lost
+            self._manifest.write_removed(self.removed() | removed)
+            for segment in segments:
                 if to:
                     with contextlib.suppress(FileNotFoundError):
-                        self._disk.publish(one.path, f"{to}/{one.path}")
-                self._disk.remove(one.path)
-            self._lists.replace(session, [])
-            self._copies.forget(session)
-            return gone
+                        self._disk.publish(segment.path, f"{to}/{segment.path}")
+                self._disk.remove(segment.path)
+            self._manifest.replace(session, [])
+            self._replicas.forget(session)
+            return segments
 
     def evict(self, session: str, allowed: Callable[[list[StoredSegment]], bool]) -> bool:
         """Delete a session here for a bound, if `allowed` still agrees. It is not fetched again
         while an office has it. A damaged list stays."""
         self.check()
         with self._disk.changing():
-            listing = self._lists.listing(session)
-            gone = listing.stored()
-            if listing.damaged or len(gone) < len(listing.lines) or not allowed(gone):
+            listing = self._manifest.listing(session)
+            segments = listing.stored()
+            if listing.damaged or len(segments) < len(listing.lines) or not allowed(segments):
                 return False
-            for one in gone:
-                self._copies.add(one, self._utc_s())
-            segments = [one.path.rpartition("/")[2] for one in gone]
-            self._copies.move(session, segments, EVICTED, self._utc_s())
-            for one in gone:
-                self._disk.remove(one.path)
-            self._lists.replace(session, [])
+            for segment in segments:
+                self._replicas.add(segment, self._utc_s())
+            segments = [segment.path.rpartition("/")[2] for segment in segments]
+            self._replicas.move(session, segments, EVICTED, self._utc_s())
+            for segment in segments:
+                self._disk.remove(segment.path)
+            self._manifest.replace(session, [])
             return True
 
     def want_back(self, session: str, segments: Iterable[str]) -> None:
         """Mark evicted segments as wanted again: their office has lost them."""
         with self._disk.changing():
-            self._copies.move(session, segments, HERE, self._utc_s())
+            self._replicas.move(session, segments, HERE, self._utc_s())
 
     def want_again(self, sha256: set[str]) -> None:
         """Allow segments that people removed to be stored again."""
         with self._disk.changing():
             removed = self.removed()
             if removed & sha256:
-                self._lists.say_removed(removed - sha256)
+                self._manifest.write_removed(removed - sha256)

@@ -32,13 +32,13 @@ def listing_of(session: str, text: bytes) -> Listing:
     """Parse the file of a session."""
     lines, damaged = list[StoredSegment](), list[bytes]()
     for line in text.split(b"\n"):
-        found = LINE.fullmatch(line)
+        match = LINE.fullmatch(line)
         try:
-            name = found[2].decode() if found else ""
+            name = match[2].decode() if match else ""
         except UnicodeDecodeError:
             name = ""
-        if found and name:
-            lines.append(StoredSegment(f"{session}/{name}", found[1].decode()))
+        if match and name:
+            lines.append(StoredSegment(f"{session}/{name}", match[1].decode()))
         elif line:
             damaged.append(line)
     return Listing(lines, damaged)

@@ -38,10 +38,10 @@ def verify(
     begun_s, read = clock_s(), 0
     for session in sessions:
         right = True
-        for found in _session(store, disk, session):
-            yield found
-            right = right and found.right
-            read += found.size
+        for verdict in _session(store, disk, session):
+            yield verdict
+            right = right and verdict.right
+            read += verdict.size
             ahead_s = read / (most_mb_s * MB) - (clock_s() - begun_s)
             if ahead_s > 0.0:
                 sleep(ahead_s)
@@ -52,16 +52,16 @@ def verify(
 def _session(store: Store, disk: Disk, session: str) -> Iterator[Verdict]:
     try:
         faults, listed = store.audit(session), store.listed(session)
-    except OSError as failed:
-        yield Verdict(session, 0, failed.strerror or str(failed), UNJUDGED, False)
+    except OSError as error:
+        yield Verdict(session, 0, error.strerror or str(error), UNJUDGED, False)
         return
-    for found in faults:
-        yield Verdict(found.path, 0, found.fault, found.done)
-    for one in listed:
+    for finding in faults:
+        yield Verdict(finding.path, 0, finding.fault, finding.done)
+    for segment in listed:
         try:
-            size, bad = disk.size(one.path) or 0, store.judged(one)
-        except OSError as failed:
-            yield Verdict(one.path, 0, failed.strerror or str(failed), UNJUDGED, False)
+            size, finding = disk.size(segment.path) or 0, store.verify_segment(segment)
+        except OSError as error:
+            yield Verdict(segment.path, 0, error.strerror or str(error), UNJUDGED, False)
         else:
-            fault, done = bad[1:] if bad else ("", "")
-            yield Verdict(one.path, size, fault, done, not bad)
+            fault, done = finding[1:] if finding else ("", "")
+            yield Verdict(segment.path, size, fault, done, not finding)

@@ -60,7 +60,7 @@ class StationHealth(msgspec.Struct):
             said = "; ".join(f"{one.place}: {one.state}" for one in self.offices)
             yield (f"{self.alone} sessions have no second copy, one for {days:.0f} days ({said})")
 
-    def figures(self) -> Iterator[Metric]:
+    def metrics(self) -> Iterator[Metric]:
         """Yield the metrics for Prometheus."""
         yield from self._cars()
         yield from self._offices()

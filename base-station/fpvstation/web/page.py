@@ -50,7 +50,7 @@ class Page:
         chores: Chores,
         rights: RecordingRights | None = None,
     ) -> None:
-        self._catalogue, self._keeper, self._offices = catalogue, keeper, offices
+        self._catalogue, self._scheduler, self._offices = catalogue, keeper, offices
         self._chores = chores
         self._rights = rights or RecordingRights()
         self._rights.locked, self._rights.opened_by = LOCKED, "password"
@@ -70,28 +70,28 @@ class Page:
 
     async def _status(self, request: web.Request) -> web.Response:
         self._rights.let_in(request)
-        said = msgspec.json.encode(await self.standing())
-        return web.Response(body=said, headers=JSON)
+        body = msgspec.json.encode(await self.health())
+        return web.Response(body=body, headers=JSON)
 
-    async def standing(self) -> StationHealth:
+    async def health(self) -> StationHealth:
         """Return the current state of the station."""
-        held = await asyncio.to_thread(self._catalogue.held)
+        usage = await asyncio.to_thread(self._catalogue.usage)
         return StationHealth(
-            held,
-            list(self._keeper.states.values()),
+            usage,
+            list(self._scheduler.states.values()),
             self._offices.states,
             *self._offices.alone(),
             self._catalogue.unread,
-            self._catalogue.why_anew,
+            self._catalogue.reset_reason,
             self._chores.states,
         )
 
     async def _health(self, request: web.Request) -> web.Response:
         try:
-            faults = list((await self.standing()).faults(time.time()))
+            faults = list((await self.health()).faults(time.time()))
         except OSError as fault:
             faults = [str(fault)]
-        text = "".join(f"{one}\n" for one in faults) or "ok\n"
+        text = "".join(f"{fault_}\n" for fault_ in faults) or "ok\n"
         if faults and not self._may_see(request):
             text = f"{counted(len(faults), 'fault')}: fpvstation status\n"
         return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
@@ -105,7 +105,7 @@ class Page:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         headers = {**HEADERS, "Content-Type": CONTENT_TYPE}
-        text = exposition((await self.standing()).figures())
+        text = exposition((await self.health()).metrics())
         return web.Response(body=text.encode(), headers=headers)
 
 

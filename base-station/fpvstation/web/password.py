@@ -42,9 +42,9 @@ class PasswordHash(msgspec.Struct):
 
     def of(self, password: str) -> str:
         """Return the scrypt hash of a password."""
-        given = password.encode(errors="surrogatepass")
+        secret = password.encode(errors="surrogatepass")
         return hashlib.scrypt(
-            given,
+            secret,
             salt=bytes.fromhex(self.salt),
             n=self.n,
             r=self.r,
@@ -64,9 +64,9 @@ def save(directory: Path, password: str) -> None:
             f"a password of {len(password)} characters refused: expected {LEAST} to "
             f"{MOST} letters, digits and signs of ASCII, no space at its ends"
         )
-    made = PasswordHash(secrets.token_hex(16), "")
-    made.hash = made.of(password)
-    files.write_whole(directory / FILE, [msgspec.json.encode(made)])
+    saved = PasswordHash(secrets.token_hex(16), "")
+    saved.hash = saved.of(password)
+    files.write_whole(directory / FILE, [msgspec.json.encode(saved)])
 
 
 def load(directory: Path) -> PasswordHash | None:

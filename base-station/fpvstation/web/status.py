@@ -17,35 +17,35 @@ from fpvstation.mirror.replicate import OfficeState
 from fpvstation.web.health import StationHealth
 
 EVERY_S, ASK_S = 1.0, 5.0
-Ask = Callable[[], bytes]
+FetchStatus = Callable[[], bytes]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb; return the exit status, 1 if no station answers."""
     url = f"http://localhost:{arguments.port}/"
 
-    def ask() -> bytes:
+    def fetch() -> bytes:
         with urllib.request.urlopen(url + "api/status", timeout=ASK_S) as answer:
-            found: bytes = answer.read()
-            return found
+            body: bytes = answer.read()
+            return body
 
     try:
         if arguments.json:
-            print(ask().decode())
+            print(fetch().decode())
         elif arguments.follow:
-            follow(ask, sys.stdout)
+            follow(fetch, sys.stdout)
         else:
-            for line in lines_of(_decoded(ask()), time.time()):
+            for line in lines_of(_decoded(fetch()), time.time()):
                 print(line)
     except KeyboardInterrupt:
         print()
     except (OSError, ValueError) as fault:  # msgspec's DecodeError is a ValueError
-        print(f"fpvstation: {_why_not(url, fault)}", file=sys.stderr)
+        print(f"fpvstation: {_no_status(url, fault)}", file=sys.stderr)
         return 1
     return 0
 
 
-def _why_not(url: str, fault: Exception) -> str:
+def _no_status(url: str, fault: Exception) -> str:
     """Return the reason why there is no status, and the next step."""
     reason = fault.reason if isinstance(fault, urllib.error.URLError) else fault
     if isinstance(fault, urllib.error.HTTPError) or not isinstance(fault, OSError):
@@ -64,80 +64,80 @@ def _decoded(body: bytes) -> StationHealth:
     return msgspec.json.decode(body, type=StationHealth)
 
 
-def lines_of(now: StationHealth, now_s: float) -> Iterator[str]:
+def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
     """Yield a line for each car and office, then for the store."""
-    for car in now.cars:
+    for car in health.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
         yield (
             f"{car.folder}: {car.state}; seen {ago}; {_waits(car)}, {car.stored} "
             f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}"
         )
-    for one in now.offices:
+    for office in health.offices:
         yield (
-            f"{one.place}: {one.state}; {_waits(one)}, {one.sent} sent "
-            f"({one.bytes / MB:.0f} MB){_judged(one, now_s)}"
-            f"{_fault(one, now_s)}"
+            f"{office.place}: {office.state}; {_waits(office)}, {office.sent} sent "
+            f"({office.bytes / MB:.0f} MB){_verification(office, now_s)}"
+            f"{_fault(office, now_s)}"
         )
-    if not now.cars:
+    if not health.cars:
         yield "no car yet: fpvstation pair ADDRESS"
-    store = now.store
+    store = health.store
     yield (
         f"{store.path}: {counted(store.sessions, 'session')}, "
         f"{counted(store.segments, 'segment')}, "
         f"{store.bytes / MB:.0f} MB; {store.free / MB:.0f} of "
         f"{store.total / MB:.0f} MB are free"
     )
-    for fault in now.faults(now_s):
+    for fault in health.faults(now_s):
         yield f"look at this: {fault}"
 
 
-def _waits(one: CarState | OfficeState) -> str:
-    if not one.waiting:
+def _waits(peer: CarState | OfficeState) -> str:
+    if not peer.waiting:
         return "nothing waits"
-    rate = f", {one.rate / MB:.1f} MB/s" if one.rate else ""
-    left = f", {span(one.waiting_bytes / one.rate)} left" if one.rate else ""
-    return f"{one.waiting} wait ({one.waiting_bytes / MB:.0f} MB{rate}{left})"
+    rate = f", {peer.rate / MB:.1f} MB/s" if peer.rate else ""
+    remaining = f", {span(peer.waiting_bytes / peer.rate)} left" if peer.rate else ""
+    return f"{peer.waiting} wait ({peer.waiting_bytes / MB:.0f} MB{rate}{remaining})"
 
 
-def _judged(office: OfficeState, now_s: float) -> str:
+def _verification(office: OfficeState, now_s: float) -> str:
     """Return the age of the verification of an office's oldest replica, as text."""
     ago = f"{span(now_s - office.oldest_s)} ago" if office.oldest_s else ""
     rotted = f", {counted(office.rotted, 'file')} bad there" if office.rotted else ""
     return f", every copy judged since {ago}{rotted}" if ago else rotted
 
 
-def _fault(one: CarState | OfficeState, now_s: float) -> str:
-    if not one.last_fault or one.last_fault == one.state:
+def _fault(peer: CarState | OfficeState, now_s: float) -> str:
+    if not peer.last_fault or peer.last_fault == peer.state:
         return ""
-    return f"; {span(now_s - one.fault_s)} ago: {one.last_fault}"
+    return f"; {span(now_s - peer.fault_s)} ago: {peer.last_fault}"
 
 
-def follow(ask: Ask, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
+def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
     """Draw a progress bar for each car and office until all queues are empty; in a log, a line
     from time to time. Raises the exceptions of `ask`."""
     terminal, drawn = out.isatty(), 0
-    first = _decoded(ask())
-    whole = {one: left for one, left, _ in _moving(first)}
-    now = first
+    first = _decoded(fetch())
+    sizes = {name: queued for name, queued, _ in _queues(first)}
+    health = first
     while True:
         rows = []
-        for one, left, rate in _moving(now):
-            most = whole[one] = max(whole.get(one, left), left, 1)
-            words = words_of(most - left, most, rate) if left else "all of it is there"
-            rows.append(f"{one}: {bar_of(most - left, most)} {words}")
+        for name, queued, rate in _queues(health):
+            size = sizes[name] = max(sizes.get(name, queued), queued, 1)
+            text = words_of(size - queued, size, rate) if queued else "all of it is there"
+            rows.append(f"{name}: {bar_of(size - queued, size)} {text}")
         if terminal and drawn:
             out.write(f"\x1b[{drawn}A")
         clear = "\x1b[K" if terminal else ""
         out.write("".join(f"{row}{clear}\n" for row in rows))
         out.flush()
         drawn = len(rows)
-        if not any(left for _, left, _ in _moving(now)):
+        if not any(queued for _, queued, _ in _queues(health)):
             return
         sleep(EVERY_S if terminal else ELSEWHERE_S)
-        now = _decoded(ask())
+        health = _decoded(fetch())
 
 
-def _moving(now: StationHealth) -> list[tuple[str, int, float]]:
+def _queues(health: StationHealth) -> list[tuple[str, int, float]]:
     """Return name, queued bytes, and bytes per second."""
-    cars = [(one.folder, one.waiting_bytes, one.rate) for one in now.cars]
-    return cars + [(one.place, one.waiting_bytes, one.rate) for one in now.offices]
+    cars = [(peer.folder, peer.waiting_bytes, peer.rate) for peer in health.cars]
+    return cars + [(peer.place, peer.waiting_bytes, peer.rate) for peer in health.offices]

@@ -50,7 +50,7 @@ def test_what_verify_cannot_read_is_not_called_bad(
     def no(*_: object) -> str:
         raise OSError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Store, "judged", no)
+    monkeypatch.setattr(Store, "verify_segment", no)
     assert main(["verify", "--store", str(root)]) == 1
     said = capsys.readouterr().err
     assert "Permission denied; left where it is" in said and "aside" not in said

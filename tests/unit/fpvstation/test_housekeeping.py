@@ -180,7 +180,7 @@ def test_temporary_files_of_a_kill_expire_wherever_they_are(
     later = NOW + datetime.timedelta(days=1)
     assert not list(expire_unfinished(store, tmp_path, later))
     assert not list(tmp_path.rglob(litter)) and len(list(tmp_path.rglob(own))) == 4
-    assert len(list(store.segments())) == 1 and not store.judge(*store.segments())
+    assert len(list(store.segments())) == 1 and not store.verify_segment(*store.segments())
 
 
 def test_unfinished_files_that_cannot_go_are_reported(

@@ -199,7 +199,7 @@ def test_one_of_an_older_station_is_brought_on(
     steps = (*catalogue_schema.MIGRATIONS, more)
     monkeypatch.setattr("fpvstation.catalogue.catalogue_schema.MIGRATIONS", steps)
     again = opened(tmp_path, store)
-    assert len(drives(again)) == 1 and not again.why_anew
+    assert len(drives(again)) == 1 and not again.reset_reason
     with sqlite3.connect(tmp_path / "catalogue.sqlite") as db:
         assert db.execute("SELECT one FROM later").fetchone() == ("here",)
     db.close()
@@ -292,7 +292,7 @@ def test_a_list_needs_nothing_of_what_a_file_begins_with(
     """The list of files has the name: car and profile are not needed."""
     (tmp_path / NAME).write_bytes(made)
     monkeypatch.setattr("fpvcar.recordings.overview.Walk", None)
-    entry = entry_in(probe.look(probe.ProbeJob(str(tmp_path / NAME), NAME)))
+    entry = entry_in(probe.probe(probe.ProbeJob(str(tmp_path / NAME), NAME)))
     assert entry.state == "closed" and entry.pictures == 120 and entry.marks
 
 

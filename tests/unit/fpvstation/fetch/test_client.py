@@ -140,10 +140,10 @@ def test_a_wrong_code_and_a_station_that_was_ended(folder: Path, tmp_path: Path)
                 await client.pair(url, "", "wrong", "office")
             car = await paired(url)
             async with client.session(url, "") as session:
-                assert await HttpCar(car, session).welcome()
+                assert await HttpCar(car, session).is_paired()
             stations.end(car.station)
             async with client.session(url, "") as session:
-                assert not await HttpCar(car, session).welcome()
+                assert not await HttpCar(car, session).is_paired()
             with pytest.raises(CarFault, match="fpvstation pair"):
                 await pull(car, tmp_path / "store")
             car = await paired(url)
@@ -235,7 +235,7 @@ def test_nobody_is_sent_elsewhere(tmp_path: Path) -> None:
                     await anext(aiter(http.pieces(NAME, sums, 0, 0)))
                 with pytest.raises(CarFault, match="307"):
                     await http.end()
-                await http.welcome()
+                await http.is_paired()
 
     asyncio.run(run())
     assert len(asked) == 5 and "/elsewhere" not in asked
@@ -324,7 +324,7 @@ def test_station_goes_on_after_its_clock_was_set(
         async with car_at(car_application(folder, stations)) as url:
             car = await paired(url)
             async with client.session(url, "") as session:
-                assert await HttpCar(car, session).welcome()
+                assert await HttpCar(car, session).is_paired()
         await stations.save(0.0)
         monkeypatch.setattr(time, "time_ns", lambda: clock_us * 1000)
         stations = stations_of(tmp_path)  # the car has started again

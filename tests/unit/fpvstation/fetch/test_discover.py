@@ -12,7 +12,7 @@ from zeroconf.asyncio import AsyncServiceInfo, AsyncZeroconf
 from fpvcar.cli import setup
 from fpvstation.__main__ import main
 from fpvstation.fetch.cars import HTTPS_PORT
-from fpvstation.fetch.discover import LACKING, TYPE, AnnouncedCar, look
+from fpvstation.fetch.discover import TYPE, ZEROCONF_MISSING, AnnouncedCar, browse
 
 LOOPBACK = "127.0.0.1"
 PORT = 8081
@@ -37,15 +37,15 @@ async def test_a_car_is_heard_and_one_that_left_is_not() -> None:
     car = await announced(name)
     try:
         for _ in range(10):
-            found = [one for one in await look(0.5, [LOOPBACK]) if one.name == name]
+            found = [one for one in await browse(0.5, [LOOPBACK]) if one.name == name]
             if found:
                 break
     finally:
         await car.async_close()
     assert found == [AnnouncedCar(name, f"{name}.local", ("192.0.2.5",), PORT)]
     assert found[0].url == f"https://192.0.2.5:{PORT}"
-    assert found[0].at(f"{name}.LOCAL") and not found[0].at("192.0.2.6")
-    assert not [one for one in await look(0.5, [LOOPBACK]) if one.name == name]
+    assert found[0].has_address(f"{name}.LOCAL") and not found[0].has_address("192.0.2.6")
+    assert not [one for one in await browse(0.5, [LOOPBACK]) if one.name == name]
 
 
 def test_the_list_says_the_next_step(
@@ -66,8 +66,8 @@ def test_the_list_says_the_next_step(
 
 async def test_what_is_lacking_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zeroconf", None)
-    with pytest.raises(Exception, match=LACKING.partition(":")[0]):
-        await look(0.0)
+    with pytest.raises(Exception, match=ZEROCONF_MISSING.partition(":")[0]):
+        await browse(0.0)
 
 
 def test_the_cars_avahi_announces_what_is_looked_for() -> None:

@@ -51,7 +51,7 @@ def test_what_comes_in_one_go_is_not_read_again(store: Store, disk: Reading) -> 
     coming = arrival_of(store)
     assert coming.missing() == [0, 1, 2]
     disk.reads = 0
-    assert all(coming.take(number, data) for number, data in enumerate(PIECES))
+    assert all(coming.write_piece(number, data) for number, data in enumerate(PIECES))
     assert coming.missing() == []
     coming.publish()
     assert disk.reads == 0 and disk.read(f"{SESSION}/{NAME}") == DATA
@@ -61,10 +61,10 @@ def test_a_piece_that_bent_is_asked_for_again(store: Store, disk: Reading) -> No
     coming = arrival_of(store)
     coming.missing()
     for number, data in enumerate([PIECES[0], bytes(MIB), PIECES[2]]):
-        coming.take(number, data)
+        coming.write_piece(number, data)
     assert coming.missing() == [1]
-    assert not coming.take(1, bytes(MIB)) and coming.missing() == [1]
-    assert coming.take(1, PIECES[1]) and coming.missing() == []
+    assert not coming.write_piece(1, bytes(MIB)) and coming.missing() == [1]
+    assert coming.write_piece(1, PIECES[1]) and coming.missing() == []
     coming.publish()
     assert disk.read(f"{SESSION}/{NAME}") == DATA
 
@@ -72,10 +72,10 @@ def test_a_piece_that_bent_is_asked_for_again(store: Store, disk: Reading) -> No
 def test_it_goes_on_where_another_try_ended(store: Store, disk: Reading) -> None:
     before = arrival_of(store)
     before.missing()
-    before.take(0, PIECES[0])
+    before.write_piece(0, PIECES[0])
     coming = arrival_of(store)
     assert coming.missing() == [1, 2]
-    assert coming.take(1, PIECES[1]) and coming.take(2, PIECES[2])
+    assert coming.write_piece(1, PIECES[1]) and coming.write_piece(2, PIECES[2])
     disk.reads = 0
     coming.publish()
     assert disk.reads == 1, "nobody hashed all of it on its way"
@@ -85,7 +85,7 @@ def test_sums_that_contradict_each_other_publish_nothing(store: Store, tmp_path:
     coming = arrival_of(store, Sums(SUMS.size, "0" * 64, SUMS.pieces))
     coming.missing()
     for number, data in enumerate(PIECES):
-        coming.take(number, data)
+        coming.write_piece(number, data)
     assert coming.missing() == []
     with pytest.raises(StoreError, match="does not give back"):
         coming.publish()
@@ -101,12 +101,12 @@ def test_bytes_that_nobody_judged_never_reach_a_published_file(
     other = arrival_of(store)
     other.missing()
     for number, data in enumerate(PIECES):
-        other.take(number, data)
+        other.write_piece(number, data)
     assert other.missing() == []
     published = tmp_path / other.publish().path
     part = tmp_path / ".incoming" / CAR / f"{NAME}.{SUMS.sha256}"
     os.link(published, part)
-    coming.take(0, bytes(MIB))
+    coming.write_piece(0, bytes(MIB))
     assert published.read_bytes() == DATA
 
 
@@ -114,9 +114,9 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
     """Set-up: a clock that gave a name twice, and a disk that lost the first file."""
     first, other = store_of(store, DATA), store_of(store, b"another minute")
     assert first == f"{SESSION}/{NAME}" and other != first
-    ReplicaLog(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
+    ReplicaLog(Folder(tmp_path)).record(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
     (tmp_path / first).unlink()
-    store.judge(next(one for one in store.segments() if one.path == first))
+    store.verify_segment(next(one for one in store.segments() if one.path == first))
     assert store_of(store, b"a third one").startswith(f"{SESSION}.")
     assert store_of(store, b"another minute") == other, "none is there twice"
     assert store_of(store, DATA) == first
@@ -124,7 +124,7 @@ def test_an_offices_copy_keeps_its_name(store: Store, tmp_path: Path) -> None:
 
 def test_what_a_power_cut_brought_back_bent_makes_way(store: Store, tmp_path: Path) -> None:
     first = store_of(store, DATA)
-    ReplicaLog(Folder(tmp_path)).note(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
+    ReplicaLog(Folder(tmp_path)).record(SESSION, "office:/", {NAME: SUMS.sha256}, 5.0)
     (tmp_path / first).write_bytes(bytes(len(DATA)))
     (tmp_path / SESSION / "SHA256SUMS").unlink()
     assert store_of(store, DATA) == first, "the office's comes back to that place, too"
@@ -134,6 +134,6 @@ def store_of(store: Store, data: bytes) -> str:
     """Store a segment; return its path."""
     coming = arrival_of(store, sums_of(data))
     for number in coming.missing():
-        coming.take(number, data[number * MIB : (number + 1) * MIB])
+        coming.write_piece(number, data[number * MIB : (number + 1) * MIB])
     assert coming.missing() == []
     return coming.publish().path

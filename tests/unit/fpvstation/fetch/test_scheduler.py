@@ -49,7 +49,7 @@ class Played(FetchScheduler):
         car = self.cars.add(PAIRING, "http://127.0.0.1:1", "")
         self.states[car.id] = CarState(car.name, car.folder, car.url)
         with pytest.raises(Enough):
-            await self._keep(car)
+            await self._fetch_car(car)
         return self.states[car.id]
 
 

@@ -88,7 +88,7 @@ class Rig:
         self.now_s, self.utc_s = 1000.0, 5.0
         self.root, disk = root, Folder(root)
         self.copies, self.office = ReplicaLog(disk), PlayedOffice(root)
-        self.store = Store(disk, lambda session: self.relay.tell(session))
+        self.store = Store(disk, lambda session: self.relay.queue(session))
         self.store.open("")
         self.relay = Replicator(
             self.office, self.store, self.copies, act, self._clock_s, lambda: self.utc_s
@@ -120,7 +120,7 @@ async def test_a_session_goes_when_it_is_finished(rig: Rig) -> None:
     await rig.relay.once(False)
     await rig.later()
     assert rig.office.sent == [(SESSION, False)], "once, and never again"
-    where = rig.copies.where(SESSION, rig.store.listed(SESSION))
+    where = rig.copies.states(SESSION, rig.store.listed(SESSION))
     assert [(one.place, one.verified_s, one.whole) for one in where] == [
         (HERE, 5.0, True),
         (PLACE, 5.0, True),
@@ -179,7 +179,7 @@ async def test_what_bent_here_replaces_no_good_copy_and_comes_back(rig: Rig) -> 
     put(rig.store)
     await rig.later()
     rig.bend()
-    assert rig.store.judge(rig.store.listed(SESSION)[0])
+    assert rig.store.verify_segment(rig.store.listed(SESSION)[0])
     assert rig.store.listed(SESSION) == []
     await rig.later()
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
@@ -200,7 +200,7 @@ async def test_what_the_office_has_lost_too_is_asked_for_once(rig: Rig) -> None:
     await rig.later()
     rig.bend()
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent there, too"
-    rig.store.judge(rig.store.listed(SESSION)[0])
+    rig.store.verify_segment(rig.store.listed(SESSION)[0])
     await rig.later()
     assert rig.copies.of(SESSION)[PLACE].segments == {}
     rig.office.faults = [OfficeFault("asked again")]
@@ -340,12 +340,12 @@ async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Ri
     assert rig.store.evict(SESSION, lambda gone: True)
     await rig.later()
     assert not list(rig.store.segments()), "the office does not bring it back"
-    rig.relay.judge_soon([SESSION])
+    rig.relay.verify_soon([SESSION])
     await rig.later()
     assert rig.relay.state.rejudged == 1
     assert rig.store.evicted(CAR, NAME, sums.sha256)
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
-    rig.relay.judge_soon([SESSION])
+    rig.relay.verify_soon([SESSION])
     with pytest.raises(OfficeFault):
         await rig.later()
     assert not rig.store.evicted(CAR, NAME, sums.sha256)
@@ -387,7 +387,7 @@ async def test_what_waits_and_since_when_is_known(rig: Rig) -> None:
     offices = Offices([rig.office], 1, rig.copies, clock_s=rig._clock_s)
     assert offices.alone() == (0, 0.0), "before it looked"
     offices.open(rig.store, act)
-    (relay,) = offices._relays
+    (relay,) = offices._replicators
     rig.office.faults = [OfficeFault("its disk is full")] * 2
     await relay.once(True)
     assert relay.state.waiting == 2 and relay.state.waiting_bytes == 2 * len(DATA)

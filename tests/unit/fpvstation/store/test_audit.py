@@ -133,7 +133,7 @@ def test_file_and_line_prove_a_damaged_record_wrong(rig: Rig) -> None:
     there = rig.copies.of(SESSION)
     wrong = {**there[HERE].segments, NAMES[1]: "0" * 64}
     for place in (HERE, OFFICE):
-        rig.copies.note(SESSION, place, wrong, 1.0)
+        rig.copies.record(SESSION, place, wrong, 1.0)
     (found,) = rig.verify()
     assert "its record in .copies is damaged" in found.fault
     now = rig.copies.of(SESSION)

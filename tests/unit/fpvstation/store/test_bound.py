@@ -48,7 +48,7 @@ class Rig:
         """Record that the offices have a session, verified at that age."""
         segments = segments_of(self.store.listed(session))
         for place in places or self.places:
-            self.copies.note(session, place, segments, self.now_s - ago_s)
+            self.copies.record(session, place, segments, self.now_s - ago_s)
 
     def keep(self, most: int) -> list[str]:
         """Run the bound with room for so many sessions; return its faults."""
@@ -174,5 +174,5 @@ def test_kill_within_an_eviction_leaves_no_fault(ring: Rig) -> None:
     ring.copies.add(stored, NOW_S)
     ring.copies.move(old, [named("20261121")], EVICTED, NOW_S)
     (ring.root / stored.path).unlink()
-    assert ring.store.judge(stored) == "" and ring.store.audit(old) == []
+    assert ring.store.verify_segment(stored) is None and ring.store.audit(old) == []
     assert old not in ring.left()

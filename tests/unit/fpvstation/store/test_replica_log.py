@@ -20,33 +20,33 @@ def copies(tmp_path: Path) -> ReplicaLog:
 
 
 def test_what_was_judged_is_known_until_the_session_grows(copies: ReplicaLog) -> None:
-    assert copies.where(SESSION, [ONE]) == []
-    copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 5.0)
-    copies.note(SESSION, HERE, {"01.mcap": ONE.sha256}, 7.0)
-    assert copies.where(SESSION, [ONE]) == [
+    assert copies.states(SESSION, [ONE]) == []
+    copies.record(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 5.0)
+    copies.record(SESSION, HERE, {"01.mcap": ONE.sha256}, 7.0)
+    assert copies.states(SESSION, [ONE]) == [
         ReplicaState(HERE, 7.0, True),
         ReplicaState(OFFICE, 5.0, True),
     ]
-    assert [one.whole for one in copies.where(SESSION, [ONE, TWO])] == [False, False]
+    assert [one.whole for one in copies.states(SESSION, [ONE, TWO])] == [False, False]
 
 
 def test_a_segment_counts_where_its_own_bytes_were_judged(copies: ReplicaLog) -> None:
-    copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256, "02.mcap": "x"}, 5.0)
-    copies.note(SESSION, OTHER, {"01.mcap": ONE.sha256}, 5.0)
-    assert copies.places(ONE, [OFFICE, OTHER, "third:/store"], 5.0) == 2
-    assert copies.places(ONE, [OTHER], 5.0) == 1
-    assert copies.places(TWO, [OFFICE, OTHER], 5.0) == 0, "another one of that name"
+    copies.record(SESSION, OFFICE, {"01.mcap": ONE.sha256, "02.mcap": "x"}, 5.0)
+    copies.record(SESSION, OTHER, {"01.mcap": ONE.sha256}, 5.0)
+    assert copies.count(ONE, [OFFICE, OTHER, "third:/store"], 5.0) == 2
+    assert copies.count(ONE, [OTHER], 5.0) == 1
+    assert copies.count(TWO, [OFFICE, OTHER], 5.0) == 0, "another one of that name"
 
 
 @pytest.mark.parametrize("text", [b"", b'{"x":', b'{"x":{}}', b'{"x":' * 5000])
 def test_a_record_that_is_damaged_is_none(copies: ReplicaLog, tmp_path: Path, text: bytes) -> None:
-    copies.note(SESSION, OFFICE, {}, 5.0)
+    copies.record(SESSION, OFFICE, {}, 5.0)
     (tmp_path / COPIES / f"{SESSION}.json").write_bytes(text)
-    assert copies.of(SESSION) == {} and copies.places(ONE, [OFFICE], 5.0) == 0
-    copies.note(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 6.0)
-    assert copies.places(ONE, [OFFICE], 5.0) == 1
+    assert copies.of(SESSION) == {} and copies.count(ONE, [OFFICE], 5.0) == 0
+    copies.record(SESSION, OFFICE, {"01.mcap": ONE.sha256}, 6.0)
+    assert copies.count(ONE, [OFFICE], 5.0) == 1
 
 
 def test_a_store_does_not_take_the_records_for_a_car(tmp_path: Path) -> None:
-    ReplicaLog(Folder(tmp_path)).note(SESSION, OFFICE, {}, 5.0)
+    ReplicaLog(Folder(tmp_path)).record(SESSION, OFFICE, {}, 5.0)
     assert list(Store(Folder(tmp_path)).sessions()) == []

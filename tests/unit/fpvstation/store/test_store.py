@@ -109,7 +109,7 @@ def test_a_name_that_is_at_an_office_is_given_to_no_other_segment(
 ) -> None:
     """The office's file is gone from here, and must not be replaced."""
     theirs = {NAME: sums_of(b"gone from here").sha256}
-    ReplicaLog(Folder(tmp_path)).note(SESSION, "office", theirs, 1.0)
+    ReplicaLog(Folder(tmp_path)).record(SESSION, "office", theirs, 1.0)
     made = put(store)
     (stored,) = store.segments()
     assert stored.path == f"{SESSION}.{made.sha256[:8]}/{NAME}"

@@ -83,7 +83,7 @@ def test_internal_faults_and_faults_of_chores_are_faults() -> None:
         "nas:/srv: internal fault: 0",
         "trash: busy",
     ]
-    text = exposition(made.figures())
+    text = exposition(made.metrics())
     assert 'fpvcar_station_chore_ok{chore="list"} 1' in text
     assert 'fpvcar_station_chore_ok{chore="trash"} 0' in text
 
@@ -101,7 +101,7 @@ def test_office_with_a_copy_that_was_not_judged_for_long_is_a_fault() -> None:
 
 
 def test_every_figure_is_for_prometheus() -> None:
-    text = exposition(standing(alone=2, alone_s=NOW_S).figures())
+    text = exposition(standing(alone=2, alone_s=NOW_S).metrics())
     for line in (
         'station_office_up{office="nas:/srv"} 1',
         'station_office_bytes_waiting{office="nas:/srv"} 90000000',

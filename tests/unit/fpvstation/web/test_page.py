@@ -38,7 +38,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
         put(store, name, data, name.partition("-")[0])
     keeper = FetchScheduler(Cars(tmp_path), store)
     keeper.states["1"] = CarState("Plague", "Plague", "https://a", "ok", 1e9, 1e9, 3, 0, 99)
-    catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.on_cars)
+    catalogue = Catalogue(tmp_path / "catalogue.sqlite", tmp_path, store, "s1", keeper.inventory)
     catalogue.open()
     catalogue.sync()
     yield Page(catalogue, keeper, Offices([], 1, ReplicaLog(Folder(tmp_path))), CHORES)
@@ -54,7 +54,7 @@ def ask(page: Page, act: Callable[[Client], Awaitable[None]]) -> None:
 
 
 def faults(page: Page, now_s: float) -> list[str]:
-    return list(asyncio.run(page.standing()).faults(now_s))
+    return list(asyncio.run(page.health()).faults(now_s))
 
 
 def test_the_cars_own_page_shows_all_cars(page: Page, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_figures_and_health(page: Page) -> None:
         assert (await client.get("/healthz")).status == 200
         (state,) = (await (await client.get("/api/status")).json())["cars"]
         assert (state["folder"], state["stored"]) == ("Plague", 3)
-        page._keeper.states["1"].waiting = 2
+        page._scheduler.states["1"].waiting = 2
         answer = await client.get("/healthz")
         text = await answer.text()
         assert answer.status == 503 and "2 wait, none stored for" in text
@@ -114,7 +114,7 @@ def test_figures_and_health(page: Page) -> None:
 
 
 def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
-    state = page._keeper.states["1"]
+    state = page._scheduler.states["1"]
     state.waiting, state.seen_s = 2, 1e9 + 3 * OLD_S
     assert faults(page, 1e9 + OLD_S) == []
     said = ["Plague: 2 wait, none stored for 3 days (ok)"]
@@ -124,7 +124,7 @@ def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
 
 
 def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
-    state = page._keeper.states["1"]
+    state = page._scheduler.states["1"]
     state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
 
@@ -140,7 +140,7 @@ def test_health_without_a_catalogue_is_503(page: Page, tmp_path: Path) -> None:
 
 
 def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:
-    on_cars, sizes = page._keeper.on_cars, {NAME: (tmp_path / ".made").stat().st_size}
+    inventory, sizes = page._scheduler.inventory, {NAME: (tmp_path / ".made").stat().st_size}
 
     def places() -> set[tuple[str, bool]]:
         found = page._catalogue.find(Wanted(), float("inf"), 9).copies.values()
@@ -148,12 +148,12 @@ def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:
         return {(copies[0].place, copies[0].whole) for copies in found}
 
     assert places() == {("", True)}
-    on_cars.listed("Plague", {NAME: 7}, True)
+    inventory.update("Plague", {NAME: 7}, True)
     assert places() == {("", True)}, "another one of that name"
-    on_cars.listed("Plague", sizes, True)
-    on_cars.listed("Plague", {}, False)
+    inventory.update("Plague", sizes, True)
+    inventory.update("Plague", {}, False)
     assert places() == {("car", True), ("", True)}, "what has its receipt is there, too"
-    on_cars.listed("Plague", {}, True)
+    inventory.update("Plague", {}, True)
     assert places() == {("", True)}, "the ring let it go"
 
 

@@ -143,8 +143,8 @@ def test_without_password_metrics_name_no_recording_and_health_counts_faults(
     page: Page, rights: PasswordRights, scheme: str
 ) -> None:
     page._rights = rights
-    page._keeper.states["1"].waiting = 2
-    page._keeper.states["1"].stored_s = 1.0
+    page._scheduler.states["1"].waiting = 2
+    page._scheduler.states["1"].stored_s = 1.0
 
     async def act(client: Client) -> None:
         text = await (await client.get("/metrics")).text()
