@@ -31,27 +31,27 @@ from fpvstation.web import password, status
 from fpvstation.web.password import PasswordRefused
 
 ABOUT = """\
-Brings home what the cars record, and keeps it:
+Fetches recordings from cars into a store, verifies them, and serves them on a web page.
 
-  fpvstation pair 192.168.1.5      with the grown-ups' code: fetch from this car
-  fpvstation run                   fetch, from now on; the page is on localhost:8100
-  fpvstation status                what each car is at, and what waits
-  fpvstation passwd                a password, to see the page from other machines
-  fpvstation cars                  the cars of this station, and who else is there
-  fpvstation forget Plague         fetch from it no more; what is here stays
-  fpvstation verify                read the store again: is it all still right?
-  fpvstation verify --office       let the offices read their copies again
-  fpvstation rebuild               make the page's list anew from what is stored
-  fpvstation rm SESSION            into the trash, and never fetched again
+  fpvstation pair 192.168.1.5      pair with a car; asks for its grown-ups' code
+  fpvstation run                   fetch until Ctrl-C, with the page on localhost:8100
+  fpvstation status                show the state and queue of each car and office
+  fpvstation passwd                set a password, to open the page from other machines
+  fpvstation cars                  list paired cars, and cars announced on this network
+  fpvstation forget Plague         end the pairing with a car; keep its recordings
+  fpvstation verify                check the store against its checksums
+  fpvstation verify --office       have the offices check their copies
+  fpvstation rebuild               rebuild the catalogue of the page from the store
+  fpvstation rm SESSION            move a session to the trash; never fetch it again
+  fpvstation restore SESSION       restore a session from the trash or an office
   fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo -video_size 640x480 -'
-  fpvstation restore SESSION       back from the trash, or from an office
 
-A car lets a recording go only after this station has it, verified and synced
-(`station = true` in its profile).
+A car with `station = true` in its profile deletes a recording only after this station
+has stored, verified and synced it.
 """
 STORE = Path.home() / "fpvstation"
 PORT_MOST = 65534
-KNOWN = (
+EXPECTED_ERRORS = (
     CarsError,
     CarFault,
     ConfigError,
@@ -70,23 +70,23 @@ def _pair(arguments: argparse.Namespace) -> int:
     url, cars = url_of(arguments.address), Cars(state_directory())
     pin = asyncio.run(client.fingerprint_of(url))
     if pin:
-        print(f"{url} shows the certificate\n  SHA-256 {_grouped(pin)}")
+        print(f"Certificate of {url}:\n  SHA-256 {_grouped(pin)}")
     if arguments.fingerprint and arguments.fingerprint.replace(":", "").lower() != pin:
-        print("fpvstation: it is not the one of --fingerprint: not paired", file=sys.stderr)
+        print("fpvstation: not paired: certificate differs from --fingerprint", file=sys.stderr)
         return 1
-    code = _said("FPVSTATION_CODE", input, "Grown-ups' code of the car: ")
-    made = asyncio.run(client.pair(url, pin, code.strip(), socket.gethostname()[:40]))
-    car = cars.add(made, url, pin)
-    print(f"{car.name} is paired; what it records goes to the folder {car.folder}")
+    code = _secret("FPVSTATION_CODE", input, "Grown-ups' code of the car: ")
+    pairing = asyncio.run(client.pair(url, pin, code.strip(), socket.gethostname()[:40]))
+    car = cars.add(pairing, url, pin)
+    print(f"{car.name} is paired; its recordings go to the folder {car.folder}")
     return 0
 
 
-def _said(variable: str, ask: Callable[[str], str], prompt: str) -> str:
-    """Return a secret from the environment, or ask at the terminal. Raises Refused."""
+def _secret(variable: str, ask: Callable[[str], str], prompt: str) -> str:
+    """Return a secret from the environment, or ask at the terminal. Raises StartRefused."""
     try:
         return os.environ.get(variable) or ask(prompt)
     except EOFError:
-        raise StartRefused(f"nobody answers here: say it in {variable}") from None
+        raise StartRefused(f"no terminal to ask on: set {variable}") from None
 
 
 def _grouped(pin: str) -> str:
@@ -94,33 +94,33 @@ def _grouped(pin: str) -> str:
 
 
 def _cars(arguments: argparse.Namespace) -> int:
-    known = Cars(state_directory()).all()
-    for one in known:
-        print(f"{one.folder}  {one.url}  {one.fingerprint[:16] or 'this computer'}")
-    return _others([urlsplit(one.url).hostname or "" for one in known], arguments)
+    cars = Cars(state_directory()).all()
+    for car in cars:
+        print(f"{car.folder}  {car.url}  {car.fingerprint[:16] or 'this computer'}")
+    return _announced([urlsplit(car.url).hostname or "" for car in cars], arguments)
 
 
-def _others(known: Sequence[str], arguments: argparse.Namespace) -> int:
-    """List the cars that announce themselves by mDNS; `known`: hosts of the paired cars."""
+def _announced(paired_hosts: Sequence[str], arguments: argparse.Namespace) -> int:
+    """List the cars that announce themselves by mDNS."""
     if arguments.seconds <= 0.0:
         return 0
     try:
-        found = asyncio.run(discover.browse(arguments.seconds, arguments.interface))
+        cars = asyncio.run(discover.browse(arguments.seconds, arguments.interface))
     except (discover.ZeroconfMissing, OSError, ValueError) as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
         return 0
-    for one in found:
-        paired = any(map(one.has_address, known))
-        next_step = "paired" if paired else f"fpvstation pair {one.url}"
-        print(f"{shown(one.name)} is there: {next_step}")
-    if not found:
-        print("nobody else is heard on this network")
+    for car in cars:
+        paired = any(map(car.has_address, paired_hosts))
+        next_step = "paired" if paired else f"fpvstation pair {car.url}"
+        print(f"{_printable(car.name)} found: {next_step}")
+    if not cars:
+        print("no cars found on this network")
     return 0
 
 
-def shown(text: str) -> str:
-    """Return the text of a stranger without terminal control characters."""
-    return "".join(one if one.isprintable() else "?" for one in text)[:63]
+def _printable(text: str) -> str:
+    """Return untrusted text without terminal control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:63]
 
 
 def _forget(arguments: argparse.Namespace) -> int:
@@ -131,11 +131,11 @@ def _forget(arguments: argparse.Namespace) -> int:
         asyncio.run(_end(car))
     except CarFault as fault:
         print(
-            f"{fault}\n{car.name} still lists this station: end it on its page, "
-            "under who may drive",
+            f"{fault}\n{car.name} still lists this station: end it on the car's page, "
+            "in Who may drive",
             file=sys.stderr,
         )
-    print(f"{car.name} is forgotten; what came from it stays")
+    print(f"{car.name} is forgotten; its recordings stay")
     return 0
 
 
@@ -160,10 +160,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _passwd(arguments: argparse.Namespace) -> int:
-    given = _said("FPVSTATION_PASSWORD", getpass, "Password of the page: ")
-    password.save(state_directory(), given)
+    text = _secret("FPVSTATION_PASSWORD", getpass, "Password of the page: ")
+    password.save(state_directory(), text)
     print(
-        "The password is set. A station that runs takes it at its next start; then "
+        "Password set. Restart a running station to use it; "
         "`fpvstation run --host 0.0.0.0` serves the LAN"
     )
     return 0
@@ -173,138 +173,143 @@ Act = Callable[[argparse.Namespace], int]
 
 
 class _Verbs:
-    """The verbs of the command line, and the options that some of them share."""
+    """Verbs of the command line, and the options that some of them share."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._each = parser.add_subparsers(metavar="VERB", required=True)
+        self._parsers = parser.add_subparsers(metavar="VERB", required=True)
 
-    def add(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
-        made: argparse.ArgumentParser = self._each.add_parser(name, help=words, description=words)
-        made.set_defaults(act=act)
-        return made
+    def add(self, name: str, act: Act, help_text: str) -> argparse.ArgumentParser:
+        verb: argparse.ArgumentParser = self._parsers.add_parser(
+            name, help=help_text, description=help_text
+        )
+        verb.set_defaults(act=act)
+        return verb
 
-    def of_store(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
-        made = self.add(name, act, words)
-        made.add_argument(
+    def add_with_store(self, name: str, act: Act, help_text: str) -> argparse.ArgumentParser:
+        verb = self.add(name, act, help_text)
+        verb.add_argument(
             "--store",
             type=Path,
             default=STORE,
             metavar="DIR",
             help=f"folder of the store (default: {STORE})",
         )
-        return made
+        return verb
 
-    def of_session(self, name: str, act: Act, words: str) -> argparse.ArgumentParser:
-        made = self.of_store(name, act, words)
-        made.add_argument("session", help="its name, as the page and the folder have it")
-        return made
+    def add_with_session(self, name: str, act: Act, help_text: str) -> argparse.ArgumentParser:
+        verb = self.add_with_store(name, act, help_text)
+        verb.add_argument("session", help="name or folder of the session")
+        return verb
 
 
-def _config(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def _add_config(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
         "--config",
         type=Path,
         default=settings.usual_path(),
         metavar="FILE",
-        help="its offices; see the documentation (default: %(default)s)",
+        help="settings file, with the offices (default: %(default)s)",
     )
 
 
-def _port(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+def _add_port(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
         "--port",
         type=within(int, 1, PORT_MOST),
         default=8100,
-        help="of the page; https has the next one",
+        help="http port of the page; https uses PORT+1 (default: %(default)s)",
     )
 
 
-def _station_verbs(each: _Verbs) -> None:
-    run = each.of_store("run", _run, "fetches from all cars, and serves the page")
-    _port(run)
-    run.add_argument("--host", default="127.0.0.1", help="address to listen on")
+def _station_verbs(subcommands: _Verbs) -> None:
+    run = subcommands.add_with_store("run", _run, "fetch from all paired cars, and serve the page")
+    _add_port(run)
     run.add_argument(
-        "--beside", metavar="URL", default="", help="pair with the car on this machine by itself"
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
     )
-    _config(run)
+    run.add_argument(
+        "--beside", metavar="URL", default="", help="pair with this car on the same machine"
+    )
+    _add_config(run)
     run.add_argument(
         "--most-gb",
         type=within(float, 0.0, 1e5),
         default=0.0,
         metavar="GB",
-        help="above that, evicts the oldest sessions that all "
-        "offices have; without an office they are gone",
+        help="limit the size of the store: evict the oldest sessions that all offices have; "
+        "without an office they are lost (default: no limit)",
     )
     run.add_argument(
-        "--store-changed",
-        action="store_true",
-        help="it is another store than last time, on purpose",
+        "--store-changed", action="store_true", help="accept another store than at the last start"
     )
-    each.add("passwd", _passwd, "sets the password of the page for other machines")
-    words = "says what each car is at, and each office"
-    said = each.add("status", status.run, words)
-    _port(said)
-    said.add_argument("--json", action="store_true", help="for programs")
-    said.add_argument(
-        "--follow", action="store_true", help="shows how far it is until nothing waits"
+    subcommands.add("passwd", _passwd, "set the password for the page on other machines")
+    state = subcommands.add("status", status.run, "show the state and queue of each car and office")
+    _add_port(state)
+    state.add_argument("--json", action="store_true", help="print the status as JSON")
+    state.add_argument(
+        "--follow", action="store_true", help="show progress until all queues are empty"
     )
 
 
-def _car_verbs(each: _Verbs) -> None:
-    pair = each.add("pair", _pair, "pairs with a car, by its grown-ups' code")
-    pair.add_argument("address", help="192.168.1.5, plague.local, https://HOST:8081")
-    pair.add_argument("--fingerprint", help="SHA-256 that its certificate must have")
-    words = "lists the cars of this station, and who else is there"
-    cars = each.add("cars", _cars, words)
+def _car_verbs(subcommands: _Verbs) -> None:
+    pair = subcommands.add("pair", _pair, "pair with a car; asks for its grown-ups' code")
+    pair.add_argument("address", help="192.168.1.5, plague.local or https://HOST:8081")
+    pair.add_argument(
+        "--fingerprint", metavar="SHA256", help="refuse a certificate with another SHA-256"
+    )
+    cars = subcommands.add("cars", _cars, "list paired cars, and cars announced on this network")
     cars.add_argument(
         "--seconds",
         type=within(float, 0.0, 3600.0),
         default=2.0,
         metavar="S",
-        help="listens so long for others (default: 2)",
+        help="time to listen for announcements; 0: list paired cars only (default: 2)",
     )
     cars.add_argument(
         "--interface",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="listens at this address of ours only",
+        help="listen on this local address only; may be repeated",
     )
-    forget = each.add("forget", _forget, "ends a pairing, here and on the car")
-    forget.add_argument("car", help="its name or folder")
+    forget = subcommands.add("forget", _forget, "end a pairing, here and on the car")
+    forget.add_argument("car", help="name or folder of the car")
 
 
-def _store_verbs(each: _Verbs) -> None:
-    words = "reads what is stored again; exits with 1 if bad"
-    check = each.of_store("verify", verbs.verify, words)
-    what = check.add_mutually_exclusive_group()
-    what.add_argument("session", nargs="?", default="", help="only this one")
-    what.add_argument("--all", action="store_true", help="every session (the default)")
+def _store_verbs(subcommands: _Verbs) -> None:
+    help_text = "check the store against its checksums; exit with 1 if a segment is bad"
+    check = subcommands.add_with_store("verify", verbs.verify, help_text)
+    scope = check.add_mutually_exclusive_group()
+    scope.add_argument("session", nargs="?", default="", help="check this session only")
+    scope.add_argument("--all", action="store_true", help="check every session (the default)")
     check.add_argument(
         "--office",
         action="store_true",
-        help="the copies at the offices instead, where they are: nothing is moved",
+        help="have the offices check their copies instead; no data is transferred",
     )
-    _config(check)
+    _add_config(check)
     check.add_argument(
         "--rate",
         type=within(float, 0.1, 1e5),
         default=50.0,
         metavar="MB/S",
-        help="reads no faster (default: 50)",
+        help="maximum rate of reading (default: 50)",
     )
-    words = "makes the page's list anew from the store"
-    each.of_store("rebuild", verbs.rebuild, words)
-    words = "moves a session to the trash; it is not fetched again"
-    each.of_session("rm", verbs.rm, words)
-    words = "writes a session's pictures, decoded, to stdout"
-    pictures = each.of_session("raw", decode.run, words)
-    pictures.add_argument("--fast", action="store_true", help="as fast as the pipe takes them")
-    pictures.add_argument(
-        "--partial", action="store_true", help="exit with 0, not 3, where recorded data is missing"
+    subcommands.add_with_store("rebuild", verbs.rebuild, "rebuild the catalogue from the store")
+    subcommands.add_with_session(
+        "rm", verbs.rm, "move a session to the trash; never fetch it again"
     )
-    words = "brings a session back: trash, then offices"
-    _config(each.of_session("restore", verbs.restore, words))
+    raw = subcommands.add_with_session(
+        "raw", decode.run, "write a session's decoded video to stdout"
+    )
+    raw.add_argument(
+        "--fast", action="store_true", help="write as fast as the pipe accepts, not in real time"
+    )
+    raw.add_argument(
+        "--partial", action="store_true", help="exit with 0, not 3, if recorded data is missing"
+    )
+    help_text = "restore a session from the trash or an office"
+    _add_config(subcommands.add_with_session("restore", verbs.restore, help_text))
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -312,26 +317,26 @@ def command_line() -> argparse.ArgumentParser:
         "fpvstation", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=__version__)
-    each = _Verbs(parser)
-    _station_verbs(each)
-    _car_verbs(each)
-    _store_verbs(each)
+    subcommands = _Verbs(parser)
+    _station_verbs(subcommands)
+    _car_verbs(subcommands)
+    _store_verbs(subcommands)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; return the exit status."""
-    given = sys.argv[1:] if argv is None else argv
-    arguments = command_line().parse_args(given or ["--help"])
+    words = sys.argv[1:] if argv is None else argv
+    arguments = command_line().parse_args(words or ["--help"])
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     try:
         code: int = arguments.act(arguments)
         return code
-    except KNOWN as fault:
+    except EXPECTED_ERRORS as fault:
         print(f"fpvstation: {fault}", file=sys.stderr)
     except OSError as fault:
-        where = f"{fault.filename}: " if fault.filename else ""
-        print(f"fpvstation: {where}{fault.strerror or fault}", file=sys.stderr)
+        path = f"{fault.filename}: " if fault.filename else ""
+        print(f"fpvstation: {path}{fault.strerror or fault}", file=sys.stderr)
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT, the shell's convention
     return 1

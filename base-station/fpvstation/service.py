@@ -41,7 +41,7 @@ from fpvstation.web.password import PasswordCheck, PasswordRights
 
 AGAIN_S, REFUSED_S = 2.0, 60.0
 CONNECTIONS = 64
-KNOWN, LOCK = "store", ".lock"
+ID_FILE, LOCK = "store", ".lock"
 BESIDE = "this computer"
 log = logging.getLogger("fpvstation")
 
@@ -94,10 +94,10 @@ async def run(options: Options) -> None:
         bound = Bound(store, disk, replicas, options.most, offices.places, offices.verify_soon)
         chores = Chores(chores_of(store, root, bound if options.most else None, catalogue))
         page = Page(catalogue, scheduler, offices, chores, rights)
-        address_ = address(options.host, options.port, state, socket.gethostname())
+        endpoint = address(options.host, options.port, state, socket.gethostname())
         connections = Places(CONNECTIONS, CONNECTIONS)
-        print_url = partial(_greet, address_, root)
-        site = Site(page.application, connections, address_, print_url)
+        print_url = partial(_greet, endpoint, root)
+        site = Site(page.application, connections, endpoint, print_url)
         endless = {"fetching": scheduler.run(), "page": site.run(), "chores": chores.run()}
         if places:
             endless["offices"] = offices.run()
@@ -126,7 +126,7 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
             for task in done - {waiting}:
                 task.result()
                 if tasks[task]:
-                    raise StartRefused(f"{tasks[task]} ended by itself: start it again")
+                    raise StartRefused(f"{tasks[task]} ended unexpectedly: restart the station")
     finally:
         for task in pending:
             task.cancel()
@@ -149,18 +149,18 @@ def _rights(host: str, state: Path) -> RecordingRights:
     return PasswordRights(PasswordCheck(saved), browsers)
 
 
-def greeting(address: Address, root: Path) -> str:
+def greeting(endpoint: Address, root: Path) -> str:
     """Return the line with the page's URL; other machines need https."""
-    url = f"http://localhost:{address.port}/"
-    if address.tls:
-        url = f"https://{lan_address()}:{address.https_port}/"
-    elif not is_loopback(address.host):
-        url += " (here only: https is off, and other machines need it)"
-    return f"  The station's page: {url}   (it stores in {root})"
+    url = f"http://localhost:{endpoint.port}/"
+    if endpoint.tls:
+        url = f"https://{lan_address()}:{endpoint.https_port}/"
+    elif not is_loopback(endpoint.host):
+        url += " (this machine only: https is off, and other machines need it)"
+    return f"  The station's page: {url}   (store: {root})"
 
 
-def _greet(address: Address, root: Path) -> None:
-    print(greeting(address, root), flush=True)
+def _greet(endpoint: Address, root: Path) -> None:
+    print(greeting(endpoint, root), flush=True)
 
 
 async def _feed_watchdog() -> None:
@@ -186,7 +186,7 @@ def rebuild(root: Path, on_progress: OnProgress) -> int:
 def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:
     """Open the store and check that it is the store of the last start; return its id. Raises
     StoreError."""
-    path = state / KNOWN
+    path = state / ID_FILE
     last_id = ""
     if not accept_changed:
         with contextlib.suppress(FileNotFoundError):
@@ -210,20 +210,20 @@ def lock_store(root: Path) -> Iterator[None]:
     except OSError as fault:
         raise StartRefused(
             f"{root}: {fault.strerror}: expected a folder that this user may write "
-            "into; say which one with --store DIR"
+            "to; name one with --store DIR"
         ) from None
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StartRefused(
-                f"{root}: another station stores here; give it a folder of its own "
+                f"{root}: another station uses this folder; name another one "
                 "with --store DIR (make run STORE=DIR)"
             ) from None
         except OSError as fault:
             raise StartRefused(
                 f"{root}: its file system does not lock a file ({fault.strerror}); "
-                "say another folder with --store DIR"
+                "name another folder with --store DIR"
             ) from None
         yield
     finally:
@@ -249,7 +249,7 @@ async def _pair_beside(
         except Exception as fault:  # each attempt uses up one try of the code
             wait_s = REFUSED_S
             if logged != (logged := str(fault) or repr(fault)):
-                log.warning("not paired with %s, tried again: %s", url, logged)
+                log.warning("not paired with %s, retrying: %s", url, logged)
         await sleep(wait_s)
 
 

@@ -54,10 +54,9 @@ def load(path: Path) -> Settings:
     office = settings.office
     if office.copies_required > 1 + len(office.targets):
         raise ConfigError(
-            f"{path}: office.copies_required = {office.copies_required}, and with the "
-            f"store's own there are {1 + len(office.targets)}: name another office, or "
-            "no car may ever forget"
+            f"{path}: office.copies_required = {office.copies_required} refused: expected at "
+            f"most {1 + len(office.targets)}, the store and its offices: add an office"
         )
     if office.target == office.second != "":
-        raise ConfigError(f"{path}: office.second is office.target: one copy, not two")
+        raise ConfigError(f"{path}: office.second is the same as office.target: one copy, not two")
     return settings

@@ -154,4 +154,4 @@ def judge(station: Station, recordings: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert f"right: {counted(len(stored), 'segment')}" in done.stdout
+    assert f"good: {counted(len(stored), 'segment')}" in done.stdout

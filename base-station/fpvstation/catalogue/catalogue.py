@@ -276,7 +276,7 @@ class Catalogue:
             if others:
                 name = session.rpartition("/")[2]
                 raise DriveBusy(
-                    f"{others} more of its session would go with it. If they should: "
+                    f"{others} other drives are in its session. To remove them, too: "
                     f"fpvstation rm {name}"
                 )
             removed = self._store.remove(session, trash_of(time.time()))
@@ -287,7 +287,7 @@ class Catalogue:
     def _locked(self) -> Iterator[None]:
         """Hold the lock on changes of the list. Raises DriveBusy."""
         if not self._changing.acquire(timeout=PATIENCE_S):
-            raise DriveBusy("The list is being made: try again in a minute.")
+            raise DriveBusy("The catalogue is being updated: try again in a minute.")
         try:
             yield
         finally:
@@ -298,7 +298,7 @@ class Catalogue:
         query = "SELECT session FROM drive WHERE id = ?"
         row = db.execute(query, (drive,)).fetchone()
         if row is None:
-            raise DriveMissing("There is no such drive any more: look again.")
+            raise DriveMissing("This drive no longer exists: reload the page.")
         (session,) = row
         entries = [search.entry_in(entry) for _, entry in search.entries_of(db, session)]
         return session, drives_of(entries)

@@ -37,12 +37,12 @@ class CatalogueFile:
         if fault != "ok":
             self.reset(str(fault))
         elif row != (self._id,):
-            self.reset("" if row is None else f"it is of the store {row[0]}")
+            self.reset("" if row is None else f"it belongs to the store {row[0]}")
 
     def reset(self, reason: str) -> None:
         """Start an empty file. `why` is the reason for people; "" for a new catalogue."""
         if reason:
-            log.warning("%s: made anew from the store: %s", self._path, reason)
+            log.warning("%s: rebuilt from the store: %s", self._path, reason)
             self.reset_reason = reason
         self._damaged = ""
         for suffix in ("-wal", "-shm", ""):
@@ -85,7 +85,7 @@ class CatalogueFile:
             raise OSError(f"the catalogue: {fault}") from None
         except sqlite3.DatabaseError as fault:
             self._damaged = str(fault)
-            raise OSError("the catalogue is damaged, and made anew") from None
+            raise OSError("the catalogue is damaged; it is being rebuilt") from None
 
     def close(self) -> None:
         """Close the connections of all threads; the caller makes sure that no thread uses one."""

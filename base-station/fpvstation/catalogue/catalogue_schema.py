@@ -54,9 +54,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = NORMAL")  # lost rows are restored from the store
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > len(MIGRATIONS):
-            raise sqlite3.DatabaseError(
-                f"form {version}, and this fpvstation knows {len(MIGRATIONS)}"
-            )
+            raise sqlite3.DatabaseError(f"schema {version}, expected at most {len(MIGRATIONS)}")
         for number in range(version, len(MIGRATIONS)):
             db.executescript(
                 f"BEGIN; {MIGRATIONS[number]} PRAGMA user_version = {number + 1};COMMIT;"

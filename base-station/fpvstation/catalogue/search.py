@@ -82,7 +82,7 @@ def _match(words: Iterable[str], causes: Iterable[str]) -> str:
     """Return the query in FTS5 syntax; user input appears only quoted."""
     terms = " AND ".join(f"words : {_quoted(word)}" for word in words)
     return " OR ".join(
-        [f"({terms})", *(f"causes : {_quoted(_barred(word))}" for word in sorted(causes))]
+        [f"({terms})", *(f"causes : {_quoted(_barred(cause))}" for cause in sorted(causes))]
     )
 
 

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises StoreError, ReadError, OSError, ExportError."""
     if sys.stdout.isatty():
         print(
-            "fpvstation: raw pictures refused on a terminal: pipe them, as in\n"
+            "fpvstation: raw video refused on a terminal: pipe it, as in\n"
             "  fpvstation raw SESSION | rdpipe host:'ffplay -f rawvideo ...'",
             file=sys.stderr,
         )
@@ -54,13 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
     session = session_of(arguments.session, store, disk, ReplicaLog(disk))
     paths = [arguments.store / segment.path for segment in store.listed(session)]
     if not paths:
-        raise StoreError(f"{session} is not here: fpvstation restore {session}")
+        raise StoreError(f"{session} is not in the store: fpvstation restore {session}")
     report = Report(_say)
     try:
         count = write(sys.stdout.buffer, paths, report, not arguments.fast)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _say("whoever read it has gone")
+        _say("the reader closed the pipe")
         return 1
     _say(counted(count, "picture"))
     return report.status(arguments.partial) if count else 1

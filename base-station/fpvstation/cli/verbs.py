@@ -38,7 +38,7 @@ def verify(arguments: argparse.Namespace) -> int:
         else:
             good += 1
     progress.end()
-    print(f"right: {counted(good, 'segment')} ({done / MB:.0f} MB); not right: {bad}")
+    print(f"good: {counted(good, 'segment')} ({done / MB:.0f} MB); bad: {bad}")
     return 1 if bad else 0
 
 
@@ -48,7 +48,7 @@ async def _verify_offices(
     """Check the replicas at the offices again, without moving them; return 1 if any is bad."""
     replicas, office = ReplicaLog(disk), settings.load(arguments.config).office
     if not office.targets:
-        raise StoreError(f"{arguments.config} names no office: nothing to verify")
+        raise StoreError(f"{arguments.config} has no office: nothing to verify")
     root, failed = arguments.store.expanduser().absolute(), False
     for target in office.targets:
         remote = Rdcp(target, root, office.options, "verify")
@@ -63,8 +63,8 @@ async def _verify_offices(
                 good, bad = good + len(check.right), bad + len(check.bad)
                 for name in check.bad:
                     print(
-                        f"{target}: {session}/{name}: bad or gone there; a station "
-                        "that runs sends it again",
+                        f"{target}: {session}/{name}: bad or missing there; a running "
+                        "station sends it again",
                         file=sys.stderr,
                     )
                 done += store.extent(session)[0]
@@ -74,8 +74,8 @@ async def _verify_offices(
             print(f"fpvstation: {fault}", file=sys.stderr)
             faults = 1
         print(
-            f"{target}: right: {counted(good, 'segment')}; not right: {bad}"
-            f"{'; not all were judged' if faults else ''}"
+            f"{target}: good: {counted(good, 'segment')}; bad: {bad}"
+            f"{'; check incomplete' if faults else ''}"
         )
         failed = failed or bool(bad or faults)
     return 1 if failed else 0
@@ -114,7 +114,7 @@ def _session_named(name: str, store: Store) -> str:
     matches = [session for session in sessions if name in (session, session.split("/")[-1])]
     if len(matches) != 1:
         last = ", ".join(session.split("/")[-1] for session in sessions[-3:]) or "none"
-        raise StoreError(f'"{name[:80]}" names {len(matches)} sessions; the last ones are: {last}')
+        raise StoreError(f'"{name[:80]}" names {len(matches)} sessions; the latest are: {last}')
     return matches[0]
 
 
@@ -134,18 +134,18 @@ def restore(arguments: argparse.Namespace) -> int:
     for fault in result.faults:
         print(f"fpvstation: {fault}", file=sys.stderr)
     for place, count in result.came.items():
-        print(f"{session}: {counted(count, 'segment')} back from {place}, and right")
+        print(f"{session}: {counted(count, 'segment')} restored from {place}")
     if result.here:
-        print(f"{session}: {counted(result.here, 'segment')} here already, and right")
+        print(f"{session}: {counted(result.here, 'segment')} already here and good")
     for name in result.missing:
         print(
-            f"fpvstation: {name}: no good copy in trash or offices; a station that "
-            "runs fetches it while its car has it",
+            f"fpvstation: {name}: no good copy in trash or offices; a running "
+            "station fetches it if its car still has it",
             file=sys.stderr,
         )
     if not (result.here or result.came or result.missing):
         print(
-            f"fpvstation: nothing is known of {session}, here or at the offices of "
+            f"fpvstation: {session} not found, neither here nor at the offices in "
             f"{arguments.config}",
             file=sys.stderr,
         )
@@ -176,7 +176,7 @@ def open_store(root: Path) -> tuple[Store, Folder]:
     """Open an existing store. Raises StoreError."""
     disk = Folder(root)
     if disk.size(".fpvstation.json") is None:
-        raise StoreError(f"{root} is no store: say which one with --store DIR")
+        raise StoreError(f"{root} is not a store: name one with --store DIR")
     store = Store(disk)
     store.open("")
     return store, disk

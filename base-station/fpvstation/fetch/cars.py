@@ -42,7 +42,7 @@ def url_of(address: str) -> str:
     parts = ADDRESS.fullmatch(address)
     if parts is None:
         raise CarsError(
-            f'address "{address[:80]}" refused: expected, say, 192.168.1.5, '
+            f'address "{address[:80]}" refused: expected e.g. 192.168.1.5, '
             "plague.local or https://192.168.1.5:8081"
         )
     scheme, host, port = parts.groups()
@@ -51,11 +51,11 @@ def url_of(address: str) -> str:
         scheme = "http" if local else "https"
     if scheme == "http" and not local:
         raise CarsError(
-            f"{address}: refused over plain http, by which the key would be seen; "
+            f"{address} refused over plain http, which exposes the key; "
             f"use https://{host}:{HTTPS_PORT}"
         )
     if port and not 0 < int(port) <= PORT_MOST:
-        raise CarsError(f"{address}: port {port} refused: 1 to {PORT_MOST}")
+        raise CarsError(f"{address}: port {port} refused: expected 1 to {PORT_MOST}")
     return f"{scheme}://{host}:{port or (PORT if scheme == 'http' else HTTPS_PORT)}"
 
 
@@ -72,7 +72,7 @@ class Cars:
         except FileNotFoundError:
             return []
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
-            raise CarsError(f"{self._path}: {fault}; remove it and pair the cars again") from None
+            raise CarsError(f"{self._path}: {fault}; remove it, and pair the cars again") from None
 
     def add(self, pairing: Pairing, url: str, fingerprint: str) -> Car:
         """Add a car to the list; replace its entry if it was paired before."""
@@ -106,8 +106,8 @@ class Cars:
         matches = [car for car in cars if name in (car.name, car.folder, car.id, car.url)]
         if len(matches) != 1:
             folders = ", ".join(car.folder for car in cars) or "none"
-            problem = "is the name of several cars" if matches else "is no car here"
-            raise CarsError(f'"{name[:40]}" {problem}; there are: {folders}')
+            problem = "matches several cars" if matches else "matches no car"
+            raise CarsError(f'"{name[:40]}" {problem}; paired cars: {folders}')
         return matches[0]
 
     def remove(self, car: Car) -> None:

@@ -77,7 +77,7 @@ async def pair(url: str, fingerprint: str, code: str, name: str) -> Pairing:
     pairing = _decoded(body, Pairing)
     well_formed = all(map(FORM.fullmatch, (pairing.id, pairing.station, pairing.key)))
     if not well_formed or not re.fullmatch("[A-Za-z0-9-]{1,24}", pairing.car):
-        raise CarFault(f"{url}: its answer is of no car")
+        raise CarFault(f"{url}: the answer is not from a car")
     return pairing
 
 
@@ -94,18 +94,18 @@ async def certificate_of(car: Car) -> str:
             own = await HttpCar(car, client).certificate()
     except CarFault as fault:
         raise CarFault(
-            f"{_certificate_differs(car.url, presented)}; it does not prove that it is {car.name}: {fault}"
+            f"{_certificate_differs(car.url, presented)}; no proof that it is {car.name}: {fault}"
         ) from None
     if own != presented:
         raise CarFault(
-            f"{_certificate_differs(car.url, presented)}; {car.name} says that its own is "
-            f"{own[:16]}...: somebody is between"
+            f"{_certificate_differs(car.url, presented)}; {car.name} signs "
+            f"{own[:16]}...: a machine in the middle"
         )
     return presented
 
 
 def _certificate_differs(url: str, fingerprint: str) -> str:
-    return f"{url}: its certificate is another one ({fingerprint[:16]}...)"
+    return f"{url}: its certificate has changed ({fingerprint[:16]}...)"
 
 
 def session(url: str, fingerprint: str) -> aiohttp.ClientSession:
@@ -136,13 +136,13 @@ class HttpCar:
             return await self._signed(f"/segments{query}", Listing, WHOLE_S)
 
     async def sums(self, name: str) -> Sums:
-        """Return the checksums of a segment. Raises CarFault, Gone."""
+        """Return the checksums of a segment. Raises CarFault, SegmentGone."""
         return await self._signed(f"/sums/{name}", Sums, SUMS_S)
 
     async def pieces(
         self, name: str, sums: Sums, first: int, last: int
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces `first` to `last` by one request. Raises CarFault, Gone."""
+        """Yield the pieces `first` to `last` by one request. Raises CarFault, SegmentGone."""
         begin, end = start_of(first), min(start_of(last + 1), sums.size)
         path = f"/segments/{name}"
         headers = {"Range": f"bytes={begin}-{end - 1}", "If-Match": f'"{sums.sha256}"'}
@@ -151,7 +151,7 @@ class HttpCar:
                 await self._check(answer, 206)
                 if answer.content_length != end - begin:
                     raise CarFault(
-                        f"{name}: {answer.content_length} bytes promised, expected {end - begin}"
+                        f"{name}: Content-Length {answer.content_length}, expected {end - begin}"
                     )
                 for number in range(first, last + 1):
                     size = min(start_of(number + 1), sums.size) - start_of(number)
@@ -165,7 +165,7 @@ class HttpCar:
             return (await self._signed("/certificate", Certificate, WHOLE_S)).sha256
 
     async def receipt(self, name: str, sha256: str) -> None:
-        """Send the receipt for a segment. Raises CarFault, Gone."""
+        """Send the receipt for a segment. Raises CarFault, SegmentGone."""
         await self._post(f"/receipts/{name}?sha256={sha256}")
 
     async def is_paired(self) -> bool:
@@ -195,7 +195,7 @@ class HttpCar:
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
         if not wire.same(answer.headers.get(wire.MAC, ""), mac):
-            raise CarFault(f"{self._car.url}: an answer that this car did not sign")
+            raise CarFault(f"{self._car.url}: answer refused: this car did not sign it")
         return _decoded(body, kind)
 
     @contextlib.asynccontextmanager
@@ -257,7 +257,7 @@ def _station_support(url: str) -> Iterator[None]:
     try:
         yield
     except SegmentGone:
-        raise CarFault(f"{url}: it knows no stations: update fpvcar there") from None
+        raise CarFault(f"{url}: no station support: update fpvcar on the car") from None
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
@@ -266,7 +266,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
     async for chunk in answer.content.iter_any():
         body += chunk
         if len(body) > ANSWER_MOST:
-            raise CarFault(f"{answer.url}: an answer of more than {ANSWER_MOST} bytes")
+            raise CarFault(f"{answer.url}: answer refused: over {ANSWER_MOST} bytes")
     return bytes(body)
 
 
@@ -274,7 +274,7 @@ def _decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise CarFault(f"its answer is no {kind.__name__}: {fault}") from None
+        raise CarFault(f"the answer is not a valid {kind.__name__}: {fault}") from None
 
 
 @contextlib.asynccontextmanager
@@ -284,7 +284,7 @@ async def _faults(url: str) -> AsyncIterator[None]:
         yield
     except aiohttp.ServerFingerprintMismatch as fault:
         other = _certificate_differs(url, fault.got.hex())
-        raise CertificateChanged(f"{other}: another machine, or pair it again") from None
+        raise CertificateChanged(f"{other}: not this car, or pair it again") from None
     except TimeoutError:
         raise CarFault(f"{url}: no answer in time") from None
     except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as fault:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 TYPE = "_fpvcar._tcp.local."
 ANSWER_MS = 1000
-ZEROCONF_MISSING = "who else is there is not known without zeroconf: pip install zeroconf"
+ZEROCONF_MISSING = "zeroconf is needed to find cars on this network: pip install zeroconf"
 
 
 class ZeroconfMissing(Exception):

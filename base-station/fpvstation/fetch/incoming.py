@@ -27,7 +27,7 @@ class IncomingSegment:
         return self._store.evicted(car, name, sums.sha256)
 
     def missing(self) -> list[int]:
-        """Return the numbers of the absent or damaged pieces; `take` expects them in this order."""
+        """Return the numbers of absent or damaged pieces, in the order that `write_piece` needs."""
         if self._missing is None:
             self._missing = self._store.missing(*self._key)
             self._in_one_go = len(self._missing) == len(self.sums.pieces)

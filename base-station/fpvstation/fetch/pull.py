@@ -62,13 +62,13 @@ class RemoteCar(Protocol):
         """Return segments whose names follow `after`: all, or only those without a receipt."""
 
     async def sums(self, name: str) -> Sums:
-        """Return the checksums of a segment. Raises Gone."""
+        """Return the checksums of a segment. Raises SegmentGone."""
 
     def pieces(self, name: str, sums: Sums, first: int, last: int) -> Pieces:
-        """Yield the pieces `first` to `last`, in order. Raises Gone."""
+        """Yield the pieces `first` to `last`, in order. Raises SegmentGone."""
 
     async def receipt(self, name: str, sha256: str) -> None:
-        """Report a segment as stored. Raises Gone."""
+        """Report a segment as stored. Raises SegmentGone."""
 
 
 @dataclass
@@ -170,14 +170,14 @@ class Pull:
             page = await self._car.listing(after, everything)
             self.answered = True
             if len(page.segments) > LIST_MOST or len(segments) > SEGMENTS_MOST:
-                raise CarFault(f"it lists more than {SEGMENTS_MOST} segments")
+                raise CarFault(f"the car lists more than {SEGMENTS_MOST} segments")
             for segment in page.segments:
                 name = names.parse(segment.name)
                 sealed = name is not None and name.suffix == names.SEALED
                 if not sealed or not 0 <= segment.size <= SIZE_MOST or segment.name <= after:
                     raise CarFault(
-                        f"it lists {segment.name[:60]!r} of {segment.size} bytes after "
-                        f"{after!r}: no segment"
+                        f"the car lists {segment.name[:60]!r} of {segment.size} bytes after "
+                        f"{after!r}: not a segment"
                     )
                 after = segment.name
             segments += page.segments
@@ -213,13 +213,15 @@ class Pull:
         assert incoming is not None
         damaged = await self._act(incoming.missing)
         if damaged:
-            self.round.bad[segment.name] = f"{len(damaged)} of its MiB came damaged"
+            self.round.bad[segment.name] = f"{len(damaged)} MiB arrived damaged"
         return None if damaged else incoming
 
     async def _open_segment(self, segment: Segment) -> IncomingSegment:
         sums = await self._car.sums(segment.name)
         if sums.size != segment.size or not checksums.plausible(sums):
-            raise CarFault(f"{segment.name}: its sums are of no file of {segment.size} bytes")
+            raise CarFault(
+                f"{segment.name}: its checksums do not fit a file of {segment.size} bytes"
+            )
         return IncomingSegment(self._store, self._folder, segment.name, sums)
 
     async def _request_pieces(self, name: str, incoming: IncomingSegment, slot: FairSlot) -> bool:
@@ -232,13 +234,13 @@ class Pull:
             ):
                 async for data in pieces:
                     if number > last:
-                        raise CarFault(f"{name}: it sends more than was asked for")
+                        raise CarFault(f"{name}: the car sends more pieces than requested")
                     await writing.start(self._write_piece, incoming, number, data)
                     number += 1
                     if slot.expired and number <= last:
                         return False
             if number <= last:
-                raise CarFault(f"{name}: it ended after {number} of {last + 1} pieces")
+                raise CarFault(f"{name}: transfer ended after {number} of {last + 1} pieces")
         return True
 
     async def _write_piece(self, incoming: IncomingSegment, number: int, data: bytes) -> None:

@@ -24,8 +24,8 @@ POLL_S = 5.0
 BACK_OFF_S = (2.0, 5.0, 15.0, 60.0, 300.0)
 """Delays before the next attempt after consecutive failed rounds; a new segment resets them."""
 NO_ROOM = (
-    "the store's disk is full: delete something else on it, or sessions (`fpvstation "
-    "rm`, then the folder .trash), or --store on a larger one; the car keeps the rest"
+    "the store's disk is full: delete other files on it or sessions (`fpvstation "
+    "rm`, then the folder .trash), or use a larger disk with --store; the car keeps the rest"
 )
 EVERYTHING_S = 3600.0
 """Interval of comparing segments with a receipt, too: a store may have lost some."""
@@ -38,7 +38,7 @@ class CarState(msgspec.Struct):
     name: str
     folder: str
     url: str
-    state: str = "not asked yet"
+    state: str = "not contacted yet"
     """"ok", "fetching", or the fault."""
     seen_s: float = 0.0
     """Time of the last answer, UTC; 0: never."""
@@ -162,9 +162,7 @@ class FetchScheduler:
             except CertificateChanged:
                 # its task starts again with the new certificate
                 self._cars.renew(car, await certificate_of(car))
-                raise CarFault(
-                    "it has a new certificate, and has proved that it is the same car"
-                ) from None
+                raise CarFault("the car has a new certificate, and proved its identity") from None
             finally:
                 watch.cancel()
                 await asyncio.gather(watch, return_exceptions=True)
@@ -188,7 +186,7 @@ class FetchScheduler:
         if done.removed and len(done.removed) != state.removed:
             log.warning(
                 "%s: %d segments were removed here before the car had their receipt "
-                "(%s): it keeps them until they are deleted on its page",
+                "(%s): the car keeps them until they are deleted on its page",
                 state.folder,
                 len(done.removed),
                 done.removed[0],
@@ -238,4 +236,4 @@ def _result_text(done: Round) -> str:
     if not done.bad:
         return "ok"
     name, reason = next(iter(done.bad.items()))
-    return f"{len(done.bad)} did not come ({name}: {reason}): kept there, tried again"
+    return f"{len(done.bad)} segments failed ({name}: {reason}); the car keeps them, retrying"

@@ -86,13 +86,13 @@ class Rdcp:
             if content != (self._root / MARKER).read_bytes():
                 raise OfficeFault(
                     f"{self.place} has the sessions of another store than {store}: "
-                    "give each a folder of its own"
+                    "give each store its own folder"
                 )
             return
         if not any(fault.code == "missing" for fault in ended.faults):
             raise self._fault(ended)
         if known:
-            raise OfficeFault(f"{self.place}: no {MARKER} there any more: mount its disk")
+            raise OfficeFault(f"{self.place}: {MARKER} is missing there: mount its disk")
         ended = await self._run(str(self._root / MARKER), marker)
         if ended.status:
             raise self._fault(ended)
@@ -135,9 +135,7 @@ class Rdcp:
         if not ended.status:
             return []
         faults = [fault for fault in ended.faults if fault.code != "unlisted"]
-        if [(segment.path.endswith(session), segment.code) for segment in faults] == [
-            (True, "missing")
-        ]:
+        if [(fault.path.endswith(session), fault.code) for fault in faults] == [(True, "missing")]:
             return sorted(names)  # the whole folder is missing, at an office that is reachable
         complete = ended.checked and ended.checked.errors == len(ended.faults)
         if not complete or any(fault.path not in names for fault in faults):
@@ -161,7 +159,7 @@ class Rdcp:
         }
 
     async def _run(self, *arguments: str, on_progress: OnProgress = quiet) -> RdcpResult:
-        """Run rdcp; `tell` gets its progress. Raises OfficeFault, OSError."""
+        """Run rdcp; `on_progress` gets its progress. Raises OfficeFault, OSError."""
         if shutil.which("rdcp") is None:
             raise OfficeFault("rdcp is missing: install rdpipe")
         process = await asyncio.create_subprocess_exec(
@@ -176,7 +174,7 @@ class Rdcp:
                 output = await _read(process.stderr, on_progress)
                 await process.wait()
         except TimeoutError:
-            raise OfficeFault(f"{self.place}: rdcp took over a day") from None
+            raise OfficeFault(f"{self.place}: rdcp timed out after a day") from None
         finally:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -186,12 +184,12 @@ class Rdcp:
 
     def _fault(self, ended: RdcpResult) -> OfficeFault:
         messages = [*(f"{error.path}: {error.error}" for error in ended.faults), *ended.lines]
-        last = messages[-1][:300] if messages else "it said nothing"
+        last = messages[-1][:300] if messages else "no output"
         return OfficeFault(f"{self.place}: exit status {ended.status}: {last}")
 
 
 async def _read(stream: asyncio.StreamReader, on_progress: OnProgress) -> RdcpResult:
-    """Read the lines of rdcp to their end; `tell` gets its progress."""
+    """Read the lines of rdcp to their end; `on_progress` gets its progress."""
     faults = deque[RdcpError](maxlen=LINES_MOST)
     lines = deque[str](maxlen=LINES_MOST)
     checked: CheckSummary | None = None

@@ -1,4 +1,4 @@
-"""Set of a station's offices; each has its own relay with back-off after faults."""
+"""Set of a station's offices; each has its own replicator with back-off after faults."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger("fpvstation")
 
 
 class Offices:
-    """Relays to all offices; there may be zero offices."""
+    """Replicators to all offices; there may be zero offices."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Offices:
         them got its last segment, UTC; (0, 0.0) for a station that has no office."""
         queues = [replicator.pending.extents() for replicator in self._replicators]
         sessions = set[str]().union(*queues).intersection(*queues)
-        changed_s = [queues[0][replicator].changed_s for replicator in sessions]
+        changed_s = [queues[0][session].changed_s for session in sessions]
         return len(changed_s), min(changed_s, default=0.0)
 
     def queue(self, session: str) -> None:
@@ -83,7 +83,7 @@ class Offices:
         ]
 
     async def run(self) -> None:
-        """Run all relays until cancelled."""
+        """Run all replicators until cancelled."""
         await asyncio.gather(*(self._replicate(replicator) for replicator in self._replicators))
 
     async def _replicate(self, replicator: Replicator) -> None:

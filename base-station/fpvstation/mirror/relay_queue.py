@@ -16,7 +16,7 @@ class SessionExtent(NamedTuple):
 
 
 class PendingSessions:
-    """Queue of one office. Only `tell` is called from other threads."""
+    """Queue of one office. Only `add` is called from other threads."""
 
     def __init__(self, clock_s: Callable[[], float]) -> None:
         self._clock_s = clock_s
@@ -44,7 +44,7 @@ class PendingSessions:
         return [session for session, due_s in list(self._due_s.items()) if due_s <= now_s]
 
     def take(self, session: str) -> float:
-        """Take a session from the queue; return its due time, as `back` needs it."""
+        """Take a session from the queue; return its due time, as `put_back` needs it."""
         self._first_s.pop(session, None)
         return self._due_s.pop(session)
 

@@ -53,7 +53,7 @@ def quiet(progress: CopyProgress) -> None:
 
 
 class RemoteOffice(Protocol):
-    """Interface of an office for a relay. Every call may raise OfficeFault."""
+    """Interface of an office for a replicator. Every call may raise OfficeFault."""
 
     @property
     def place(self) -> str:
@@ -79,7 +79,7 @@ class OfficeState(msgspec.Struct):
     """Station's view of one office."""
 
     place: str
-    state: str = "not asked yet"
+    state: str = "not contacted yet"
     """"ok", "sending", or the fault."""
     verified_s: float = 0.0
     """Time when it last verified a session, UTC; 0: never."""
@@ -213,7 +213,7 @@ class Replicator:
             self.pending.add_now(session)
             raise OfficeFault(
                 f"{self._office.place}: {len(check.bad)} files of {session} are bad "
-                f"or gone there ({check.bad[0]}); they are sent again"
+                f"or missing there ({check.bad[0]}); they are sent again"
             )
 
     async def _measure(self) -> None:
@@ -278,8 +278,8 @@ class Replicator:
             bad = await office.check(session, listed)
             if bad:
                 raise OfficeFault(
-                    f"{office.place}: {len(bad)} files of {session} are not what was "
-                    f"sent ({bad[0]})"
+                    f"{office.place}: {len(bad)} files of {session} differ from the "
+                    f"sent ones ({bad[0]})"
                 )
 
     def _progress_of(self) -> OnProgress:

@@ -56,7 +56,7 @@ def session_of(name: str, store: Store, disk: Disk, replicas: ReplicaLog) -> str
         if parts and FOLDER.fullmatch(parts[1]) and _is_session_name(parts[3]):
             return path
     if len(matches) != 1:
-        which = ", ".join(matches[:5]) or "none here; say CAR/DAY/SESSION"
+        which = ", ".join(matches[:5]) or "none here; name it as CAR/DAY/SESSION"
         raise StoreError(f'"{name[:80]}" names {len(matches)} sessions: {which}')
     return matches[0]
 
@@ -98,14 +98,14 @@ class Restore:
             self._expected.update(replica.segments)
         for finding in await self._act(self._store.audit, self._session):
             self.result.faults.append(f"{finding.path}: {finding.fault}; {finding.done}")
-        self.result.here = len(await self._verify_local("what is here"))
+        self.result.here = len(await self._verify_local("segments here"))
         await self._from_trash()
         for office in offices:
             if self._missing() or not self._expected:
                 await self._from_office(office)
         self.result.missing = sorted(self._missing())
         if self.result.came:
-            await self._verify_local("what came")
+            await self._verify_local("restored segments")
             self.result.missing = sorted(self._missing())
         return self.result
 

@@ -24,13 +24,13 @@ BAD = ".bad"
 NEAR = 4
 """Texts that differ in so few characters are one text with flipped bits. Checksums of different
 bytes differ in 60 of 64."""
-BY_RECORD = "mended: its record in .copies and the file agree"
-BY_FILE = "mended: the file has the checksum of a damaged line"
-BY_LINE = "mended: its line and the file agree"
-OFF = f"taken off the list; the old list is in {BAD}"
-KEPT = "left as it is"
-UNLISTED = "left as it is; a station that runs lists it while its car has it"
-AGAIN = "fetched again while its car or an office has it"
+BY_RECORD = "mended: the file matches its record in .copies"
+BY_FILE = "mended: the file matches a damaged line"
+BY_LINE = "mended: the file matches its line"
+OFF = f"removed from the list; the old list is in {BAD}"
+KEPT = "not changed"
+UNLISTED = "not changed; a running station lists it if its car still has it"
+AGAIN = "fetched again if its car or an office has it"
 Sums = dict[str, set[str]]
 """Type of checksums by file name."""
 
@@ -57,8 +57,8 @@ class Audit:
             findings.append(
                 Finding(
                     f"{COPIES}/{session}{SUFFIX}",
-                    "it cannot be decoded",
-                    "its copies are judged again",
+                    "cannot be decoded",
+                    "its copies are verified again",
                 )
             )
         if self._case(session).suspect():
@@ -114,21 +114,21 @@ class _Case:
     def _file(self, name: str) -> None:
         claims = self._claims.get(name, set())
         records = self._records.get(name, set())
-        if len(claims) == 1 and records in (set(), claims):  # Store.judge reads it
+        if len(claims) == 1 and records in (set(), claims):  # Store.verify_segment reads it
             self._lines[name], (self._proved[name],) = claims, claims
             return
         try:
             sha256 = self._disk.sums(f"{self._session}/{name}").sha256
-        except OSError:  # Store.judge reports the reason
+        except OSError:  # Store.verify_segment reports the reason
             sha256 = ""
         done = self._proof(name, sha256)
         if done:
             self._lines[name], self._proved[name] = {sha256}, sha256
             self._report_file(name, sha256, done)
-        elif claims or records:  # Store.judge sets it aside
+        elif claims or records:  # Store.verify_segment sets it aside
             self._lines[name] = (claims & records) or records or claims
         else:
-            self._report(name, "no line and no record names it", UNLISTED)
+            self._report(name, "no line and no record has its name", UNLISTED)
 
     def _proof(self, name: str, sha256: str) -> str:
         """Return the proof that a file with this checksum is right, or ""."""
@@ -150,8 +150,8 @@ class _Case:
         if not claims:
             self._report(name, "its line is missing", done)
         elif claims != {sha256}:
-            claimed = ", ".join(f"{sha256_[:16]}..." for sha256_ in sorted(claims - {sha256}))
-            self._report(name, f"its line says {claimed}", done)
+            claimed = ", ".join(f"{claim[:16]}..." for claim in sorted(claims - {sha256}))
+            self._report(name, f"its line has {claimed}", done)
         records = self._records.get(name, set()) - {sha256}
         if records:
             self._report(name, "its record in .copies is damaged", done)
@@ -166,14 +166,14 @@ class _Case:
         }
         if elsewhere:
             self._report(name, "a line gives it the checksum of another segment", OFF)
-        if claims - elsewhere:  # Store.judge reports it as gone
+        if claims - elsewhere:  # Store.verify_segment reports it as gone
             self._lines[name] = claims - elsewhere
 
     def _no_line(self, name: str, sha256: str) -> None:
         if sha256 in self._proved.values():
             self._forget(name)
         else:
-            self._report(name, "it is gone, and so is its line", AGAIN)
+            self._report(name, "file and line are missing", AGAIN)
 
     def _damaged(self) -> list[bytes]:
         """Return the damaged lines to keep: no segment explains them."""

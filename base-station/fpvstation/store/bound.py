@@ -41,7 +41,7 @@ class Bound:
         verify_soon: Callable[[Iterable[str]], None] = lambda sessions: None,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        """Set the limit. `most`: bytes of all segments. `places`: all offices. `judge_soon` gets
+        """Set the limit. `most`: bytes of all segments. `places`: all offices. `verify_soon` gets
         the sessions whose replicas at the offices have to be verified again."""
         self._store, self._disk, self._replicas, self._most = store, disk, replicas, most
         self._places, self._verify_soon, self._utc_s = places, verify_soon, utc_s
@@ -62,7 +62,7 @@ class Bound:
         }
         over = sum(sizes.values()) - self._most
         lacking, unsure = list[str](), list[str]()
-        by_age = sorted(sizes, key=lambda segment: self._age_key(segment, listed[segment]))
+        by_age = sorted(sizes, key=lambda session: self._age_key(session, listed[session]))
         for session in by_age[:-1] if over > 0 else ():
             if over <= 0:
                 break
@@ -72,7 +72,7 @@ class Bound:
             elif status == "unsure":
                 unsure.append(session)
             elif self._store.evict(session, self._may_evict):
-                log.info("%s evicted: the store is over its bound", session)
+                log.info("%s evicted: the store is over its limit", session)
                 over -= sizes[session]
         self.kept = over <= 0
         self._verify_soon(unsure if over > 0 else ())
@@ -87,17 +87,17 @@ class Bound:
         self._unsure_s = min(self._unsure_s, now_s) if unsure and over > 0 else math.inf
         if over <= 0:
             return
-        excess = f"{over / MB:.0f} MB over the bound of {self._most / MB:.0f} MB: "
+        excess = f"{over / MB:.0f} MB over the limit of {self._most / MB:.0f} MB: "
         if lacking:
             yield (
                 f"{excess}{counted(len(lacking), 'session')} not at all offices "
                 f"({lacking[0]} is the oldest)"
             )
         elif not unsure:
-            yield f"{excess}what is left is the newest session, or has a damaged list"
+            yield f"{excess}the rest is the newest session, or has a damaged list"
         elif now_s - self._unsure_s >= UNSURE_S:
             yield (
-                f"{excess}the offices have not judged their copies of "
+                f"{excess}the offices have not verified their copies of "
                 f"{counted(len(unsure), 'session')} within a day"
             )
 

@@ -183,6 +183,6 @@ class Folder:
         while not folder.is_dir():
             missing.append(folder)
             folder = folder.parent
-        for path_ in reversed(missing):
-            path_.mkdir(exist_ok=True)
-            files.sync(path_.parent)
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            files.sync(folder.parent)

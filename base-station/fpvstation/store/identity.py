@@ -15,7 +15,7 @@ from fpvstation.store.disk import Disk
 MARKER, FORMAT = ".fpvstation.json", 1
 TRIALS = (".trial", ".tried")
 FULL = (errno.ENOSPC, errno.EDQUOT)
-ANOTHER = "take this one from now on: --store-changed (make run STORE_CHANGED=1)"
+ANOTHER = "accept this one with --store-changed (make run STORE_CHANGED=1)"
 NEEDS = (
     "a store needs a file system that syncs and renames, as ext4, XFS, btrfs and exFAT "
     "do: name a folder on one with --store DIR"
@@ -60,8 +60,7 @@ class Identity:
             )
         if known and marker.id != known:
             raise StoreError(
-                f"this is the store {marker.id}, expected {known}: mount the right "
-                f"disk, or {ANOTHER}"
+                f"found the store {marker.id}, expected {known}: mount the right disk, or {ANOTHER}"
             )
         self._do("sync", lambda: self._disk.sync(MARKER))  # a kill may have come before the sync
         self._id = marker.id
@@ -81,7 +80,7 @@ class Identity:
             marker_id = ""
         if marker_id != self._id:
             raise StoreGone(
-                f"{marker_id or 'no store'} is here, expected the store {self._id}: mount its disk"
+                f"found {marker_id or 'no store'}, expected the store {self._id}: mount its disk"
             )
 
     def try_out(self) -> None:
@@ -136,7 +135,7 @@ class Identity:
         foreign = [name for name in self._disk.names("") if name not in own]
         if foreign:
             raise StoreError(
-                f"{foreign[0]} is here and no {MARKER}: give the store a folder of its own"
+                f"{foreign[0]} is here, but no {MARKER}: give the store its own folder"
             )
         self.try_out()
         marker = _Marker(FORMAT, secrets.token_hex(8))

@@ -44,7 +44,7 @@ class Manifest:
         name."""
         parsed = names.parse(name)
         if parsed is None or not FOLDER.fullmatch(car):
-            raise StoreError(f"{name[:80]!r} of {car[:80]!r} is no segment's name")
+            raise StoreError(f"{name[:80]!r} of {car[:80]!r} is not a segment's name")
         began = parsed.began
         day = f"{car}/{began[:4]}-{began[4:6]}-{began[6:8]}"
         own = f"{day}/{parsed.recording}"
@@ -102,8 +102,8 @@ class Manifest:
         damaged = [line for line in lines if line not in checksums]
         if damaged and damaged != self._damaged:
             log.warning(
-                "%s: damaged lines: %d of %d, the first is %r; a segment that one of "
-                "them named may come back",
+                "%s: damaged lines: %d of %d, the first is %r; segments that they "
+                "named may come back",
                 REMOVED,
                 len(damaged),
                 len(lines),

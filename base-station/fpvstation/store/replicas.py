@@ -50,10 +50,10 @@ class ReplicaIndex:
         except OSError:
             return []
         # The copy here, and the car's copy at that time, were verified on arrival.
-        if changed_s and all(segment.place != HERE for segment in states):
+        if changed_s and all(state.place != HERE for state in states):
             states.insert(0, ReplicaState(HERE, changed_s, True))
         sizes = [(segment, self._disk.size(segment.path)) for segment in listed]
         on_car = self._cars.count(sizes)
         if on_car:
             states.insert(0, ReplicaState(CAR, changed_s, on_car == len(listed)))
-        return [Copy(*segment) for segment in states]
+        return [Copy(*state) for state in states]

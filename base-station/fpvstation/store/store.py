@@ -45,7 +45,7 @@ class Store:
         on_stored: Callable[[str], None] = lambda session: None,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        """Set the disk. `told` gets each session that got a segment, in any thread."""
+        """Set the disk. `on_stored` gets each session that got a segment, in any thread."""
         self._disk, self._on_stored, self._replicas = disk, on_stored, ReplicaLog(disk)
         self._identity, self._manifest, self._utc_s = Identity(disk), Manifest(disk), utc_s
         self._audit = Audit(disk, self._manifest, self._replicas)
@@ -98,11 +98,6 @@ class Store:
         self.check()
         return self._audit.run(session)
 
-    def judge(self, one: StoredSegment) -> str:
-        """Verify a segment like `judged`; return the fault, "" if the segment is right."""
-        found = self.verify_segment(one)
-        return found.fault if found else ""
-
     def verify_segment(self, segment: StoredSegment) -> Finding | None:
         """Read a segment again. Return None if it is right. Otherwise mend its line if that is
         proved wrong, or set the bad file aside, to be fetched again.
@@ -123,7 +118,7 @@ class Store:
             with self._disk.changing():
                 self._audit.save_list(session)
                 self._list(StoredSegment(segment.path, sha256))
-            return Finding(segment.path, f"its line says {segment.sha256[:16]}...", proof)
+            return Finding(segment.path, f"its line has {segment.sha256[:16]}...", proof)
         self.set_aside(segment)
         return Finding(segment.path, fault, f"set aside in {BAD}, {AGAIN}")
 
@@ -150,7 +145,7 @@ class Store:
         try:
             sha256 = self._disk.sums(segment.path).sha256
         except FileNotFoundError:
-            return "", "it is gone"
+            return "", "it is missing"
         except OSError as fault:
             if fault.errno not in UNREADABLE:
                 raise
@@ -235,7 +230,7 @@ class Store:
                 if line.path == segment.path
             }
             if lines - {segment.sha256}:
-                raise StoreError(f"{segment.path}: another one has this name; look at it")
+                raise StoreError(f"{segment.path}: another segment has this name; check it")
             self._put_aside(segment.path)
 
     def _put_aside(self, path: str) -> None:
@@ -286,7 +281,7 @@ class Store:
                 self._clear_place(wanted)
                 return session, False
         if not free:
-            raise StoreError(f"{own}/{name}: two others have this name; look at them")
+            raise StoreError(f"{own}/{name}: two other segments have this name; check them")
         return free, False
 
     def _take_back(self, wanted: StoredSegment, sums: Sums) -> bool:
@@ -318,7 +313,7 @@ class Store:
         self._disk.sync(part)
         size = self._disk.size(part)
         if size != sums.size or (read_back and self._disk.sums(part) != sums):
-            raise StoreError(f"{part}: the disk does not give back what was written")
+            raise StoreError(f"{part}: the disk does not return the written bytes")
 
     def _part(self, car: str, name: str, sums: Sums) -> str:
         assert SHA256.fullmatch(sums.sha256)  # plausible() has checked it

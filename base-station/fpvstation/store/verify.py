@@ -8,7 +8,7 @@ from fpvcar.runtime.units import MB
 from fpvstation.store.disk import Disk
 from fpvstation.store.store import Store
 
-UNJUDGED = "left where it is: mend that, and verify it again"
+UNJUDGED = "not moved: fix this, and verify again"
 
 
 class Verdict(NamedTuple):

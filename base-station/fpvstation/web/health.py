@@ -1,6 +1,7 @@
 """Health of a station: its cars, its offices, its store, and their faults."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,68 @@ from fpvstation.store.replica_log import RECENT_S
 OLD_S = 24 * 3600.0
 """Time after which queued segments are a fault if no segment was stored, and likewise sessions
 that are at no office."""
+
+ITEM_METRICS: tuple[tuple[str, str, str, Callable[[Any], float | None]], ...] = (
+    (
+        "car",
+        "station_car_up",
+        "1 while the car answers.",
+        lambda car: car.state in ("ok", "fetching"),
+    ),
+    ("car", "station_car_seen_seconds", "Last answer, UTC.", lambda car: car.seen_s or None),
+    (
+        "car",
+        "station_car_stored_seconds",
+        "Last time a segment was stored or the queue was empty, UTC.",
+        lambda car: car.stored_s or None,
+    ),
+    (
+        "car",
+        "station_car_card_free_bytes",
+        "Free space on the car's card.",
+        lambda car: car.card_free if car.card_total else None,
+    ),
+    ("car", "station_segments_waiting", "Segments to fetch.", lambda car: car.waiting),
+    ("car", "station_segments_held", "Stored segments without a receipt.", lambda car: car.held),
+    ("car", "station_segments_failed", "Incomplete segments.", lambda car: len(car.bad)),
+    ("car", "station_segments_total", "Stored since the start.", lambda car: car.stored),
+    ("car", "station_bytes_total", "Fetched since the start.", lambda car: car.bytes),
+    (
+        "office",
+        "station_office_up",
+        "1 while the office accepts data.",
+        lambda office: office.state in ("ok", "sending"),
+    ),
+    (
+        "office",
+        "station_office_verified_seconds",
+        "Last verification of a session, UTC.",
+        lambda office: office.verified_s or None,
+    ),
+    (
+        "office",
+        "station_office_oldest_copy_seconds",
+        "Verification of the copy that was not verified for longest, UTC.",
+        lambda office: office.oldest_s or None,
+    ),
+    (
+        "office",
+        "station_office_segments_rotted_total",
+        "Bad or missing in a repeated verification, since the start.",
+        lambda office: office.rotted,
+    ),
+    ("office", "station_office_sessions_waiting", "To send.", lambda office: office.waiting),
+    ("office", "station_office_bytes_waiting", "To send.", lambda office: office.waiting_bytes),
+    (
+        "office",
+        "station_office_sessions_total",
+        "Sent since the start.",
+        lambda office: office.sent,
+    ),
+    ("office", "station_office_bytes_total", "Moved since the start.", lambda office: office.bytes),
+    ("chore", "station_chore_ok", "1 if the last run had no fault.", lambda chore: not chore.fault),
+)
+"""Metrics of each car, office and chore: label, name, help text and value; None is left out."""
 
 
 class StationHealth(msgspec.Struct):
@@ -32,16 +95,16 @@ class StationHealth(msgspec.Struct):
 
     def faults(self, now_s: float) -> Iterator[str]:
         """Yield the faults that need attention."""
-        for one in self.cars:
-            if one.internal_fault:
-                yield f"{one.folder}: {one.internal_fault}"
-            elif one.bad:
-                yield f"{one.folder}: {one.state}"
-            elif one.waiting and now_s - one.stored_s > OLD_S:
-                days = (now_s - one.stored_s) / OLD_S
+        for car in self.cars:
+            if car.internal_fault:
+                yield f"{car.folder}: {car.internal_fault}"
+            elif car.bad:
+                yield f"{car.folder}: {car.state}"
+            elif car.waiting and now_s - car.stored_s > OLD_S:
+                days = (now_s - car.stored_s) / OLD_S
                 yield (
-                    f"{one.folder}: {one.waiting} wait, none stored for {days:.0f} "
-                    f"days ({one.state})"
+                    f"{car.folder}: {car.waiting} segments pending, none stored for "
+                    f"{days:.0f} days ({car.state})"
                 )
         for office in self.offices:
             if office.internal_fault:
@@ -49,172 +112,41 @@ class StationHealth(msgspec.Struct):
             if office.oldest_s and now_s - office.oldest_s > RECENT_S:
                 days = (now_s - office.oldest_s) / OLD_S
                 yield (
-                    f"{office.place}: a copy there was judged {days:.0f} days ago, "
-                    f"at most {RECENT_S / OLD_S:.0f} count ({office.state})"
+                    f"{office.place}: a copy was last verified {days:.0f} days ago, "
+                    f"the limit is {RECENT_S / OLD_S:.0f} ({office.state})"
                 )
         for chore in self.chores:
             if chore.fault:
                 yield f"{chore.name}: {chore.fault}"
         if self.alone and now_s - self.alone_s > OLD_S:
             days = (now_s - self.alone_s) / OLD_S
-            said = "; ".join(f"{one.place}: {one.state}" for one in self.offices)
-            yield (f"{self.alone} sessions have no second copy, one for {days:.0f} days ({said})")
+            states = "; ".join(f"{office.place}: {office.state}" for office in self.offices)
+            yield (
+                f"{self.alone} sessions have no second copy, the oldest for {days:.0f} days "
+                f"({states})"
+            )
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the metrics for Prometheus."""
-        yield from self._cars()
-        yield from self._offices()
+        items: dict[str, list[tuple[str, Any]]] = {
+            "car": [(car.folder, car) for car in self.cars],
+            "office": [(office.place, office) for office in self.offices],
+            "chore": [(chore.name, chore) for chore in self.chores],
+        }
+        for label, name, text, value in ITEM_METRICS:
+            kind = "counter" if name.endswith("_total") else "gauge"
+            samples = [({label: key}, value(item)) for key, item in items[label]]
+            yield Metric(name, kind, text, samples)
         store = self.store
-        yield gauge("station_store_sessions", "In the store.", store.sessions)
-        yield gauge("station_store_segments", "In the store.", store.segments)
-        yield gauge("station_store_bytes", "Of all segments.", store.bytes)
-        yield gauge("station_disk_free_bytes", "Of the store's disk.", store.free)
-        yield gauge("station_disk_bytes", "Of the store's disk.", store.total)
-        yield gauge("station_sessions_unread", "Not listed yet.", self.unread)
-        yield gauge("station_sessions_alone", "Without a second copy.", self.alone)
+        yield gauge("station_store_sessions", "Sessions in the store.", store.sessions)
+        yield gauge("station_store_segments", "Segments in the store.", store.segments)
+        yield gauge("station_store_bytes", "Size of all segments.", store.bytes)
+        yield gauge("station_disk_free_bytes", "Free space on the store's disk.", store.free)
+        yield gauge("station_disk_bytes", "Size of the store's disk.", store.total)
+        yield gauge("station_sessions_unread", "Sessions not in the catalogue yet.", self.unread)
+        yield gauge("station_sessions_alone", "Sessions without a second copy.", self.alone)
         yield gauge(
             "station_alone_seconds",
-            "When the oldest of these got its last segment, UTC.",
+            "Time of the last segment of the oldest of these sessions, UTC.",
             self.alone_s or None,
         )
-        yield from _each(
-            "chore",
-            [one.name for one in self.chores],
-            (
-                (
-                    "station_chore_ok",
-                    "gauge",
-                    "1 if its last run had no fault.",
-                    [not one.fault for one in self.chores],
-                ),
-            ),
-        )
-
-    def _cars(self) -> Iterator[Metric]:
-        cars = self.cars
-        yield from _each(
-            "car",
-            [one.folder for one in cars],
-            (
-                (
-                    "station_car_up",
-                    "gauge",
-                    "1 while it answers.",
-                    [one.state in ("ok", "fetching") for one in cars],
-                ),
-                (
-                    "station_car_seen_seconds",
-                    "gauge",
-                    "When it answered last, UTC.",
-                    [one.seen_s or None for one in cars],
-                ),
-                (
-                    "station_car_stored_seconds",
-                    "gauge",
-                    "When a segment was stored last, or none waited, UTC.",
-                    [one.stored_s or None for one in cars],
-                ),
-                (
-                    "station_car_card_free_bytes",
-                    "gauge",
-                    "On its card.",
-                    [one.card_free if one.card_total else None for one in cars],
-                ),
-                (
-                    "station_segments_waiting",
-                    "gauge",
-                    "On the car, and not here.",
-                    [one.waiting for one in cars],
-                ),
-                (
-                    "station_segments_held",
-                    "gauge",
-                    "Here, and their receipt waits.",
-                    [one.held for one in cars],
-                ),
-                (
-                    "station_segments_failed",
-                    "gauge",
-                    "Did not come whole.",
-                    [len(one.bad) for one in cars],
-                ),
-                (
-                    "station_segments_total",
-                    "counter",
-                    "Stored since the start.",
-                    [one.stored for one in cars],
-                ),
-                (
-                    "station_bytes_total",
-                    "counter",
-                    "Fetched since the start.",
-                    [one.bytes for one in cars],
-                ),
-            ),
-        )
-
-    def _offices(self) -> Iterator[Metric]:
-        offices = self.offices
-        yield from _each(
-            "office",
-            [one.place for one in offices],
-            (
-                (
-                    "station_office_up",
-                    "gauge",
-                    "1 while it takes what it gets.",
-                    [one.state in ("ok", "sending") for one in offices],
-                ),
-                (
-                    "station_office_verified_seconds",
-                    "gauge",
-                    "When it judged a session last, UTC.",
-                    [one.verified_s or None for one in offices],
-                ),
-                (
-                    "station_office_oldest_copy_seconds",
-                    "gauge",
-                    "When its copy that was not judged for longest was judged, UTC.",
-                    [one.oldest_s or None for one in offices],
-                ),
-                (
-                    "station_office_segments_rotted_total",
-                    "counter",
-                    "Bad or gone there when they were judged again, since the start.",
-                    [one.rotted for one in offices],
-                ),
-                (
-                    "station_office_sessions_waiting",
-                    "gauge",
-                    "Not there yet.",
-                    [one.waiting for one in offices],
-                ),
-                (
-                    "station_office_bytes_waiting",
-                    "gauge",
-                    "Not there yet.",
-                    [one.waiting_bytes for one in offices],
-                ),
-                (
-                    "station_office_sessions_total",
-                    "counter",
-                    "Sent since the start.",
-                    [one.sent for one in offices],
-                ),
-                (
-                    "station_office_bytes_total",
-                    "counter",
-                    "Moved since the start.",
-                    [one.bytes for one in offices],
-                ),
-            ),
-        )
-
-
-def _each(
-    what: str, names: Sequence[str], figures: Iterable[tuple[str, str, str, Sequence[float | None]]]
-) -> Iterator[Metric]:
-    """Yield metrics with a figure for each name; None is left out."""
-    labels = [{what: one} for one in names]
-    for name, kind, words, each in figures:
-        yield Metric(name, kind, words, list(zip(labels, each, strict=True)))

@@ -36,7 +36,7 @@ from fpvstation.web.health import StationHealth
 from fpvstation.web.password import https_url
 
 TITLE = "Station"
-LOCKED = "What the cars recorded is for those who have the station's password."
+LOCKED = "The recordings need the station's password."
 
 
 class Page:
@@ -45,12 +45,12 @@ class Page:
     def __init__(
         self,
         catalogue: Catalogue,
-        keeper: FetchScheduler,
+        scheduler: FetchScheduler,
         offices: Offices,
         chores: Chores,
         rights: RecordingRights | None = None,
     ) -> None:
-        self._catalogue, self._scheduler, self._offices = catalogue, keeper, offices
+        self._catalogue, self._scheduler, self._offices = catalogue, scheduler, offices
         self._chores = chores
         self._rights = rights or RecordingRights()
         self._rights.locked, self._rights.opened_by = LOCKED, "password"
@@ -91,7 +91,7 @@ class Page:
             faults = list((await self.health()).faults(time.time()))
         except OSError as fault:
             faults = [str(fault)]
-        text = "".join(f"{fault_}\n" for fault_ in faults) or "ok\n"
+        text = "".join(f"{line}\n" for line in faults) or "ok\n"
         if faults and not self._may_see(request):
             text = f"{counted(len(faults), 'fault')}: fpvstation status\n"
         return web.Response(status=503 if faults else 200, text=text, headers=HEADERS)
@@ -111,7 +111,7 @@ class Page:
 
 @web.middleware
 async def _own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    words = 'Host "{}" refused: open it by its address or its name.'
+    words = 'Host "{}" refused: open the page by its address or name.'
     refuse_foreign(request, socket.gethostname(), words)
     return await handler(request)
 

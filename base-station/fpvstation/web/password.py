@@ -62,7 +62,7 @@ def save(directory: Path, password: str) -> None:
     if not LEAST <= len(password) <= MOST or not plain:
         raise PasswordRefused(
             f"a password of {len(password)} characters refused: expected {LEAST} to "
-            f"{MOST} letters, digits and signs of ASCII, no space at its ends"
+            f"{MOST} printable ASCII characters, no space at either end"
         )
     saved = PasswordHash(secrets.token_hex(16), "")
     saved.hash = saved.of(password)
@@ -77,7 +77,7 @@ def load(directory: Path) -> PasswordHash | None:
     except FileNotFoundError:
         return None
     except (ValueError, msgspec.DecodeError, RecursionError) as fault:
-        raise PasswordRefused(f"{path}: {fault}: set it anew: fpvstation passwd") from None
+        raise PasswordRefused(f"{path}: {fault}: set a new one: fpvstation passwd") from None
 
 
 def codes_of(saved: PasswordHash) -> Codes:
@@ -131,6 +131,6 @@ def _refuse_plain(request: web.Request) -> None:
     url = https_url(request)
     if url is not None:
         raise web.HTTPForbidden(
-            text="Refused over plain http: the password and the recordings could be "
-            f"read on the way; open {url}\n"
+            text="Refused over plain http, which exposes the password and the recordings; "
+            f"open {url}\n"
         )

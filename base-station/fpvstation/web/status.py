@@ -50,13 +50,13 @@ def _no_status(url: str, fault: Exception) -> str:
     reason = fault.reason if isinstance(fault, urllib.error.URLError) else fault
     if isinstance(fault, urllib.error.HTTPError) or not isinstance(fault, OSError):
         return (
-            f"something answers at {url}, but it is no station: name the station's "
-            "port with --port (8100 unless it was started with another one)"
+            f"no station answers at {url}, but another program: name its port with "
+            "--port (default: 8100)"
         )
     words = reason.strerror if isinstance(reason, OSError) else ""
     return (
         f"no station answers at {url} ({words or 'no answer'}): start one with "
-        "`fpvstation run`, or name the port of the one that runs with --port"
+        "`fpvstation run`, or name the port of a running one with --port"
     )
 
 
@@ -79,7 +79,7 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
             f"{_fault(office, now_s)}"
         )
     if not health.cars:
-        yield "no car yet: fpvstation pair ADDRESS"
+        yield "no car is paired: fpvstation pair ADDRESS"
     store = health.store
     yield (
         f"{store.path}: {counted(store.sessions, 'session')}, "
@@ -88,22 +88,22 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         f"{store.total / MB:.0f} MB are free"
     )
     for fault in health.faults(now_s):
-        yield f"look at this: {fault}"
+        yield f"warning: {fault}"
 
 
 def _waits(peer: CarState | OfficeState) -> str:
     if not peer.waiting:
-        return "nothing waits"
+        return "nothing pending"
     rate = f", {peer.rate / MB:.1f} MB/s" if peer.rate else ""
     remaining = f", {span(peer.waiting_bytes / peer.rate)} left" if peer.rate else ""
-    return f"{peer.waiting} wait ({peer.waiting_bytes / MB:.0f} MB{rate}{remaining})"
+    return f"{peer.waiting} pending ({peer.waiting_bytes / MB:.0f} MB{rate}{remaining})"
 
 
 def _verification(office: OfficeState, now_s: float) -> str:
     """Return the age of the verification of an office's oldest replica, as text."""
     ago = f"{span(now_s - office.oldest_s)} ago" if office.oldest_s else ""
     rotted = f", {counted(office.rotted, 'file')} bad there" if office.rotted else ""
-    return f", every copy judged since {ago}{rotted}" if ago else rotted
+    return f", oldest verification {ago}{rotted}" if ago else rotted
 
 
 def _fault(peer: CarState | OfficeState, now_s: float) -> str:
@@ -114,7 +114,7 @@ def _fault(peer: CarState | OfficeState, now_s: float) -> str:
 
 def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = time.sleep) -> None:
     """Draw a progress bar for each car and office until all queues are empty; in a log, a line
-    from time to time. Raises the exceptions of `ask`."""
+    from time to time. Raises the exceptions of `fetch`."""
     terminal, drawn = out.isatty(), 0
     first = _decoded(fetch())
     sizes = {name: queued for name, queued, _ in _queues(first)}
@@ -123,7 +123,7 @@ def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = tim
         rows = []
         for name, queued, rate in _queues(health):
             size = sizes[name] = max(sizes.get(name, queued), queued, 1)
-            text = words_of(size - queued, size, rate) if queued else "all of it is there"
+            text = words_of(size - queued, size, rate) if queued else "complete"
             rows.append(f"{name}: {bar_of(size - queued, size)} {text}")
         if terminal and drawn:
             out.write(f"\x1b[{drawn}A")
@@ -139,5 +139,5 @@ def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = tim
 
 def _queues(health: StationHealth) -> list[tuple[str, int, float]]:
     """Return name, queued bytes, and bytes per second."""
-    cars = [(peer.folder, peer.waiting_bytes, peer.rate) for peer in health.cars]
-    return cars + [(peer.place, peer.waiting_bytes, peer.rate) for peer in health.offices]
+    cars = [(car.folder, car.waiting_bytes, car.rate) for car in health.cars]
+    return cars + [(office.place, office.waiting_bytes, office.rate) for office in health.offices]

@@ -98,7 +98,7 @@ async def test_a_foreign_car_of_that_name_is_not(folder: Path, tmp_path: Path) -
     tls = tls_of(foreign, "plague", "plague.local")
     assert "station may not" in await refused(tmp_path, car_of(folder, foreign), tls)
     old = car_application(folder, stations_of(state))
-    assert "somebody is between" in await refused(tmp_path, old, tls), "it shows none"
+    assert "a machine in the middle" in await refused(tmp_path, old, tls), "it shows none"
     assert "update fpvcar there" in await refused(tmp_path, web.Application(), tls)
 
 
@@ -119,5 +119,5 @@ async def test_who_passes_on_what_the_car_says_is_not(folder: Path, tmp_path: Pa
         between = web.Application()
         between.router.add_get("/{path:.*}", pass_on)
         tls = tls_of(foreign, "plague", "plague.local")
-        assert "somebody is between" in await refused(tmp_path, between, tls)
+        assert "a machine in the middle" in await refused(tmp_path, between, tls)
     assert relayed == ["/api/station/certificate"]

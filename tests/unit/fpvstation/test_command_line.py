@@ -37,11 +37,11 @@ def test_verify_says_what_is_right_and_exits_with_1_if_anything_is_not(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", "--store", str(root)]) == 0
-    assert capsys.readouterr().out == "right: 1 segment (1 MB); not right: 0\n"
+    assert capsys.readouterr().out == "good: 1 segment (1 MB); bad: 0\n"
     (root / SESSION / NAME).write_bytes(bytes(len(DATA)))
     assert main(["verify", "--store", str(root)]) == 1
     said = capsys.readouterr()
-    assert "right: 0 segments" in said.out and "set aside" in said.err
+    assert "good: 0 segments" in said.out and "set aside" in said.err
 
 
 def test_what_verify_cannot_read_is_not_called_bad(
@@ -53,7 +53,7 @@ def test_what_verify_cannot_read_is_not_called_bad(
     monkeypatch.setattr(Store, "verify_segment", no)
     assert main(["verify", "--store", str(root)]) == 1
     said = capsys.readouterr().err
-    assert "Permission denied; left where it is" in said and "aside" not in said
+    assert "Permission denied; not moved" in said and "aside" not in said
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_where_nobody_can_be_asked_it_says_so(
     monkeypatch.setattr("builtins.input", ends)
     monkeypatch.setattr("fpvstation.__main__.getpass", ends)
     assert main(argv) == 1
-    assert f"say it in {variable}" in capsys.readouterr().err
+    assert f"set {variable}" in capsys.readouterr().err
 
 
 def test_no_interface_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,14 +126,14 @@ def test_verify_reads_one_session_or_all(root: Path, capsys: pytest.CaptureFixtu
     store.open("")
     put(store, f"{other}-0001.mcap", b"other", "Arrow")
     assert main(["verify", f"--store={root}", "--all"]) == 0
-    assert "right: 2 segments" in capsys.readouterr().out
+    assert "good: 2 segments" in capsys.readouterr().out
     (root / SESSION / NAME).write_bytes(b"bent")
     assert main(["verify", f"--store={root}", other]) == 0
-    assert "right: 1 segment" in capsys.readouterr().out
+    assert "good: 1 segment" in capsys.readouterr().out
     assert main(["verify", f"--store={root}", "Beagle"]) == 1
     assert '"Beagle" names 0 sessions' in capsys.readouterr().err
     assert main(["verify", f"--store={root}", SESSION]) == 1
-    assert "right: 0 segments" in capsys.readouterr().out
+    assert "good: 0 segments" in capsys.readouterr().out
 
 
 def test_rm_takes_a_session_by_its_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +147,7 @@ def test_rm_takes_a_session_by_its_name(root: Path, capsys: pytest.CaptureFixtur
 
 def test_what_is_no_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--store", str(tmp_path)]) == 1
-    assert "is no store: say which one with --store" in capsys.readouterr().err
+    assert "is not a store: name one with --store" in capsys.readouterr().err
 
 
 def test_cars_are_listed_and_forgotten_though_they_are_away(
@@ -159,10 +159,10 @@ def test_cars_are_listed_and_forgotten_though_they_are_away(
     assert main(["cars", "--seconds=0"]) == 0
     assert "Plague  http://127.0.0.1:1  this computer" in capsys.readouterr().out
     assert main(["forget", "Arrow"]) == 1
-    assert "there are: Plague" in capsys.readouterr().err
+    assert "paired cars: Plague" in capsys.readouterr().err
     assert main(["forget", "Plague"]) == 0
     said = capsys.readouterr()
-    assert "still lists this station" in said.err and "what came from it stays" in said.out
+    assert "still lists this station" in said.err and "its recordings stay" in said.out
     assert Cars(state).all() == []
 
 
@@ -179,7 +179,7 @@ def test_nobody_runs_is_said_with_the_next_step(capsys: pytest.CaptureFixture[st
     assert main(["status", "--port", "1"]) == 1
     assert capsys.readouterr().err == (
         "fpvstation: no station answers at http://localhost:1/ (Connection refused): "
-        "start one with `fpvstation run`, or name the port of the one that runs with "
+        "start one with `fpvstation run`, or name the port of a running one with "
         "--port\n"
     )
 
@@ -234,16 +234,16 @@ def test_restore_brings_back_what_rm_took(
     session, none = SESSION.rpartition("/")[2], f"--config={tmp_path / 'none'}"
     argv = ["restore", f"--store={root}", none, session]
     assert main(argv) == 0
-    assert f"{SESSION}: 1 segment here already, and right" in capsys.readouterr().out
+    assert f"{SESSION}: 1 segment already here and good" in capsys.readouterr().out
     assert main(["rm", f"--store={root}", session]) == 0
     assert main(argv) == 0
-    assert "1 segment back from the trash, and right" in capsys.readouterr().out
+    assert "1 segment restored from the trash" in capsys.readouterr().out
     assert (root / SESSION / NAME).read_bytes() == DATA
     (root / SESSION / NAME).unlink()
     assert main(argv) == 1
     assert "no good copy in trash or offices" in capsys.readouterr().err
     assert main([*argv[:-1], "Arrow-20261122T100000Z"]) == 1
-    assert "nothing is known of Arrow/2026-11-22/Arrow" in capsys.readouterr().err
+    assert "Arrow/2026-11-22/Arrow-20261122T100000Z not found" in capsys.readouterr().err
 
 
 def test_raw_pictures_are_not_for_a_terminal_and_need_a_session_that_is_here(
@@ -251,7 +251,7 @@ def test_raw_pictures_are_not_for_a_terminal_and_need_a_session_that_is_here(
 ) -> None:
     argv = ["raw", f"--store={root}", "Arrow-20261122T100000Z"]
     assert main(argv) == 1
-    assert "is not here: fpvstation restore Arrow/2026-11-22" in capsys.readouterr().err
+    assert "is not in the store: fpvstation restore Arrow/2026-11-22" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert main(argv) == 1
-    assert "refused on a terminal: pipe them" in capsys.readouterr().err
+    assert "refused on a terminal: pipe it" in capsys.readouterr().err

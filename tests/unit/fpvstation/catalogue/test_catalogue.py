@@ -143,7 +143,7 @@ def test_a_catalogue_that_is_lost_or_damaged_is_made_anew_and_says_so(
     with caplog.at_level(logging.WARNING):
         again = opened(tmp_path, store)
     assert drives(again) == before
-    assert not harm or "made anew" in caplog.text
+    assert not harm or "rebuilt" in caplog.text
     again.close()
 
 
@@ -176,7 +176,7 @@ def test_another_store_has_another_catalogue(
 ) -> None:
     catalogue.close()
     opened(tmp_path, store, "s2").close()
-    assert "it is of the store s1" in caplog.text
+    assert "it belongs to the store s1" in caplog.text
 
 
 def test_one_of_a_newer_station_is_made_anew(

@@ -32,7 +32,7 @@ def test_addresses(address: str, url: str) -> None:
         ("http://192.168.1.5", "over plain http"),
         ("", "refused: expected"),
         ("a b", "refused: expected"),
-        ("plague.local:99999", "port 99999 refused: 1 to 65535"),
+        ("plague.local:99999", "port 99999 refused: expected 1 to 65535"),
         ("plague.local:0", "port 0 refused"),
         ("ftp://x", "refused: expected"),
         ("x" * 200 + "/y", "refused: expected"),
@@ -59,7 +59,7 @@ def test_two_cars_of_one_name_have_a_folder_each(tmp_path: Path) -> None:
         cars.find("Plague")
     cars.remove(cars.find("https://c:1"))
     assert cars.all() == [one] and cars.find("Plague") == one
-    with pytest.raises(CarsError, match="there are: Plague"):
+    with pytest.raises(CarsError, match="paired cars: Plague"):
         cars.find("Arrow")
 
 

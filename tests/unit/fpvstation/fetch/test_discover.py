@@ -60,7 +60,7 @@ def test_the_list_says_the_next_step(
         loop.run_until_complete(car.async_close())
     finally:
         loop.close()
-    line = f"Arrow-of-the-test is there: fpvstation pair https://192.0.2.5:{PORT}"
+    line = f"Arrow-of-the-test found: fpvstation pair https://192.0.2.5:{PORT}"
     assert line in capsys.readouterr().out
 
 

@@ -87,7 +87,7 @@ def test_sums_that_contradict_each_other_publish_nothing(store: Store, tmp_path:
     for number, data in enumerate(PIECES):
         coming.write_piece(number, data)
     assert coming.missing() == []
-    with pytest.raises(StoreError, match="does not give back"):
+    with pytest.raises(StoreError, match="does not return the written bytes"):
         coming.publish()
     assert not (tmp_path / SESSION).exists()
 

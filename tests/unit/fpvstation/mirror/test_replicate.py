@@ -167,7 +167,7 @@ async def test_what_is_not_judged_well_is_not_noted(rig: Rig) -> None:
     put(rig.store)
     rig.office.check = never_good  # type: ignore[method-assign]
     await rig.later()
-    assert "are not what was sent" in rig.relay.state.bad[SESSION]
+    assert "differ from the sent ones" in rig.relay.state.bad[SESSION]
     assert PLACE not in rig.copies.of(SESSION) and rig.relay.state.waiting == 1
 
 
@@ -309,7 +309,7 @@ async def test_copy_that_rotted_at_the_office_is_sent_again(rig: Rig) -> None:
     rig.office.there[f"{SESSION}/{NAME}"] = b"bent there"
     assert two.safe(stored), "not known yet"
     rig.utc_s += REJUDGED_S + 1.0
-    with pytest.raises(OfficeFault, match="1 files of .* are bad or gone there"):
+    with pytest.raises(OfficeFault, match="1 files of .* are bad or missing there"):
         await rig.later()
     assert not two.safe(stored) and rig.relay.state.rotted == 1
     await rig.later()
@@ -350,7 +350,7 @@ async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Ri
         await rig.later()
     assert not rig.store.evicted(CAR, NAME, sums.sha256)
     (finding,) = rig.store.audit(SESSION)
-    assert "it is gone" in finding.fault, "verify names it"
+    assert "it is missing" in finding.fault, "verify names it"
 
 
 class Enough(BaseException):

@@ -45,7 +45,7 @@ async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
     assert (done.here, done.came, done.missing) == (2, {}, [])
     assert (rig.root / SESSION / NAME).stat().st_ino == before
     whole = len(DATA) + len(b"second")
-    assert told[-1] == ("what is here", CopyProgress(whole, whole, whole))
+    assert told[-1] == ("segments here", CopyProgress(whole, whole, whole))
 
 
 async def test_what_people_removed_comes_back_from_the_trash(rig: Rig) -> None:
@@ -107,7 +107,7 @@ def test_a_session_is_found_by_its_name_wherever_it_is(rig: Rig) -> None:
 
 @pytest.mark.parametrize("word", ["", "x", "../../etc", f"../{SESSION}", "a/b/c"])
 def test_what_is_no_session_is_refused(rig: Rig, word: str) -> None:
-    with pytest.raises(StoreError, match="names 0 sessions: none here; say CAR/DAY"):
+    with pytest.raises(StoreError, match="names 0 sessions: none here; name it as CAR/DAY"):
         session_of(word, rig.store, Folder(rig.root), ReplicaLog(Folder(rig.root)))
 
 

@@ -75,7 +75,7 @@ def test_bound_without_offices_evicts_the_oldest_but_never_the_newest(ring: Rig)
     assert ring.keep(2) == [] and ring.left() == set(days[1:])
     assert not list(ring.root.glob(f"{CAR}/2026-11-21")), "no empty folders"
     (fault,) = ring.keep(0)
-    assert "what is left is the newest session" in fault and ring.left() == {days[2]}
+    assert "the rest is the newest session" in fault and ring.left() == {days[2]}
 
 
 def test_eviction_is_no_removal_and_the_car_brings_it_back_only_without_a_receipt(
@@ -126,7 +126,7 @@ def test_bound_never_evicts_a_session_that_an_office_lacks(rig: Rig) -> None:
     (fault,) = rig.keep(1)
     assert rig.left() == {lacking, newest}, "the next one goes instead"
     assert f"1 session not at all offices ({lacking} is the oldest)" in fault
-    assert fault.startswith("1 MB over the bound of 1 MB")
+    assert fault.startswith("1 MB over the limit of 1 MB")
     assert not rig.bound.kept and rig.bound.pause_s(0.1) == AGAIN_S
     rig.judged(lacking)
     assert rig.keep(1) == [] and rig.left() == {newest}
@@ -139,7 +139,7 @@ def test_bound_has_old_copies_judged_before_it_evicts(rig: Rig) -> None:
     assert rig.keep(1) == [] and rig.unsure == [old], "no fault yet"
     rig.now_s += UNSURE_S
     (fault,) = rig.keep(1)
-    assert "have not judged their copies of 1 session" in fault
+    assert "have not verified their copies of 1 session" in fault
     assert rig.left() == {old, newest}
     rig.judged(old)
     assert rig.keep(1) == [] and rig.unsure == [] and rig.left() == {newest}

@@ -78,7 +78,7 @@ def test_what_came_is_not_asked_for_again(store: Store, tmp_path: Path) -> None:
     assert store.missing(CAR, NAME, made) == [0]
     store.write(CAR, NAME, made, 0, b"x" + DATA[1:MIB])
     assert store.missing(CAR, NAME, made) == [0], "a piece that bent is not good"
-    with pytest.raises(StoreError, match="does not give back"):
+    with pytest.raises(StoreError, match="does not return the written bytes"):
         store.publish(CAR, NAME, made)
     assert not (tmp_path / SESSION / NAME).exists()
     put(store)
@@ -151,7 +151,7 @@ def test_a_folder_with_other_things_is_no_store(tmp_path: Path) -> None:
     ("car", "name"), [("..", NAME), ("a/b", NAME), (CAR, "../x.mcap"), (CAR, "x.mcap")]
 )
 def test_no_name_leads_out_of_the_store(store: Store, car: str, name: str) -> None:
-    with pytest.raises(StoreError, match="no segment's name"):
+    with pytest.raises(StoreError, match="not a segment's name"):
         store.missing(car, name, sums_of(DATA))
 
 
@@ -181,11 +181,11 @@ def test_the_scrub_finds_what_bent_and_what_is_gone(store: Store, tmp_path: Path
     path.write_bytes(bent)
     (tmp_path / SESSION / second).unlink()
     said = list(faults(store, tmp_path))
-    assert hashlib.sha256(bent).hexdigest()[:16] in said[0] and said[1] == "it is gone"
+    assert hashlib.sha256(bent).hexdigest()[:16] in said[0] and said[1] == "it is missing"
     assert (tmp_path / ".bad" / SESSION / NAME).read_bytes() == bent
     assert not store.find(CAR, NAME, len(DATA)), "it is fetched again"
     put(store)
-    assert list(faults(store, tmp_path)) == ["it is gone, and so is its line", ""]
+    assert list(faults(store, tmp_path)) == ["file and line are missing", ""]
     put(store, second, b"second")
     assert list(faults(store, tmp_path)) == ["", ""]
 
@@ -272,7 +272,7 @@ def test_a_file_that_comes_back_is_taken_for_its_session(store: Store, tmp_path:
         assert (tmp_path / SESSION / NAME).read_bytes() == DATA
         assert not (tmp_path / "came").exists()
     (tmp_path / "came").write_bytes(b"another")
-    with pytest.raises(StoreError, match="another one has this name"):
+    with pytest.raises(StoreError, match="another segment has this name"):
         store.adopt(SESSION, NAME, "came", sums_of(b"another"))
 
 

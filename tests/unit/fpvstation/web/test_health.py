@@ -50,9 +50,11 @@ def standing(**more: object) -> StationHealth:
 def test_what_waits_how_fast_and_how_long_yet_is_said() -> None:
     car, office, store = lines_of(standing(), NOW_S)
     assert car == (
-        "Plague: fetching; seen 3 s ago; 2 wait (10 MB, 2.0 MB/s, 5 s left), 7 stored (5 MB)"
+        "Plague: fetching; seen 3 s ago; 2 pending (10 MB, 2.0 MB/s, 5 s left), 7 stored (5 MB)"
     )
-    assert office == ("nas:/srv: sending; 4 wait (90 MB, 1.0 MB/s, 1:30 min left), 3 sent (30 MB)")
+    assert office == (
+        "nas:/srv: sending; 4 pending (90 MB, 1.0 MB/s, 1:30 min left), 3 sent (30 MB)"
+    )
     assert store == ("/store: 12 sessions, 340 segments, 5100 MB; 100000 of 200000 MB are free")
 
 
@@ -71,8 +73,8 @@ def test_a_session_without_a_second_copy_for_a_day_is_a_fault() -> None:
     assert list(young.faults(NOW_S)) == []
     old = standing(alone=2, alone_s=NOW_S - 2 * OLD_S)
     (fault,) = old.faults(NOW_S)
-    assert fault == ("2 sessions have no second copy, one for 2 days (nas:/srv: sending)")
-    assert f"look at this: {fault}" in list(lines_of(old, NOW_S))
+    assert fault == ("2 sessions have no second copy, the oldest for 2 days (nas:/srv: sending)")
+    assert f"warning: {fault}" in list(lines_of(old, NOW_S))
 
 
 def test_internal_faults_and_faults_of_chores_are_faults() -> None:
@@ -93,11 +95,9 @@ def test_office_with_a_copy_that_was_not_judged_for_long_is_a_fault() -> None:
     office.oldest_s, office.rotted = NOW_S - RECENT_S, 2
     now = standing(offices=[office])
     assert list(now.faults(NOW_S)) == []
-    assert (
-        ", every copy judged since 720:00 h ago, 2 files bad there" in list(lines_of(now, NOW_S))[1]
-    )
+    assert ", oldest verification 720:00 h ago, 2 files bad there" in list(lines_of(now, NOW_S))[1]
     (fault,) = now.faults(NOW_S + OLD_S)
-    assert fault == ("nas:/srv: a copy there was judged 31 days ago, at most 30 count (sending)")
+    assert fault == ("nas:/srv: a copy was last verified 31 days ago, the limit is 30 (sending)")
 
 
 def test_every_figure_is_for_prometheus() -> None:
@@ -134,7 +134,7 @@ def test_it_is_followed_until_nothing_waits(out: io.StringIO) -> None:
     follow(played(standing(), half(), gone()), out, lambda seconds: None)
     seen = out.getvalue()
     assert "Plague: [###############...............]  50%  2.0 MB/s, 2 s left" in seen
-    assert seen.rpartition("nas")[2].startswith(f":/srv: [{'#' * 30}] all of it")
+    assert seen.rpartition("nas")[2].startswith(f":/srv: [{'#' * 30}] complete")
     assert ("\x1b[2A" in seen) == out.isatty()
 
 

@@ -108,7 +108,7 @@ def test_figures_and_health(page: Page) -> None:
         page._scheduler.states["1"].waiting = 2
         answer = await client.get("/healthz")
         text = await answer.text()
-        assert answer.status == 503 and "2 wait, none stored for" in text
+        assert answer.status == 503 and "2 segments pending, none stored for" in text
 
     ask(page, act)
 
@@ -117,7 +117,7 @@ def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
     state = page._scheduler.states["1"]
     state.waiting, state.seen_s = 2, 1e9 + 3 * OLD_S
     assert faults(page, 1e9 + OLD_S) == []
-    said = ["Plague: 2 wait, none stored for 3 days (ok)"]
+    said = ["Plague: 2 segments pending, none stored for 3 days (ok)"]
     assert faults(page, 1e9 + 3 * OLD_S) == said
     state.seen_s, state.stored_s = 1e9, 1e9 + 3 * OLD_S
     assert faults(page, 1e9 + 3 * OLD_S) == [], "it is the storing that counts"

@@ -162,7 +162,7 @@ def test_without_password_metrics_name_no_recording_and_health_counts_faults(
     [
         ("127.0.0.1", None, "http://localhost:8100/ "),
         ("0.0.0.0", True, "https://10.0.0.7:8101/ "),
-        ("0.0.0.0", None, "http://localhost:8100/ (here only: https is off"),
+        ("0.0.0.0", None, "http://localhost:8100/ (this machine only: https is off"),
     ],
 )
 def test_station_prints_https_for_other_machines(
@@ -170,7 +170,7 @@ def test_station_prints_https_for_other_machines(
 ) -> None:
     monkeypatch.setattr(service, "lan_address", lambda: "10.0.0.7")
     line = service.greeting(Address(host, 8100, tls), Path("/srv"))
-    assert where in line and line.endswith("(it stores in /srv)")
+    assert where in line and line.endswith("(store: /srv)")
 
 
 def test_all_tries_at_a_password_have_one_limit(
