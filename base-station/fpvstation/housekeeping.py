@@ -24,9 +24,9 @@ from fpvstation.store.store import INCOMING, TRASH, Store
 EVERY_S = 3600.0
 KEPT = datetime.timedelta(days=30)
 """Keeping period of trash and unfinished files."""
-LITTER = re.compile(r"\.[0-9a-f]{16}\.new")
+TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.new")
 """Names that files.write_whole leaves behind when it is killed."""
-LITTER_KEPT = datetime.timedelta(days=1)
+TEMPORARY_KEPT = datetime.timedelta(days=1)
 FIRST = datetime.date(2025, 1, 1)
 """Trash of an earlier date was moved there while the clock was wrong."""
 SYNC_S, SYNC_MOST_S, SYNC_SHARE = 2.0, 20.0, 50.0
@@ -163,9 +163,9 @@ def expire_unfinished(store: Store, root: Path, now: datetime.datetime) -> Itera
     for folder, _, files in os.walk(root):
         unfinished = Path(folder).is_relative_to(root / INCOMING)
         for name in files:
-            litter = LITTER.fullmatch(name)
-            if litter or unfinished:
-                kept = LITTER_KEPT if litter else KEPT
+            temporary = TEMPORARY.fullmatch(name)
+            if temporary or unfinished:
+                kept = TEMPORARY_KEPT if temporary else KEPT
                 yield from _expire(Path(folder, name), (now - kept).timestamp())
 
 

@@ -150,7 +150,7 @@ async def test_a_session_whose_store_is_lost_is_restored_by_its_name(rig: Rig) -
     office = rig.office()
     work = Restore(session, store, disk, ReplicaLog(disk), act, lambda what, now: None)
     done = await work.run([office])
-    assert (done.here, done.came, done.missing) == (0, {office.place: 2}, [])
+    assert (done.present, done.restored, done.missing) == (0, {office.place: 2}, [])
     ran("sha256sum", "--quiet", "-c", SUMS_FILE, cwd=rig.root / SESSION)
     assert not list(rig.root.glob(".incoming/*"))
 

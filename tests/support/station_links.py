@@ -187,7 +187,7 @@ class OfficeLink:
         self._home = f"{store}/"  # each store has a folder of its own
 
     async def send(
-        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress
+        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
     ) -> None:
         for one in listed:
             await self._way()
@@ -205,7 +205,7 @@ class OfficeLink:
             if hash_of(there.get(self._home + one.path, b"?")) != one.sha256
         ]
 
-    async def fetch(self, session: str, tell: OnProgress) -> dict[str, str]:
+    async def fetch(self, session: str, on_progress: OnProgress) -> dict[str, str]:
         found = {}
         for path, data in list(self._office.files.items()):
             if path.startswith(f"{self._home}{session}/"):

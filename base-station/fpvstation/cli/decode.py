@@ -55,18 +55,18 @@ def run(arguments: argparse.Namespace) -> int:
     paths = [arguments.store / segment.path for segment in store.listed(session)]
     if not paths:
         raise StoreError(f"{session} is not in the store: fpvstation restore {session}")
-    report = Report(_say)
+    report = Report(_print_error)
     try:
         count = write(sys.stdout.buffer, paths, report, not arguments.fast)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _say("the reader closed the pipe")
+        _print_error("the reader closed the pipe")
         return 1
-    _say(counted(count, "picture"))
+    _print_error(counted(count, "picture"))
     return report.status(arguments.partial) if count else 1
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     print(f"fpvstation: {message}", file=sys.stderr)
 
 

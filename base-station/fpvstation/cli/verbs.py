@@ -133,23 +133,23 @@ def restore(arguments: argparse.Namespace) -> int:
         phases.end()
     for fault in result.faults:
         print(f"fpvstation: {fault}", file=sys.stderr)
-    for place, count in result.came.items():
+    for place, count in result.restored.items():
         print(f"{session}: {counted(count, 'segment')} restored from {place}")
-    if result.here:
-        print(f"{session}: {counted(result.here, 'segment')} already here and good")
+    if result.present:
+        print(f"{session}: {counted(result.present, 'segment')} already here and good")
     for name in result.missing:
         print(
             f"fpvstation: {name}: no good copy in trash or offices; a running "
             "station fetches it if its car still has it",
             file=sys.stderr,
         )
-    if not (result.here or result.came or result.missing):
+    if not (result.present or result.restored or result.missing):
         print(
             f"fpvstation: {session} not found, neither here nor at the offices in "
             f"{arguments.config}",
             file=sys.stderr,
         )
-    return 0 if (result.here or result.came) and not result.missing else 1
+    return 0 if (result.present or result.restored) and not result.missing else 1
 
 
 class _Phases:

@@ -51,16 +51,16 @@ async def browse(seconds: float, interfaces: Sequence[str] = ()) -> list[Announc
             names.add(name)
 
         # Unicast answers may go to any program that shares the port, such as avahi.
-        to_all = DNSQuestionType.QM
+        multicast = DNSQuestionType.QM
         browser = AsyncServiceBrowser(
-            network.zeroconf, TYPE, handlers=[on_service], question_type=to_all
+            network.zeroconf, TYPE, handlers=[on_service], question_type=multicast
         )
         await asyncio.sleep(seconds)
         await browser.async_cancel()
         cars = []
         for name in sorted(names):
             info = AsyncServiceInfo(TYPE, name)
-            if await info.async_request(network.zeroconf, ANSWER_MS, to_all):
+            if await info.async_request(network.zeroconf, ANSWER_MS, multicast):
                 host_addresses = tuple(info.parsed_scoped_addresses())
                 host = (info.server or "").rstrip(".")
                 label = name.removesuffix(f".{TYPE}")

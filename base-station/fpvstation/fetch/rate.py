@@ -16,5 +16,5 @@ class Rate:
         self._samples.append((now_s, count))
         while len(self._samples) > 2 and self._samples[1][0] <= now_s - WINDOW_S:
             self._samples.popleft()
-        then_s, then = self._samples[0]
-        return (count - then) / (now_s - then_s) if now_s > then_s else 0.0
+        first_s, first = self._samples[0]
+        return (count - first) / (now_s - first_s) if now_s > first_s else 0.0

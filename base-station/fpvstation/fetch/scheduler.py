@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from fpvcar.runtime.units import counted
 from fpvstation.fetch.cars import Car, Cars, CarsError
 from fpvstation.fetch.client import CertificateChanged, HttpCar, certificate_of, session
 from fpvstation.fetch.fair_slots import AT_ONCE, FairSemaphore
@@ -106,15 +107,15 @@ class FetchScheduler:
 
     def _follow_list(self) -> None:
         try:
-            cars = set(self._cars.all())
+            listed = set(self._cars.all())
         except CarsError as fault:
             log.error("%s", fault)
             return
-        for car in self._tasks.keys() - cars:
+        for car in self._tasks.keys() - listed:
             self._tasks.pop(car).cancel()
             self.states.pop(car.id, None)
             self.inventory.forget(car.folder)
-        for car in cars - self._tasks.keys():
+        for car in listed - self._tasks.keys():
             self.states[car.id] = CarState(car.name, car.folder, car.url, stored_s=self._utc_s())
             self._tasks[car] = asyncio.create_task(self._fetch_car(car))
 
@@ -124,7 +125,7 @@ class FetchScheduler:
             now_s, stored = time.monotonic(), state.stored
             everything, internal_fault = now_s >= compare_s, ""
             try:
-                done = await self._round(car, state, everything)
+                result = await self._round(car, state, everything)
             except (CarFault, StoreError, OSError) as fault:
                 full = isinstance(fault, OSError) and fault.errno in FULL
                 failed, text = True, NO_ROOM if full else str(fault)
@@ -133,8 +134,8 @@ class FetchScheduler:
                 internal_fault = text
                 log.exception("%s", car.folder)
             else:
-                failed, text = bool(done.bad), _result_text(done)
-                state.bad = done.bad
+                failed, text = bool(result.bad), _result_text(result)
+                state.bad = result.bad
                 if everything:
                     compare_s = now_s + (BACK_OFF_S[-1] if failed else EVERYTHING_S)
             state.internal_fault = internal_fault
@@ -173,26 +174,26 @@ class FetchScheduler:
 
     def _note_round(self, pull: Pull, state: CarState) -> None:
         """Copy the result of a round into the state, also after a fault."""
-        done, now_s = pull.round, self._utc_s()
+        result, now_s = pull.round, self._utc_s()
         state.seen_s = now_s if pull.answered else state.seen_s
         state.rate = 0.0
         # Segments that fail in one round go last in the next, all of them.
-        state.bad = {**state.bad, **done.bad} if pull.answered else {}
-        if done.waiting is not None:
-            self._set_waiting(state, done.waiting)
-        if done.stored:
+        state.bad = {**state.bad, **result.bad} if pull.answered else {}
+        if result.waiting is not None:
+            self._set_waiting(state, result.waiting)
+        if result.stored:
             state.stored_s = now_s
-        state.stored += len(done.stored)
-        if done.removed and len(done.removed) != state.removed:
+        state.stored += len(result.stored)
+        if result.removed and len(result.removed) != state.removed:
             log.warning(
                 "%s: %d segments were removed here before the car had their receipt "
                 "(%s): the car keeps them until they are deleted on its page",
                 state.folder,
-                len(done.removed),
-                done.removed[0],
+                len(result.removed),
+                result.removed[0],
             )
         if pull.answered:
-            state.held, state.removed = done.held, len(done.removed)
+            state.held, state.removed = result.held, len(result.removed)
 
     async def _update_state(self, pull: Pull, state: CarState, begun: int) -> None:
         """Update the state during a round."""
@@ -224,16 +225,16 @@ class FetchScheduler:
         return await loop.run_in_executor(self._disk, function, *arguments)
 
 
-def _note_bytes(done: Round, state: CarState, begun: int) -> None:
+def _note_bytes(result: Round, state: CarState, begun: int) -> None:
     """Update the byte counts: `begun` is the count before this round."""
-    state.bytes, state.waiting_bytes = begun + done.bytes, done.waiting_bytes
-    if done.card[1]:
-        state.card_free, state.card_total = done.card
+    state.bytes, state.waiting_bytes = begun + result.bytes, result.waiting_bytes
+    if result.card[1]:
+        state.card_free, state.card_total = result.card
 
 
-def _result_text(done: Round) -> str:
+def _result_text(result: Round) -> str:
     """Return the result of a round as text."""
-    if not done.bad:
+    if not result.bad:
         return "ok"
-    name, reason = next(iter(done.bad.items()))
-    return f"{len(done.bad)} segments failed ({name}: {reason}); the car keeps them, retrying"
+    name, reason = next(iter(result.bad.items()))
+    return f"{counted(len(result.bad), 'segment')} failed ({name}: {reason}); retrying"

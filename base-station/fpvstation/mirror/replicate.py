@@ -245,27 +245,27 @@ class Replicator:
         ]
 
     def _is_current(self, session: str, removed: set[str]) -> bool:
-        here = set(segments_of(self._store.listed(session)).items())
+        local = set(segments_of(self._store.listed(session)).items())
         replica = self._replicas.of(session).get(self._office.place)
-        there = set(replica.segments.items() if replica else ())
-        if replica and there:
+        remote = set(replica.segments.items() if replica else ())
+        if replica and remote:
             self._has_replica = True
             self._verified_s[session] = replica.verified_s
-        absent = there - here - set(self._replicas.evicted(session).items())
-        return here <= there and {sha256 for _, sha256 in absent} <= removed
+        absent = remote - local - set(self._replicas.evicted(session).items())
+        return local <= remote and {sha256 for _, sha256 in absent} <= removed
 
-    def _segments_there(self, session: str) -> dict[str, str]:
+    def _remote_segments(self, session: str) -> dict[str, str]:
         replica = self._replicas.of(session).get(self._office.place)
         return replica.segments if replica else {}
 
     async def _replicate(self, session: str) -> None:
-        listed = await self._verified_here(session)
-        there = self._segments_there(session)
+        listed = await self._verify_local(session)
+        remote = self._remote_segments(session)
         segments = segments_of(listed)
-        if not segments.items() <= there.items():
+        if not segments.items() <= remote.items():
             await self._send(session, listed)
             # Segments that exist only there stay recorded: they may be needed for a repair.
-            await self._record(session, self._office.place, {**there, **segments})
+            await self._record(session, self._office.place, {**remote, **segments})
             self.state.sent += 1
             self.state.verified_s = self._utc_s()
         await self._fetch_lost(session)
@@ -295,7 +295,7 @@ class Replicator:
 
         return on_progress
 
-    async def _verified_here(self, session: str) -> list[StoredSegment]:
+    async def _verify_local(self, session: str) -> list[StoredSegment]:
         """Return the segments that are right in this store. A bad one is set aside, so that it
         replaces no good replica."""
         for finding in await self._act(self._store.audit, session):
@@ -317,12 +317,12 @@ class Replicator:
     async def _fetch_lost(self, session: str) -> None:
         """Fetch segments that this office has and the store has lost."""
         removed = await self._act(self._store.removed)
-        here = segments_of(await self._act(self._store.listed, session))
-        here |= await self._act(self._replicas.evicted, session)
+        local = segments_of(await self._act(self._store.listed, session))
+        local |= await self._act(self._replicas.evicted, session)
         wanted = {
             name: sha256
-            for name, sha256 in self._segments_there(session).items()
-            if sha256 not in removed and here.get(name) != sha256
+            for name, sha256 in self._remote_segments(session).items()
+            if sha256 not in removed and local.get(name) != sha256
         }
         if not wanted:
             return
@@ -333,7 +333,7 @@ class Replicator:
         if lost:  # do not ask this office for these again
             rest = {
                 name: sha256
-                for name, sha256 in self._segments_there(session).items()
+                for name, sha256 in self._remote_segments(session).items()
                 if name not in lost
             }
             await self._record(session, self._office.place, rest)

@@ -30,9 +30,9 @@ OnProgress = Callable[[str, CopyProgress], None]
 class RestoreResult:
     """Result of a restore, by segment."""
 
-    here: int = 0
+    present: int = 0
     """Segments that were here, and right."""
-    came: dict[str, int] = field(default_factory=dict)
+    restored: dict[str, int] = field(default_factory=dict)
     """Number of segments from each source."""
     missing: list[str] = field(default_factory=list)
     """Segments that are recorded, but have no good copy anywhere."""
@@ -98,13 +98,13 @@ class Restore:
             self._expected.update(replica.segments)
         for finding in await self._act(self._store.audit, self._session):
             self.result.faults.append(f"{finding.path}: {finding.fault}; {finding.done}")
-        self.result.here = len(await self._verify_local("segments here"))
+        self.result.present = len(await self._verify_local("segments here"))
         await self._from_trash()
         for office in offices:
             if self._missing() or not self._expected:
                 await self._from_office(office)
         self.result.missing = sorted(self._missing())
-        if self.result.came:
+        if self.result.restored:
             await self._verify_local("restored segments")
             self.result.missing = sorted(self._missing())
         return self.result
@@ -123,8 +123,10 @@ class Restore:
         return right
 
     def _missing(self) -> dict[str, str]:
-        here = segments_of(self._store.listed(self._session))
-        return {name: sha256 for name, sha256 in self._expected.items() if here.get(name) != sha256}
+        local = segments_of(self._store.listed(self._session))
+        return {
+            name: sha256 for name, sha256 in self._expected.items() if local.get(name) != sha256
+        }
 
     async def _from_trash(self) -> None:
         removed = await self._act(self._store.removed)
@@ -167,4 +169,4 @@ class Restore:
         wanted = {name: sha256 for name, sha256 in wanted.items() if missing.get(name) == sha256}
         adopted = await adopt_files(self._store, self._session, paths, wanted, self._act)
         if adopted:
-            self.result.came[place] = self.result.came.get(place, 0) + len(adopted)
+            self.result.restored[place] = self.result.restored.get(place, 0) + len(adopted)

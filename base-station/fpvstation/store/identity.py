@@ -88,18 +88,18 @@ class Identity:
         is thus reported at the start, not by each segment. A full disk is no such fault."""
         disk, (first, second) = self._disk, TRIALS
         for operation, act in (
-            ("remove", self._forget_trials),  # left by a kill
+            ("remove", self._remove_trials),  # left by a kill
             ("write", lambda: disk.write_at(first, 0, b"one")),
             ("sync", lambda: disk.sync(first)),
             ("rename", lambda: disk.publish(first, second)),
             ("replace", lambda: disk.replace(second, b"other")),
-            ("remove", self._forget_trials),
+            ("remove", self._remove_trials),
         ):
             try:
                 self._do(operation, act)
             except (OSError, StoreError) as fault:
                 with contextlib.suppress(OSError):
-                    self._forget_trials()
+                    self._remove_trials()
                 if isinstance(fault, StoreError):
                     raise
                 return
@@ -116,7 +116,7 @@ class Identity:
                 f"the store's file system does not {operation} a file ({fault.strerror}): {NEEDS}"
             ) from None
 
-    def _forget_trials(self) -> None:
+    def _remove_trials(self) -> None:
         for path in TRIALS:
             self._disk.remove(path)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from fpvcar.runtime.units import counted
 from fpvcar.server.api.prometheus_text import Metric, gauge
 from fpvstation.catalogue.catalogue import StoreUsage
 from fpvstation.fetch.scheduler import CarState
@@ -103,7 +104,7 @@ class StationHealth(msgspec.Struct):
             elif car.waiting and now_s - car.stored_s > OLD_S:
                 days = (now_s - car.stored_s) / OLD_S
                 yield (
-                    f"{car.folder}: {car.waiting} segments pending, none stored for "
+                    f"{car.folder}: {counted(car.waiting, 'segment')} pending, none stored for "
                     f"{days:.0f} days ({car.state})"
                 )
         for office in self.offices:

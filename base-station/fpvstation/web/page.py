@@ -111,8 +111,8 @@ class Page:
 
 @web.middleware
 async def _own_pages(request: web.Request, handler: Handler) -> web.StreamResponse:
-    words = 'Host "{}" refused: open the page by its address or name.'
-    refuse_foreign(request, socket.gethostname(), words)
+    refusal = 'Host "{}" refused: open the page by its address or name.'
+    refuse_foreign(request, socket.gethostname(), refusal)
     return await handler(request)
 
 

@@ -53,9 +53,9 @@ def _no_status(url: str, fault: Exception) -> str:
             f"no station answers at {url}, but another program: name its port with "
             "--port (default: 8100)"
         )
-    words = reason.strerror if isinstance(reason, OSError) else ""
+    detail = reason.strerror if isinstance(reason, OSError) else ""
     return (
-        f"no station answers at {url} ({words or 'no answer'}): start one with "
+        f"no station answers at {url} ({detail or 'no answer'}): start one with "
         "`fpvstation run`, or name the port of a running one with --port"
     )
 
@@ -69,12 +69,12 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
     for car in health.cars:
         ago = f"{span(now_s - car.seen_s)} ago" if car.seen_s else "never"
         yield (
-            f"{car.folder}: {car.state}; seen {ago}; {_waits(car)}, {car.stored} "
+            f"{car.folder}: {car.state}; seen {ago}; {_pending(car)}, {car.stored} "
             f"stored ({car.bytes / MB:.0f} MB){_fault(car, now_s)}"
         )
     for office in health.offices:
         yield (
-            f"{office.place}: {office.state}; {_waits(office)}, {office.sent} sent "
+            f"{office.place}: {office.state}; {_pending(office)}, {office.sent} sent "
             f"({office.bytes / MB:.0f} MB){_verification(office, now_s)}"
             f"{_fault(office, now_s)}"
         )
@@ -91,7 +91,7 @@ def lines_of(health: StationHealth, now_s: float) -> Iterator[str]:
         yield f"warning: {fault}"
 
 
-def _waits(peer: CarState | OfficeState) -> str:
+def _pending(peer: CarState | OfficeState) -> str:
     if not peer.waiting:
         return "nothing pending"
     rate = f", {peer.rate / MB:.1f} MB/s" if peer.rate else ""

@@ -348,4 +348,4 @@ async def test_refusal_that_the_car_did_not_sign_moves_no_number() -> None:
             asking = HttpCar(car, session)
             with pytest.raises(CarFault, match="403"):
                 await asking.sums(NAME)
-            assert asking._newest < 9 * 10**15
+            assert asking._last_number < 9 * 10**15

@@ -53,7 +53,7 @@ class PlayedOffice:
         self.known.append(known)
 
     async def send(
-        self, session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress
+        self, session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
     ) -> None:
         self._fault()
         self.sent.append((session, anew))
@@ -69,7 +69,7 @@ class PlayedOffice:
             if sums_of(self.there.get(one.path, b"")).sha256 != one.sha256
         ]
 
-    async def fetch(self, session: str, tell: OnProgress) -> Mapping[str, str]:
+    async def fetch(self, session: str, on_progress: OnProgress) -> Mapping[str, str]:
         self._fault()
         found = {}
         for path, data in self.there.items():
@@ -404,9 +404,11 @@ async def test_how_far_a_session_is_is_known_while_it_goes(rig: Rig) -> None:
     seen = list[tuple[int, int, float]]()
     state, size = rig.relay.state, len(DATA)
 
-    async def send(session: str, listed: list[StoredSegment], anew: bool, tell: OnProgress) -> None:
+    async def send(
+        session: str, listed: list[StoredSegment], anew: bool, on_progress: OnProgress
+    ) -> None:
         for moved in (0, size // 2, size):
-            tell(CopyProgress(moved, moved, size))
+            on_progress(CopyProgress(moved, moved, size))
             seen.append((state.bytes, state.waiting_bytes, state.rate))
             rig.now_s += 1.0
 

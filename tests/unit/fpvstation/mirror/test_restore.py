@@ -42,7 +42,7 @@ async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
     before = (rig.root / SESSION / NAME).stat().st_ino
     told = Told()
     done = await restored(rig, rig.office, told=told)
-    assert (done.here, done.came, done.missing) == (2, {}, [])
+    assert (done.present, done.restored, done.missing) == (2, {}, [])
     assert (rig.root / SESSION / NAME).stat().st_ino == before
     whole = len(DATA) + len(b"second")
     assert told[-1] == ("segments here", CopyProgress(whole, whole, whole))
@@ -51,7 +51,7 @@ async def test_what_is_right_stays_and_is_said(rig: Rig) -> None:
 async def test_what_people_removed_comes_back_from_the_trash(rig: Rig) -> None:
     rig.store.remove(SESSION, TRASH)
     done = await restored(rig)
-    assert (done.came, done.missing) == ({"the trash": 2}, [])
+    assert (done.restored, done.missing) == ({"the trash": 2}, [])
     assert names_here(rig) == {NAME, SECOND} and rig.store.removed() == set()
     assert not (rig.root / ".trash").exists(), "no empty folders"
 
@@ -61,7 +61,7 @@ async def test_what_bent_in_the_trash_comes_from_the_office(rig: Rig) -> None:
     rig.store.remove(SESSION, TRASH)
     (rig.root / TRASH / SESSION / NAME).write_bytes(b"bent")
     done = await restored(rig, rig.office)
-    assert done.came == {"the trash": 1, PLACE: 1} and not done.missing
+    assert done.restored == {"the trash": 1, PLACE: 1} and not done.missing
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
     assert (rig.root / TRASH / SESSION / NAME).read_bytes() == b"bent", "not deleted"
 
@@ -70,7 +70,7 @@ async def test_what_bent_here_is_found_and_mended(rig: Rig) -> None:
     await rig.later()
     rig.bend()
     done = await restored(rig, rig.office)
-    assert (done.here, done.came, done.missing) == (1, {PLACE: 1}, [])
+    assert (done.present, done.restored, done.missing) == (1, {PLACE: 1}, [])
     assert (rig.root / SESSION / NAME).read_bytes() == DATA
     assert not (rig.root / "came").exists()
 
@@ -79,7 +79,7 @@ async def test_what_is_nowhere_is_named_and_what_an_office_says(rig: Rig) -> Non
     rig.bend()
     rig.office.faults = [OfficeFault("away")]
     done = await restored(rig, rig.office)
-    assert (done.here, done.missing, done.faults) == (1, [NAME], ["away"])
+    assert (done.present, done.missing, done.faults) == (1, [NAME], ["away"])
 
 
 async def test_the_next_office_has_it(rig: Rig) -> None:
@@ -88,7 +88,7 @@ async def test_the_next_office_has_it(rig: Rig) -> None:
     first = PlayedOffice(rig.root)
     first.there = {f"{SESSION}/{NAME}": b"bent, too"}
     done = await restored(rig, first, rig.office)
-    assert done.came == {PLACE: 1} and done.missing == []
+    assert done.restored == {PLACE: 1} and done.missing == []
 
 
 def test_a_session_is_found_by_its_name_wherever_it_is(rig: Rig) -> None:
