@@ -187,7 +187,7 @@ async def test_a_drive_gets_to_the_office_over_verbs(
     while not await sending.once():
         assert time.monotonic() < until, sending.bad
 
-    (where,) = copies.where(session, store.listed(session))[1:]
+    (where,) = copies.states(session, store.listed(session))[1:]
     assert where.whole
     machines.office.check(f"cd {OFFICE}/{session} && sha256sum --quiet --strict -c {SUMS_FILE}")
     for one in store.listed(session):
