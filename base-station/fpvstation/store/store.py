@@ -373,8 +373,8 @@ class Store:
                 return False
             for segment in segments:
                 self._replicas.add(segment, self._utc_s())
-            segments = [segment.path.rpartition("/")[2] for segment in segments]
-            self._replicas.move(session, segments, EVICTED, self._utc_s())
+            names = [segment.path.rpartition("/")[2] for segment in segments]
+            self._replicas.move(session, names, EVICTED, self._utc_s())
             for segment in segments:
                 self._disk.remove(segment.path)
             self._manifest.replace(session, [])

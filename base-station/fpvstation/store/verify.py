@@ -55,8 +55,8 @@ def _session(store: Store, disk: Disk, session: str) -> Iterator[Verdict]:
     except OSError as error:
         yield Verdict(session, 0, error.strerror or str(error), UNJUDGED, False)
         return
-    for finding in faults:
-        yield Verdict(finding.path, 0, finding.fault, finding.done)
+    for listed_fault in faults:
+        yield Verdict(listed_fault.path, 0, listed_fault.fault, listed_fault.done)
     for segment in listed:
         try:
             size, finding = disk.size(segment.path) or 0, store.verify_segment(segment)
