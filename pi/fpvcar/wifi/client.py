@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fpvcar.runtime.aligned_timer import aligned_sleep
 from fpvcar.wire.errors import WireError
-from fpvcar.wire.network import LINE_MAX, NetworkState, Used, Wish, encode, parse_state
+from fpvcar.wire.network import LINE_MAX, NetworkState, PagesOpen, Wish, encode, parse_state
 
 RETRY_S = 2.0
 USED_S = 2.0
@@ -67,6 +67,6 @@ class NetworkClient:
         while True:
             used = self._used()
             if used != told:
-                self.wish(Used(used))
+                self.wish(PagesOpen(used))
                 told = used
             await aligned_sleep(USED_S)

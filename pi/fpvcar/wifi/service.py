@@ -23,11 +23,11 @@ from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     LINE_MAX,
     Join,
-    Look,
     Network,
     NetworkState,
-    Own,
-    Used,
+    OwnNetwork,
+    PagesOpen,
+    Scan,
     encode,
     parse_wish,
 )
@@ -60,12 +60,12 @@ def wifi_text(ssid: str, key: str) -> str:
     return f"WIFI:T:WPA;S:{escaped(ssid)};P:{escaped(key)};;"
 
 
-def own_network(ssid: str, key: str) -> Own:
+def own_network(ssid: str, key: str) -> OwnNetwork:
     """Return the car's own network with the QR code for joining it."""
     import segno  # imported late: `run` does not load it
 
     rows = segno.make(wifi_text(ssid, key), error="m").matrix
-    return Own(ssid, key, tuple("".join(map(str, row)) for row in rows))
+    return OwnNetwork(ssid, key, tuple("".join(map(str, row)) for row in rows))
 
 
 class Service:
@@ -76,7 +76,7 @@ class Service:
         self,
         machine: Machine,
         radio: Radio,
-        own: Own,
+        own: OwnNetwork,
         expected: str,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -85,7 +85,7 @@ class Service:
         self._networks: tuple[Network, ...] = ()
         self._seen_s: float | None = None
         self._name = ""
-        self._wishes: asyncio.Queue[Join | Look | None] = asyncio.Queue(8)
+        self._wishes: asyncio.Queue[Join | Scan | None] = asyncio.Queue(8)
         self._users: dict[asyncio.StreamWriter, bool] = {}
         self._told = ""
 
@@ -152,8 +152,8 @@ class Service:
     async def _look_for_name(self, kind: str) -> None:
         self._name = await self._radio.name() if kind in ("network", "own") else ""
 
-    async def _serve(self, wish: Join | Look | None) -> None:
-        if isinstance(wish, Look):
+    async def _serve(self, wish: Join | Scan | None) -> None:
+        if isinstance(wish, Scan):
             await self._look_round()
         elif wish is not None:
             await self._join(wish)
@@ -226,7 +226,7 @@ class Service:
 
     def _hear(self, writer: asyncio.StreamWriter, line: bytes) -> None:
         wish = parse_wish(line)
-        if isinstance(wish, Used):
+        if isinstance(wish, PagesOpen):
             self._users[writer] = wish.used
         else:
             with contextlib.suppress(asyncio.QueueFull):  # busy with other requests

@@ -9,9 +9,9 @@ class WireError(ValueError):
     def __init__(self, what: str, value: object = None, limit: str = "") -> None:
         self.what, self.limit = what, limit
         self.value = "" if value is None else _short(value)
-        shown = f": {self.value}" if self.value else ""
-        wanted = f" (expected {limit})" if limit else ""
-        super().__init__(f"{what}{shown}{wanted}")
+        value_text = f": {self.value}" if self.value else ""
+        limit_text = f" (expected {limit})" if limit else ""
+        super().__init__(f"{what}{value_text}{limit_text}")
 
 
 class UnknownKind(WireError):

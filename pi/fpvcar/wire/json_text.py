@@ -47,7 +47,7 @@ def decoders(union: Any) -> Decoders:
     return Decoders(msgspec.json.Decoder(union), tags)
 
 
-def parse(text: str | bytes, known: Decoders) -> Any:
+def parse(text: str | bytes, expected: Decoders) -> Any:
     """Parse one text frame.
 
     Raises UnknownKind, and WireError for other messages that are malformed, mistyped, out of range
@@ -57,27 +57,27 @@ def parse(text: str | bytes, known: Decoders) -> Any:
     if size > DRIVE_MAX_BYTES:
         raise WireError("message too long", f"{size} bytes", f"<= {DRIVE_MAX_BYTES}")
     try:
-        message = known.kinds.decode(text)
+        message = expected.kinds.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
-        raise _refusal(text, known, fault) from None
+        raise _refusal(text, expected, fault) from None
     if isinstance(message, Greeting) and message.v != VERSION:
         raise WireError("wrong version", message.v, f"{VERSION}; reload the page")
     return message
 
 
-def _refusal(text: str | bytes, known: Decoders, fault: Exception) -> WireError:
+def _refusal(text: str | bytes, expected: Decoders, fault: Exception) -> WireError:
     """Return the error for a message that could not be decoded."""
     try:
         kind = _head_decoder.decode(text).kind
-        if kind not in known.tags:
-            return UnknownKind("unknown kind", kind, ", ".join(sorted(known.tags)))
+        if kind not in expected.tags:
+            return UnknownKind("unknown kind", kind, ", ".join(sorted(expected.tags)))
     except (msgspec.DecodeError, UnicodeError, RecursionError) as head_fault:
         fault = head_fault  # for example not JSON at all
     if isinstance(fault, RecursionError):  # the deepest nesting a frame allows is 4096 brackets
         return WireError("malformed JSON", _text_of(text), "nested less")
     mistyped = isinstance(fault, msgspec.ValidationError)
-    what = "message refused" if mistyped else "malformed JSON"
-    return WireError(what, _text_of(text), _limit_of(fault))
+    refusal = "message refused" if mistyped else "malformed JSON"
+    return WireError(refusal, _text_of(text), _limit_of(fault))
 
 
 def _limit_of(fault: Exception) -> str:

@@ -31,7 +31,7 @@ class Network(Struct, frozen=True):
     security: Security
 
 
-class Own(Struct, frozen=True):
+class OwnNetwork(Struct, frozen=True):
     """Access point of the car. `qr` has rows of "0" and "1", for a phone's camera."""
 
     ssid: str
@@ -48,7 +48,7 @@ class NetworkState(Struct, frozen=True):
     """
 
     phase: Phase
-    own: Own
+    own: OwnNetwork
     ssid: str = ""
     reason: str = ""
     networks: tuple[Network, ...] = ()
@@ -63,17 +63,17 @@ class Join(Struct, frozen=True, tag="join", tag_field="kind", forbid_unknown_fie
     key: Key = ""
 
 
-class Look(Struct, frozen=True, tag="look", tag_field="kind"):
+class Scan(Struct, frozen=True, tag="look", tag_field="kind"):
     """Request to scan for networks again."""
 
 
-class Used(Struct, frozen=True, tag="used", tag_field="kind"):
+class PagesOpen(Struct, frozen=True, tag="used", tag_field="kind"):
     """Notice that pages of the car are open, or that the last one has closed."""
 
     used: bool
 
 
-Wish = Join | Look | Used
+Wish = Join | Scan | PagesOpen
 _wishes: msgspec.json.Decoder[Wish] = msgspec.json.Decoder(Wish)
 _states = msgspec.json.Decoder(NetworkState)
 

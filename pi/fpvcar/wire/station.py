@@ -97,8 +97,8 @@ def ordered_nonce(number: int, digits: str) -> str:
 
 def number_in(nonce: str) -> int | None:
     """Return the number of an ordered nonce; None for a nonce of an older station."""
-    found = ORDERED_FORM.fullmatch(nonce)
-    return int(found["number"], 16) if found else None
+    match = ORDERED_FORM.fullmatch(nonce)
+    return int(match["number"], 16) if match else None
 
 
 def answer_mac(key: bytes, nonce: str, body: bytes) -> str:
@@ -106,9 +106,9 @@ def answer_mac(key: bytes, nonce: str, body: bytes) -> str:
     return _mac(key, "answer", nonce, body.hex())
 
 
-def same(one: str, other: str) -> bool:
+def same(mac: str, expected: str) -> bool:
     """Compare two MACs in constant time."""
-    return hmac.compare_digest(_bytes(one), _bytes(other))
+    return hmac.compare_digest(_bytes(mac), _bytes(expected))
 
 
 def _bytes(text: str) -> bytes:
@@ -116,6 +116,6 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _mac(key: bytes, *words: str) -> str:
+def _mac(key: bytes, *fields: str) -> str:
     # No word contains a line end, so another list of words cannot give the same text.
-    return hmac.new(key, _bytes("\n".join(words)), "sha256").hexdigest()
+    return hmac.new(key, _bytes("\n".join(fields)), "sha256").hexdigest()

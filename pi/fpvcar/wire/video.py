@@ -54,7 +54,7 @@ def parse_video(frame: bytes) -> tuple[VideoHeader, bytes]:
     if kind != KIND_ACCESS_UNIT:
         raise WireError("unknown video kind", kind, str(KIND_ACCESS_UNIT))
     if length != len(frame) - VIDEO_HEADER.size:
-        left = len(frame) - VIDEO_HEADER.size
-        raise WireError("video frame length", length, f"{left} bytes")
+        payload_b = len(frame) - VIDEO_HEADER.size
+        raise WireError("video frame length", length, f"{payload_b} bytes")
     header = VideoHeader(bool(flags & FLAG_KEY), sequence, capture_us, length)
     return header, frame[VIDEO_HEADER.size :]

@@ -121,9 +121,9 @@ def pack_answer(answer: Answer) -> bytes:
     )
 
 
-def pack_why(words: str) -> bytes:
+def pack_why(text: str) -> bytes:
     """Pack the error text of the pins' back end, cut to fit."""
-    fits = words.encode()[:WHY_MAX].decode(errors="ignore")
+    fits = text.encode()[:WHY_MAX].decode(errors="ignore")
     return _WHY + fits.encode()
 
 

@@ -12,11 +12,11 @@ from fpvcar.wifi.client import NetworkClient
 from fpvcar.wifi.core import OWN_S, SEARCH_S, Machine
 from fpvcar.wifi.fake import FakeRadio, Station
 from fpvcar.wifi.service import Service, load_key, own_network, serve, wifi_text
-from fpvcar.wire.network import SOCKET, Join, Look, Network, NetworkState, Own
+from fpvcar.wire.network import SOCKET, Join, Network, NetworkState, OwnNetwork, Scan
 from tests.support import radio_contract
 from tests.support.radio_contract import HOME, HOME_KEY, NETWORK
 
-OWN = Own("Rusty", "twelve chars")
+OWN = OwnNetwork("Rusty", "twelve chars")
 
 
 class Rig:
@@ -129,7 +129,7 @@ async def test_unused_it_comes_home_by_itself(rig: Rig) -> None:
 async def test_it_looks_again_when_asked(rig: Rig) -> None:
     await rig.phase("searching")
     rig.radio.around["New"] = Station("12345678", 99)
-    rig.client.wish(Look())
+    rig.client.wish(Scan())
     state = await rig.until(lambda state: len(state.networks) == 3)
     assert state.networks[0].ssid == "New"
 
@@ -187,7 +187,7 @@ async def test_a_radio_that_cannot_be_used(rig: Rig) -> None:
 
 async def test_one_that_does_not_open_says_so(rig: Rig) -> None:
     await rig.phase("searching")
-    rig.service._own = Own("Rusty", "short")
+    rig.service._own = OwnNetwork("Rusty", "short")
     await rig.at(SEARCH_S)
     state = await rig.phase("failed")
     assert state.reason == ("the car's own network did not open: a key of 5 characters")
@@ -204,14 +204,14 @@ async def test_what_cannot_be_understood_closes_one_only(rig: Rig, line: bytes) 
             while await reader.readline():
                 pass
     writer.close()
-    assert rig.client.wish(Look())
+    assert rig.client.wish(Scan())
 
 
 async def test_without_the_service_there_is_no_state(tmp_path: Path) -> None:
     client = NetworkClient(tmp_path / SOCKET, lambda: False)
     listening = asyncio.create_task(client.run())
     await asyncio.sleep(0.05)
-    assert client.state is None and not client.wish(Look()) and client.hosts() == ()
+    assert client.state is None and not client.wish(Scan()) and client.hosts() == ()
     listening.cancel()
 
 

@@ -7,11 +7,11 @@ import pytest
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.network import (
     Join,
-    Look,
     Network,
     NetworkState,
-    Own,
-    Used,
+    OwnNetwork,
+    PagesOpen,
+    Scan,
     Wish,
     encode,
     parse_state,
@@ -19,7 +19,7 @@ from fpvcar.wire.network import (
 )
 
 
-@pytest.mark.parametrize("wish", [Join("Home", "12345678"), Join("C"), Look(), Used(True)])
+@pytest.mark.parametrize("wish", [Join("Home", "12345678"), Join("C"), Scan(), PagesOpen(True)])
 def test_a_wish_arrives(wish: Wish) -> None:
     line = encode(wish)
     assert line.endswith(b"\n") and line.count(b"\n") == 1
@@ -29,7 +29,7 @@ def test_a_wish_arrives(wish: Wish) -> None:
 def test_a_state_arrives() -> None:
     state = NetworkState(
         "own",
-        Own("Rusty", "12345678", ("10", "01")),
+        OwnNetwork("Rusty", "12345678", ("10", "01")),
         "Home",
         "wrong key",
         (Network("Home", 80, "key"),),

@@ -67,7 +67,7 @@ class NetworkApi:
     async def _look(self, request: web.Request) -> web.Response:
         self._let_in(request)
         self._refuse_driven()
-        return self._send(network.Look())
+        return self._send(network.Scan())
 
     async def _join(self, request: web.Request) -> web.Response:
         self._let_in(request)

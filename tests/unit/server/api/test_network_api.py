@@ -8,11 +8,11 @@ from aiohttp.test_utils import TestClient
 
 from fpvcar.server.api.network_api import KEY, NetworkApi
 from fpvcar.wifi.client import NetworkClient
-from fpvcar.wire.network import Join, Look, Network, NetworkState, Own, Wish
+from fpvcar.wire.network import Join, Network, NetworkState, OwnNetwork, Scan, Wish
 from tests.support.grown_up import Act, GrownUpsApi
 from tests.support.hub import CODES
 
-OWN = Own("Rusty", "twelve chars", ("101", "010"))
+OWN = OwnNetwork("Rusty", "twelve chars", ("101", "010"))
 STATE = NetworkState("own", OWN, "Home", "wrong key", (Network("Home", 80, "key"),), 7.0)
 
 
@@ -76,7 +76,7 @@ def test_a_grown_up_joins_and_looks(rig: Rig) -> None:
         answer = await client.post("/api/network/join?ssid=H%26m%20e", headers=key)
         assert answer.status == 202
         assert (await client.post("/api/network/look")).status == 202
-        assert rig.service.wishes == [Join("H&m e", "home: sweet home"), Look()]
+        assert rig.service.wishes == [Join("H&m e", "home: sweet home"), Scan()]
 
     rig.ask(act)
 
