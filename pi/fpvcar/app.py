@@ -18,7 +18,7 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import Saver
-from fpvcar.drive.servo_correction import OwnServo
+from fpvcar.drive.servo_correction import CalibratedServo
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
 from fpvcar.recordings.library.recording_index import files_in
@@ -115,10 +115,11 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     panel = Panel(profile, feed.panel, code=codes.drive)
 
     rescue = Rescue(
-        backends.proof_of_rest(profile), ask=functools.partial(ask_helper, options.runtime / SOCKET)
+        backends.proof_of_rest(profile),
+        call_helper=functools.partial(ask_helper, options.runtime / SOCKET),
     )
     wheels = WheelsClient(options.runtime / "wheels.sock", rescue)
-    servo = OwnServo(own, profile, wheels.send)
+    servo = CalibratedServo(own, profile, wheels.send)
     control = Control(
         profile,
         servo.send,
@@ -127,7 +128,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         saved=saver.before,
         save=saver.put,
         watcher=feed.step,
-        hear=wheels.hear,
+        read_answers=wheels.read_answers,
     )
 
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
@@ -217,7 +218,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
                     camera.film,
                     stream.publish,
                     feed.picture,  # after publish, so that viewers do not wait for the recorder
-                    seen=lambda: bool(stream.viewers) or control.driven(),
+                    watched=lambda: bool(stream.viewers) or control.driven(),
                 ),
             ),
         ),

@@ -24,7 +24,7 @@ from fpvcar.recordings.repair.recover import rewritten
 from fpvcar.server.auth import access
 from fpvcar.server.sockets.session import Closing
 from fpvcar.video import h264
-from fpvcar.video.access_unit_records import Plain, Records, Splitter
+from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.process import BITRATES
 from fpvcar.video.process import Control as CameraControl
@@ -144,14 +144,14 @@ def _units(splitter: Splitter, parts: list[bytes]) -> tuple[list[AccessUnit], bo
 
 def records(data: bytes) -> None:
     """A framed camera: the same units result, however its records are cut."""
-    whole, refused = _units(Records(), [data])
-    cut, refused_cut = _units(Records(), pieces(data))
+    whole, refused = _units(RecordSplitter(), [data])
+    cut, refused_cut = _units(RecordSplitter(), pieces(data))
     assert refused == refused_cut
     # A single chunk that turns bad is dropped completely; piece by piece, its first units are kept.
     assert refused or whole == cut
     assert all(unit.capture_us <= NOW_US and unit.data for unit in cut)
     for unit in cut:
-        again, _ = _units(Records(), [pack_record(*unit)])
+        again, _ = _units(RecordSplitter(), [pack_record(*unit)])
         assert [one.data for one in again] == [unit.data]
     head = data[:20]
     try:
@@ -180,7 +180,7 @@ def annexb(data: bytes) -> None:
         assert h264.SLICES & set(kinds)
         if h264.is_key(unit):
             assert {h264.SPS, h264.PPS} <= set(kinds[: kinds.index(h264.IDR)])
-    splitter = Plain()
+    splitter = AnnexBSplitter()
     units, refused = _units(splitter, pieces(data))
     assert not refused
     for access_unit in [*units, *splitter.idle()]:

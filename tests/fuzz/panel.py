@@ -64,7 +64,7 @@ class Room:
     def shown(self) -> None:
         """Assert that only LEDs and lights shine, at most at full duty."""
         assert self.panel._thread is not None
-        for gpio, duty in self.panel._thread._wanted.items():
+        for gpio, duty in self.panel._thread._duties.items():
             assert gpio in PINS and 0.0 <= duty <= 1.0
 
 

@@ -20,7 +20,7 @@ import pytest
 from benchmarks.memory import resident_mb
 
 from fpvbench.pigpiod.protocol import REQUEST, Cmd
-from fpvcar.video.access_unit_records import Records
+from fpvcar.video.access_unit_records import RecordSplitter
 from tests.support.pigpiod import emulator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.unhurried, pytest.mark.soak]
@@ -89,7 +89,7 @@ def test_the_emulators_port(
 
 def test_the_cameras_commands(soaking: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """For any input on stdin, stdout has complete records."""
-    dice, records, units = random.Random(1), Records(), 0
+    dice, records, units = random.Random(1), RecordSplitter(), 0
     argv = [sys.executable, "-m", "fpvbench.camera.process", "--source", "strip"]
     camera = subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -115,8 +115,8 @@ def servo(outside: Outside) -> None:
 def edges(outside: Outside) -> None:
     """Edges from two pins come with the kernel's time and in its order; levels follow."""
     with pins() as made:
-        made.hear(7)
-        made.listen(8, 0)
+        made.input_pull_down(7)
+        made.input_pull_up(8, 0)
         with closing(made.edges((7, 8))) as heard:
             assert (heard.level(7), heard.level(8)) == (0, 1), "pulls"
             before_us = time.monotonic_ns() // 1000
@@ -138,7 +138,7 @@ def edges(outside: Outside) -> None:
 def steady(outside: Outside) -> None:
     """A level shorter than the debounce time is no push."""
     with pins() as made:
-        made.listen(8, 200_000)
+        made.input_pull_up(8, 200_000)
         with closing(made.edges((8,))) as heard:
             for _ in range(10):  # this processor may be away for longer than a push
                 begin_s = time.monotonic()
@@ -167,7 +167,7 @@ def echo(outside: Outside) -> None:
         played.append(time.monotonic() - begin_s)
 
     with pins() as made:
-        made.hear(7)
+        made.input_pull_down(7)
         made.write(8, 0)
         with closing(made.edges((7,))) as heard:
 
@@ -194,8 +194,8 @@ def busy(outside: Outside) -> None:
         assert f"GPIO {REVERSE} is taken by 'the neighbour': end" in words, words
         assert outside.level(REVERSE) and not outside.level(FORWARD)
         other.claim((FORWARD,))
-        one.hear(7)
-        other.hear(7)
+        one.input_pull_down(7)
+        other.input_pull_down(7)
         with closing(one.edges((7,))):
             assert "'the neighbour'" in refusal(lambda: other.edges((7,)))
 

@@ -80,7 +80,7 @@ class Chip:
         try:
             pca9685.Pca9685(SmbusI2c(self._bus, NOBODY), 1526)
         except PinsLost as fault:
-            assert "nobody acknowledges the write" in str(fault), fault
+            assert "no chip acknowledges the write" in str(fault), fault
             return
         raise AssertionError("not refused")
 

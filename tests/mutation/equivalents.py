@@ -13,9 +13,9 @@ EQUIVALENTS: dict[str, str] = {
     "fast_path.unmasked: removed: return None": "the function then ends, and returns None",
     "guard.share: way_m < room_m: < -> <=": "what just fits leaves no share",
     "guard.share: most < LEAST_SHARE: < -> <=": "at the least share either will do",
-    "guard.looks: one.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",
-    "guard.looks: one.bearing_deg - bearing_deg: - -> +": "of 0 and 180, mod 360",
-    "guard.Sight.__init__: constant 0 -> -1": "what is seen first makes it 0",
+    "guard.covers: sensor.bearing_deg - bearing_deg + 180.0: + -> -": "mod 360",
+    "guard.covers: sensor.bearing_deg - bearing_deg: - -> +": "of 0 and 180, mod 360",
+    "guard.ObstacleTrack.__init__: constant 0 -> -1": "what is seen first makes it 0",
     "gate.hold: constant 0 -> -1 #2": "no cause ranks below those without a rank",
     "gate.Freshness.__init__: constant 1 -> 2": "the wire refuses numbers below 0",
     "gate.Freshness._age_s: self._fastest[-1][1] >= transit_s: >= -> >": "of two that "
@@ -37,6 +37,6 @@ EQUIVALENTS: dict[str, str] = {
     "limits.connection_places: soft < wanted: < -> <=": "a limit that is as wanted is set "
     "again to the same",
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
-    "mixing.slewed: before * goal > 0.0: > -> >=": "with either one zero the start "
+    "mixing.slewed: start_share * goal > 0.0: > -> >=": "with either one zero the start "
     "or the end is zero, so is the result's growth",
 }

@@ -35,7 +35,7 @@ class FakeLights:
     recorder: telemetry.Recording | None = None
     codes_told: list[str] = field(default_factory=list)
 
-    def tell_code(self, network: str) -> None:
+    def blink_code(self, network: str) -> None:
         self.codes_told.append(network)
 
     def set_head(self, on: bool) -> None:

@@ -268,7 +268,7 @@ class Drive:
             lambda: control.estop("Mum", True),
             lambda: control.resume(True),
             lambda: control.resume(False),
-            lambda: control.nobody(lost=True),
+            lambda: control.clear_wish(lost=True),
             control.handover,
             lambda: control.wheels_answer(Answer(applied, none, 1, 0)),
             lambda: control.wheels_answer(Answer(stopped, WheelsReason.PINS_SILENT, 1, 0)),

@@ -28,7 +28,7 @@ async def main(runtime: Path, duty: float) -> None:
     client = WheelsClient(runtime / "wheels.sock", lambda: None)
     reading = asyncio.create_task(client.run(heard, lambda state: None, lambda why: None))
     while not reading.done():
-        client.hear()
+        client.read_answers()
         wanted = duty if driving or applied >= 5 else 0.0
         client.send((wanted, 0.0), time.monotonic_ns())
         await asyncio.sleep(0.02)

@@ -18,9 +18,9 @@ from fpvbench.camera.picture import NoPicture, Room, Source, Strip, WithLed
 from fpvbench.soc import attach
 from fpvcar.config import Flip
 from fpvcar.video.encoder import Encoder
-from fpvcar.video.image_settings import Look
+from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.process import BITRATES, MISSING, Control, Pipes, report
-from fpvcar.video.software_filter import Lens
+from fpvcar.video.software_filter import SoftwareFilter
 from fpvcar.wire.camera import pack_record
 
 NO_EGL = MISSING
@@ -29,7 +29,7 @@ NO_EGL = MISSING
 
 def run(
     source: Source,
-    lens: Lens,
+    image_filter: SoftwareFilter,
     encoder: Encoder,
     pipes: Pipes,
     control: Control,
@@ -53,12 +53,12 @@ def run(
         if control.bitrate is not None:
             encoder.reopen(control.bitrate)
             control.bitrate = None
-        if control.look is not None:
-            lens.set_look(control.look)
-            control.look = None
+        if control.image is not None:
+            image_filter.set_image(control.image)
+            control.image = None
         now_s = time.monotonic()
         wanted = control.key or now_s >= key_s + gop_s
-        unit, key = encoder.encode(lens.see(picture), wanted)
+        unit, key = encoder.encode(image_filter.apply(picture), wanted)
         if key:
             control.key, key_s = False, now_s - period_s / 2
         pipes.write(pack_record(key, captured_us, unit))
@@ -128,8 +128,10 @@ def main(argv: list[str] | None = None) -> int:
     encoder = Encoder(*size, options.fps, options.bitrate)
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
     report(f"{options.source} {size[0]}x{size[1]} at {options.fps:g} fps")
-    lens = Lens(options.flip, Look("normal", options.brightness, options.night))
-    run(source, lens, encoder, pipes, control, options.fps, options.gop_s)
+    image_filter = SoftwareFilter(
+        options.flip, ImageSettings("normal", options.brightness, options.night)
+    )
+    run(source, image_filter, encoder, pipes, control, options.fps, options.gop_s)
     return 0
 
 

@@ -62,17 +62,17 @@ class Contacts:
     def held(self) -> int:
         """Bits of the buttons that are pushed."""
         bits = self._bits
-        return sum(bits[gpio] for gpio, one in self._contacts.items() if one.down)
+        return sum(bits[gpio] for gpio, contact in self._contacts.items() if contact.down)
 
     @property
     def due_s(self) -> float:
         """Time at which `settle` may find another contact open."""
-        return min((one.due_s for one in self._contacts.values()), default=math.inf)
+        return min((contact.due_s for contact in self._contacts.values()), default=math.inf)
 
     def find(self, closed: Iterable[int]) -> None:
         """Set the contacts that are closed at the start of listening."""
-        found = set(closed)
-        self._contacts = {gpio: Contact(gpio in found) for gpio in self._bits}
+        closed_gpios = set(closed)
+        self._contacts = {gpio: Contact(gpio in closed_gpios) for gpio in self._bits}
 
     def edge(self, gpio: int, closed: bool, at_s: float) -> int:
         """Process an edge. Returns the bit of its button for a push, otherwise 0."""

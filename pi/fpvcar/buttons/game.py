@@ -33,12 +33,12 @@ CAR = "car"
 
 
 @dataclass(frozen=True)
-class Free:
+class FreePlay:
     """Free play: a button glows while it is held."""
 
 
 @dataclass(frozen=True)
-class Turn:
+class PlayerTurn:
     """Player's turn; the first `done` steps of the pattern have been repeated."""
 
     pattern: tuple[int, ...]
@@ -89,7 +89,7 @@ class Play:
     def __init__(self, count: int, dice: Callable[[int], int]) -> None:
         self._count, self._dice = count, dice
         self._all = (1 << count) - 1
-        self._state: Free | Turn | Scene = Free()
+        self._state: FreePlay | PlayerTurn | Scene = FreePlay()
         self._held: dict[str, int] = {}
         self._glow_until_s = [-math.inf] * count
         self._long_s, self._chosen_s = math.inf, -math.inf
@@ -102,14 +102,14 @@ class Play:
         """Set the buttons held by one source; newly held ones count as pushes."""
         self.tick(now_s)
         held &= self._all
-        before = self._held.pop(source, 0)
+        earlier = self._held.pop(source, 0)
         if held:
             self._held[source] = held
-        if source == CAR and held != before:
-            more = held & ~before and held.bit_count() <= 2
-            self._long_s = self._now_s + LONG_S if more else math.inf
+        if source == CAR and held != earlier:
+            starts_long = held & ~earlier and held.bit_count() <= 2
+            self._long_s = self._now_s + LONG_S if starts_long else math.inf
         for button in range(self._count):
-            if (held & ~before) >> button & 1:
+            if (held & ~earlier) >> button & 1:
                 self._push(button)
 
     def choose(self, mode: str, now_s: float) -> None:
@@ -126,24 +126,24 @@ class Play:
         elif mode == "rainbow":
             self._state = self._rainbow(math.inf)
         else:
-            self._state = Free()
+            self._state = FreePlay()
 
     def _push(self, button: int) -> None:
         state = self._state
         if isinstance(state, Scene) and state.mode != "rainbow":
             return  # pushes do not count while the car plays
         self._glow_until_s[button] = self._now_s + GLOW_S
-        if isinstance(state, Turn):
+        if isinstance(state, PlayerTurn):
             self._state = self._answer(state, button)
         else:
-            self._state = Free()
+            self._state = FreePlay()
 
-    def _answer(self, turn: Turn, button: int) -> Turn | Scene:
+    def _answer(self, turn: PlayerTurn, button: int) -> PlayerTurn | Scene:
         right, done = turn.pattern[turn.done], turn.done + 1
         if button != right:
             return self._sad(turn, right)
         if done < len(turn.pattern):
-            return Turn(turn.pattern, done, self._now_s + PATIENCE_S)
+            return PlayerTurn(turn.pattern, done, self._now_s + PATIENCE_S)
         return self._cheer(turn.pattern)
 
     # The car's turn
@@ -173,11 +173,11 @@ class Play:
     def _cheer(self, pattern: tuple[int, ...]) -> Scene:
         self._beaten |= len(pattern) > self._best
         self._best = max(self._best, len(pattern))
-        last = 1 << pattern[-1]
-        beats = ((0.0, last), (0.3, 0), (0.45, self._all), (0.75, 0))
+        last_button = 1 << pattern[-1]
+        beats = ((0.0, last_button), (0.3, 0), (0.45, self._all), (0.75, 0))
         return self._scene("cheer", beats, 1.2, pattern, len(pattern))
 
-    def _sad(self, turn: Turn, right: int) -> Scene:
+    def _sad(self, turn: PlayerTurn, right: int) -> Scene:
         """Blink the expected button three times."""
         lit = 1 << right
         beats = [(0.3 * half, lit if half % 2 else 0) for half in range(7)]
@@ -203,33 +203,33 @@ class Play:
 
     def _end_s(self) -> float:
         state = self._state
-        if isinstance(state, Free):
+        if isinstance(state, FreePlay):
             return math.inf
-        return state.until_s if isinstance(state, Turn) else state.end_s
+        return state.until_s if isinstance(state, PlayerTurn) else state.end_s
 
     def _long(self) -> None:
         """Handle a long push at the car's own buttons: start or end a mode."""
         self._long_s = math.inf
-        if not isinstance(self._state, Free):
-            self._state = Free()
+        if not isinstance(self._state, FreePlay):
+            self._state = FreePlay()
         else:
             two = self._held.get(CAR, 0).bit_count() == 2
             self._begin("rainbow" if two else "game")
 
-    def _after(self) -> Free | Turn | Scene:
+    def _after(self) -> FreePlay | PlayerTurn | Scene:
         """Return the state after a turn that timed out or a scene that ended."""
         state = self._state
         if not isinstance(state, Scene):
-            return Free()
+            return FreePlay()
         if state.mode == "show":
-            return Turn(state.pattern, 0, self._now_s + PATIENCE_S)
+            return PlayerTurn(state.pattern, 0, self._now_s + PATIENCE_S)
         if state.mode == "cheer" and len(state.pattern) < LONGEST:
             return self._show(state.pattern)
         if state.mode == "rainbow":
             goes_on, until_s = state.until_s > self._now_s, state.until_s
         else:  # the game is over
             goes_on, until_s = self._beaten, self._now_s + PARTY_S
-        return self._rainbow(until_s) if goes_on else Free()
+        return self._rainbow(until_s) if goes_on else FreePlay()
 
     @property
     def due_s(self) -> float:
@@ -244,9 +244,9 @@ class Play:
     def view(self) -> View:
         """State shown to everybody, as of the last tick."""
         state = self._state
-        if isinstance(state, Free):
+        if isinstance(state, FreePlay):
             return View(self._glow(), best=self._best)
-        if isinstance(state, Turn):
+        if isinstance(state, PlayerTurn):
             lit, mode = self._glow(), "turn"
         else:
             lit, mode = state.lit(self._now_s), state.mode

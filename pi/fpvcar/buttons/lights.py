@@ -87,19 +87,19 @@ class CodeLamp:
         self._begin_s = 0.0
         self._changes: tuple[float, ...] = ()
         self._done = 0
-        self._asked: list[tuple[float, str]] = []
+        self._requests: list[tuple[float, str]] = []
 
-    def tell(self, code: str, now_s: float, network: str = "") -> None:
+    def blink(self, code: str, now_s: float, network: str = "") -> None:
         """Start blinking the code for a page of this network.
 
         Ignored while it is blinking, and above ASKED_OWN or ASKED_ALL requests.
         """
         if self.due_s != math.inf:
             return
-        self._asked = [one for one in self._asked if now_s - one[0] < ASKED_S]
-        own = sum(one[1] == network for one in self._asked)
-        if own < ASKED_OWN and len(self._asked) < ASKED_ALL:
-            self._asked.append((now_s, network))
+        self._requests = [request for request in self._requests if now_s - request[0] < ASKED_S]
+        from_network = sum(request[1] == network for request in self._requests)
+        if from_network < ASKED_OWN and len(self._requests) < ASKED_ALL:
+            self._requests.append((now_s, network))
             self._begin_s, self._changes, self._done = now_s, blinks(code), 0
 
     def tick(self, now_s: float) -> None:

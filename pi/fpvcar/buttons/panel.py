@@ -76,7 +76,7 @@ class Panel:
         self._clock_s = clock_s
         self._play = Play(len(self.buttons), dice)
         self._wired = list(self.buttons.values())
-        self._contacts = Contacts([one.button for one in self._wired])
+        self._contacts = Contacts([button.button for button in self._wired])
         self._fades = [lights.Fade() for _ in self._wired]
         self._indicators, self._recorder = lights.Indicators(), lights.RecorderLamp()
         self._code_lamp, self._code = lights.CodeLamp(), code
@@ -91,7 +91,7 @@ class Panel:
         self._thread = self._make_thread(profile)
 
     def _make_thread(self, profile: Profile) -> ButtonsThread | None:
-        leds = [one.led for one in self._wired if one.led is not None]
+        leds = [button.led for button in self._wired if button.led is not None]
         lamps = lights.levels(self._lights, False, False)
         contacts = self._contacts.gpios
         if not (contacts or leds or lamps):
@@ -191,10 +191,11 @@ class Panel:
 
     def welcome(self) -> buttons_wire.Panel:
         """Return the first message for a page."""
-        looks = tuple(
-            buttons_wire.Button(name, one.colour, one.shape) for name, one in self.buttons.items()
+        wire_buttons = tuple(
+            buttons_wire.Button(name, button.colour, button.shape)
+            for name, button in self.buttons.items()
         )
-        return buttons_wire.Panel(VERSION, self._car, looks)
+        return buttons_wire.Panel(VERSION, self._car, wire_buttons)
 
     # Hub
 
@@ -205,9 +206,9 @@ class Panel:
     def follow(self, throttle: float, steer: float, stopped: bool) -> None:
         """Update rear lights and indicators. Called often, so cheap."""
         now_s = self._clock_s()
-        before, reversing = self._indicators.due_s, throttle < 0.0
+        last_due_s, reversing = self._indicators.due_s, throttle < 0.0
         self._indicators.follow(steer, stopped, now_s)
-        if reversing != self._reversing or before != self._indicators.due_s:
+        if reversing != self._reversing or last_due_s != self._indicators.due_s:
             self._reversing = reversing
             self._wake.set()
 
@@ -215,15 +216,15 @@ class Panel:
         """Update the recorder's LED, if any. Called often, so cheap."""
         if recording is None:
             return
-        before = self._recorder.due_s, self._recorder.lit
+        last_state = self._recorder.due_s, self._recorder.lit
         self._recorder.follow(recording.on, recording.state == "ok", self._clock_s())
-        if before != (self._recorder.due_s, self._recorder.lit):
+        if last_state != (self._recorder.due_s, self._recorder.lit):
             self._wake.set()
 
-    def tell_code(self, network: str = "") -> None:
+    def blink_code(self, network: str = "") -> None:
         """Blink the code on its LED, if any, for a page on this network."""
         if self._lights.code:
-            self._code_lamp.tell(self._code, self._clock_s(), network)
+            self._code_lamp.blink(self._code, self._clock_s(), network)
             self._wake.set()
 
     # Due work
@@ -236,7 +237,7 @@ class Panel:
         self._indicators.tick(now_s)
         self._recorder.tick(now_s)
         self._code_lamp.tick(now_s)
-        self._shine(now_s)
+        self._update_leds(now_s)
         self._broadcast(now_s)
         if self._watcher is not None:
             sides = self._indicators.sides(now_s)
@@ -259,14 +260,14 @@ class Panel:
         if self._due_s < self._up_s:  # `run` would sleep past the next due time
             self._wake.set()
 
-    def _shine(self, now_s: float) -> None:
+    def _update_leds(self, now_s: float) -> None:
         duties: dict[int, float] = {}
         lit = self._play.view.lit
-        for number, one in enumerate(self._wired):
+        for number, button in enumerate(self._wired):
             fade = self._fades[number]
             fade.turn(bool(lit >> number & 1), now_s)
-            if one.led is not None:
-                duties[one.led] = one.brightness * fade.share(now_s)
+            if button.led is not None:
+                duties[button.led] = button.brightness * fade.share(now_s)
         sides = self._indicators.sides(now_s)
         lamps = (self._recorder.lit, self._code_lamp.lit)
         duties |= lights.levels(self._lights, self._head, self._reversing, sides, *lamps)
@@ -276,8 +277,8 @@ class Panel:
 
     def _broadcast(self, now_s: float) -> None:
         view = self._play.view
-        due = bool(self._pages) and now_s >= self._resend_s
-        if view == self._view and not due:
+        resend = bool(self._pages) and now_s >= self._resend_s
+        if view == self._view and not resend:
             return
         self._view, self._resend_s = view, now_s + RESEND_S
         self._seq += 1

@@ -39,9 +39,9 @@ def touches(edges: Sequence[Edge], now_s: float) -> list[Touch]:
     With the pull-up, level 0 means closed."""
     if not edges:
         return []
-    last = edges[-1].tick_us
+    last_us = edges[-1].tick_us
     return [
-        Touch(gpio, not level, now_s - (last - tick_us) % TICKS / 1e6)
+        Touch(gpio, not level, now_s - (last_us - tick_us) % TICKS / 1e6)
         for tick_us, gpio, level in edges
     ]
 
@@ -67,7 +67,7 @@ class ButtonsThread(Worker):
         self._profile = profile
         self._contacts, self._leds = tuple(contacts), tuple(leds)
         self._began, self._touched, self._clock_s = began, touched, clock_s
-        self._wanted: Mapping[int, float] = {}
+        self._duties: Mapping[int, float] = {}
         self._bell: socket.socket | None = None
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class ButtonsThread(Worker):
 
     def show(self, duties: Mapping[int, float]) -> None:
         """Set the brightness of each pin: 0 to 1 for LEDs, 0 or 1 for other lights."""
-        self._wanted = duties
+        self._duties = duties
         self.wake()
 
     def wake(self) -> None:
@@ -104,16 +104,16 @@ class ButtonsThread(Worker):
             self._work(pins)
 
     def _work(self, pins: IoPins) -> None:
-        shown: dict[int, float] = {}
+        applied: dict[int, float] = {}
         with contextlib.ExitStack() as stack:
             for gpio in self._leds:
                 pins.set_frequency(gpio, LED_HZ)
             edges = self._listen(pins, stack)
             self.set_state("ok")
             while not self.ending:
-                self._show(pins, shown, self._wanted)
-                self._hear(pins, edges)
-        self._show(pins, shown, dict.fromkeys(shown, 0.0))
+                self._show(pins, applied, self._duties)
+                self._read_edges(pins, edges)
+        self._show(pins, applied, dict.fromkeys(applied, 0.0))
 
     def lost(self) -> None:
         """Report that no contact is known to be closed."""
@@ -123,7 +123,7 @@ class ButtonsThread(Worker):
         if not self._contacts:
             return None
         for gpio in self._contacts:
-            pins.listen(gpio, STEADY_US)
+            pins.input_pull_up(gpio, STEADY_US)
         time.sleep(SETTLE_S)
         edges = backends.open_edges(self._profile, pins, self._contacts)
         stack.enter_context(contextlib.closing(edges))
@@ -132,27 +132,27 @@ class ButtonsThread(Worker):
         self._began(frozenset(closed))
         return edges
 
-    def _hear(self, pins: IoPins, edges: OpenEdges | None) -> None:
-        watched: list[socket.socket | OpenEdges] = [self._rung]
+    def _read_edges(self, pins: IoPins, edges: OpenEdges | None) -> None:
+        sources: list[socket.socket | OpenEdges] = [self._rung]
         if edges is not None:
-            watched.append(edges)
-        ready, _, _ = select.select(watched, [], [], LOOK_S)
+            sources.append(edges)
+        ready, _, _ = select.select(sources, [], [], LOOK_S)
         if not ready:
             pins.check()  # raises PinsFault if the pins are gone
         if self._rung in ready:
             self._rung.recv(4096)
         if edges in ready and edges is not None:
-            found = touches(edges.read(0.0), self._clock_s())
-            if found:
-                self._touched(found)
+            changes = touches(edges.read(0.0), self._clock_s())
+            if changes:
+                self._touched(changes)
 
-    def _show(self, pins: IoPins, shown: dict[int, float], duties: Mapping[int, float]) -> None:
-        changed = [one for one in duties.items() if shown.get(one[0]) != one[1]]
+    def _show(self, pins: IoPins, applied: dict[int, float], duties: Mapping[int, float]) -> None:
+        changed = [item for item in duties.items() if applied.get(item[0]) != item[1]]
         # Each change is a blocking call: pushes go before fading lights.
-        changed.sort(key=lambda one: shown.get(one[0], 0.0) - one[1])
+        changed.sort(key=lambda item: applied.get(item[0], 0.0) - item[1])
         for gpio, duty in changed:
             if duty in (0.0, 1.0):
                 pins.write(gpio, int(duty))
             else:
                 pins.pwm(gpio, duty)
-            shown[gpio] = duty
+            applied[gpio] = duty

@@ -25,8 +25,8 @@ DRIVERS: dict[type[Motor], Callable[[Any, Pins], MotorDriver]] = {
     Mx1508: Mx1508Bridge,
     L298n: L298nBridge,
     MotorHat: MotorHatBridge,
-    Servo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.signal)),
-    HatServo: lambda one, pins: ServoDriver(one, partial(pins.servo, one.channel)),
+    Servo: lambda servo, pins: ServoDriver(servo, partial(pins.servo, servo.signal)),
+    HatServo: lambda servo, pins: ServoDriver(servo, partial(pins.servo, servo.channel)),
 }
 """Motor type in the profile -> its driver."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -149,15 +149,15 @@ def open_webcam(
     from fpvcar.devices.linux import v4l2, webcam
 
     path = Path(device) if device else v4l2.find_webcam(formats)
-    wanted = v4l2.choose(path, formats, width, height, fps)
-    return webcam.Webcam(path, wanted, width, height, fps)
+    format = v4l2.choose(path, formats, width, height, fps)
+    return webcam.Webcam(path, format, width, height, fps)
 
 
-def open_pi_camera(wanted: Camera) -> EncodedSource:
+def open_pi_camera(config: Camera) -> EncodedSource:
     """Open the Pi's own camera. Raises CaptureError."""
     from fpvcar.devices.linux.picamera import PiCamera
 
-    return PiCamera(wanted)
+    return PiCamera(config)
 
 
 def open_computer(disk: Path, root: Path = Path("/")) -> Computer:
@@ -239,15 +239,15 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
     not exist."""
     from fpvcar.devices.linux.i2c import SmbusI2c
 
-    found = []
+    answered = []
     for address in addresses:
         try:
             with contextlib.closing(SmbusI2c(bus, address)) as device:
                 device.read(0, 1)
         except I2cError:
             continue
-        found.append(address)
-    return found
+        answered.append(address)
+    return answered
 
 
 def freeing(profile: Profile) -> Callable[[], str]:

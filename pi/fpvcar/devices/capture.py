@@ -65,7 +65,7 @@ class EncodedSource(Protocol):
     def set_bitrate(self, bitrate: int) -> None:
         """Set the bits per second from the next frame on."""
 
-    def set_look(self, exposure: Exposure, brightness: float, night: bool) -> None:
+    def set_image(self, exposure: Exposure, brightness: float, night: bool) -> None:
         """Set exposure, brightness and night mode; units as in config.Camera."""
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 
-class Found(NamedTuple):
+class ComputerReadings(NamedTuple):
     """Raw values; None where the source does not exist.
 
     `wireless` is /proc/net/wireless, `bit_rate` in bit/s, `disk_b` the free bytes of
@@ -31,5 +31,5 @@ class Found(NamedTuple):
 class Computer(Protocol):
     """Health sources of one computer."""
 
-    def read(self) -> Found:
+    def read(self) -> ComputerReadings:
         """Read all sources; a hanging card blocks this call."""

@@ -58,7 +58,7 @@ FIRST_FD, FDS = 3, 65536
 limit."""
 log = logging.getLogger("fpvcar.wheels")
 
-_left: list[int] = []
+_unreaped: list[int] = []
 """Guardians left running, to be reaped once they have ended."""
 Off = Callable[[], None]
 """Function that switches the motors off regardless of all other state; may raise
@@ -77,29 +77,29 @@ class Guardian:
         """`prepare()` runs in the guardian, which inherits no file of this process
         except `turn`, and reopens the chip. Raises PinsLost if that fails.
         Call it before motors move."""
-        _left[:] = [pid for pid in _left if not _reaped(pid, os.WNOHANG)]
+        _unreaped[:] = [pid for pid in _unreaped if not _reaped(pid, os.WNOHANG)]
         self._clock_s, self._ours = clock_s, True
         self._sent = self._answered = 0
         self._asked_s: float | None = None
         self._fed: int | None = None
         """Number of the first feeding since the last rest."""
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._line, guardian_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         parent = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(theirs, parent, prepare, () if turn is None else (turn,))
-        theirs.close()
+            _become(guardian_end, parent, prepare, () if turn is None else (turn,))
+        guardian_end.close()
         if turn is not None:
             os.pwrite(turn, str(self.pid).encode(), 0)
         self._line.settimeout(START_S)
         try:
-            said = self._line.recv(1024)
+            answer = self._line.recv(1024)
         except OSError as fault:
-            said = str(fault).encode()
-        if said != READY:
+            answer = str(fault).encode()
+        if answer != READY:
             self.kill()
-            why = said.decode(errors="replace") or "it died"
-            raise PinsLost(f"no guardian for the motors: {why}")
+            reason = answer.decode(errors="replace") or "it died"
+            raise PinsLost(f"no guardian for the motors: {reason}")
         self._line.setblocking(False)
 
     def feed(self) -> None:
@@ -111,7 +111,7 @@ class Guardian:
 
     def awake(self) -> bool:
         """Return True once the guardian watches."""
-        self._hear()
+        self._read_answers()
         return self._fed is not None and self._answered >= self._fed
 
     def rest(self) -> None:
@@ -131,7 +131,7 @@ class Guardian:
         self._line.close()
         if self._ours:
             self._ours = False
-            _left.append(self.pid)
+            _unreaped.append(self.pid)
 
     def kill(self) -> None:
         """Kill the guardian, which may hang. Only once, as its pid may be reused."""
@@ -142,29 +142,29 @@ class Guardian:
                 os.kill(self.pid, signal.SIGKILL)
             _reaped(self.pid)
 
-    def _send(self, word: bytes) -> None:
-        self._hear()
+    def _send(self, command: bytes) -> None:
+        self._read_answers()
         now_s = self._clock_s()
         if self._asked_s is not None and now_s - self._asked_s > ANSWER_S:
             raise PinsLost("the guardian of the motors hangs")
         try:
-            self._line.send(word)
+            self._line.send(command)
         except OSError:
             raise PinsLost("the guardian of the motors is gone") from None
         self._sent += 1
         if self._asked_s is None:
             self._asked_s = now_s
 
-    def _hear(self) -> None:
+    def _read_answers(self) -> None:
         try:
-            said = self._line.recv(1024)
+            answers = self._line.recv(1024)
         except BlockingIOError:
             return
         except OSError:
-            said = b""
-        if not said:
+            answers = b""
+        if not answers:
             raise PinsLost("the guardian of the motors is gone")
-        self._answered += len(said)
+        self._answered += len(answers)
         self._asked_s = None if self._answered == self._sent else self._clock_s()
 
 
@@ -189,12 +189,12 @@ def take_turn(path: Path) -> int:
     except OSError as fault:
         raise PinsLost(f"{path}: {fault.strerror}") from None
     if not _locked(turn, TURN_S):
-        before = os.pread(turn, 20, 0).decode()
+        predecessor = os.pread(turn, 20, 0).decode()
         with suppress(ProcessLookupError, ValueError):
-            os.kill(int(before), signal.SIGKILL)
+            os.kill(int(predecessor), signal.SIGKILL)
         if not _locked(turn, KILLED_S):
             os.close(turn)
-            raise PinsLost(f"the guardian before, process {before}, does not end")
+            raise PinsLost(f"the previous guardian, process {predecessor}, does not end")
     os.ftruncate(turn, 0)
     return turn
 
@@ -213,7 +213,7 @@ def _locked(turn: int, within_s: float) -> bool:
 
 
 def _become(
-    line: socket.socket, parent: int, prepare: Callable[[], Off], kept: tuple[int, ...]
+    line: socket.socket, parent: int, prepare: Callable[[], Off], kept_fds: tuple[int, ...]
 ) -> NoReturn:
     """Run the forked process to its end; no code of the parent runs after it."""
     status = 1
@@ -226,7 +226,7 @@ def _become(
             signal.signal(number, signal.SIG_IGN)
         wheels = os.pidfd_open(parent)
         if os.getppid() == parent:
-            _close_others(line.fileno(), wheels, *kept)
+            _close_other_fds(line.fileno(), wheels, *kept_fds)
             mlock.lock()
             _guard(line, wheels, prepare)
         status = 0
@@ -237,10 +237,10 @@ def _become(
         os._exit(status)
 
 
-def _close_others(*kept: int) -> None:
+def _close_other_fds(*kept_fds: int) -> None:
     """Close the parent's files: its lock would otherwise outlive it here."""
     start = FIRST_FD
-    for fd in sorted(kept):
+    for fd in sorted(kept_fds):
         os.closerange(start, fd)
         start = fd + 1
     os.closerange(start, FDS)
@@ -250,14 +250,14 @@ def _guard(line: socket.socket, wheels: int, prepare: Callable[[], Off]) -> None
     """Watch until told to end, or until the motors had to be switched off."""
     off = prepare()
     try:
-        why = _watch(line)
+        reason = _watch(line)
     except OSError as fault:  # a peer that dies with unread data resets the socket
-        why = f"wheels is gone ({fault.strerror})"
-    if why == SILENT:
+        reason = f"wheels is gone ({fault.strerror})"
+    if reason == SILENT:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(wheels, signal.SIGKILL)
-    if why is not None:
-        _switch_off(off, prepare, why, wheels)
+    if reason is not None:
+        _switch_off(off, prepare, reason, wheels)
 
 
 def _watch(line: socket.socket) -> str | None:
@@ -270,31 +270,31 @@ def _watch(line: socket.socket) -> str | None:
         left_s = None if until_s is None else max(0.0, until_s - time.monotonic())
         if not poll.poll(None if left_s is None else left_s * 1000.0):
             return SILENT
-        words = line.recv(1024)
-        if not words:
+        commands = line.recv(1024)
+        if not commands:
             return "wheels is gone"
-        last = words[-1:]
-        if last == END:
+        newest = commands[-1:]
+        if newest == END:
             return None
-        until_s = time.monotonic() + PATIENCE_S if last == FEED else None
-        line.send(words)
+        until_s = time.monotonic() + PATIENCE_S if newest == FEED else None
+        line.send(commands)
 
 
-def _switch_off(off: Off, prepare: Callable[[], Off], why: str, wheels: int) -> None:
+def _switch_off(off: Off, prepare: Callable[[], Off], reason: str, wheels: int) -> None:
     """Switch off first and log afterwards. A killed `wheels` may have a write under
     way that arrives later, so switch off again after its death."""
     try:
-        off = _tried(off, prepare)
-        if why == SILENT:
+        off = _call_off(off, prepare)
+        if reason == SILENT:
             select.select([wheels], [], [], DIES_S)
-            _tried(off, prepare)
+            _call_off(off, prepare)
     except Exception as fault:
-        log.error("guardian: %s; the motors are NOT off: %s", why, fault)
+        log.error("guardian: %s; the motors are NOT off: %s", reason, fault)
     else:
-        log.warning("guardian: %s; the motors are off", why)
+        log.warning("guardian: %s; the motors are off", reason)
 
 
-def _tried(off: Off | None, prepare: Callable[[], Off]) -> Off:
+def _call_off(off: Off | None, prepare: Callable[[], Off]) -> Off:
     """Try until it works, reopening the chip each time. Returns the working
     function; raises the last fault after GIVES_UP_S."""
     start_s = time.monotonic()

@@ -60,13 +60,13 @@ class I2cDevice(Protocol):
         """Prepare steps to run repeatedly; a daemon receives them as one message."""
 
         def transfer(after_s: float) -> list[bytes]:
-            found = []
+            results = []
             for step in steps:
                 if isinstance(step, Read):
-                    found.append(self.read(*step))
+                    results.append(self.read(*step))
                 else:
                     self.write(*step)
-            return found
+            return results
 
         return transfer
 

@@ -51,11 +51,11 @@ class Pins(Protocol):
 class IoPins(Pins, Protocol):
     """Pins that can be read as well. Every method raises PinsSilent or PinsLost."""
 
-    def listen(self, gpio: int, steady_us: int) -> None:
+    def input_pull_up(self, gpio: int, steady_us: int) -> None:
         """Make the pin an input with pull-up whose edges count after `steady_us` of
         stability; wait that long before reading its level."""
 
-    def hear(self, gpio: int) -> None:
+    def input_pull_down(self, gpio: int) -> None:
         """Make the pin an input with pull-down; every edge counts."""
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from fpvcar.config import Profile
-from fpvcar.devices.computer import Found
+from fpvcar.devices.computer import ComputerReadings
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 
 
@@ -107,7 +107,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """Each (bus, address) that answers."""
     camera: Answer
 
-    computer: Found
+    computer: ComputerReadings
     state: str
     writable: Answer
     """Whether the car may write its codes."""

@@ -33,7 +33,7 @@ IDLE_TICK_S = 0.1
 """Tick without a driver; short enough that the lease of resting wheels never expires."""
 WEAK_LIMIT = 0.5
 """Share of full throttle while the supply is weak; more current would crash the computer."""
-NO_PINS = "what switches the motors does not answer"
+NO_PINS = "the back end of the motor pins does not answer"
 log = logging.getLogger("fpvcar.gate")
 
 _PINS = {WheelsReason.PINS_SILENT, WheelsReason.PINS_LOST}
@@ -81,10 +81,11 @@ class Control:
 
     `reasons` and `stops` count the decisions by reason and the stops by cause.
 
-    `send(duties, now_ns)` sends a setpoint to the wheels; `hear()` reads their pending answers.
-    `changed()` is called on every change of the reason or of a latch, `watcher` after each run of
-    the gate, and `save` when a setting that must survive a restart has changed. `saved` is the last
-    value that the previous process saved. These callbacks must not wait or raise.
+    `send(duties, now_ns)` sends a setpoint to the wheels; `read_answers()` reads their
+    pending answers. `changed()` is called on every change of the reason or of a latch, `watcher`
+    after each run of the gate, and `save` when a setting that must survive a restart has changed.
+    `saved` is the last value that the previous process saved. These callbacks must not wait or
+    raise.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Control:
         saved: Saved | None = None,
         save: Callable[[Saved], None] = lambda saved: None,
         watcher: Callable[[Stepped], None] | None = None,
-        hear: Callable[[], None] = lambda: None,
+        read_answers: Callable[[], None] = lambda: None,
     ) -> None:
         self._saved = saved or Saved()
         self.limit = limit_of(self._saved, profile)
@@ -113,23 +114,23 @@ class Control:
         self._profile, self._send, self._clock_ns = profile, send, clock_ns
         self._inputs, self._changed, self._save = inputs, changed, save
         self._watcher, self._guard = watcher, Guard(profile.guard)
-        self._hear = hear
+        self._read_answers = read_answers
         self._seen: Sequence[Range] = ()
         self._wish: Wish | None = None
         self._fault: Cause | None = Cause.WHEELS_LOST
         self._applied_once = False
         self._slew = mixing.Slew()
         self._stepped_ns, self._tick_s = 0, 0.0
-        self._put_off: Callable[[float], None] = lambda seconds: None
+        self._postpone: Callable[[float], None] = lambda seconds: None
 
     # Actions of drivers and grown-ups
 
     def wish(self, throttle: float, steer: float, now_s: float) -> None:
         """Take a fresh wish of the driver and apply it at once."""
-        self._hear()  # a pending stop of the wheels takes effect before the new wish
+        self._read_answers()  # a pending stop of the wheels takes effect before the new wish
         self._wish = Wish(throttle, steer, now_s)
         self.step()
-        self._put_off(self._tick_s)
+        self._postpone(self._tick_s)
 
     def let_go(self) -> None:
         """Stop the car on a stale neutral wish. It is not fresh, so it does not arm the gate."""
@@ -137,7 +138,7 @@ class Control:
             self._wish = _LET_GO
             self.step()
 
-    def nobody(self, lost: bool) -> None:
+    def clear_wish(self, lost: bool) -> None:
         """Remove the driver's wish; `lost` if the link broke in the middle of a wish."""
         latches = self.decision.latches
         if lost and self._wish is not None and not self._wish.neutral:
@@ -178,7 +179,7 @@ class Control:
 
     def guard(self, mode: GuardMode) -> None:
         """Set the collision guard's mode, chosen by a grown-up: "off", "warn" or "limit"."""
-        log.info("the guard is set to %s", mode)
+        log.info("guard mode set to %s", mode)
         self.guard_mode = mode
         self.step()
         self._changed()
@@ -216,9 +217,9 @@ class Control:
             if self.wheels != "ok":
                 self._set_fault(None, "ok")
         elif answer.reason in _PINS:
-            new = self._fault is not Cause.PINS
+            is_new = self._fault is not Cause.PINS
             self._set_fault(Cause.PINS, self._why or NO_PINS)
-            if new:  # at once: a fault that has ended by the next tick must hold the car too
+            if is_new:  # at once: a fault that has ended by the next tick must hold the car too
                 self.step()  # once: a step sends a setpoint, and each setpoint is answered
         elif answer.reason == _ZERO_FIRST and not self.decision.neutral:
             # The wheels' lease expired while the car stood; they require a zero first.
@@ -230,22 +231,22 @@ class Control:
             stop = Hold(Cause.WHEELS_STOPPED, reason)
             self.step(gate.hold(self.decision.latches, stop))
 
-    def wheels_why(self, why: str) -> None:
+    def wheels_why(self, text: str) -> None:
         """Store the back end's description of a pin fault; "" if there is no fault."""
-        self._why = why
-        if self._fault is Cause.PINS and why:
-            self._set_fault(Cause.PINS, why)
+        self._why = text
+        if self._fault is Cause.PINS and text:
+            self._set_fault(Cause.PINS, text)
 
     def wheels_state(self, state: str) -> None:
         """Store the wheels client's state: "ok", "absent" or "hung"."""
         if state != "ok":
             self._set_fault(Cause.WHEELS_LOST, f"the wheels process is {state}")
 
-    def _set_fault(self, fault: Cause | None, words: str) -> None:
-        if fault is not self._fault or words != self.wheels:
-            if words != "ok" or self.wheels != "starting":
-                log.warning("wheels: %s", words)
-            self._fault, self.wheels = fault, words
+    def _set_fault(self, fault: Cause | None, text: str) -> None:
+        if fault is not self._fault or text != self.wheels:
+            if text != "ok" or self.wheels != "starting":
+                log.warning("wheels: %s", text)
+            self._fault, self.wheels = fault, text
             self._changed()
 
     # Gate
@@ -253,10 +254,10 @@ class Control:
     def step(self, latches: Latches | None = None) -> None:
         """Run the gate now and send the resulting setpoint."""
         self._stepped_ns = now_ns = self._clock_ns()
-        before, held = self.decision, latches or self.decision.latches
+        before, latched = self.decision, latches or self.decision.latches
         now_s = now_ns / 1e9
         wish, world, volts = self._wish, self._world(now_s), self._inputs.volts(now_s)
-        self.decision = gate.decide(wish, held, world, now_s, self._profile.gate)
+        self.decision = gate.decide(wish, latched, world, now_s, self._profile.gate)
         slew = self._slew
         self.duties, self._slew = mixing.mix(
             self.decision.throttle,
@@ -275,7 +276,7 @@ class Control:
                 Stepped(
                     now_ns,
                     wish,
-                    held,
+                    latched,
                     world,
                     self.guard_mode,
                     self._seen,
@@ -299,10 +300,10 @@ class Control:
         if settings == self._settings:  # the case at nearly every step
             return
         self._settings = settings
-        now = differing(self._profile, self.limit, self.guard_mode, hold)
-        if now != self._saved:
-            self._saved = now
-            self._save(now)
+        saved = differing(self._profile, self.limit, self.guard_mode, hold)
+        if saved != self._saved:
+            self._saved = saved
+            self._save(saved)
 
     def _count(self, before: Decision, after: Decision) -> None:
         if before.reason != after.reason:
@@ -333,19 +334,19 @@ class Control:
             self.free, self._seen = Free(), ()
             return self.free
         self._seen = self._inputs.ranges(now_s)
-        self.free = self._guard.look(self._seen, now_s, self.decision.throttle)
+        self.free = self._guard.update(self._seen, now_s, self.decision.throttle)
         return self.free if self.guard_mode == "limit" else Free()
 
-    def _next_tick_s(self, world: gate.World, before: mixing.Slew, now_s: float) -> float:
+    def _next_tick_s(self, world: gate.World, last_slew: mixing.Slew, now_s: float) -> float:
         """Return the time until the next run of the gate, before time alone changes the
-        decision. `before` is the motors' slew state after the previous run."""
+        decision. `last_slew` is the motors' slew state after the previous run."""
         decision, wish = self.decision, self._wish
         if decision.reason == "nobody":
             return IDLE_TICK_S
         if decision.neutral or wish is None:
             return RENEW_S
         free = world.free.ahead if wish.throttle > 0.0 else world.free.back
-        if free < 1.0 or self._slew[:2] != before[:2]:
+        if free < 1.0 or self._slew[:2] != last_slew[:2]:
             return TICK_S
         return min(RENEW_S, gate.holds_s(wish, world, now_s, self._profile.gate))
 
@@ -354,14 +355,14 @@ class Control:
         """Time until the next run of the gate if no wish arrives earlier."""
         return self._tick_s - (self._clock_ns() - self._stepped_ns) / 1e9
 
-    def timed(self, put_off: Callable[[float], None]) -> None:
+    def timed(self, postpone: Callable[[float], None]) -> None:
         """Set the callback that postpones the next tick after a wish has run the gate."""
-        self._put_off = put_off
+        self._postpone = postpone
 
     def tick(self) -> float:
         """Read the wheels' answers, and run the gate if due. Returns the time to the next tick
         in s."""
-        self._hear()
+        self._read_answers()
         if self.due_in_s <= EARLY_S:
             self.step()
         return self.due_in_s

@@ -158,10 +158,10 @@ def holds_s(wish: Wish, world: World, now_s: float, limits: config.Gate) -> floa
     return min(silent_s, blind_s) if blind_s > 0.0 else silent_s
 
 
-def hold(latches: Latches, wanted: Hold) -> Latches:
+def hold(latches: Latches, stop: Hold) -> Latches:
     """Add a hold; of two holds the one that is harder to clear remains."""
-    if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(wanted.cause, 0):
-        return replace(latches, hold=wanted)
+    if latches.hold is None or _RANK.get(latches.hold.cause, 0) < _RANK.get(stop.cause, 0):
+        return replace(latches, hold=stop)
     return latches
 
 

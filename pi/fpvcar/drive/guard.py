@@ -45,9 +45,9 @@ class Free(NamedTuple):
     back: float = 1.0
 
 
-def looks(one: telemetry.Range, bearing_deg: float) -> bool:
+def covers(sensor: telemetry.Range, bearing_deg: float) -> bool:
     """Return whether the sensor covers that bearing."""
-    off_deg = (one.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
+    off_deg = (sensor.bearing_deg - bearing_deg + 180.0) % 360.0 - 180.0
     return abs(off_deg) <= HALF_DEG
 
 
@@ -98,7 +98,7 @@ def share(range_m: float | None, age_s: float, speed_mps: float, guard: config.G
     return 0.0 if most < LEAST_SHARE else min(most, 1.0)
 
 
-class Sight:
+class ObstacleTrack:
     """Obstacle seen by one sensor; estimates its distance while the sensor sees nothing."""
 
     def __init__(self, settings: config.Guard) -> None:
@@ -110,32 +110,32 @@ class Sight:
         self._near_m: float | None = None
         self._mps: float = 0
 
-    def look(self, one: telemetry.Range, now_s: float, towards: float) -> float:
+    def update(self, sensor: telemetry.Range, now_s: float, towards: float) -> float:
         """Return the free share of full throttle in this sensor's direction.
 
         `towards` is the throttle in that direction since the last call, -1 to 1.
         """
-        self._reckon(now_s, towards)
-        if one.state != "ok" or one.age_s is None or one.age_s > self._settings.stale_s:
-            if one.state == NOISY and one.range_m is not None:
-                self._near_m = one.range_m  # the nearest of its readings
+        self._move(now_s, towards)
+        if sensor.state != "ok" or sensor.age_s is None or sensor.age_s > self._settings.stale_s:
+            if sensor.state == NOISY and sensor.range_m is not None:
+                self._near_m = sensor.range_m  # the nearest of its readings
             return min(self._settings.unseen_limit, self._remembered())
-        at_s = now_s - one.age_s
+        at_s = now_s - sensor.age_s
         if at_s > self._at_s:
             self._at_s = at_s
-            self._gone = self._gone + 1 if one.range_m is None else 0
-            if one.range_m is not None:
-                self._near_m = one.range_m - max(0.0, self._mps) * one.age_s
-        if one.range_m is None:
+            self._gone = self._gone + 1 if sensor.range_m is None else 0
+            if sensor.range_m is not None:
+                self._near_m = sensor.range_m - max(0.0, self._mps) * sensor.age_s
+        if sensor.range_m is None:
             if self._gone < GONE:
                 return self._remembered()
             self._near_m = None
-        self._approach.add(one.range_m, at_s)
+        self._approach.add(sensor.range_m, at_s)
         speed_mps = self._approach.speed_mps()
         self._mps = max(self._mps, speed_mps)
-        return share(one.range_m, one.age_s, speed_mps, self._settings)
+        return share(sensor.range_m, sensor.age_s, speed_mps, self._settings)
 
-    def _reckon(self, now_s: float, towards: float) -> None:
+    def _move(self, now_s: float, towards: float) -> None:
         """Move the car by its throttle; the model accelerates faster than it brakes."""
         passed_s = now_s - (self._looked_s or now_s)
         self._looked_s = now_s
@@ -157,28 +157,34 @@ class Sight:
 class Guard:
     """Computes the free throttle from ranges; time is passed in.
 
-    `ahead_by` and `back_by` name the sensor with the smallest free share in the last `look`.
+    `ahead_by` and `back_by` name the sensor with the smallest free share in the last `update`.
     """
 
     def __init__(self, settings: config.Guard) -> None:
         self.ahead_by = self.back_by = ""
         self._settings = settings
-        self._sights: dict[str, tuple[Sight, bool, bool]] = {}
+        self._tracks: dict[str, tuple[ObstacleTrack, bool, bool]] = {}
 
-    def look(self, ranges: Sequence[telemetry.Range], now_s: float, throttle: float = 0.0) -> Free:
+    def update(
+        self, ranges: Sequence[telemetry.Range], now_s: float, throttle: float = 0.0
+    ) -> Free:
         """Return the free throttle by all sensors. `throttle` is the setpoint until now."""
         ahead = back = NO_SENSOR
-        for one in ranges:
-            sight, looks_ahead, looks_back = self._sights.get(one.name) or self._add(one)
-            if looks_ahead:
-                ahead = min(ahead, (sight.look(one, now_s, throttle), one.name))
-            if looks_back:
-                back = min(back, (sight.look(one, now_s, -throttle), one.name))
+        for sensor in ranges:
+            track, covers_ahead, covers_back = self._tracks.get(sensor.name) or self._add(sensor)
+            if covers_ahead:
+                ahead = min(ahead, (track.update(sensor, now_s, throttle), sensor.name))
+            if covers_back:
+                back = min(back, (track.update(sensor, now_s, -throttle), sensor.name))
         self.ahead_by, self.back_by = ahead[1], back[1]
         return Free(min(1.0, ahead[0]), min(1.0, back[0]))
 
-    def _add(self, one: telemetry.Range) -> tuple[Sight, bool, bool]:
+    def _add(self, sensor: telemetry.Range) -> tuple[ObstacleTrack, bool, bool]:
         """Add a new sensor; its direction is fixed from then on."""
-        sight = Sight(self._settings)
-        self._sights[one.name] = found = (sight, looks(one, AHEAD_DEG), looks(one, BACK_DEG))
-        return found
+        track = ObstacleTrack(self._settings)
+        self._tracks[sensor.name] = entry = (
+            track,
+            covers(sensor, AHEAD_DEG),
+            covers(sensor, BACK_DEG),
+        )
+        return entry

@@ -30,32 +30,32 @@ class Slew(NamedTuple):
 
 
 def mix(
-    throttle: float, steer: float, motors: Motors, volts: float, before: Slew, now_s: float
+    throttle: float, steer: float, motors: Motors, volts: float, last_slew: Slew, now_s: float
 ) -> tuple[tuple[float, ...], Slew]:
     """Return the duties (drive, steering; or left, right) for a setpoint in -1..1, and the new
     state.
 
     `volts` is the battery's voltage (see `supply_v`). Zero stays zero.
     """
-    elapsed_s = min(max(now_s - before.at_s, 0.0), LONGEST_STEP_S)
+    elapsed_s = min(max(now_s - last_slew.at_s, 0.0), LONGEST_STEP_S)
     first, second = motors.pair
     differential = motors.differential
     if not differential:
         throttle, steer = trimmed(throttle, first), trimmed(steer, second)
-    after = Slew(
-        slewed(before.drive, throttle, first.slew_per_s * elapsed_s),
-        slewed(before.steer, steer, second.slew_per_s * elapsed_s),
+    slew = Slew(
+        slewed(last_slew.drive, throttle, first.slew_per_s * elapsed_s),
+        slewed(last_slew.steer, steer, second.slew_per_s * elapsed_s),
         now_s,
     )
-    one, other, slower = after.drive, after.steer, 0.0
+    first_share, second_share, slower = slew.drive, slew.steer, 0.0
     if differential:
-        sides = by_sides(one, other, motors.turn)
-        one, other = trimmed(sides[0], first), trimmed(sides[1], second)
+        sides = by_sides(first_share, second_share, motors.turn)
+        first_share, second_share = trimmed(sides[0], first), trimmed(sides[1], second)
         slower = motors.balance
     return (
-        duty(one, first, volts) * (1.0 - max(slower, 0.0)),
-        duty(other, second, volts) * (1.0 + min(slower, 0.0)),
-    ), after
+        duty(first_share, first, volts) * (1.0 - max(slower, 0.0)),
+        duty(second_share, second, volts) * (1.0 + min(slower, 0.0)),
+    ), slew
 
 
 def by_sides(throttle: float, steer: float, turn: float) -> tuple[float, float]:
@@ -83,12 +83,12 @@ def trimmed(value: float, motor: Motor) -> float:
     return min(max(value * gain, -1.0), 1.0)
 
 
-def slewed(before: float, goal: float, most: float) -> float:
-    """Step from `before` towards `goal`; only growth away from zero is limited.
+def slewed(start_share: float, goal: float, most: float) -> float:
+    """Step from `start_share` towards `goal`; only growth away from zero is limited.
 
     A change of direction starts again at zero.
     """
-    start = abs(before) if before * goal > 0.0 else 0.0
+    start = abs(start_share) if start_share * goal > 0.0 else 0.0
     step = most if start else max(most, FIRST_STEP)
     return math.copysign(min(abs(goal), start + step), goal)
 

@@ -44,8 +44,8 @@ def limit_of(saved: Saved, profile: Profile) -> float:
 
 def guard_of(saved: Saved, profile: Profile) -> GuardMode:
     """Return the guard's mode: the profile's, or a stricter saved one."""
-    own = profile.guard.mode
-    return max(saved.guard or own, own, key=GUARD_MODES.index)
+    profile_mode = profile.guard.mode
+    return max(saved.guard or profile_mode, profile_mode, key=GUARD_MODES.index)
 
 
 def hold_of(saved: Saved) -> Hold | None:
@@ -72,9 +72,9 @@ def load(path: Path) -> Saved:
     except FileNotFoundError:
         return Saved()
     except (OSError, ValueError, msgspec.DecodeError) as fault:
-        log.warning("%s: %s; the profile's limit and guard hold", path, fault)
+        log.warning("%s: %s; using the profile's limit and guard", path, fault)
         return Saved()
-    log.info("as grown-ups left it: %s", saved)
+    log.info("loaded the grown-ups' settings: %s", saved)
     return saved
 
 
@@ -110,25 +110,25 @@ class Saver(Worker):
 
     def _run(self) -> None:
         super()._run()
-        new = self._new
-        if new is not None and new is not self._written:  # stopped before the first turn
-            self._write(new)
+        settings = self._new
+        if settings is not None and settings is not self._written:  # stopped before the first turn
+            self._write(settings)
 
     def live(self) -> None:
         """Write until `ending`, then write the last settings put before it."""
         while True:
-            ending, new = self.ending, self._new
-            if new is not None and new is not self._written:
-                self._write(new)
+            ending, settings = self.ending, self._new
+            if settings is not None and settings is not self._written:
+                self._write(settings)
             if ending:
                 return
             self.pause(AGAIN_S)
 
-    def _write(self, new: Saved) -> None:
+    def _write(self, settings: Saved) -> None:
         try:
-            write(self._path, new)
+            write(self._path, settings)
         except OSError as fault:
-            self.set_state(f"what grown-ups set is lost at a restart: {fault}")
+            self.set_state(f"cannot save the grown-ups' settings: {fault}")
         else:
-            self._written = new
+            self._written = settings
             self.set_state("ok")

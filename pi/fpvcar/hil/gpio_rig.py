@@ -47,7 +47,7 @@ class Wired:
         """Read the edges of pins made inputs with pull-down. Raises PinsFault."""
         with self.pins(by) as pins:
             for gpio in gpios:
-                pins.hear(gpio)
+                pins.input_pull_down(gpio)
             heard = backends.open_edges(by or self.profile, pins, gpios)
             with contextlib.closing(heard):
                 yield heard

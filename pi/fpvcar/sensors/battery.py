@@ -102,9 +102,11 @@ class BatterySensor(Worker):
             return None
         if self._last is None:
             return telemetry.Battery(None, None, None, False, None, self.state)
-        last, at_s = self._last
+        charge, at_s = self._last
         age_s = max(0.0, now_s - at_s)
-        return telemetry.Battery(last.volts, last.amps, last.share, last.low, age_s, self.state)
+        return telemetry.Battery(
+            charge.volts, charge.amps, charge.share, charge.low, age_s, self.state
+        )
 
     def volts(self, now_s: float) -> float | None:
         """Return the voltage; None if it is older than YOUNG_S."""

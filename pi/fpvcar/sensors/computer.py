@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from fpvcar.devices.computer import Computer, Found
+from fpvcar.devices.computer import Computer, ComputerReadings
 from fpvcar.runtime import wall_clock as wall
 from fpvcar.runtime.units import MB
 from fpvcar.runtime.workers import Lost, Worker
@@ -36,40 +36,40 @@ NOW = (
     (CAPPED, "the processor's frequency is limited now"),
     (WARM, "the processor is warm: it has slowed down a little"),
 )
-EARLIER = "there was under-voltage since the start: look at battery and cable"
+EARLIER = "there was under-voltage since the start: check battery and cable"
 
 
-def judge(found: Found) -> telemetry.Health:
+def health_of(readings: ComputerReadings) -> telemetry.Health:
     """Return figures and faults. Unreadable values are unknown."""
     health = telemetry.Health(
-        celsius=_tidy(celsius(found.milli_c)),
-        throttled=throttled(found.throttled, found.alarm),
-        wifi_dbm=signal_dbm(found.wireless),
-        wifi_mbps=_tidy(found.bit_rate / MB if found.bit_rate else None),
-        disk_free_mb=_tidy(found.disk_b / MB if found.disk_b is not None else None),
-        memory_free_mb=_tidy(available_mb(found.meminfo)),
-        load=_number(_first(found.loadavg)),
-        uptime_s=_tidy(_number(_first(found.uptime))),
+        celsius=_tidy(celsius(readings.milli_c)),
+        throttled=throttled(readings.throttled, readings.alarm),
+        wifi_dbm=signal_dbm(readings.wireless),
+        wifi_mbps=_tidy(readings.bit_rate / MB if readings.bit_rate else None),
+        disk_free_mb=_tidy(readings.disk_b / MB if readings.disk_b is not None else None),
+        memory_free_mb=_tidy(available_mb(readings.meminfo)),
+        load=_number(_first(readings.loadavg)),
+        uptime_s=_tidy(_number(_first(readings.uptime))),
     )
-    said = [*faults(health), *sd_card.faults(sd_card.card_of(found)), *clock(found.utc_s)]
-    return msgspec.structs.replace(health, faults=tuple(said))
+    reasons = [*faults(health), *sd_card.faults(sd_card.card_of(readings)), *clock(readings.utc_s)]
+    return msgspec.structs.replace(health, faults=tuple(reasons))
 
 
 def faults(health: telemetry.Health) -> list[str]:
     """Return the faults as sentences, the worst first."""
     bits = health.throttled or 0
-    words = [text for bit, text in NOW if bits & bit]
+    reasons = [text for bit, text in NOW if bits & bit]
     if bits & UNDER_VOLTAGE << SINCE and not bits & UNDER_VOLTAGE:
-        words.append(EARLIER)
+        reasons.append(EARLIER)
     if health.celsius is not None and health.celsius >= HOT_C:
-        words.append(f"the processor is hot: {health.celsius:.0f} degrees")
+        reasons.append(f"the processor is hot: {health.celsius:.0f} degrees")
     if health.disk_free_mb is not None and health.disk_free_mb < FULL_MB:
-        words.append(f"the card is nearly full: {health.disk_free_mb:.0f} MB left")
+        reasons.append(f"the card is nearly full: {health.disk_free_mb:.0f} MB left")
     if health.memory_free_mb is not None and health.memory_free_mb < SHORT_MB:
-        words.append(f"memory is nearly full: {health.memory_free_mb:.0f} MB left")
+        reasons.append(f"memory is nearly full: {health.memory_free_mb:.0f} MB left")
     if health.wifi_dbm is not None and health.wifi_dbm < WEAK_DBM:
-        words.append(f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm")
-    return words
+        reasons.append(f"weak Wi-Fi: {health.wifi_dbm:.0f} dBm")
+    return reasons
 
 
 def clock(utc_s: float | None) -> list[str]:
@@ -102,8 +102,8 @@ def signal_dbm(wireless: str | None) -> float | None:
     """Return the first interface's level in /proc/net/wireless; -256 and levels >= 0 are
     invalid."""
     for line in (wireless or "").splitlines()[2:]:
-        words = line.split()
-        level = _number(words[3].rstrip(".")) if len(words) > 3 else None
+        fields = line.split()
+        level = _number(fields[3].rstrip(".")) if len(fields) > 3 else None
         if level is not None and -256.0 < level < 0.0:
             return level
     return None
@@ -112,16 +112,16 @@ def signal_dbm(wireless: str | None) -> float | None:
 def available_mb(meminfo: str | None) -> float | None:
     """Return MemAvailable: the memory that a program could still get."""
     for line in (meminfo or "").splitlines():
-        name, _, rest = line.partition(":")
+        name, _, value = line.partition(":")
         if name == "MemAvailable":
-            kilo = _number(_first(rest))
+            kilo = _number(_first(value))
             return None if kilo is None else kilo * 1024 / MB
     return None
 
 
 def _first(text: str | None) -> str | None:
-    words = (text or "").split()
-    return words[0] if words else None
+    fields = (text or "").split()
+    return fields[0] if fields else None
 
 
 def _number(text: str | None) -> float | None:
@@ -157,9 +157,9 @@ class HealthThread(Worker):
         """Return the last reading with its age."""
         if self._last is None:
             return telemetry.Health()
-        last, at_s = self._last
+        health, at_s = self._last
         age_s = round(max(0.0, now_s - at_s), 1)
-        return msgspec.structs.replace(last, age_s=age_s)
+        return msgspec.structs.replace(health, age_s=age_s)
 
     def weak(self) -> bool:
         """Return whether the last reading shows under-voltage."""
@@ -175,16 +175,16 @@ class HealthThread(Worker):
         """Read, log new faults and wait, until `ending`."""
         while not self.ending:
             try:
-                raw = self._machine.read()
+                readings = self._machine.read()
             except OSError as fault:
-                raise Lost(f"cannot look at this computer: {fault.strerror}") from None
-            found, now_s = judge(raw), self._clock_s()
-            self.card = sd_card.card_of(raw)
-            self._last = found, now_s
+                raise Lost(f"cannot read the health of this computer: {fault.strerror}") from None
+            health, now_s = health_of(readings), self._clock_s()
+            self.card = sd_card.card_of(readings)
+            self._last = health, now_s
             self.set_state("ok")
-            for words in found.faults:
-                kind = words.partition(":")[0]  # figures behind the colon change
+            for reason in health.faults:
+                kind = reason.partition(":")[0]  # figures behind the colon change
                 if now_s - self._logged_s.get(kind, -math.inf) > LOG_AGAIN_S:
-                    self._log.warning("%s", words)
+                    self._log.warning("%s", reason)
                 self._logged_s[kind] = now_s
             self.pause(self._every_s)

@@ -1,6 +1,6 @@
 """Depth camera in `run`: one more range sensor, and a small picture.
 
-child's stdout -> ChildProcess -> Records -> LastReading, png    restarted after faults
+child's stdout -> ChildProcess -> RecordParser -> LastReading, png    restarted after faults
 """
 
 import logging
@@ -37,7 +37,7 @@ class Record(NamedTuple):
     png: bytes
 
 
-class Records:
+class RecordParser:
     """Splits bytes of the process into records. Raises WireError for invalid ones."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
         if soc is None:
             raise ConfigError('depth.source = "bench" needs a bench: `fpvcar bench`')
         return [sys.executable, "-m", "fpvcar", "camera", "bench-depth", "--soc", str(soc)]
-    words = [
+    argv = [
         sys.executable,
         "-m",
         "fpvcar.sensors.depth_process",
@@ -74,7 +74,7 @@ def argv_of(depth: config.Depth, soc: Path | None) -> list[str]:
         f"--height={depth.height}",
         f"--wide-deg={depth.wide_deg:g}",
     ]
-    return [*words, f"--device={depth.device}"] if depth.device else words
+    return [*argv, f"--device={depth.device}"] if depth.device else argv
 
 
 class DepthCamera(Supervisor):
@@ -92,7 +92,7 @@ class DepthCamera(Supervisor):
         super().__init__(argv, True, BackOff(AGAIN_S, AGAIN_MOST_S), silent_s)
         self.reading, self.png = reading, b""
         self._clock_s, self._start_s = clock_s, start_s
-        self._records = Records()
+        self._records = RecordParser()
         self._began_s = self._heard_s = 0.0
         self._noise = NoiseFilter(JUMP_M, JUMP_SHARE)
 
@@ -100,7 +100,7 @@ class DepthCamera(Supervisor):
 
     def begin(self, now_s: float) -> None:
         """Discard the record that was cut off by the end of the last process."""
-        self._records = Records()
+        self._records = RecordParser()
         self._began_s, self._heard_s = now_s, 0.0
 
     def late(self, now_s: float) -> float | str:
@@ -110,7 +110,7 @@ class DepthCamera(Supervisor):
         if left_s > 0.0:
             return left_s
         line = self.line_since(self._heard_s or self._began_s)
-        return f"says nothing for {limit_s:g} s{f': {line}' if line else ''}"
+        return f"sent nothing for {limit_s:g} s{f': {line}' if line else ''}"
 
     def ended(self, reason: str) -> bool:
         """Set the reason as the sensor's state, and drop the old picture. Returns True if a

@@ -33,7 +33,7 @@ WAY_FROM_MM = 1000
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-class Small(NamedTuple):
+class DepthImage(NamedTuple):
     """Decimated frame, with rows from the top."""
 
     pixels: Sequence[int]
@@ -41,36 +41,36 @@ class Small(NamedTuple):
     height: int
 
 
-def decimated(frame: memoryview, width: int, height: int, line_b: int) -> Small:
+def decimated(frame: memoryview, width: int, height: int, line_b: int) -> DepthImage:
     """Decimate a frame. Raises ValueError for a frame that is cut."""
     if len(frame) < line_b * height or line_b < 2 * width or line_b % 2:
-        wanted = f"{height} rows of {line_b} bytes for {width} pixels"
-        raise ValueError(f"depth frame of {len(frame)} bytes: expected {wanted}")
+        limit = f"{height} rows of {line_b} bytes for {width} pixels"
+        raise ValueError(f"depth frame of {len(frame)} bytes: expected {limit}")
     step, pitch = max(1, width // WIDE), line_b // 2
-    first = step // 2
-    words = frame[: line_b * height].cast("H")  # our machines are little-endian, too
+    offset = step // 2
+    values = frame[: line_b * height].cast("H")  # our machines are little-endian, too
     pixels = array.array("H")
-    for row in range(first, height, step):
-        pixels.extend(words[row * pitch + first : row * pitch + width : step])
-    columns = len(range(first, width, step))
-    return Small(pixels, columns, len(pixels) // columns)
+    for row in range(offset, height, step):
+        pixels.extend(values[row * pitch + offset : row * pitch + width : step])
+    columns = len(range(offset, width, step))
+    return DepthImage(pixels, columns, len(pixels) // columns)
 
 
-def nearest_m(small: Small, across: float = D435) -> float:
+def nearest_m(image: DepthImage, across: float = D435) -> float:
     """Return the distance of the nearest obstacle in the car's path; infinity: clear for 4 m,
     NaN: blind.
 
     `across` is the tangent of half the picture's horizontal angle.
     """
-    top, bottom = (int(share * small.height) for share in BAND)
-    band = small.pixels[top * small.width : max(bottom, top + 1) * small.width]
+    top, bottom = (int(share * image.height) for share in BAND)
+    band = image.pixels[top * image.width : max(bottom, top + 1) * image.width]
     if sum(pixel > 0 for pixel in band) < max(1, SEEING_SHARE * len(band)):
         return math.nan
     # A pixel of column c that is nearer than reach[c] stands less than WAY_MM aside.
-    middle = (small.width - 1) / 2.0 or 1.0
+    middle = (image.width - 1) / 2.0 or 1.0
     reach = [
         WAY_MM / max(across * abs(column - middle) / middle, WAY_MM / FAR_MM)
-        for column in range(small.width)
+        for column in range(image.width)
     ]
     pairs = list(zip(band, cycle(reach), strict=False))
     way = [mm > 0 for mm, far in pairs if far >= WAY_FROM_MM]
@@ -87,18 +87,18 @@ def _palette() -> bytes:
     for index in range(255):
         hue = 0.66 * index / 254
         rgb = colorsys.hsv_to_rgb(hue, 1.0, 1.0)
-        colours.append(bytes(round(255 * one) for one in rgb))
+        colours.append(bytes(round(255 * channel) for channel in rgb))
     return b"".join(colours)
 
 
-def png(small: Small) -> bytes:
+def png(image: DepthImage) -> bytes:
     """Encode the small picture, one byte a pixel with a palette (PNG, 11.2)."""
     rows = bytearray()
-    for row in range(small.height):
-        line = small.pixels[row * small.width : (row + 1) * small.width]
+    for row in range(image.height):
+        line = image.pixels[row * image.width : (row + 1) * image.width]
         rows.append(0)  # no filter
         rows += bytes(1 + min(254, mm * 254 // FAR_MM) if mm else 0 for mm in line)
-    head = struct.pack(">IIBBBBB", small.width, small.height, 8, 3, 0, 0, 0)
+    head = struct.pack(">IIBBBBB", image.width, image.height, 8, 3, 0, 0, 0)
     return PNG + b"".join(
         (
             _chunk(b"IHDR", head),

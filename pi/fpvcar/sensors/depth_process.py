@@ -26,18 +26,18 @@ SAME_MOST = 30
 """Number of identical frames in a row that no working Z16 camera sends."""
 
 
-class Still:
+class FreezeDetector:
     """Detector of consecutive frames that are identical to the bit, with different stamps."""
 
     def __init__(self) -> None:
-        self._before, self._same = 0, 0
+        self._last_crc, self._same = 0, 0
 
-    def note(self, data: memoryview, nearest_m: float) -> None:
+    def check(self, data: memoryview, nearest_m: float) -> None:
         """Check a frame; one without any measurement is ignored, as it is all zeros. Raises
         CaptureError."""
         now = zlib.crc32(data)
-        alike = now == self._before and not math.isnan(nearest_m)
-        self._before, self._same = now, self._same + 1 if alike else 0
+        alike = now == self._last_crc and not math.isnan(nearest_m)
+        self._last_crc, self._same = now, self._same + 1 if alike else 0
         if self._same >= SAME_MOST:
             raise CaptureError(f"stuck: {self._same} times the same frame")
 
@@ -50,22 +50,22 @@ def records(
     clock_s: Callable[[], float] = time.monotonic,
 ) -> None:
     """Write a record a frame, until `ended`. Raises CaptureError for a silent or stuck camera."""
-    shown_s, still = -1.0, Still()
+    shown_s, freeze = -1.0, FreezeDetector()
     while not ended():
         frame = camera.frame(SILENT_S)
         if frame is None:
             raise CaptureError(f"no frame for {SILENT_S:.0f} s")
         now_s = clock_s()
         try:
-            small = depth_image.decimated(frame.data, camera.width, camera.height, camera.line_b)
+            image = depth_image.decimated(frame.data, camera.width, camera.height, camera.line_b)
         except ValueError as fault:
             print(f"depth: {fault}", file=sys.stderr, flush=True)
             continue
-        nearest_m = depth_image.nearest_m(small, across)
-        still.note(frame.data, nearest_m)
+        nearest_m = depth_image.nearest_m(image, across)
+        freeze.check(frame.data, nearest_m)
         picture = b""
         if now_s - shown_s >= PREVIEW_EVERY_S:
-            shown_s, picture = now_s, depth_image.png(small)
+            shown_s, picture = now_s, depth_image.png(image)
         time_us = frame.time_us or round(now_s * 1e6)
         write(pack_depth(nearest_m, time_us, picture))
 

@@ -55,10 +55,10 @@ class Ranges:
         for thread in self._threads:
             thread.stop()
 
-    def attend(self, here: bool) -> None:
+    def attend(self, watched: bool) -> None:
         """Read at full rate while pages are open, otherwise occasionally."""
         for thread in self._threads:
-            thread.attend(here)
+            thread.attend(watched)
 
     async def watch(self) -> None:
         """Run until a thread dies; raises RuntimeError then."""
@@ -67,13 +67,13 @@ class Ranges:
 
     def status(self, now_s: float) -> tuple[telemetry.Range, ...]:
         """Return one entry a sensor, in the profile's order."""
-        return tuple(one.status(now_s) for one in self._readings)
+        return tuple(reading.status(now_s) for reading in self._readings)
 
     def measured(self) -> list[Measured]:
         """Remove and return the measurements since the last call, each sensor's in order."""
-        unread = [one.unread for one in self._readings]
-        return [one.popleft() for one in unread for _ in range(len(one))]
+        unread = [queue.unread for queue in self._readings]
+        return [queue.popleft() for queue in unread for _ in range(len(queue))]
 
     def readings(self) -> dict[str, int]:
         """Return the number of measurements of each sensor since the start."""
-        return {one.name: one.readings for one in self._readings}
+        return {reading.name: reading.readings for reading in self._readings}

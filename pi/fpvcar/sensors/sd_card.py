@@ -6,7 +6,7 @@ system read-only after errors, even during a drive.
 
 from collections.abc import Iterator
 
-from fpvcar.devices.computer import Found
+from fpvcar.devices.computer import ComputerReadings
 from fpvcar.wire.telemetry import Card
 
 WORN = 0.9
@@ -20,14 +20,14 @@ ESCAPES = (("\\040", " "), ("\\011", "\t"), ("\\134", "\\"))
 """Escapes of proc(5), in paths."""
 
 
-def card_of(found: Found) -> Card:
+def card_of(readings: ComputerReadings) -> Card:
     """Return the worst wear that the cards report, and whether the disk is read-only."""
-    lives = [used for text in found.life_times for used in _lives(text)]
-    ends = [end for text in found.ends for end in _hex(text)]
+    lives = [used for text in readings.life_times for used in _lives(text)]
+    ends = [end for text in readings.ends for end in _hex(text)]
     used = max(lives, default=None)
     if max(ends, default=0) >= SPARE_80:
         used = max(used or 0.0, WORN)
-    return Card(used, read_only(found.mounts, found.disk))
+    return Card(used, read_only(readings.mounts, readings.disk))
 
 
 def _lives(text: str) -> Iterator[float]:
@@ -38,9 +38,9 @@ def _lives(text: str) -> Iterator[float]:
 
 
 def _hex(text: str) -> Iterator[int]:
-    for word in text.split():
+    for field in text.split():
         try:
-            yield int(word, 16)
+            yield int(field, 16)
         except ValueError:
             continue
 
@@ -50,29 +50,29 @@ def read_only(mounts: str | None, path: str) -> bool | None:
     two mounts at one place the later one counts."""
     best, verdict = -1, None
     for line in (mounts or "").splitlines():
-        words = line.split()
-        if len(words) < 4:
+        fields = line.split()
+        if len(fields) < 4:
             continue
-        place = words[1]
+        place = fields[1]
         for escaped, plain in ESCAPES:
             place = place.replace(escaped, plain)
         within = path == place or path.startswith(place.rstrip("/") + "/")
         if within and len(place) >= best:
-            best, verdict = len(place), "ro" in words[3].split(",")
+            best, verdict = len(place), "ro" in fields[3].split(",")
     return verdict
 
 
 def faults(card: Card) -> list[str]:
     """Return the faults of the card, with the next step."""
-    said = []
+    reasons = []
     if card.read_only:
-        said.append(
-            "the card is read-only, nothing is kept: dmesg says why; fetch the "
+        reasons.append(
+            "the card is read-only, nothing is saved: dmesg has the reason; fetch the "
             "recordings, then sudo fsck it or replace it"
         )
     if card.used is not None and card.used >= WORN:
-        said.append(
+        reasons.append(
             f"the card is worn, {min(card.used, 1.0):.0%} of its life: fetch the "
             "recordings and replace it"
         )
-    return said
+    return reasons

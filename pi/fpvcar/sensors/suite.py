@@ -42,10 +42,10 @@ class SensorSuite:
             return health
         return msgspec.structs.replace(health, faults=(*health.faults, *faults))
 
-    def attend(self, here: bool) -> None:
+    def attend(self, watched: bool) -> None:
         """Read at full rate while pages are open, otherwise twice a second only."""
-        self._ranges.attend(here)
-        self._battery.attend(here)
+        self._ranges.attend(watched)
+        self._battery.attend(watched)
 
     def card(self) -> telemetry.Card:
         """Return the state of the storage card."""

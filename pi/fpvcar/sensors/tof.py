@@ -34,7 +34,7 @@ class Tof:
 
     def __init__(
         self,
-        where: config.Tof,
+        sensor: config.Tof,
         reading: LastReading,
         pins: Pins | None,
         open_device: Open,
@@ -44,21 +44,21 @@ class Tof:
         self.reading, self.due_s = reading, NEVER_S
         self.patience_s = 0.0
         """Time before `due_s` at which its turn may begin; its bus then waits."""
-        self._where, self._pins, self._clock_s = where, pins, clock_s
+        self._config, self._pins, self._clock_s = sensor, pins, clock_s
         self._open_device = open_device
         self._device: OpenDevice | None = None
         self._chip: vl53l0x.Vl53l0x | None = None
         self._news_s = NEVER_S
         self._again_s = AGAIN_S
         self._wait_s = vl53l0x.BUDGET_US / 1e6
-        self._before = b""
+        self._last_result = b""
         self._same, self._noise = 0, NoiseFilter(JUMP_M, JUMP_SHARE)
         self.power(False)
 
     def power(self, on: bool) -> None:
         """Switch XSHUT, if it is wired."""
-        if self._where.power is not None and self._pins is not None:
-            self._pins.write(self._where.power, on)
+        if self._config.power is not None and self._pins is not None:
+            self._pins.write(self._config.power, on)
 
     def turn(self) -> None:
         """Set the chip up, or read its newest sample as soon as it is due. Raises PinsFault."""
@@ -77,11 +77,11 @@ class Tof:
         time.sleep(DOWN_S)
         self.power(True)
         time.sleep(UP_S)
-        default, reset = vl53l0x.DEFAULT_ADDRESS, self._where.power is not None
-        if self._where.address != default and reset:
-            vl53l0x.readdress(self._open(default), self._where.address)
+        default, reset = vl53l0x.DEFAULT_ADDRESS, self._config.power is not None
+        if self._config.address != default and reset:
+            vl53l0x.readdress(self._open(default), self._config.address)
             self._close_device()
-        device = self._open(self._where.address)
+        device = self._open(self._config.address)
         chip = vl53l0x.Vl53l0x(device, self._clock_s, time.sleep, reset)
         chip.start()
         self.patience_s = device.patience_s
@@ -89,7 +89,7 @@ class Tof:
         self.due_s = self._news_s + self._wait_s
 
     def _open(self, address: int) -> OpenDevice:
-        self._device = self._open_device(self._where.bus, address)
+        self._device = self._open_device(self._config.bus, address)
         return self._device
 
     def _read(self, chip: vl53l0x.Vl53l0x) -> None:
@@ -97,7 +97,7 @@ class Tof:
         sample, now_s = chip.read(after_s), self._clock_s()
         if sample is None:
             if now_s - self._news_s > SILENT_S:
-                raise I2cError("ranges no more")
+                raise I2cError("stopped ranging")
             self._wait_s = min(self._wait_s + LATER_S, WAIT_S[1])
             self.due_s = now_s + POLL_S
             return
@@ -108,8 +108,8 @@ class Tof:
 
     def _take(self, sample: vl53l0x.Sample, result: bytes, now_s: float) -> None:
         ok = sample.status is vl53l0x.Status.OK
-        self._same = self._same + 1 if ok and result == self._before else 0
-        self._before = result
+        self._same = self._same + 1 if ok and result == self._last_result else 0
+        self._last_result = result
         if self._same >= SAME_MOST:
             raise I2cError(f"stuck: {self._same} times the same")
         near = sample.status is vl53l0x.Status.NEAR
@@ -139,31 +139,31 @@ class TofThread(RangeThread):
 
     def live(self) -> None:
         """Read the sensors in turn, each when due. Raises PinsFault."""
-        tofs = self._profile.sensors.tof.values()
+        sensors = self._profile.sensors.tof.values()
         with contextlib.ExitStack() as stack:
             pins: Pins | None = None
-            if any(one.power is not None for one in tofs):
+            if any(sensor.power is not None for sensor in sensors):
                 opened = backends.open_pins(self._profile)
                 pins = stack.enter_context(contextlib.closing(opened))
             opens = stack.enter_context(backends.open_i2c(self._profile))
             self._turns(pins, opens)
 
     def _turns(self, pins: Pins | None, opens: Open) -> None:
-        places = self._profile.sensors.tof.values()
-        # All are held down before the first is woken, because they share an address.
+        sensors = self._profile.sensors.tof.values()
+        # All are held down before any is woken, because they share an address.
         tofs = [
-            Tof(where, reading, pins, opens, self._clock_s)
-            for where, reading in zip(places, self._readings, strict=True)
+            Tof(sensor, reading, pins, opens, self._clock_s)
+            for sensor, reading in zip(sensors, self._readings, strict=True)
         ]
         self.set_state("ok")
         try:
             while not self.ending:
-                first = min(tofs, key=attrgetter("due_s"))
-                left_s = first.due_s - self._clock_s()
-                if left_s > first.patience_s:
+                next_tof = min(tofs, key=attrgetter("due_s"))
+                left_s = next_tof.due_s - self._clock_s()
+                if left_s > next_tof.patience_s:
                     self.pause(left_s)
                 else:
-                    first.turn()
+                    next_tof.turn()
                     self.rest()
         finally:
             # The daemon keeps our handles open even if the connection is lost.

@@ -36,13 +36,13 @@ class UltrasonicThread(RangeThread):
             self._work(pins)
 
     def _work(self, pins: IoPins) -> None:
-        places = list(self._profile.sensors.ultrasound.values())
-        echoes = [place.echo for place in places]
+        configs = list(self._profile.sensors.ultrasound.values())
+        echoes = [place.echo for place in configs]
         for echo in echoes:
-            pins.hear(echo)
+            pins.input_pull_down(echo)
         edges = backends.open_edges(self._profile, pins, echoes)
         with contextlib.closing(edges):
-            sensors = [self._sensor(pins, edges, place) for place in places]
+            sensors = [self._sensor(pins, edges, place) for place in configs]
             self.set_state("ok")
             celsius = self._profile.sensors.celsius
             for sensor, reading, after_s in self._turns(sensors, edges, echoes):

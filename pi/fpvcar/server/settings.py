@@ -33,7 +33,7 @@ class Lights(Protocol):
     def record(self, recording: telemetry.Recording | None) -> None:
         """Set an LED to match the recorder's state."""
 
-    def tell_code(self, network: str) -> None:
+    def blink_code(self, network: str) -> None:
         """Blink the drive code on an LED, if present, for a page in this network."""
 
 

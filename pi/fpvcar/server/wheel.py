@@ -47,7 +47,7 @@ class Driving:
     def join(self, session: Session, now_s: float) -> None:
         """Give a page that sent hello its seat back, or a free seat."""
         if self.seat.back(session.client, session.name):
-            self._control.nobody(lost=True)  # latched until a fresh neutral wish
+            self._control.clear_wish(lost=True)  # latched until a fresh neutral wish
             self._recorder.turn(session.name, f"{session.name} is back at the wheel")
         elif (
             self._profile.server.first_takes_wheel
@@ -60,7 +60,7 @@ class Driving:
         """Handle the end of a page's last socket."""
         self.seat.lost(session.client, now_s)
         if self.seat.holds(session.client):
-            self._control.nobody(lost=True)
+            self._control.clear_wish(lost=True)
             self._recorder.turn(session.name, f"the link to {session.name} is lost")
 
     def tick(self, now_s: float) -> None:
@@ -124,7 +124,7 @@ class Driving:
         For a page that may only watch, the car blinks the code instead.
         """
         if not session.may_drive("take", now_s):
-            self._lights.tell_code(network_of(session.address))
+            self._lights.blink_code(network_of(session.address))
             return
         if self.seat.holds(session.client):
             return
@@ -154,7 +154,7 @@ class Driving:
     def release(self, session: Session, _: up.Release, now_s: float) -> None:
         """Release the wheel if the session holds it."""
         if self.seat.release(session.client):
-            self._control.nobody(lost=False)
+            self._control.clear_wish(lost=False)
             log.info("%s gave the wheel away", session.name)
             self._recorder.turn(None, f"{session.name} gave the wheel away")
             self._changed()

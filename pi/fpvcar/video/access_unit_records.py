@@ -29,7 +29,7 @@ class Splitter(Protocol):
         """Return the units completed by a silence of `idle_s`."""
 
 
-class Records:
+class RecordSplitter:
     """Splitter for length-prefixed records, as drawn in wire/camera.py."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Records:
         return []
 
 
-class Plain:
+class AnnexBSplitter:
     """Splitter for a plain Annex B stream."""
 
     def __init__(self) -> None:

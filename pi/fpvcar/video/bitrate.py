@@ -111,15 +111,15 @@ class LinkMeter:
             return False
         if self._acked < train.end - SEGMENT_BYTES:
             return False
-        gone = min(self._acked, train.end) - train.begin - SEGMENT_BYTES
+        passed = min(self._acked, train.end) - train.begin - SEGMENT_BYTES
         took_s = now_s - train.start_s + READ_EVERY_S
-        self._best = max(self._best, (gone, gone / took_s))
+        self._best = max(self._best, (passed, passed / took_s))
         return True
 
     def sent(self, now_s: float, unacked: int, size: int) -> None:
         """Record a unit sent behind `unacked` bytes. Larger units give better measurements."""
-        begin, old = self._acked + unacked, self._train
-        if old is None or size > 2 * (old.end - old.begin):
+        begin, train = self._acked + unacked, self._train
+        if train is None or size > 2 * (train.end - train.begin):
             self._train = _Train(now_s + self.rtt_s, begin, begin + size)
 
     def settled(self, now_s: float) -> bool:

@@ -1,6 +1,6 @@
 """Supervisor of the camera program: yields its access units, restarts it, reports its faults.
 
-    child's stdout -> ChildProcess -> Records | Plain -> AccessUnit -> takers
+    child's stdout -> ChildProcess -> RecordSplitter | AnnexBSplitter -> AccessUnit -> takers
 
 Framed programs (`fpvcar camera ...`) take "key" and "bitrate N" on stdin.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from fpvcar.config import ConfigError, Profile
 from fpvcar.runtime.child_process import BackOff, Supervisor
 from fpvcar.video import faults, options
-from fpvcar.video.access_unit_records import Plain, Records, Splitter
+from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.process import MISSING, NO_CAMERA
 from fpvcar.wire.errors import WireError
@@ -54,16 +54,16 @@ def argv_of(profile: Profile, soc: Path | None) -> tuple[list[str], bool]:
     if camera.source == "none":
         return [], False
     if module is not None:
-        words = [sys.executable, "-m", module, *options.words_of(camera)]
-        return words, True
+        arguments = [sys.executable, "-m", module, *options.arguments_of(camera)]
+        return arguments, True
     if soc is None:
         raise ConfigError('camera.source = "bench" needs a bench: run `fpvcar bench`')
     source = "world" if camera.source == "bench" else camera.source
-    words = [f"--soc={soc}", f"--source={source}"]
+    arguments = [f"--soc={soc}", f"--source={source}"]
     if profile.rig.led is not None:
-        words.append(f"--led={profile.rig.led}")
-    words += options.words_of(camera, options.BENCH_KEYS)
-    return [sys.executable, "-m", "fpvcar", "camera", "bench", *words], True
+        arguments.append(f"--led={profile.rig.led}")
+    arguments += options.arguments_of(camera, options.BENCH_KEYS)
+    return [sys.executable, "-m", "fpvcar", "camera", "bench", *arguments], True
 
 
 class Camera(Supervisor):
@@ -79,7 +79,7 @@ class Camera(Supervisor):
         super().__init__(argv, framed, BackOff(BACK_OFF_S, BACK_OFF_MOST_S), silence_s)
         self.framed = framed
         self._takers: tuple[Callable[[AccessUnit], None], ...] = ()
-        self._seen: Callable[[], bool] = lambda: True
+        self._watched: Callable[[], bool] = lambda: True
         self.state = "starting" if argv else "none"
         """State for the page: "ok", "starting", "none", or "lost: ..." with the reason."""
         self._start_s = start_s
@@ -90,20 +90,20 @@ class Camera(Supervisor):
         self._newest_us: int | None = None
 
     async def film(
-        self, *takers: Callable[[AccessUnit], None], seen: Callable[[], bool] = lambda: True
+        self, *takers: Callable[[AccessUnit], None], watched: Callable[[], bool] = lambda: True
     ) -> None:
         """Keep the program running; pass each unit to all takers, in their order.
 
-        The units of each life of the program begin with a key frame. While `seen` returns False,
+        The units of each life of the program begin with a key frame. While `watched` returns False,
         units may arrive REST_S late, with correct stamps.
         """
-        self._takers, self._seen = takers, seen
+        self._takers, self._watched = takers, watched
         await self.run()
 
     def rest_s(self) -> float:
         """Return the read interval; 0 for a plain program, whose units are stamped and cut on
         arrival."""
-        return 0.0 if not self.framed or self._seen() else REST_S
+        return 0.0 if not self.framed or self._watched() else REST_S
 
     def age_s(self, now_s: float) -> float | None:
         """Return the age of the newest picture at CLOCK_MONOTONIC `now_s`; None without one."""
@@ -124,7 +124,7 @@ class Camera(Supervisor):
         self._bitrate = bitrate
         return self.write_line(f"bitrate {bitrate}")
 
-    def tell(self, argv: Sequence[str], line: str) -> None:
+    def adjust(self, argv: Sequence[str], line: str) -> None:
         """Change the command line from the next start on; send the running program an equivalent
         line."""
         self.argv = list(argv)
@@ -133,7 +133,7 @@ class Camera(Supervisor):
     def renew(self, argv: Sequence[str]) -> None:
         """Change the command line at once; the picture is interrupted for a moment."""
         self.argv = list(argv)
-        self.fail("its settings were changed; it starts anew")
+        self.fail("its settings were changed; it is restarted")
 
     # Life of the program
 
@@ -202,7 +202,7 @@ class Camera(Supervisor):
             self.if_quiet(self._splitter.idle_s, self._idle)
 
     def _new_splitter(self) -> Splitter:
-        return Records() if self.framed else Plain()
+        return RecordSplitter() if self.framed else AnnexBSplitter()
 
     def _idle(self) -> None:
         self._deliver(self._splitter.idle(), time.monotonic_ns())

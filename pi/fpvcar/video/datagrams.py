@@ -27,7 +27,7 @@ LOOSE_S = 0.05
 """Age after which a stamp without a unit belongs to a lost one."""
 
 
-class Arrived(NamedTuple):
+class ReceivedBuffer(NamedTuple):
     """Buffer of the encoder, and the arrival time of its last datagram."""
 
     data: bytes
@@ -50,15 +50,15 @@ class Reassembly:
 
     def feed(self, datagram: bytes) -> bytes | None:
         """Return the buffer that this datagram completes."""
-        last = len(datagram) < DATAGRAM_BYTES
+        is_last = len(datagram) < DATAGRAM_BYTES
         if self._skipping and not datagram.startswith(STARTS):
-            self._skipping = not last
+            self._skipping = not is_last
             return None
         self._skipping = False
         self._parts.append(datagram)
         if sum(map(len, self._parts)) > UNIT_MAX_BYTES:
             self.gap()
-        elif last:
+        elif is_last:
             buffer, self._parts = b"".join(self._parts), []
             return buffer
         return None
@@ -88,14 +88,14 @@ class Receiver:
         """Return the descriptor; it is readable when a datagram has arrived."""
         return self._socket.fileno()
 
-    def buffers(self, pid: int) -> list[Arrived]:
+    def buffers(self, pid: int) -> list[ReceivedBuffer]:
         """Return the complete buffers received from this process."""
-        found = []
+        buffers = []
         while (datagram := self._receive(pid)) is not None:
             buffer = self.reassembly.feed(datagram)
             if buffer:
-                found.append(Arrived(buffer, time.monotonic_ns() // 1000))
-        return found
+                buffers.append(ReceivedBuffer(buffer, time.monotonic_ns() // 1000))
+        return buffers
 
     def _receive(self, pid: int) -> bytes | None:
         while True:
@@ -127,16 +127,16 @@ class Receiver:
 def owns(pid: int, port: int) -> bool:
     """Return whether a process has the UDP socket with this port. Reads /proc, so only for the
     same user."""
-    wanted = set()
+    links = set()
     for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
-        words = line.split()
-        if int(words[1].rpartition(":")[2], 16) == port:
-            wanted.add(f"socket:[{words[9]}]")
+        fields = line.split()
+        if int(fields[1].rpartition(":")[2], 16) == port:
+            links.add(f"socket:[{fields[9]}]")
     try:
         files = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
-    return any(_link(file) in wanted for file in files)
+    return any(_link(file) in links for file in files)
 
 
 def _link(file: Path) -> str:
@@ -156,7 +156,7 @@ class Stamps:
         self._age_us = 0
         self.known = 0
 
-    def stamp_us(self, arrived: Arrived, wait_s: float) -> int:
+    def stamp_us(self, buffer: ReceivedBuffer, wait_s: float) -> int:
         """Return the CLOCK_MONOTONIC time in us of a buffer's picture; without metadata in time,
         its arrival less the usual age."""
         due_s = time.monotonic() + wait_s
@@ -165,11 +165,11 @@ class Stamps:
             left_s = due_s - time.monotonic()
             if left_s <= 0.0 or not select.select([self._fd], [], [], left_s)[0]:
                 self._late += 1
-                return arrived.time_us - self._age_us
+                return buffer.time_us - self._age_us
             if not self.read():
-                return arrived.time_us - self._age_us
+                return buffer.time_us - self._age_us
         stamp_us = self._stamps.popleft()[1]
-        self._age_us = max(arrived.time_us - stamp_us, 0)
+        self._age_us = max(buffer.time_us - stamp_us, 0)
         return stamp_us
 
     def read(self) -> bool:

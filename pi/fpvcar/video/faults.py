@@ -11,7 +11,7 @@ import signal
 AGAIN = "it is started again"
 ANNEX_B = "plain H.264 (Annex B) on stdout, with a key frame each second"
 BY_HAND = "start it by hand to see why"
-WHOLE = "see that it is whole, and its interpreter installed"
+WHOLE = "check that it is complete and its interpreter installed"
 LEASH = "setpriv: failed to execute "
 LINE_S = 2.0
 """Time before an exit within which a line on stderr counts as its reason."""
@@ -34,17 +34,17 @@ def not_started(program: str) -> str | None:
     """Return the reason why this program cannot be started; None if it can be tried."""
     if shutil.which(program) is not None:
         return None
-    if (found := shutil.which(program, os.F_OK)) is not None:
-        return f"{found} is not executable; chmod +x {found}"
+    if (path := shutil.which(program, os.F_OK)) is not None:
+        return f"{path} is not executable; chmod +x {path}"
     return f"no program {program}; install it, or correct camera.command"
 
 
 def refused(program: str, fault: OSError) -> str:
     """Describe a start refused by the kernel."""
-    why = f"{program} cannot be started: {fault.strerror}"
+    cause = f"{program} cannot be started: {fault.strerror}"
     if fault.errno == errno.ENOEXEC:
-        return f"{why}; it is for another processor, or lacks its #! line"
-    return f"{why}; {WHOLE}"
+        return f"{cause}; it is for another processor, or lacks its #! line"
+    return f"{cause}; {WHOLE}"
 
 
 def exited(status: int, line: str) -> str:
@@ -57,9 +57,9 @@ def exited(status: int, line: str) -> str:
         return f"{line.removeprefix(LEASH)}; {WHOLE}"
     ended = f"its program ended with status {status}"
     if not line:
-        return f"{ended} and without a word; {BY_HAND}"
+        return f"{ended} and printed nothing; {BY_HAND}"
     line = line.removeprefix("camera: ")
-    return with_next(f"{ended}: {line}", f"if that is no help, {BY_HAND}")
+    return with_next(f"{ended}: {line}", f"if that does not help, {BY_HAND}")
 
 
 def _killed(number: int) -> str:
@@ -69,19 +69,19 @@ def _killed(number: int) -> str:
         name = f"signal {number}"
     killed = f"its program was killed ({name})"
     if number == signal.SIGKILL:
-        return f"{killed}; {AGAIN}; if nobody did that, memory is short"
+        return f"{killed}; {AGAIN}; if that was not on purpose, memory is short"
     return f"{killed}; {AGAIN}"
 
 
 def silent(seconds: float, line: str, ever: bool) -> str:
     """Describe a silence of bytes or pictures; `ever`: there were some before."""
-    what = f"it has sent nothing for {seconds:g} s"
+    cause = f"it has sent nothing for {seconds:g} s"
     if not ever:
-        what = f"it has sent nothing since its start, {seconds:g} s ago"
+        cause = f"it has sent nothing since its start, {seconds:g} s ago"
     line = line.removeprefix("camera: ")
     if line:
-        what = f"{what}: {line}"
-    return with_next(what, f"{AGAIN}; if that repeats, look at its cable")
+        cause = f"{cause}: {line}"
+    return with_next(cause, f"{AGAIN}; if that repeats, check its cable")
 
 
 def no_key_frame() -> str:
@@ -89,9 +89,9 @@ def no_key_frame() -> str:
     return f"its program sends no H.264 key frame; it needs {ANNEX_B}"
 
 
-def garbage(what: str) -> str:
+def garbage(cause: str) -> str:
     """Describe bytes that are not records."""
-    return f"its program sends what is no video ({what}); {AGAIN}"
+    return f"its program does not send valid H.264 ({cause}); {AGAIN}"
 
 
 def closed() -> str:
@@ -99,9 +99,9 @@ def closed() -> str:
     return f"its program closed its output; {AGAIN}"
 
 
-def with_next(what: str, usual: str) -> str:
+def with_next(cause: str, usual: str) -> str:
     """Return a program's words with the next step, unless they contain one."""
-    if ";" in what:
-        return what
-    told = (step for sign, step in REMEDIES if sign.lower() in what.lower())
-    return f"{what}; {next(told, usual)}"
+    if ";" in cause:
+        return cause
+    steps = (step for sign, step in REMEDIES if sign.lower() in cause.lower())
+    return f"{cause}; {next(steps, usual)}"

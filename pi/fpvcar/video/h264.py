@@ -49,13 +49,13 @@ def is_key(unit: bytes) -> bool:
 
     Stops at the first slice. Pictures of an intra refresh without IDR do not count.
     """
-    before: set[int] = set()
+    earlier_kinds: set[int] = set()
     at = unit.find(START_CODE)
     while 0 <= at < len(unit) - 3:
         kind = unit[at + 3] & 31
         if kind in SLICES:
-            return kind == IDR and {SPS, PPS} <= before
-        before.add(kind)
+            return kind == IDR and {SPS, PPS} <= earlier_kinds
+        earlier_kinds.add(kind)
         at = unit.find(START_CODE, at + 3)
     return False
 
@@ -73,21 +73,21 @@ class ParameterSets:
         `is_key` stays false.
         """
         nals = nal_units(unit)
-        own = {_set_id(nal): nal for nal in nals if nal[0] & 31 in (SPS, PPS)}
-        self._sets.update(own)
+        new_sets = {_set_id(nal): nal for nal in nals if nal[0] & 31 in (SPS, PPS)}
+        self._sets.update(new_sets)
         while len(self._sets) > SETS_MAX:
             del self._sets[next(iter(self._sets))]
         idr = any(nal[0] & 31 == IDR for nal in nals)
-        missing = sorted(self._sets.keys() - own.keys()) if idr else []
+        missing = sorted(self._sets.keys() - new_sets.keys()) if idr else []
         if not missing:
             return unit
         lead = [nal for nal in nals[:1] if nal[0] & 31 == AUD]
-        rest = nals[len(lead) :]
+        tail = nals[len(lead) :]
         # An SPS goes before every PPS that may refer to it.
-        sets = [nal for nal in rest if nal[0] & 31 in (SPS, PPS)]
-        others = [nal for nal in rest if nal[0] & 31 not in (SPS, PPS)]
+        sets = [nal for nal in tail if nal[0] & 31 in (SPS, PPS)]
+        slices = [nal for nal in tail if nal[0] & 31 not in (SPS, PPS)]
         sets = sorted([*sets, *(self._sets[key] for key in missing)], key=_set_id)
-        return b"".join(b"\0" + START_CODE + nal for nal in [*lead, *sets, *others])
+        return b"".join(b"\0" + START_CODE + nal for nal in [*lead, *sets, *slices])
 
 
 def _set_id(nal: bytes) -> tuple[int, int]:

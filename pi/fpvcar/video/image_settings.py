@@ -12,7 +12,7 @@ from fpvcar.config import Camera, Exposure
 EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
 
 
-class Look(NamedTuple):
+class ImageSettings(NamedTuple):
     """Exposure, brightness from -1 to 1 (0: unchanged), and night mode."""
 
     exposure: Exposure = "normal"
@@ -24,21 +24,21 @@ class Look(NamedTuple):
         return f"look {self.exposure} {self.brightness:g} {self.night:d}"
 
 
-def look_of(camera: Camera) -> Look:
+def image_settings_of(camera: Camera) -> ImageSettings:
     """Return the image settings of a camera in the profile."""
-    return Look(camera.exposure, camera.brightness, camera.night)
+    return ImageSettings(camera.exposure, camera.brightness, camera.night)
 
 
-def parse_look(words: list[bytes]) -> Look | None:
+def parse_image_settings(words: list[bytes]) -> ImageSettings | None:
     """Parse the words of a line; return None if they are not valid settings."""
     if len(words) != 4 or words[0] != b"look":
         return None
-    known = {name.encode(): name for name in EXPOSURES}
-    exposure, night = known.get(words[1]), words[3]
+    exposures = {name.encode(): name for name in EXPOSURES}
+    exposure, night = exposures.get(words[1]), words[3]
     try:
         brightness = float(words[2])
     except ValueError:
         return None
     if exposure is None or not -1.0 <= brightness <= 1.0 or night not in (b"0", b"1"):
         return None
-    return Look(exposure, brightness, night == b"1")
+    return ImageSettings(exposure, brightness, night == b"1")

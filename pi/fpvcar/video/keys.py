@@ -17,14 +17,14 @@ class KeyRequests:
         self._units: int | None = None
         self._answers = 0
 
-    def asked(self, accepted: bool) -> None:
+    def requested(self, accepted: bool) -> None:
         """Record a request. `accepted`: it could be sent to the camera program."""
         if not accepted:
             self._unanswered()
         elif self._units is None:
             self._units = 0
 
-    def seen(self, key: bool) -> None:
+    def received(self, key: bool) -> None:
         """Record a unit of the camera."""
         if self._units is None:
             return

@@ -32,15 +32,15 @@ UNASKED_GOP_S = 0.5
 unit sees a still picture until the next one."""
 
 
-def words_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
+def arguments_of(camera: Camera, keys: Sequence[str] = KEYS) -> list[str]:
     """Return the settings that differ from the defaults, as words of a command line."""
-    words = []
+    arguments = []
     for key in keys:
         value = getattr(camera, key)
         if value != getattr(USUAL, key):
             option = f"--{key.replace('_', '-')}"
-            words.append(option if value is True else f"{option}={value}")
-    return words
+            arguments.append(option if value is True else f"{option}={value}")
+    return arguments
 
 
 def unasked_gop(gop_s: float, fps: float) -> int:
@@ -50,42 +50,42 @@ def unasked_gop(gop_s: float, fps: float) -> int:
 
 def parser(prog: str, about: str) -> argparse.ArgumentParser:
     """Return a parser with the options of all real cameras."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         f"fpvcar camera {prog}",
         description=f"{about} Access units go to stdout, each with its time; stdin "
         'takes "key", "bitrate N" and "look EXPOSURE BRIGHTNESS NIGHT"; it ends with '
         "stdin.",
     )
-    made.add_argument("--device", default="", help="/dev/videoN of a webcam; 0 or 1 of a Pi's")
-    made.add_argument("--format", choices=FORMATS, default="auto", help="of a webcam")
-    made.add_argument("--width", type=int, default=USUAL.width)
-    made.add_argument("--height", type=int, default=USUAL.height)
-    made.add_argument("--fps", type=float, default=USUAL.fps)
-    made.add_argument("--bitrate", type=int, default=USUAL.bitrate, help="bit/s")
-    made.add_argument("--gop-s", type=float, default=USUAL.gop_s, help="between two key frames")
-    made.add_argument(
+    parser.add_argument("--device", default="", help="/dev/videoN of a webcam; 0 or 1 of a Pi's")
+    parser.add_argument("--format", choices=FORMATS, default="auto", help="of a webcam")
+    parser.add_argument("--width", type=int, default=USUAL.width)
+    parser.add_argument("--height", type=int, default=USUAL.height)
+    parser.add_argument("--fps", type=float, default=USUAL.fps)
+    parser.add_argument("--bitrate", type=int, default=USUAL.bitrate, help="bit/s")
+    parser.add_argument("--gop-s", type=float, default=USUAL.gop_s, help="between two key frames")
+    parser.add_argument(
         "--flip",
         choices=get_args(Flip),
         default=USUAL.flip,
-        help="both: for a camera that hangs upside down",
+        help="both: for a camera mounted upside down",
     )
-    made.add_argument(
+    parser.add_argument(
         "--exposure",
         choices=get_args(Exposure),
         default=USUAL.exposure,
         help="sport: short, so that motion is sharp; of a Pi's camera",
     )
-    made.add_argument("--brightness", type=float, default=0.0, help="-1 to 1")
-    made.add_argument("--night", action="store_true", help="expose up to 0.1 s")
-    return made
+    parser.add_argument("--brightness", type=float, default=0.0, help="-1 to 1")
+    parser.add_argument("--night", action="store_true", help="expose up to 0.1 s")
+    return parser
 
 
-def parse(made: argparse.ArgumentParser, argv: list[str] | None) -> Camera:
+def parse(parser: argparse.ArgumentParser, argv: list[str] | None) -> Camera:
     """Parse the options of a camera; exits with 2 for invalid values."""
-    given: dict[str, Any] = vars(made.parse_args(argv))
+    values: dict[str, Any] = vars(parser.parse_args(argv))
     try:
-        return msgspec.convert({key: given[key] for key in KEYS}, Camera)
+        return msgspec.convert({key: values[key] for key in KEYS}, Camera)
     except msgspec.ValidationError as fault:
-        words, _, key = str(fault).partition(" - at `$.")
+        reason, _, key = str(fault).partition(" - at `$.")
         key = key.rstrip("`")
-        made.error(f"--{key.replace('_', '-')} {given.get(key)}: {words}")
+        parser.error(f"--{key.replace('_', '-')} {values.get(key)}: {reason}")

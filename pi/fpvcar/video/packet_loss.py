@@ -22,13 +22,13 @@ class LossMeter:
         self.due_s = float("-inf")
         self._samples: deque[tuple[int, int]] = deque(maxlen=SAMPLES)
 
-    def sample(self, now_s: float, sent: int, again: int) -> None:
+    def sample(self, now_s: float, sent: int, resent: int) -> None:
         """Process the counts of packets sent and retransmitted so far."""
         self.due_s = now_s + EVERY_S
-        self._samples.append((sent, again))
-        first_sent, first_again = self._samples[0]
+        self._samples.append((sent, resent))
+        first_sent, first_resent = self._samples[0]
         packets = sent - first_sent
-        lost = (again - first_again) / max(1, packets)
+        lost = (resent - first_resent) / max(1, packets)
         self.share = min(1.0, lost) if packets >= PACKETS_LEAST else None
 
     @property
@@ -37,5 +37,5 @@ class LossMeter:
         newest = list(self._samples)[-RECENT_S - 1 :]
         if len(newest) < 2:
             return 0.0
-        (sent, again), (last_sent, last_again) = newest[0], newest[-1]
-        return min(1.0, (last_again - again) / max(1, last_sent - sent))
+        (sent, resent), (last_sent, last_resent) = newest[0], newest[-1]
+        return min(1.0, (last_resent - resent) / max(1, last_sent - sent))

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, EncodedSource
 from fpvcar.video import options
-from fpvcar.video.image_settings import Look
+from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
@@ -51,26 +51,26 @@ class PiCamera:
         """Set the bitrate from the next frame on."""
         self._source.set_bitrate(bitrate)
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Set exposure, brightness and night from one of the next frames on."""
-        self._source.set_look(*look)
+        self._source.set_image(*settings)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
-    made = options.parser("picamera2", "A Pi's own camera, by picamera2.")
-    wanted = options.parse(made, argv)
-    if wanted.device and not wanted.device.isdigit():
-        made.error(f"--device {wanted.device}: expected 0 or 1, which camera of the Pi")
+    parser = options.parser("picamera2", "A Pi's own camera, by picamera2.")
+    config = options.parse(parser, argv)
+    if config.device and not config.device.isdigit():
+        parser.error(f"--device {config.device}: expected 0 or 1, the Pi's camera")
     control = Control()
     # Output printed by a library must not mix with the pictures.
     pictures = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     pipes = Pipes(sys.stdin.fileno(), pictures, control)
     try:
-        with contextlib.closing(backends.open_pi_camera(wanted)) as source:
-            report(f"{source.size[0]}x{source.size[1]} at {wanted.fps:g} fps")
-            serve(PiCamera(source, wanted.gop_s), pipes, control)
+        with contextlib.closing(backends.open_pi_camera(config)) as source:
+            report(f"{source.size[0]}x{source.size[1]} at {config.fps:g} fps")
+            serve(PiCamera(source, config.gop_s), pipes, control)
     except CaptureError as fault:
         return status_of(fault)
     return 0

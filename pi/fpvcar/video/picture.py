@@ -1,6 +1,6 @@
 """Picture settings by a grown-up while the car runs: applied live if the camera can.
 
-SetPicture -> PictureSettings.change -> Camera.tell   "look ..." to the process
+SetPicture -> PictureSettings.change -> Camera.adjust   "look ..." to the process
                                      -> Camera.renew  size, rate, flip: a restart
                                      -> save          for the next run
 """
@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from fpvcar.config import Camera as Wanted
+from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Picture, Profile
 from fpvcar.video.camera import Camera, argv_of
-from fpvcar.video.image_settings import look_of
+from fpvcar.video.image_settings import image_settings_of
 
 ALL = tuple(Picture.__struct_fields__)
 NO_EXPOSURE = tuple(name for name in ALL if name != "exposure")
@@ -28,11 +28,11 @@ ABLE = {
     "none": (),
 }
 """Settings of each source; a webcam chooses its exposure itself."""
-LOOK = ("exposure", "brightness", "night")
+IMAGE_KEYS = ("exposure", "brightness", "night")
 """Settings that change without a restart."""
 
 
-def able(camera: Wanted) -> tuple[str, ...]:
+def able(camera: CameraConfig) -> tuple[str, ...]:
     """Return the settings that this camera has; a foreign program has no settings."""
     return () if camera.command else ABLE[camera.source]
 
@@ -48,9 +48,9 @@ def with_picture(profile: Profile, picture: Picture | None) -> Profile:
     because the profile was changed since, are left out."""
     if picture is None:
         return profile
-    known = able(profile.camera)
-    new = {name: value for name, value in given(picture).items() if name in known}
-    camera = msgspec.structs.replace(profile.camera, **new)
+    names = able(profile.camera)
+    values = {name: value for name, value in given(picture).items() if name in names}
+    camera = msgspec.structs.replace(profile.camera, **values)
     if (camera.width, camera.height) != (profile.camera.width, profile.camera.height):
         camera = msgspec.structs.replace(camera, fov_deg=None)  # another size may be cropped
     return msgspec.structs.replace(profile, camera=camera)
@@ -62,31 +62,31 @@ class PictureSettings:
     def __init__(
         self,
         profile: Profile,
-        before: Picture | None,
+        saved: Picture | None,
         soc: Path | None,
         camera: Camera,
         save: Callable[[Picture], None],
     ) -> None:
-        """Create the settings; `before` was saved, and `camera` already uses it."""
+        """Create the settings; `camera` already uses the `saved` values."""
         self._own, self._soc, self._camera, self._save = profile, soc, camera, save
-        self._profile = with_picture(profile, before)
-        self.changed: Callable[[Wanted], None] = lambda camera: None
+        self._profile = with_picture(profile, saved)
+        self.changed: Callable[[CameraConfig], None] = lambda camera: None
         """Called with the camera's settings after each change."""
 
-    def change(self, wanted: Picture) -> str | None:
+    def change(self, picture: Picture) -> str | None:
         """Apply the settings; return instead the name of a setting that the camera lacks, if
         any."""
-        known, new = able(self._own.camera), given(wanted)
-        for name in new:
-            if name not in known:
+        names, values = able(self._own.camera), given(picture)
+        for name in values:
+            if name not in names:
                 return name
         before = self._profile.camera
-        both = Picture(**given(self._differing()) | new)
-        self._profile = with_picture(self._own, both)
+        merged = Picture(**given(self._differing()) | values)
+        self._profile = with_picture(self._own, merged)
         camera = self._profile.camera
         argv, _ = argv_of(self._profile, self._soc)
-        if all(getattr(before, n) == getattr(camera, n) for n in known if n not in LOOK):
-            self._camera.tell(argv, look_of(camera).line())
+        if all(getattr(before, n) == getattr(camera, n) for n in names if n not in IMAGE_KEYS):
+            self._camera.adjust(argv, image_settings_of(camera).line())
         else:
             self._camera.renew(argv)
         self._save(self._differing())
@@ -94,12 +94,12 @@ class PictureSettings:
         return None
 
     def _differing(self) -> Picture:
-        now, own = self._profile.camera, self._own.camera
+        current, original = self._profile.camera, self._own.camera
         return Picture(
             **{
-                name: getattr(now, name)
-                for name in able(own)
-                if getattr(now, name) != getattr(own, name)
+                name: getattr(current, name)
+                for name in able(original)
+                if getattr(current, name) != getattr(original, name)
             }
         )
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fpvcar.devices.capture import NoCamera, PackageMissing
-from fpvcar.video.image_settings import Look, parse_look
+from fpvcar.video.image_settings import ImageSettings, parse_image_settings
 from fpvcar.wire.camera import Record, pack_record
 
 FAILED, BAD_OPTIONS, MISSING, NO_CAMERA = 1, 2, 3, 4
@@ -45,13 +45,13 @@ class Control:
     def __init__(self) -> None:
         self.key = False
         self.bitrate: int | None = None
-        self.look: Look | None = None
+        self.image: ImageSettings | None = None
         self._rest = b""
 
     def feed(self, data: bytes) -> list[str]:
         """Process bytes; return a message for each invalid line."""
-        *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[-200:]
+        *lines, tail = (self._rest + data).split(b"\n")
+        self._rest = tail[-200:]
         return [
             f"ignored: {line[:80]!r}"
             for line in lines
@@ -63,13 +63,13 @@ class Control:
             self.key = True
             return True
         if len(words) == 2 and words[0] == b"bitrate" and words[1].isdigit():
-            wanted = int(words[1][:12])
-            if BITRATES[0] <= wanted <= BITRATES[1]:
-                self.bitrate = wanted
+            bitrate = int(words[1][:12])
+            if BITRATES[0] <= bitrate <= BITRATES[1]:
+                self.bitrate = bitrate
                 return True
-        look = parse_look(words)
-        self.look = look or self.look
-        return look is not None
+        settings = parse_image_settings(words)
+        self.image = settings or self.image
+        return settings is not None
 
 
 class Pipes:
@@ -88,23 +88,23 @@ class Pipes:
         if self._count:
             os.set_blocking(stdout, False)
 
-    def listen(self, seconds: float, until_room: bool = False, until: int = -1) -> bool:
+    def listen(self, seconds: float, until_room: bool = False, fd: int = -1) -> bool:
         """Read stdin, for so long or until there is room on stdout.
 
-        Returns True if the descriptor `until` has become readable.
+        Returns True if the descriptor `fd` has become readable.
         """
-        due = time.monotonic() + seconds
+        due_s = time.monotonic() + seconds
         outs = [self._out] if until_room else []
-        ins = [self._in, until] if until >= 0 else [self._in]
+        ins = [self._in, fd] if fd >= 0 else [self._in]
         while not self.ended:
-            left_s = max(due - time.monotonic(), 0.0)
+            left_s = max(due_s - time.monotonic(), 0.0)
             ready, room, _ = select.select(ins, outs, [], left_s)
             if self._in in ready:
                 data = os.read(self._in, 4096)
                 self.ended = not data
                 for line in self._control.feed(data):
                     report(line)
-            if until in ready:
+            if fd in ready:
                 return True
             if room or not ready:
                 return False
@@ -127,10 +127,10 @@ class Pipes:
 
     def write(self, record: bytes) -> None:
         """Write all of it, even to a slow reader, or until `ended`."""
-        left = memoryview(record)
-        while left and not self.ended:
+        unsent = memoryview(record)
+        while unsent and not self.ended:
             try:
-                left = left[os.write(self._out, left) :]
+                unsent = unsent[os.write(self._out, unsent) :]
             except BlockingIOError:
                 self.listen(1.0, until_room=True)
             except (BrokenPipeError, ConnectionResetError):
@@ -155,7 +155,7 @@ class Camera(Protocol):
     def set_bitrate(self, bitrate: int) -> None:
         """Set the bits per second from now on, if the camera can."""
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Set exposure, brightness and night from now on, as far as the camera has them."""
 
 
@@ -165,32 +165,32 @@ def serve(camera: Camera, pipes: Pipes, control: Control) -> None:
     After units missed by the reader a key frame follows. It is requested when the reader reads
     again: a queued key frame would be stale.
     """
-    whole, asked_s = False, -math.inf
+    synced, asked_s = False, -math.inf
     while not pipes.ended:
-        ready = pipes.listen(1.0, until=camera.fd)
+        ready = pipes.listen(1.0, fd=camera.fd)
         _obey(camera, control)
         if not ready:
             continue
         if pipes.behind():
-            whole = camera.skip() and whole
+            synced = camera.skip() and synced
             continue
         for record in camera.take():
-            whole = whole or record.key
-            if whole:
+            synced = synced or record.key
+            if synced:
                 pipes.write(pack_record(*record))
-        if not whole and time.monotonic() - asked_s > ASK_AGAIN_S:
+        if not synced and time.monotonic() - asked_s > ASK_AGAIN_S:
             asked_s = time.monotonic()
             camera.request_key()
 
 
 def _obey(camera: Camera, control: Control) -> None:
-    if control.look is not None:
-        camera.set_look(control.look)
+    if control.image is not None:
+        camera.set_image(control.image)
     if control.bitrate is not None:
         camera.set_bitrate(control.bitrate)
     if control.key:
         camera.request_key()
-    control.key, control.bitrate, control.look = False, None, None
+    control.key, control.bitrate, control.image = False, None, None
 
 
 def status_of(fault: Exception) -> int:

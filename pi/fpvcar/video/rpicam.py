@@ -17,12 +17,12 @@ import sys
 from collections.abc import Iterable
 
 from fpvcar.config import NIGHT_S
-from fpvcar.config import Camera as Wanted
+from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.runtime.pdeathsig import leashed
 from fpvcar.video import h264, options
 from fpvcar.video.datagrams import Receiver, Stamps
-from fpvcar.video.image_settings import Look, look_of
+from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
@@ -39,85 +39,95 @@ STAMP_S = 0.01
 
 
 def command(
-    program: str, known: str, wanted: Wanted, look: Look, port: int, metadata: str
+    program: str,
+    help_text: str,
+    config: CameraConfig,
+    image: ImageSettings,
+    port: int,
+    metadata: str,
 ) -> list[str]:
-    """Return the command line. `known`: the program's help; `metadata`: the path of the metadata
-    pipe.
+    """Return the command line. `help_text`: the program's help; `metadata`: the path of the
+    metadata pipe.
 
     The exposure fills the frame time, so at night the rate is lower. libav, which sends on a Pi 5,
     needs the size of a datagram as an option.
     """
-    fps = min(wanted.fps, 1.0 / NIGHT_S) if look.night else wanted.fps
+    fps = min(config.fps, 1.0 / NIGHT_S) if image.night else config.fps
     values = {
         "--timeout": 0,
-        "--width": wanted.width,
-        "--height": wanted.height,
+        "--width": config.width,
+        "--height": config.height,
         "--framerate": f"{fps:g}",
-        "--bitrate": max(wanted.bitrate, LEAST_BITRATE),
-        "--intra": options.unasked_gop(wanted.gop_s, fps),
+        "--bitrate": max(config.bitrate, LEAST_BITRATE),
+        "--intra": options.unasked_gop(config.gop_s, fps),
         "--codec": "h264",
         "--profile": "baseline",
         "--denoise": "cdn_off",
         "--buffer-count": BUFFERS,
-        "--exposure": "long" if look.night else look.exposure,
-        "--brightness": f"{look.brightness:g}",
+        "--exposure": "long" if image.night else image.exposure,
+        "--brightness": f"{image.brightness:g}",
         "--libav-format": "h264",
         "--verbose": 0,
         "--metadata": metadata,
         "--metadata-format": "txt",
-        "--camera": wanted.device or 0,
+        "--camera": config.device or 0,
     }
     flags = ["--nopreview", "--inline", "--flush", "--low-latency"]
-    if wanted.flip in ("horizontal", "both"):
+    if config.flip in ("horizontal", "both"):
         flags.append("--hflip")
-    if wanted.flip in ("vertical", "both"):
+    if config.flip in ("vertical", "both"):
         flags.append("--vflip")
-    words = [program]
+    argv = [program]
     for option, value in values.items():
-        if option in known:
-            words += [option, str(value)]
-    words += [flag for flag in flags if flag in known]
-    return [*words, "--output", f"udp://127.0.0.1:{port}?pkt_size=65507"]
+        if option in help_text:
+            argv += [option, str(value)]
+    argv += [flag for flag in flags if flag in help_text]
+    return [*argv, "--output", f"udp://127.0.0.1:{port}?pkt_size=65507"]
 
 
 class Rpicam:
     """Process rpicam-vid and its output. Raises CaptureError, NoCamera, PackageMissing."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        found = [path for name in PROGRAMS if (path := shutil.which(name))]
-        if not found:
+    def __init__(self, config: CameraConfig) -> None:
+        paths = [path for name in PROGRAMS if (path := shutil.which(name))]
+        if not paths:
             raise PackageMissing(PACKAGE)
-        self._program, self._wanted = found[0], wanted
-        asked = subprocess.run(
+        self._program, self._config = paths[0], config
+        usage = subprocess.run(
             [self._program, "--help"], capture_output=True, text=True, timeout=HELP_S
         )
-        self._known = asked.stdout + asked.stderr
+        self._help = usage.stdout + usage.stderr
         self._events = select.epoll()
         self.fd = self._events.fileno()
-        self._start(look_of(wanted))
+        self._start(image_settings_of(config))
 
-    def _start(self, look: Look) -> None:
-        self._look, self._said, self._synced, self._lost = look, "", False, 0
+    def _start(self, image: ImageSettings) -> None:
+        self._image, self._last_line, self._synced, self._lost = image, "", False, 0
         self._sets = h264.ParameterSets()
         self._receiver = Receiver()
-        ours, theirs = os.pipe()
-        os.set_blocking(ours, False)
-        self._metadata, self._stamps = ours, Stamps(ours)
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        self._metadata, self._stamps = read_end, Stamps(read_end)
         argv = command(
-            self._program, self._known, self._wanted, look, self._receiver.port, f"/dev/fd/{theirs}"
+            self._program,
+            self._help,
+            self._config,
+            image,
+            self._receiver.port,
+            f"/dev/fd/{write_end}",
         )
         self._child = subprocess.Popen(
             leashed(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            pass_fds=(theirs,),
+            pass_fds=(write_end,),
         )
-        os.close(theirs)
+        os.close(write_end)
         assert self._child.stderr
         self._errors = self._child.stderr.fileno()
         os.set_blocking(self._errors, False)
-        for fd in (self._receiver.fileno(), ours, self._errors):
+        for fd in (self._receiver.fileno(), read_end, self._errors):
             self._events.register(fd, select.EPOLLIN)
 
     def take(self) -> Iterable[Record]:
@@ -129,9 +139,9 @@ class Rpicam:
             report(f"{lost - self._lost} of rpicam-vid's datagrams lost")
             self._lost, self._synced = lost, False
         records = []
-        for one in arrived:
-            time_us = min(self._stamps.stamp_us(one, STAMP_S), one.time_us)
-            unit = self._sets.ahead_of(one.data)
+        for buffer in arrived:
+            time_us = min(self._stamps.stamp_us(buffer, STAMP_S), buffer.time_us)
+            unit = self._sets.ahead_of(buffer.data)
             key = h264.is_key(unit)
             self._synced = self._synced or key
             if self._synced and not h264.SLICES.isdisjoint(h264.nal_types(unit)):
@@ -149,29 +159,29 @@ class Rpicam:
     def set_bitrate(self, bitrate: int) -> None:
         """Ignore the request: a restart at each change would stop the car."""
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Restart rpicam-vid for new image settings."""
-        if look != self._look:
+        if settings != self._image:
             self._end()
-            self._start(look)
+            self._start(settings)
 
     def _listen(self) -> None:
         """Read the program's stderr and metadata; raise its last line as an error if it has
         ended."""
         self._stamps.read()
         try:
-            said = os.read(self._errors, 1 << 16)
+            data = os.read(self._errors, 1 << 16)
         except BlockingIOError:
             return
-        for line in said.decode("utf-8", "replace").splitlines():
+        for line in data.decode("utf-8", "replace").splitlines():
             if line.strip():
-                self._said = line.strip()
-                report(self._said)
-        if not said:
+                self._last_line = line.strip()
+                report(self._last_line)
+        if not data:
             status = self._child.wait()
-            if NO_CAMERA in self._said:
+            if NO_CAMERA in self._last_line:
                 raise NoCamera("rpicam-vid finds no camera; check the ribbon cable")
-            raise CaptureError(f"rpicam-vid ended with {status}: {self._said}")
+            raise CaptureError(f"rpicam-vid ended with {status}: {self._last_line}")
 
     def _end(self) -> None:
         for fd in (self._receiver.fileno(), self._metadata, self._errors):
@@ -195,14 +205,14 @@ class Rpicam:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
-    made = options.parser("rpicam", "A Pi's own camera, by rpicam-vid.")
-    wanted = options.parse(made, argv)
-    if wanted.device and not wanted.device.isdigit():
-        made.error(f"--device {wanted.device}: expected 0 or 1, which camera of the Pi")
+    parser = options.parser("rpicam", "A Pi's own camera, by rpicam-vid.")
+    config = options.parse(parser, argv)
+    if config.device and not config.device.isdigit():
+        parser.error(f"--device {config.device}: expected 0 or 1, the Pi's camera")
     control = Control()
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
     try:
-        with contextlib.closing(Rpicam(wanted)) as camera:
+        with contextlib.closing(Rpicam(config)) as camera:
             serve(camera, pipes, control)
     except CaptureError as fault:
         return status_of(fault)

@@ -7,7 +7,7 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 
 from fpvcar.config import Flip
-from fpvcar.video.image_settings import Look
+from fpvcar.video.image_settings import ImageSettings
 
 FLIPS: dict[Flip, tuple[str, ...]] = {
     "none": (),
@@ -20,27 +20,27 @@ BRIGHTEST = 96
 NIGHT_GAMMA = 0.6
 
 
-class Lens:
+class SoftwareFilter:
     """Filter for yuv420p pictures."""
 
-    def __init__(self, flip: Flip = "none", look: Look | None = None) -> None:
+    def __init__(self, flip: Flip = "none", settings: ImageSettings | None = None) -> None:
         self._flip: Flip = flip
         self._graph: Graph | None = None
         self._shape = (0, 0)
-        self.set_look(look or Look())
+        self.set_image(settings or ImageSettings())
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Set brightness and night from the next picture on."""
         luma = []
-        if look.night:
+        if settings.night:
             luma.append(("lutyuv", f"y=gammaval({NIGHT_GAMMA})"))
-        if look.brightness:
-            add = round(look.brightness * BRIGHTEST)
+        if settings.brightness:
+            add = round(settings.brightness * BRIGHTEST)
             luma.append(("lutyuv", f"y=clip(val+({add})\\,16\\,235)"))
         self._filters = [*((name, None) for name in FLIPS[self._flip]), *luma]
         self._graph = None
 
-    def see(self, picture: VideoFrame) -> VideoFrame:
+    def apply(self, picture: VideoFrame) -> VideoFrame:
         """Return the filtered picture for the encoder."""
         if not self._filters:
             return picture
@@ -56,7 +56,7 @@ class Lens:
         planar = VideoFormat("yuv420p", width, height)
         base = Fraction(1, 1_000_000)
         nodes = [graph.add_buffer(width=width, height=height, format=planar, time_base=base)]
-        nodes += [graph.add(name, words) for name, words in self._filters]
+        nodes += [graph.add(name, arguments) for name, arguments in self._filters]
         nodes.append(graph.add("buffersink"))
         graph.link_nodes(*nodes).configure()
         return graph

@@ -211,17 +211,17 @@ class Stream:
         now_s = self._clock_s()
         self._newest = unit
         self.sequence += 1
-        self._keys.seen(unit.key)
+        self._keys.received(unit.key)
         if self.viewers:
             frame, viewers = self._frame(unit), self.viewers
             if len(viewers) > 1:
-                viewers = sorted(viewers, key=lambda one: not one.is_driver())
+                viewers = sorted(viewers, key=lambda viewer: not viewer.is_driver())
             for viewer in viewers:
                 viewer.offer(frame)
         if unit.key:
             self._pooled = False
         elif self._pooled and now_s - self._asked_s >= POOL_S:
-            self._ask(now_s)
+            self._request_key(now_s)
         if now_s - self._reported_s >= NO_DRIVER_S:
             self._set_bitrate(self.bitrate.full())
 
@@ -262,10 +262,10 @@ class Stream:
     def _wants_key(self, viewer: Viewer) -> None:
         now_s = self._clock_s()
         if viewer.is_driver() or now_s - self._asked_s >= POOL_S:
-            self._ask(now_s)
+            self._request_key(now_s)
         else:
             self._pooled = True
 
-    def _ask(self, now_s: float) -> None:
+    def _request_key(self, now_s: float) -> None:
         self._pooled, self._asked_s = False, now_s
-        self._keys.asked(self._source.request_key())
+        self._keys.requested(self._source.request_key())

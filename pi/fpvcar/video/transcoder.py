@@ -4,12 +4,12 @@ import av
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
-from fpvcar.config import Camera as Wanted
+from fpvcar.config import Camera as CameraConfig
 from fpvcar.config import Flip
 from fpvcar.devices.capture import WebcamSource
 from fpvcar.video.encoder import Encoder
-from fpvcar.video.image_settings import Look
-from fpvcar.video.software_filter import Lens
+from fpvcar.video.image_settings import ImageSettings
+from fpvcar.video.software_filter import SoftwareFilter
 from fpvcar.wire.camera import Record
 
 MJPEG = "MJPG"
@@ -20,12 +20,12 @@ class Transcoder:
 
     every = False
 
-    def __init__(self, source: WebcamSource, wanted: Wanted, look: Look) -> None:
+    def __init__(self, source: WebcamSource, config: CameraConfig, settings: ImageSettings) -> None:
         self._size, self._line_b = (source.width, source.height), source.line_b
         self._jpeg = decoder() if source.format == MJPEG else None
-        flip: Flip = "none" if source.set_flip(wanted.flip) else wanted.flip
-        self._lens = Lens(flip, look)
-        self._encoder = Encoder(*self._size, wanted.fps, wanted.bitrate)
+        flip: Flip = "none" if source.set_flip(config.flip) else config.flip
+        self._filter = SoftwareFilter(flip, settings)
+        self._encoder = Encoder(*self._size, config.fps, config.bitrate)
 
     def unit(self, data: memoryview, time_us: int, key: bool) -> Record | None:
         """Return the access unit of one frame, None for an invalid frame."""
@@ -33,7 +33,7 @@ class Transcoder:
         if picture is None or (picture.width, picture.height) != self._size:
             return None
         plain = picture.reformat(format="yuv420p", dst_color_range="MPEG")
-        unit, is_key = self._encoder.encode(self._lens.see(plain), key)
+        unit, is_key = self._encoder.encode(self._filter.apply(plain), key)
         return Record(is_key, time_us, unit) if unit else None
 
     def skipped(self) -> None:
@@ -43,9 +43,9 @@ class Transcoder:
         """Continue with another bitrate; the next unit is a key frame."""
         self._encoder.reopen(bitrate)
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Set brightness and night from the next picture on."""
-        self._lens.set_look(look)
+        self._filter.set_image(settings)
 
     def _decode(self, data: memoryview) -> VideoFrame | None:
         assert self._jpeg
@@ -75,7 +75,7 @@ class Transcoder:
 
 def decoder() -> VideoCodecContext:
     """Return a decoder with one thread: more threads would hold frames."""
-    made = VideoCodecContext.create("mjpeg", "r")
-    assert isinstance(made, VideoCodecContext)
-    made.thread_count = 1
-    return made
+    codec = VideoCodecContext.create("mjpeg", "r")
+    assert isinstance(codec, VideoCodecContext)
+    codec.thread_count = 1
+    return codec

@@ -1,6 +1,6 @@
 """`fpvcar camera v4l2`: a USB webcam with H.264, YUYV or MJPEG.
 
-    Capture -> YUYV | MJPEG -> yuv420p -> Lens -> Encoder -> Record
+    Capture -> YUYV | MJPEG -> yuv420p -> SoftwareFilter -> Encoder -> Record
             -> H.264 ------------------------------------> Record
 
 The newest frame of three buffers is used; its stamp is the kernel's. H.264 is passed on unchanged.
@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from fpvcar.config import Camera as Wanted
+from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices import backends
 from fpvcar.devices.capture import CaptureError, PackageMissing, WebcamSource
 from fpvcar.video import h264, options
-from fpvcar.video.image_settings import Look, look_of
+from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.video.process import Control, Pipes, report, serve, status_of
 from fpvcar.wire.camera import Record
 
@@ -46,7 +46,7 @@ class Coder(Protocol):
     def set_bitrate(self, bitrate: int) -> None:
         """Set the bits per second from now on."""
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Apply the settings that the webcam cannot apply by itself."""
 
 
@@ -88,19 +88,21 @@ class Webcam:
         self._coder.set_bitrate(bitrate)
         self._source.set_bitrate(bitrate)
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Set exposure, brightness and night by the webcam's own controls, or else in the coder."""
-        self._coder.set_look(rest_of(self._source, look))
+        self._coder.set_image(software_settings(self._source, settings))
 
 
-def rest_of(source: WebcamSource, look: Look) -> Look:
+def software_settings(source: WebcamSource, settings: ImageSettings) -> ImageSettings:
     """Return the settings that the webcam's controls cannot apply."""
-    bright = source.set_brightness(look.brightness)
-    dark = source.set_night(look.night)
-    return Look(look.exposure, 0.0 if bright else look.brightness, look.night and not dark)
+    bright = source.set_brightness(settings.brightness)
+    dark = source.set_night(settings.night)
+    return ImageSettings(
+        settings.exposure, 0.0 if bright else settings.brightness, settings.night and not dark
+    )
 
 
-class Passed:
+class Passthrough:
     """Coder that passes H.264 on. Raises RareKeys if a viewer would wait too long for a key
     frame."""
 
@@ -128,51 +130,51 @@ class Passed:
     def set_bitrate(self, bitrate: int) -> None:
         """Do nothing: the webcam sets its bitrate."""
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, settings: ImageSettings) -> None:
         """Do nothing: frames are not decoded here."""
 
 
-def coder_of(source: WebcamSource, wanted: Wanted, look: Look) -> Coder:
+def coder_of(source: WebcamSource, config: CameraConfig, settings: ImageSettings) -> Coder:
     """Return the coder for this webcam's frames."""
     if source.format == H264:
-        return Passed()
+        return Passthrough()
     try:  # 60 MB that H.264 does not need
         from fpvcar.video.transcoder import Transcoder
     except ImportError as fault:
         raise PackageMissing(
             f"PyAV is needed for {source.format} of a webcam; sudo apt install python3-av ({fault})"
         ) from None
-    return Transcoder(source, wanted, look)
+    return Transcoder(source, config, settings)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the process. Returns 0 when a pipe ended; other statuses as in process.py."""
-    wanted = options.parse(options.parser("v4l2", "A webcam on USB."), argv)
+    config = options.parse(options.parser("v4l2", "A webcam on USB."), argv)
     control = Control()
     pipes = Pipes(sys.stdin.fileno(), sys.stdout.fileno(), control)
-    formats = FORMATS[wanted.format]
+    formats = FORMATS[config.format]
     try:
         try:
-            film(wanted, formats, pipes, control)
+            film(config, formats, pipes, control)
         except RareKeys as fault:
             if len(formats) == 1:
                 raise
-            report(f"{fault}: it is encoded here")
-            film(wanted, formats[1:], pipes, control)
+            report(f"{fault}: encoding it here")
+            film(config, formats[1:], pipes, control)
     except CaptureError as fault:
         return status_of(fault)
     return 0
 
 
-def film(wanted: Wanted, formats: Sequence[str], pipes: Pipes, control: Control) -> None:
+def film(config: CameraConfig, formats: Sequence[str], pipes: Pipes, control: Control) -> None:
     """Open the webcam and pass its pictures on until a pipe ends. Raises CaptureError."""
-    source = backends.open_webcam(wanted.device, formats, wanted.width, wanted.height, wanted.fps)
+    source = backends.open_webcam(config.device, formats, config.width, config.height, config.fps)
     with contextlib.closing(source):
         report(f"{source.format} {source.width}x{source.height}")
-        source.set_bitrate(wanted.bitrate)
-        source.set_gop(options.unasked_gop(wanted.gop_s, wanted.fps))
-        coder = coder_of(source, wanted, rest_of(source, look_of(wanted)))
-        serve(Webcam(source, coder, wanted.gop_s), pipes, control)
+        source.set_bitrate(config.bitrate)
+        source.set_gop(options.unasked_gop(config.gop_s, config.fps))
+        coder = coder_of(source, config, software_settings(source, image_settings_of(config)))
+        serve(Webcam(source, coder, config.gop_s), pipes, control)
 
 
 if __name__ == "__main__":

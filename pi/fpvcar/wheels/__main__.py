@@ -41,8 +41,8 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
 def warn_of_pulses(profile: config.Profile) -> None:
     """Log a warning for each PWM that this computer's back end cuts, or that exceeds a bridge."""
     hz = backends.most_hz(backends.pins_backend(profile))
-    for words in (*checks.slow_pulses(profile, hz), *checks.over_peak(profile, hz)):
-        log.warning("%s", words)
+    for warning in (*checks.slow_pulses(profile, hz), *checks.over_peak(profile, hz)):
+        log.warning("%s", warning)
 
 
 def _command_line() -> int:
@@ -50,10 +50,10 @@ def _command_line() -> int:
     parser.add_argument("--profile", type=Path, required=True)
     parser.add_argument("--runtime", type=Path, required=True)
     parser.add_argument("--set", action="append", default=[], dest="overrides")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
     try:
-        return main(profiles.load(given.profile, given.overrides), given.runtime)
+        return main(profiles.load(arguments.profile, arguments.overrides), arguments.runtime)
     except (config.ConfigError, OSError) as fault:
         print(f"fpvcar wheels: {fault}", file=sys.stderr)
         return 2 if isinstance(fault, config.ConfigError) else 1

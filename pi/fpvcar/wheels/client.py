@@ -26,7 +26,7 @@ MUTE_NS = 250_000_000
 MUTE_AGAIN_NS = 1_000_000_000
 """Interval between calls of `rescue`: a helper may hang, but a daemon needs time to start."""
 RETRY_S = 0.1
-HEAR_MOST = 64
+ANSWERS_MOST = 64
 """Maximum of answers read at once: usually two or three are pending, more if the loop was late."""
 State = Literal["ok", "absent", "hung"]
 
@@ -42,7 +42,7 @@ class WheelsClient:
         self._on_state: Callable[[str], None] = lambda state: None
         self._socket: socket.socket | None = None
         self._on_answer: Callable[[Answer], None] = lambda answer: None
-        self._on_why: Callable[[str], None] = lambda words: None
+        self._on_why: Callable[[str], None] = lambda text: None
         self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
@@ -59,8 +59,8 @@ class WheelsClient:
     ) -> None:
         """Connect and reconnect for ever.
 
-        `hear` calls `on_answer` with every answer, and `on_why` with the pin fault, "" for no
-        fault. `on_state` is called on every change of `state`.
+        `read_answers` calls `on_answer` with every answer, and `on_why` with the pin fault, "" for
+        no fault. `on_state` is called on every change of `state`.
         """
         self._on_answer, self._on_state, self._on_why = on_answer, on_state, on_why
         while True:
@@ -83,7 +83,7 @@ class WheelsClient:
         self._socket, self._unanswered_ns, self._lost_ns = connection, None, None
         await self._ended
 
-    def hear(self) -> None:
+    def read_answers(self) -> None:
         """Read the pending answers; senders call this for each setpoint.
 
         The loop does not wake for each answer. Packets after the answer to the newest setpoint wait
@@ -95,7 +95,7 @@ class WheelsClient:
         if connection is None or ended is None or ended.done():
             return
         try:
-            for _ in range(HEAR_MOST):
+            for _ in range(ANSWERS_MOST):
                 if self._take(connection.recv(PACKET_MAX)):
                     break
         except BlockingIOError:
@@ -128,10 +128,10 @@ class WheelsClient:
         sent = self._send(duties, now_ns)
         since_ns = self._lost_ns if self._socket is None else self._unanswered_ns
         if since_ns is not None and now_ns - since_ns >= MUTE_NS and self.state != "ok":
-            self._ask(now_ns)
+            self._call_rescue(now_ns)
         return sent
 
-    def _ask(self, now_ns: int) -> None:
+    def _call_rescue(self, now_ns: int) -> None:
         if now_ns - self._asked_ns >= MUTE_AGAIN_NS:
             self._asked_ns = now_ns
             self._rescue()

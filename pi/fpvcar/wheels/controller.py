@@ -58,7 +58,7 @@ class Wheels:
         free: Callable[[], str] = lambda: "",
     ) -> None:
         motors, low_v = profile.motors, profile.battery.lowest_v
-        self.lease = Lease(tuple(mixing.top_duty(one, low_v) for one in motors.pair))
+        self.lease = Lease(tuple(mixing.top_duty(motor, low_v) for motor in motors.pair))
         self._connect, self._alarm, self._free = connect, alarm, free
         self._board: MotorBoard | None = None
         self._retry_ns, self._silent_tries = 0, 0
@@ -74,12 +74,12 @@ class Wheels:
     def receive(self, packets: Sequence[bytes], now_ns: int) -> list[Answer]:
         """Process the client's packets since the last call, oldest first."""
         answers = self.tick(now_ns)  # first: after a hang the lease has expired
-        taken = self.lease.take(packets, now_ns)
-        answers += taken.answers
-        if any(answer.reason == WheelsReason.BAD_MESSAGE for answer in taken.answers):
+        result = self.lease.take(packets, now_ns)
+        answers += result.answers
+        if any(answer.reason == WheelsReason.BAD_MESSAGE for answer in result.answers):
             answers += self._stand(now_ns)
-        if taken.setpoint is not None:
-            answers += self._apply(taken.setpoint, now_ns)
+        if result.setpoint is not None:
+            answers += self._apply(result.setpoint, now_ns)
         return answers
 
     def tick(self, now_ns: int) -> list[Answer]:
@@ -187,7 +187,7 @@ class Wheels:
     def _lose(self, fault: PinsFault, now_ns: int) -> Answer:
         # The unit of a dead daemon frees the pins, too, by a program that has to start first. A
         # daemon that refuses a request is alive, and in control of its pins.
-        held = "" if isinstance(fault, PinsRefused) else self._free()
+        refusal = "" if isinstance(fault, PinsRefused) else self._free()
         silent = isinstance(fault, PinsSilent)
         if silent:
             self._alarm()
@@ -199,8 +199,8 @@ class Wheels:
         reason = WheelsReason.PINS_SILENT if silent else WheelsReason.PINS_LOST
         stopped = self.lease.stop(reason, now_ns)
         log.error("lost the pins: %s", fault)
-        if held:
-            log.error("could not let go of the motor pins: %s", held)
+        if refusal:
+            log.error("could not release the motor pins: %s", refusal)
         return stopped
 
     def _try(self, now_ns: int) -> None:

@@ -31,7 +31,7 @@ from fpvcar.wheels.pins_off_client import SOCKET, ask_helper, write_pins
 from fpvcar.wire.wheels import Answer, Setpoint, Status, pack_setpoint
 
 AWAKE_S, TRIPPED_S = 3.0, 5.0
-LOOK_S, FEED_S = 0.005, 0.02
+POLL_S, FEED_S = 0.005, 0.02
 WHOLE, BESIDE, FED, TRIPPED = "whole", "beside", "fed", "tripped"
 TURNED = "turned"
 SHARE = 0.5
@@ -43,7 +43,7 @@ LEASE_NS = 100_000_000
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Leave:
+class EndRequest:
     """Request to end early: a signal, or the death of the parent process.
 
     The signal handler only sets a flag. An exception raised in it could cut a command to the pin
@@ -54,9 +54,9 @@ class Leave:
         """Install the handlers, so only in the main thread."""
         self._parent, self._signal = parent, 0
         for number in ENDINGS:
-            signal.signal(number, self._note)
+            signal.signal(number, self._record)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _record(self, number: int, frame: FrameType | None) -> None:
         self._signal = number
 
     def check(self) -> None:
@@ -64,16 +64,16 @@ class Leave:
         if self._signal:
             raise InterruptedError(f"ended by {signal.Signals(self._signal).name}")
         if os.getppid() != self._parent:
-            raise InterruptedError(f"process {self._parent}, which asked, has ended")
+            raise InterruptedError(f"the parent, process {self._parent}, has ended")
 
 
-def say(words: str) -> None:
+def report(line: str) -> None:
     """Print a line for the parent at once, since a kill may be the next event."""
-    print(words, flush=True)
+    print(line, flush=True)
 
 
 @contextlib.contextmanager
-def taken(runtimes: Sequence[Path]) -> Iterator[bool]:
+def locked(runtimes: Sequence[Path]) -> Iterator[bool]:
     """Take the locks of `wheels`; yield True while no other process has them. Yields False, too,
     if the lock belongs to another user and cannot be checked. Raises OSError."""
     with contextlib.ExitStack() as stack:
@@ -89,7 +89,7 @@ def taken(runtimes: Sequence[Path]) -> Iterator[bool]:
             yield True
 
 
-def prove(dead_man: DeadMan, leave: Leave) -> None:
+def prove(dead_man: DeadMan, end_request: EndRequest) -> None:
     """Feed the dead man until it is awake, then wait for it to trip.
 
     A guardian kills this process: that is the proof. Raises PinsFault, InterruptedError.
@@ -99,49 +99,51 @@ def prove(dead_man: DeadMan, leave: Leave) -> None:
     while not dead_man.awake():
         if time.monotonic() > until_s:
             return
-        leave.check()
-        time.sleep(LOOK_S)
+        end_request.check()
+        time.sleep(POLL_S)
         dead_man.feed()
-    say(FED)
+    report(FED)
     fed_s = time.monotonic()
     while time.monotonic() - fed_s < TRIPPED_S:
         if not dead_man.awake():
-            say(f"{TRIPPED} {time.monotonic() - fed_s:.3f}")
+            report(f"{TRIPPED} {time.monotonic() - fed_s:.3f}")
             return
-        leave.check()
-        time.sleep(LOOK_S)
+        end_request.check()
+        time.sleep(POLL_S)
 
 
-def trip(profile: config.Profile, runtimes: Sequence[Path], leave: Leave) -> None:
+def trip(profile: config.Profile, runtimes: Sequence[Path], end_request: EndRequest) -> None:
     """Run the test, with the motors' own dead man if no other process has it. Raises PinsFault,
     OSError."""
     # Without the lock file of an earlier `wheels`, one may be running with its lock elsewhere.
-    known = any((runtime / "wheels.lock").exists() for runtime in runtimes)
-    with taken(runtimes) if known else contextlib.nullcontext(False) as free:
-        say(WHOLE if free else BESIDE)
+    has_lock = any((runtime / "wheels.lock").exists() for runtime in runtimes)
+    with locked(runtimes) if has_lock else contextlib.nullcontext(False) as free:
+        report(WHOLE if free else BESIDE)
         if not free:
-            beside = backends.open_dead_man(profile)
+            spare = backends.open_dead_man(profile)
             try:
-                prove(beside, leave)
+                prove(spare, end_request)
             finally:
                 # keep the fault of `prove`, which is reported
                 with contextlib.suppress(PinsFault):
-                    beside.remove()
+                    spare.remove()
             return
         board = backends.open_motors(profile, runtimes[0])
         try:
-            prove(board.dead_man, leave)
+            prove(board.dead_man, end_request)
         finally:
             board.close()
 
 
-def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave: Leave) -> None:
+def turn(
+    profile: config.Profile, runtimes: Sequence[Path], turn_s: float, end_request: EndRequest
+) -> None:
     """Turn one motor after the other, as in a drive: by setpoints with a deadline, through the
     lease. Raises OSError while `wheels` runs, InterruptedError."""
-    with taken(runtimes) as free:
+    with locked(runtimes) as free:
         if not free:
             raise OSError(
-                "`fpvcar wheels` has the wheels, or they are root's to take: sudo "
+                "`fpvcar wheels` holds the motor pins, or only root may take them: sudo "
                 "systemctl stop fpvcar-wheels; sudo fpvcar doctor --move"
             )
         own_pins = runtimes[0] == Path("/") / raspberry_pi_os.RUNTIME
@@ -158,43 +160,47 @@ def turn(profile: config.Profile, runtimes: Sequence[Path], turn_s: float, leave
                 motor, full_v = profile.motors.pair[index], profile.battery.full_v
                 duty = mixing.duty(SHARE, motor, full_v)
                 for _ in range(TRIES):
-                    words = _both_ways(wheels, index, duty, turn_s, leave)
-                    if not words:
+                    refusal = _both_ways(wheels, index, duty, turn_s, end_request)
+                    if not refusal:
                         break
-                say(f"{TURNED} {name} {words}")
+                report(f"{TURNED} {name} {refusal}")
         finally:
             wheels.close(time.monotonic_ns())
 
 
-def _both_ways(wheels: Wheels, index: int, duty: float, turn_s: float, leave: Leave) -> str:
+def _both_ways(
+    wheels: Wheels, index: int, duty: float, turn_s: float, end_request: EndRequest
+) -> str:
     """Turn a motor forward, then back; return "" or the reason of a refusal."""
-    for one in (0.0, duty, 0.0, -duty, 0.0):
-        words = _held(wheels, index, one, turn_s if one else STAND_S, leave)
-        if words:
-            return words
+    for share in (0.0, duty, 0.0, -duty, 0.0):
+        refusal = _hold_duty(wheels, index, share, turn_s if share else STAND_S, end_request)
+        if refusal:
+            return refusal
     return ""
 
 
-def _held(wheels: Wheels, index: int, duty: float, hold_s: float, leave: Leave) -> str:
+def _hold_duty(
+    wheels: Wheels, index: int, duty: float, hold_s: float, end_request: EndRequest
+) -> str:
     """Hold one motor at a duty for `hold_s`; return "" or the reason of a refusal."""
-    end_s, words = time.monotonic() + hold_s, ""
+    end_s, refusal = time.monotonic() + hold_s, ""
     duties = (duty, 0.0) if index == 0 else (0.0, duty)
     while time.monotonic() < end_s:
         now_ns = time.monotonic_ns()
         setpoint = Setpoint(now_ns // 1_000_000 & 0xFFFFFFFF, now_ns + LEASE_NS, duties)
-        words = _refusal(wheels, wheels.receive([pack_setpoint(setpoint)], now_ns))
-        if words and duty:
-            return words
-        leave.check()
+        refusal = _refusal(wheels, wheels.receive([pack_setpoint(setpoint)], now_ns))
+        if refusal and duty:
+            return refusal
+        end_request.check()
         time.sleep(FEED_S)
-    return words
+    return refusal
 
 
 def _refusal(wheels: Wheels, answers: list[Answer]) -> str:
-    last = answers[-1]
-    if last.status == Status.APPLIED:
+    newest = answers[-1]
+    if newest.status == Status.APPLIED:
         return ""
-    return wheels.why or last.reason.name.lower()
+    return wheels.why or newest.reason.name.lower()
 
 
 def main() -> int:
@@ -209,7 +215,7 @@ def main() -> int:
         required=True,
         action="append",
         metavar="DIR",
-        help="where `wheels` has its lock; the others where it may have it, too",
+        help="directory of the lock of `wheels`; repeat for each other possible one",
     )
     parser.add_argument("--set", action="append", default=[], dest="overrides")
     parser.add_argument("--turn", type=float, default=0.0, metavar="SECONDS")
@@ -220,14 +226,14 @@ def main() -> int:
         metavar="PID",
         help="ends when this process is no longer the parent",
     )
-    given = parser.parse_args()
-    leave = Leave(given.parent)
+    arguments = parser.parse_args()
+    end_request = EndRequest(arguments.parent)
     try:
-        profile = profiles.load(given.profile, given.overrides)
-        if given.turn > 0.0:
-            turn(profile, given.runtime, given.turn, leave)
+        profile = profiles.load(arguments.profile, arguments.overrides)
+        if arguments.turn > 0.0:
+            turn(profile, arguments.runtime, arguments.turn, end_request)
         else:
-            trip(profile, given.runtime, leave)
+            trip(profile, arguments.runtime, end_request)
     except (config.ConfigError, OSError, PinsFault) as fault:
         print(fault, file=sys.stderr)
         return 1

@@ -18,7 +18,7 @@ ROUNDING = 1e-6
 """Tolerance for duties, which travel as f32."""
 
 
-class Taken(NamedTuple):
+class LeaseResult(NamedTuple):
     """Result of some packets: the setpoint to apply, if any, and the answers."""
 
     setpoint: Setpoint | None
@@ -36,7 +36,7 @@ class Lease:
         self.seq = 0
         self.reason = WheelsReason.START
 
-    def take(self, packets: Sequence[bytes], now_ns: int) -> Taken:
+    def take(self, packets: Sequence[bytes], now_ns: int) -> LeaseResult:
         """Validate packets, oldest first. Only the newest setpoint may be applied.
 
         A bad packet among them stops the car first, because its sender is broken.
@@ -50,15 +50,15 @@ class Lease:
         answers = []
         if bad is not None:
             answers.append(self.stop(WheelsReason.BAD_MESSAGE, now_ns))
-        for old in setpoints[:-1]:
-            answers.append(_refused(old, WheelsReason.SUPERSEDED, now_ns))
+        for superseded in setpoints[:-1]:
+            answers.append(_refused(superseded, WheelsReason.SUPERSEDED, now_ns))
         if not setpoints:
-            return Taken(None, tuple(answers))
+            return LeaseResult(None, tuple(answers))
         newest = setpoints[-1]
         reason = self._refusal(newest, now_ns)
         if reason is None:
-            return Taken(newest, tuple(answers))
-        return Taken(None, (*answers, _refused(newest, reason, now_ns)))
+            return LeaseResult(newest, tuple(answers))
+        return LeaseResult(None, (*answers, _refused(newest, reason, now_ns)))
 
     def applied(self, setpoint: Setpoint, now_ns: int) -> Answer:
         """Put a setpoint in force after the motors have applied it."""

@@ -26,7 +26,7 @@ def ask_helper(path: Path) -> bool:
         except OSError as fault:
             log.error("no helper at %s: %s", path, fault.strerror or fault)
             return False
-        log.error("asked the helper to let go of the motor pins")
+        log.error("asked the helper to release the motor pins")
         return True
 
 
@@ -35,6 +35,6 @@ def write_pins(runtime: Path, gpios: Sequence[int], chips: Sequence[tuple[int, i
     switch off. Raises OSError."""
     path = runtime / MOTOR_PINS
     named = [f"i2c-{bus}:{address:#x}" for bus, address in chips]
-    words = " ".join([*map(str, gpios), *named])
-    files.write_whole(path, [f"{words}\n".encode()])
+    entries = " ".join([*map(str, gpios), *named])
+    files.write_whole(path, [f"{entries}\n".encode()])
     path.chmod(0o640)  # the helper runs in this group

@@ -142,7 +142,9 @@ class Service:
         if self._client is not None:
             client.close()
             if not self._hung_up:
-                log.warning("hung up on a second client; the first is still there")
+                log.warning(
+                    "closed the connection of a second client; the first is still connected"
+                )
             self._hung_up = True
             return
         client.setblocking(False)

@@ -65,7 +65,7 @@ def test_the_recorders_lamp_is_steady_blinks_and_is_dark() -> None:
 def told(code: str) -> list[int]:
     """Count blinks between long pauses, the first long light apart."""
     lamp, counted = CodeLamp(), [0]
-    lamp.tell(code, 10.0)
+    lamp.blink(code, 10.0)
     lit_s = dark_s = -math.inf
     while (now_s := lamp.due_s) < math.inf:
         was = lamp.lit
@@ -96,16 +96,16 @@ def test_a_code_is_told_in_less_than_a_minute() -> None:
 def test_the_lamp_of_the_code_tells_once_each_time_that_somebody_asks() -> None:
     lamp = CodeLamp()
     assert not lamp.lit and lamp.due_s == math.inf
-    lamp.tell("1", 0.0)
+    lamp.blink("1", 0.0)
     lamp.tick(0.0)
     assert lamp.lit and lamp.due_s == CALL_S
-    lamp.tell("9", 0.5)
+    lamp.blink("9", 0.5)
     assert lamp.due_s == CALL_S, "who asks meanwhile changes nothing"
     lamp.tick(CALL_S + DIGIT_S)
     assert lamp.lit and lamp.due_s == pytest.approx(CALL_S + DIGIT_S + BLINK_S)
     lamp.tick(60.0)
     assert not lamp.lit and lamp.due_s == math.inf
-    lamp.tell("2", 61.0)
+    lamp.blink("2", 61.0)
     lamp.tick(61.0)
     assert lamp.lit
 
@@ -117,7 +117,7 @@ def times_told(networks: list[str], every_s: float) -> int:
         now_s = number * every_s
         lamp.tick(now_s)
         before = lamp.due_s
-        lamp.tell("1", now_s, network)
+        lamp.blink("1", now_s, network)
         told += before == math.inf and lamp.due_s != math.inf
     return told
 

@@ -69,7 +69,7 @@ class Room:
     def duties(self) -> dict[int, float]:
         """Return the duties that the pins are set to."""
         assert isinstance(self.panel._thread, ButtonsThread)
-        return dict(self.panel._thread._wanted)
+        return dict(self.panel._thread._duties)
 
     def touch(self, button: config.Button, closed: bool) -> None:
         assert button.button is not None
@@ -340,7 +340,7 @@ def test_an_led_blinks_the_code_out_for_who_asks() -> None:
     room = Room(WIRED)
     room.panel._wake.clear()
     assert room.duties[gpio] == 0
-    room.panel.tell_code()
+    room.panel.blink_code()
     assert room.panel._wake.is_set()
     room.wait(CALL_S / 2)
     assert room.duties[gpio] == 1, "a long light calls"
@@ -356,7 +356,7 @@ def test_an_led_blinks_the_code_out_for_who_asks() -> None:
 def test_a_car_without_that_led_tells_nobody() -> None:
     room = Room()
     room.panel._wake.clear()
-    room.panel.tell_code()
+    room.panel.blink_code()
     assert not room.panel._wake.is_set() and room.panel.step() is None
 
 

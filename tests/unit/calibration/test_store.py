@@ -16,7 +16,7 @@ from fpvcar.calibration.values import GONE, Value, fitting, known, over, with_ne
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.drive import mixing
-from fpvcar.drive.servo_correction import OwnServo, retold
+from fpvcar.drive.servo_correction import CalibratedServo, corrected
 from fpvcar.runtime import paths
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire.wheels import Setpoint, WheelsReason, pack_setpoint
@@ -106,16 +106,16 @@ def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
     mine, other = SERVO.motors.pair[1], tuned.motors.pair[1]
     assert isinstance(mine, ServoMotor) and isinstance(other, ServoMotor)
     for steer in (-1.0, -0.3, 0.0, 0.5, 1.0):
-        _, told = retold(mine, other, (0.2, steer))
+        _, told = corrected(mine, other, (0.2, steer))
         assert mine.pulse_us(told) == pytest.approx(other.pulse_us(steer))
-    assert retold(mine, other, (0.0, 0.0)) == (0.0, 0.0)
+    assert corrected(mine, other, (0.0, 0.0)) == (0.0, 0.0)
     sent: list[tuple[float, ...]] = []
 
     def send(duties: tuple[float, ...], now_ns: int) -> bool:
         sent.append(duties)
         return True
 
-    own = OwnServo(SERVO, SERVO, send)
+    own = CalibratedServo(SERVO, SERVO, send)
     own.send((0.2, 0.0), 1)
     own.tune(tuned)
     assert own.send((0.2, 0.0), 2)

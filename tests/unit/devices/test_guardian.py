@@ -291,7 +291,7 @@ def test_one_that_takes_too_long_is_ended_by_the_next(tmp_path: Path) -> None:
 
 def test_a_lock_that_nobody_can_end_is_said(tmp_path: Path) -> None:
     turn = take_turn(tmp_path / "lock")
-    with pytest.raises(PinsLost, match="the guardian before"):
+    with pytest.raises(PinsLost, match="the previous guardian"):
         take_turn(tmp_path / "lock")
     os.close(turn)
     with pytest.raises(PinsLost, match=r"absent/lock: No such file"):

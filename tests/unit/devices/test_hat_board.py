@@ -32,10 +32,10 @@ class OePins(FakePins):
         self._heard()
         super().write(gpio, level)
 
-    def listen(self, gpio: int, steady_us: int) -> None:
+    def input_pull_up(self, gpio: int, steady_us: int) -> None:
         raise NotImplementedError
 
-    def hear(self, gpio: int) -> None:
+    def input_pull_down(self, gpio: int) -> None:
         raise NotImplementedError
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:

@@ -205,9 +205,9 @@ def test_the_profile_chooses() -> None:
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (errno.EREMOTEIO, "nobody acknowledges the read"),
-        (errno.ENXIO, "nobody acknowledges the read"),
-        (errno.ENODEV, "nobody acknowledges the read"),
+        (errno.EREMOTEIO, "no chip acknowledges the read"),
+        (errno.ENXIO, "no chip acknowledges the read"),
+        (errno.ENODEV, "no chip acknowledges the read"),
         (errno.ETIMEDOUT, "the bus hangs: is SDA or SCL held low?"),
         (errno.EBUSY, "a driver of the kernel has this address"),
         (errno.EPERM, "Operation not permitted"),

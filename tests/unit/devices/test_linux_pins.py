@@ -122,8 +122,8 @@ def test_all_or_nothing_is_steady(chip: FakeChip) -> None:
 def test_what_it_had_taken_is_let_go_when_the_next_is_refused(chip: FakeChip) -> None:
     chip.taken = (8,)
     pins = LinuxPins("a test")
-    pins.hear(7)
-    pins.listen(8, 1000)
+    pins.input_pull_down(7)
+    pins.input_pull_up(8, 1000)
     with pytest.raises(PinsRefused):
         pins.edges((7, 8))
     assert not chip.requests[0].open

@@ -175,7 +175,7 @@ def test_a_daemon_that_listens_at_ipv6_alone_is_found(tmp_path: Path) -> None:
 def test_an_echo_that_is_unplugged_is_low(chip: Chip, pins: PigpioPins) -> None:
     chip.soc.pin[5].external = chips.FLOATING  # pulled up since its reset
     assert chip.soc.pin[5].level() == 1
-    pins.hear(5)
+    pins.input_pull_down(5)
     assert chip.soc.pin[5].level() == 0
 
 

@@ -62,7 +62,7 @@ def untouched(before: Chip, after: Chip) -> None:
 
 def test_the_old_chip_pulls_down_by_its_clock() -> None:
     before, chip = Chip(), Chip()
-    pins_off.write(chip, PINS, new=False)
+    pins_off.write(chip, PINS, has_new_pulls=False)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
     assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
     assert chip[0x94 // 4] == chip[0x98 // 4] == chip[0x9C // 4] == 0
@@ -71,7 +71,7 @@ def test_the_old_chip_pulls_down_by_its_clock() -> None:
 
 def test_the_new_chip_has_two_bits_a_pin() -> None:
     before, chip = Chip(), Chip()
-    pins_off.write(chip, PINS, new=True)
+    pins_off.write(chip, PINS, has_new_pulls=True)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
     assert [chip.new_pull(gpio) for gpio in PINS] == [2] * 4
     for gpio in set(range(54)) - set(PINS):
@@ -81,14 +81,14 @@ def test_the_new_chip_has_two_bits_a_pin() -> None:
 
 def test_a_daemon_that_writes_at_the_same_time_does_not_win() -> None:
     chip = Chip(stubborn=5)
-    pins_off.write(chip, PINS, new=False)
+    pins_off.write(chip, PINS, has_new_pulls=False)
     assert [chip.function(gpio) for gpio in PINS] == [0, 0, 0, 0]
 
 
 def test_one_that_goes_on_writing_is_said_and_the_pulls_are_set() -> None:
     chip = Chip(stubborn=1000)
-    with pytest.raises(pins_off.NotLetGo, match="17, 27.*no input after 3 tries"):
-        pins_off.write(chip, PINS, new=False)
+    with pytest.raises(pins_off.PinsNotReleased, match="17, 27.*no input after 3 tries"):
+        pins_off.write(chip, PINS, has_new_pulls=False)
     assert [chip.pulls[gpio] for gpio in PINS] == [DOWN] * 4
 
 
@@ -159,7 +159,7 @@ def test_what_is_no_pin_is_refused(pi: Path, text: str) -> None:
 )
 def test_another_chip_is_not_written_to(pi: Path, compatible: bytes, says: str) -> None:
     (pi / "compatible").write_bytes(compatible)
-    with pytest.raises(pins_off.NotLetGo, match=says):
+    with pytest.raises(pins_off.PinsNotReleased, match=says):
         pins_off.let_go([17])
     assert (pi / "gpiomem").read_bytes() == b"\xff" * mmap.PAGESIZE
 
@@ -190,7 +190,7 @@ def test_wheels_says_what_keeps_it_from_freeing_them(pi: Path) -> None:
 
 def test_without_the_device_the_error_asks_for_a_pi(pi: Path) -> None:
     (pi / "gpiomem").unlink()
-    with pytest.raises(pins_off.NotLetGo, match="is this a Raspberry Pi"):
+    with pytest.raises(pins_off.PinsNotReleased, match="is this a Raspberry Pi"):
         pins_off.let_go([17])
 
 

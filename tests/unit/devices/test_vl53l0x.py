@@ -155,7 +155,7 @@ def test_every_status_byte_is_understood(byte: int) -> None:
 
 def test_another_chip_is_refused() -> None:
     rig = Rig(spoils=lambda _, data: b"\xb4" + data[1:])
-    with pytest.raises(I2cError, match="no VL53L0X: it says b4aa10, not eeaa10"):
+    with pytest.raises(I2cError, match="no VL53L0X: identity b4aa10, not eeaa10"):
         rig.sensor()
 
 

@@ -259,7 +259,7 @@ def test_a_hat_that_is_missing_is_one_finding(tmp_path: Path) -> None:
     put(healthy(tmp_path), raspberry_pi_os.PROFILE, hat)
     machine = PlayedMachine()
     machine.said["busctl"] = Unasked("it is not there")
-    machine.tripped = Trip(None, True, "nobody acknowledges the write")
+    machine.tripped = Trip(None, True, "no chip acknowledges the write")
     machine.present = set()
     assert keys(tmp_path, machine) == ["i2c-missing"]
     machine.present = {(1, 0x60)}

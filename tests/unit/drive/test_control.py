@@ -55,7 +55,7 @@ def test_silence_stops_and_waits_for_neutral() -> None:
 def test_a_lost_link_in_the_middle_of_a_wish_is_silence() -> None:
     rig = Rig()
     rig.drive_off()
-    rig.control.nobody(lost=True)
+    rig.control.clear_wish(lost=True)
     assert not rig.moving and rig.cause is Cause.SILENCE
 
 
@@ -65,7 +65,7 @@ def test_a_link_that_is_lost_while_driving_is_logged_as_a_stop(
     rig = Rig()
     rig.drive_off()
     with caplog.at_level("INFO", "fpvcar.gate"):
-        rig.control.nobody(lost=True)
+        rig.control.clear_wish(lost=True)
     assert "stopped: silence" in caplog.text
 
 
@@ -117,7 +117,9 @@ def test_a_stop_that_the_wheels_have_answered_counts_before_a_wish() -> None:
         while waiting:
             rig.control.wheels_answer(waiting.pop())
 
-    rig.control = Control(PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns, hear=hear)
+    rig.control = Control(
+        PROFILE, rig.send, rig.inputs, rig.changed, lambda: rig.now_ns, read_answers=hear
+    )
     rig.answer(Status.APPLIED)
     rig.wish(0.0)
     assert not waiting and rig.cause is Cause.WHEELS_STOPPED
@@ -136,7 +138,7 @@ def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
         rig.inputs,
         rig.changed,
         lambda: rig.now_ns,
-        hear=lambda: heard.append(len(rig.sent)),
+        read_answers=lambda: heard.append(len(rig.sent)),
     )
     assert control.tick() == IDLE_TICK_S and heard == [0] and len(rig.sent) == 1
     rig.now_ns += 30_000_000
@@ -149,7 +151,7 @@ def test_a_tick_hears_the_wheels_and_runs_the_gate_when_it_is_due() -> None:
 def test_a_link_lost_while_neutral_is_only_a_handover() -> None:
     rig = Rig()
     rig.wish(0.0)
-    rig.control.nobody(lost=True)
+    rig.control.clear_wish(lost=True)
     assert rig.cause is Cause.HANDOVER
 
 
@@ -167,7 +169,7 @@ def test_a_stale_neutral_lets_go_and_clears_nothing() -> None:
     rig.drive_off()
     rig.control.let_go()
     assert not rig.moving
-    rig.control.nobody(lost=False)
+    rig.control.clear_wish(lost=False)
     rig.control.let_go()
     rig.wish(1.0)
     assert not rig.moving
@@ -351,7 +353,7 @@ def test_a_wish_counts_as_a_tick_and_an_empty_seat_needs_few() -> None:
     assert rig.control.due_in_s == pytest.approx(RENEW_S - 0.015)
     rig.wish(0.5)
     assert rig.control.due_in_s == TICK_S
-    rig.control.nobody(lost=False)
+    rig.control.clear_wish(lost=False)
     assert rig.control.due_in_s == IDLE_TICK_S
 
 

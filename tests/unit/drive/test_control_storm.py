@@ -80,7 +80,7 @@ class Storm(RuleBasedStateMachine):
     @rule(lost=st.booleans())
     def the_driver_goes(self, lost: bool) -> None:
         """Close the driver's socket or give the wheel away."""
-        self.rig.control.nobody(lost)
+        self.rig.control.clear_wish(lost)
         self._lose()
 
     @rule()

@@ -38,16 +38,16 @@ def test_who_sees_nothing_knows_of_no_speed() -> None:
 
 def test_far_is_free_and_near_is_not() -> None:
     guard = Guard(LIMITS)
-    assert guard.look([measured(None)], 1.0) == Free(1.0, 1.0)
-    assert guard.look([measured(LIMITS.stop_m)], 2.0) == Free(0.0, 1.0)
-    assert 0.0 < guard.look([measured(0.4)], 3.0).ahead < 1.0
+    assert guard.update([measured(None)], 1.0) == Free(1.0, 1.0)
+    assert guard.update([measured(LIMITS.stop_m)], 2.0) == Free(0.0, 1.0)
+    assert 0.0 < guard.update([measured(0.4)], 3.0).ahead < 1.0
 
 
 def test_backwards_is_another_way() -> None:
     rear = telemetry.Range("rear", 180.0, 0.1, 0.02)
-    assert Guard(LIMITS).look([rear], 1.0) == Free(1.0, 0.0)
+    assert Guard(LIMITS).update([rear], 1.0) == Free(1.0, 0.0)
     aside = telemetry.Range("left", 90.0, 0.1, 0.02)
-    assert Guard(LIMITS).look([aside], 1.0) == Free(1.0, 1.0)
+    assert Guard(LIMITS).update([aside], 1.0) == Free(1.0, 1.0)
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
@@ -68,7 +68,7 @@ def test_what_is_no_number_leaves_nothing(wrong: int) -> None:
     ],
 )
 def test_a_sensor_that_says_nothing_is_not_nothing_there(blind: telemetry.Range) -> None:
-    assert Guard(LIMITS).look([blind], 1.0).ahead == LIMITS.unseen_limit
+    assert Guard(LIMITS).update([blind], 1.0).ahead == LIMITS.unseen_limit
 
 
 ranges = some.floats(0.01, 4.0)
@@ -160,28 +160,28 @@ def test_shares_by_hand(
 )
 def test_a_sensor_counts_for_the_way_it_looks(bearing_deg: float, free: Free) -> None:
     near = telemetry.Range("one", bearing_deg, 0.1, 0.0)
-    assert Guard(RULE).look([near], 1.0) == free
+    assert Guard(RULE).update([near], 1.0) == free
 
 
 def test_the_nearest_of_several_counts() -> None:
     far, near = telemetry.Range("a", -20.0, 3.0, 0.0), telemetry.Range("b", 20.0, 0.8, 0.1)
     for both in ([far, near], [near, far]):
-        assert Guard(RULE).look(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
+        assert Guard(RULE).update(both, 1.0).ahead == pytest.approx(0.4568, abs=5e-4)
 
 
 def test_the_sensor_that_limits_is_named() -> None:
     guard = Guard(RULE)
     assert (guard.ahead_by, guard.back_by) == ("", "")
     far, near = telemetry.Range("a", -20.0, 3.0, 0.0), telemetry.Range("b", 20.0, 0.8, 0.1)
-    guard.look([far, near, telemetry.Range("c", 180.0, 0.2, 0.0)], 1.0)
+    guard.update([far, near, telemetry.Range("c", 180.0, 0.2, 0.0)], 1.0)
     assert (guard.ahead_by, guard.back_by) == ("b", "c")
-    guard.look([near], 1.1)
+    guard.update([near], 1.1)
     assert (guard.ahead_by, guard.back_by) == ("b", "")
 
 
 def test_an_age_at_the_limit_still_counts() -> None:
-    assert Guard(RULE).look([measured(None, 0.2)], 1.0).ahead == 1.0
-    assert Guard(RULE).look([measured(None, 0.201)], 1.0).ahead == RULE.unseen_limit
+    assert Guard(RULE).update([measured(None, 0.2)], 1.0).ahead == 1.0
+    assert Guard(RULE).update([measured(None, 0.201)], 1.0).ahead == RULE.unseen_limit
 
 
 # --- obstacles out of sight ---
@@ -199,53 +199,53 @@ def remembered(range_m: float | None, mps: float = 0.0) -> object:
 @pytest.mark.parametrize("fault", [LOST, STALE, NOTHING, measured(None, 9.0, NOISY)])
 def test_a_sensor_that_fails_at_a_wall_frees_nothing(fault: telemetry.Range) -> None:
     guard = Guard(LIMITS)
-    assert guard.look([measured(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
-    assert guard.look([fault], 1.02, 1.0).ahead == 0.0
-    assert guard.look([fault], 1.04, 0.0).ahead == 0.0
+    assert guard.update([measured(LIMITS.stop_m, 0.0)], 1.0, 1.0).ahead == 0.0
+    assert guard.update([fault], 1.02, 1.0).ahead == 0.0
+    assert guard.update([fault], 1.04, 0.0).ahead == 0.0
 
 
 def test_what_fails_before_it_saw_anything_is_as_the_profile_says() -> None:
     for settings in (LIMITS, RULE):
-        assert Guard(settings).look([LOST], 1.0, 1.0).ahead == settings.unseen_limit
+        assert Guard(settings).update([LOST], 1.0, 1.0).ahead == settings.unseen_limit
 
 
 def test_backwards_it_is_remembered_by_the_throttle_backwards() -> None:
     guard = Guard(SEE)
     lost = telemetry.Range("rear", 180.0, None, None, "does not answer")
-    guard.look([telemetry.Range("rear", 180.0, 1.0, 0.0)], 1.0)
-    assert guard.look([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
-    assert guard.look([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
+    guard.update([telemetry.Range("rear", 180.0, 1.0, 0.0)], 1.0)
+    assert guard.update([lost], 1.5, -0.1).back == remembered(1.0 - 0.6 * 0.5, 0.6)
+    assert guard.update([lost], 2.5, 0.1).back == remembered(0.7 + AWAY * 0.2)
 
 
 def test_three_in_a_row_must_see_nothing_until_nothing_is_there() -> None:
     guard = Guard(SEE)
-    guard.look([measured(0.5, 0.0)], 1.0)
+    guard.update([measured(0.5, 0.0)], 1.0)
     for number in (1, 2):
-        free = guard.look([NOTHING], 1.0 + number, 0.0).ahead
+        free = guard.update([NOTHING], 1.0 + number, 0.0).ahead
         assert free == remembered(0.5), number
-    assert guard.look([NOTHING], 4.0, 0.0).ahead == 1.0
-    assert guard.look([LOST], 5.0, 0.0).ahead == 1.0, "it is forgotten"
-    assert Guard(SEE).look([NOTHING], 1.0).ahead == 1.0, "nothing ever was"
+    assert guard.update([NOTHING], 4.0, 0.0).ahead == 1.0
+    assert guard.update([LOST], 5.0, 0.0).ahead == 1.0, "it is forgotten"
+    assert Guard(SEE).update([NOTHING], 1.0).ahead == 1.0, "nothing ever was"
 
 
 def test_the_same_nothing_again_is_one() -> None:
     guard = Guard(SEE)
-    guard.look([measured(0.5, 0.0)], 1.0)
+    guard.update([measured(0.5, 0.0)], 1.0)
     for age_s in (0.0, 0.0625, 0.125, 0.1875):
-        assert guard.look([measured(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
+        assert guard.update([measured(None, age_s)], 2.0 + age_s).ahead == remembered(0.5)
 
 
 def test_what_is_seen_between_begins_the_row_anew() -> None:
     guard = Guard(SEE)
     for number, one in enumerate([measured(0.5, 0.0), NOTHING, NOTHING] * 3):
-        free = guard.look([one], 1.0 + number).ahead
+        free = guard.update([one], 1.0 + number).ahead
     assert free == remembered(0.5)
 
 
 def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
     """Step (throttle since the last look, s) -> speed and way, by hand; brake 1 m/s2."""
     guard, now_s, near_m = Guard(SEE), 1.0, 1.5
-    guard.look([measured(near_m, 0.0)], now_s)
+    guard.update([measured(near_m, 0.0)], now_s)
     for throttle, passed_s, mps in (
         (0.5, 0.1, 0.2),  # no car starts faster
         (0.5, 0.1, 0.4),
@@ -262,7 +262,7 @@ def test_it_is_reckoned_by_the_throttle_where_it_is_by_now() -> None:
     ):
         now_s += passed_s
         near_m -= mps * passed_s * (1.0 if mps > 0.0 else AWAY)
-        free = guard.look([LOST], now_s, throttle).ahead
+        free = guard.update([LOST], now_s, throttle).ahead
         assert free == remembered(near_m, mps), throttle
 
 
@@ -270,60 +270,60 @@ def test_the_speed_that_was_seen_is_the_speed_when_it_is_lost() -> None:
     for count, mps in ((2, 0.0), (3, 1.0), (4, 1.0)):
         guard = Guard(SEE)
         for index in range(count):
-            guard.look([measured(1.6 - 0.1 * index, 0.0)], 1.0 + 0.1 * index)
+            guard.update([measured(1.6 - 0.1 * index, 0.0)], 1.0 + 0.1 * index)
         now_s, near_m = 1.0 + 0.1 * (count - 1), 1.7 - 0.1 * count
-        assert guard.look([LOST], now_s).ahead == remembered(near_m, mps)
+        assert guard.update([LOST], now_s).ahead == remembered(near_m, mps)
 
 
 def test_while_a_range_got_old_the_car_drove_on() -> None:
     guard = Guard(SEE)
     for index in range(4):
         now_s = 1.0 + 0.1 * index
-        guard.look([measured(1.6 - 0.1 * index, 0.05)], now_s)
+        guard.update([measured(1.6 - 0.1 * index, 0.05)], now_s)
     # computed as 1 - 0 m/s when the last one came: the car brakes no harder than it can
     near_m = 1.3 - (1.0 - 0.1) * 0.05
-    assert guard.look([LOST], now_s).ahead == remembered(near_m, 1.0)
+    assert guard.update([LOST], now_s).ahead == remembered(near_m, 1.0)
 
 
 def test_at_first_it_stands_whatever_the_throttle_was() -> None:
     guard = Guard(SEE)
-    guard.look([measured(0.8, 0.1)], 1.0, 1.0)
-    assert guard.look([LOST], 1.0, 1.0).ahead == remembered(0.8)
+    guard.update([measured(0.8, 0.1)], 1.0, 1.0)
+    assert guard.update([LOST], 1.0, 1.0).ahead == remembered(0.8)
 
 
 def test_its_speed_is_reckoned_before_anything_is_there() -> None:
     guard = Guard(SEE)
     for tenth in range(6):
-        guard.look([measured(None, 0.0)], 1.0 + tenth / 10, 1.0)
-    guard.look([measured(1.9, 0.0)], 1.6, 1.0)
-    assert guard.look([LOST], 1.6, 1.0).ahead == remembered(1.9, 1.2)
+        guard.update([measured(None, 0.0)], 1.0 + tenth / 10, 1.0)
+    guard.update([measured(1.9, 0.0)], 1.6, 1.0)
+    assert guard.update([LOST], 1.6, 1.0).ahead == remembered(1.9, 1.2)
 
 
 @pytest.mark.parametrize("throttle", [0.0, -1.0])
 def test_a_car_that_stands_or_backs_has_not_driven_on(throttle: float) -> None:
     guard = Guard(SEE)
-    guard.look([measured(0.8, 0.1)], 1.0, throttle)
-    assert guard.look([LOST], 1.0, throttle).ahead == remembered(0.8)
-    guard.look([measured(0.8, 0.1)], 1.2, throttle)
+    guard.update([measured(0.8, 0.1)], 1.0, throttle)
+    assert guard.update([LOST], 1.0, throttle).ahead == remembered(0.8)
+    guard.update([measured(0.8, 0.1)], 1.2, throttle)
     mps = max(2.0 * throttle, -0.2)
-    assert guard.look([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
+    assert guard.update([LOST], 1.2, throttle).ahead == remembered(0.8, mps)
 
 
 def test_what_is_two_metres_off_matters_no_more() -> None:
     guard = Guard(SEE)
-    guard.look([measured(1.5, 0.0)], 1.0)
-    free = guard.look([LOST], 2.0, -0.5).ahead
+    guard.update([measured(1.5, 0.0)], 1.0)
+    free = guard.update([LOST], 2.0, -0.5).ahead
     assert free == remembered(1.5 + AWAY * 1.0) and free < 1.0
-    assert guard.look([LOST], 2.0625, -0.5).ahead == 1.0
+    assert guard.update([LOST], 2.0625, -0.5).ahead == 1.0
 
 
 def test_a_noisy_one_stands_at_the_nearest_that_it_says() -> None:
     guard = Guard(SEE)
-    guard.look([measured(1.5, 0.0)], 1.0)
+    guard.update([measured(1.5, 0.0)], 1.0)
     for range_m in (0.4, 0.9):
         noisy = measured(range_m, 0.5, NOISY)
-        assert guard.look([noisy], 2.0, 0.0).ahead == remembered(range_m)
-    assert guard.look([measured(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
+        assert guard.update([noisy], 2.0, 0.0).ahead == remembered(range_m)
+    assert guard.update([measured(None, 0.5, NOISY)], 2.0).ahead == remembered(0.9)
 
 
 def test_what_comes_nearer_fast_stops_the_car() -> None:
@@ -332,13 +332,13 @@ def test_what_comes_nearer_fast_stops_the_car() -> None:
     frees = []
     for index in range(4):
         now_s = at_s + index / 30 + 0.02
-        frees.append(guard.look([measured(1.0 - index / 30)], now_s).ahead)
+        frees.append(guard.update([measured(1.0 - index / 30)], now_s).ahead)
     # From the third sample on the speed is known: 0.12 + 0.5 m must fit.
     assert frees[:2] == pytest.approx([0.5753, 0.5620], abs=1e-3)
     assert frees[2] > 0.0
     for index in range(4, 9):
         now_s = at_s + index / 30 + 0.02
-        frees.append(guard.look([measured(1.0 - index / 30)], now_s).ahead)
+        frees.append(guard.update([measured(1.0 - index / 30)], now_s).ahead)
     assert frees[5] > 0.0 and frees[6] == 0.0, frees
 
 
@@ -351,7 +351,7 @@ def test_the_speed_is_by_when_it_was_measured(nearest_m: float, expected: float)
     guard = Guard(RULE)
     for behind_m, age_s in ((0.2, 0.0), (0.1, 0.19), (0.0, 0.0)):
         now_s = 6.0 - behind_m + age_s
-        free = guard.look([measured(nearest_m + behind_m, age_s)], now_s).ahead
+        free = guard.update([measured(nearest_m + behind_m, age_s)], now_s).ahead
     assert free == pytest.approx(expected, abs=1e-3)
 
 

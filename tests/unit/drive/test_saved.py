@@ -127,7 +127,7 @@ def test_what_is_damaged_or_not_ours_is_left_out_and_said(
 ) -> None:
     (tmp_path / FILE).write_bytes(found)
     assert Saver(tmp_path).before == Saved()
-    assert "the profile's limit and guard hold" in caplog.text
+    assert "using the profile's limit and guard" in caplog.text
     saved.write(tmp_path / FILE, MUMS)
     assert Saver(tmp_path).before == MUMS
 

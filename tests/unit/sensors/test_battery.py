@@ -168,7 +168,7 @@ class Stage(OpenDevice):
     def _transfer(self, data: bytes) -> None:
         self.transfers += 1
         if self.transfers == self.fails_at:
-            raise I2cError("nobody acknowledges")
+            raise I2cError("no chip acknowledges")
         self.chip.write(data)
 
 
@@ -219,7 +219,7 @@ def test_a_fault_at_any_transfer_is_said_and_healed(
     stage.fails_at = fails_at
     stage.run(battery_module.AGAIN_S + 1.0)
     assert stage.transfers > TRANSFERS
-    assert "nobody acknowledges" in stage.states
+    assert "no chip acknowledges" in stage.states
     assert stage.sensor.state == "ok" and stage.begun == stage.closed == 2
 
 

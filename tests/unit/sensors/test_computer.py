@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar.devices.computer import Found
+from fpvcar.devices.computer import ComputerReadings
 from fpvcar.devices.linux import computer as device
 from fpvcar.devices.linux.computer import Machine
 from fpvcar.sensors import computer
-from fpvcar.sensors.computer import HealthThread, judge
+from fpvcar.sensors.computer import HealthThread, health_of
 from fpvcar.wire import telemetry
 from tests.support.wheels import until
 
@@ -28,7 +28,7 @@ MemTotal:         437720 kB
 MemFree:           35552 kB
 MemAvailable:     253000 kB
 """
-WELL = Found(
+WELL = ComputerReadings(
     throttled="0",
     milli_c="48312\n",
     wireless=WIRELESS,
@@ -41,16 +41,18 @@ WELL = Found(
 
 
 def test_a_pi_that_is_well() -> None:
-    assert judge(WELL) == telemetry.Health((), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5)
+    assert health_of(WELL) == telemetry.Health(
+        (), 48.3, 0, -56.0, 72.2, 9000.0, 259.1, 0.35, 3601.5
+    )
 
 
 def test_a_machine_that_says_nothing_is_unknown_and_no_fault() -> None:
-    assert judge(Found()) == telemetry.Health()
+    assert health_of(ComputerReadings()) == telemetry.Health()
 
 
 @pytest.mark.parametrize("text", ["50005\n", "0x50005\n", "throttled=0x50005\n"])
 def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
-    health = judge(WELL._replace(throttled=text))
+    health = health_of(WELL._replace(throttled=text))
     assert health.throttled == 0x50005
     assert health.faults == (
         "under-voltage now: the battery or its cable is weak",
@@ -74,8 +76,8 @@ def test_the_firmwares_word_in_all_its_spellings(text: str) -> None:
         (WELL._replace(wireless=WIRELESS.replace("-56.", "-81.")), "weak Wi-Fi: -81"),
     ],
 )
-def test_each_fault_is_said_and_no_other(found: Found, reason: str) -> None:
-    (one,) = judge(found).faults
+def test_each_fault_is_said_and_no_other(found: ComputerReadings, reason: str) -> None:
+    (one,) = health_of(found).faults
     assert one.startswith(reason)
 
 
@@ -89,13 +91,13 @@ def test_each_fault_is_said_and_no_other(found: Found, reason: str) -> None:
         WELL._replace(wireless=WIRELESS.replace("-56.", "-80.")),
     ],
 )
-def test_just_well_is_well(found: Found) -> None:
-    assert judge(found).faults == ()
+def test_just_well_is_well(found: ComputerReadings) -> None:
+    assert health_of(found).faults == ()
 
 
 def test_what_the_kernel_cannot_tell_of_the_wifi_is_unknown() -> None:
     for level in ("-256.", "0.", "56.", "?"):
-        health = judge(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
+        health = health_of(WELL._replace(wireless=WIRELESS.replace("-56.", level)))
         assert health.wifi_dbm is None, level
     assert device.interface(WIRELESS) == "wlan0"
     assert device.interface(None) is None
@@ -117,7 +119,7 @@ def test_no_file_of_any_kind_is_an_error(
     f: str | None,
     g: str | None,
 ) -> None:
-    judge(Found(a, b, c, d, None, e, f, g, None))
+    health_of(ComputerReadings(a, b, c, d, None, e, f, g, None))
 
 
 # --- sources of the readings ---
@@ -141,7 +143,7 @@ def test_a_pi_4s_files(tmp_path: Path) -> None:
     put(tmp_path, "proc/uptime", "10.0 5.0\n")
     found = Machine(tmp_path).read()
     assert (found.throttled, found.alarm) == ("50000\n", "1\n")
-    health = judge(found)
+    health = health_of(found)
     assert health.throttled == 0x50001 and health.celsius == 51.0
     assert (health.load, health.uptime_s, health.wifi_dbm) == (1.5, 10.0, -56.0)
     assert health.disk_free_mb and health.disk_free_mb > 0
@@ -155,7 +157,7 @@ def test_a_pi_5_has_it_elsewhere(tmp_path: Path) -> None:
 
 def test_a_machine_without_any_of_it(tmp_path: Path) -> None:
     found = Machine(tmp_path).read()
-    assert found._replace(disk_b=None, disk="", utc_s=None) == Found()
+    assert found._replace(disk_b=None, disk="", utc_s=None) == ComputerReadings()
     assert Machine(tmp_path, tmp_path / "gone").read().disk_b is None
 
 
@@ -186,7 +188,7 @@ def test_vcgencmd_where_there_is_no_file(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     machine = Machine()
     machine._throttled = machine._alarm = None  # hide the files of this machine
-    assert judge(machine.read()).throttled == health
+    assert health_of(machine.read()).throttled == health
 
 
 def test_a_vcgencmd_that_hangs_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +201,7 @@ def test_a_vcgencmd_that_hangs_is_unknown(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_this_machine_has_figures() -> None:
-    health = judge(Machine().read())
+    health = health_of(Machine().read())
     assert health.load is not None and health.memory_free_mb and health.uptime_s
 
 
@@ -280,7 +282,7 @@ def test_health_thread_outlives_a_look_that_fails() -> None:
         def __init__(self) -> None:
             self.looks = 0
 
-        def read(self) -> Found:
+        def read(self) -> ComputerReadings:
             self.looks += 1
             if self.looks == 2:
                 raise OSError(24, "Too many open files")

@@ -25,7 +25,14 @@ from fpvcar.devices.linux import v4l2, v4l2_uapi
 from fpvcar.runtime.child_process import BackOff
 from fpvcar.sensors import depth_image
 from fpvcar.sensors import depth_process as device
-from fpvcar.sensors.depth_camera import AGAIN_MOST_S, AGAIN_S, BLIND, DepthCamera, Records, argv_of
+from fpvcar.sensors.depth_camera import (
+    AGAIN_MOST_S,
+    AGAIN_S,
+    BLIND,
+    DepthCamera,
+    RecordParser,
+    argv_of,
+)
 from fpvcar.sensors.depth_image import decimated, nearest_m
 from fpvcar.sensors.reading import LastReading
 from fpvcar.wire.camera import pack_depth
@@ -112,7 +119,7 @@ async def test_a_blind_one_is_said() -> None:
         ("sys.exit('depth: /dev/video0: Device or resource busy')", "resource busy"),
         ("sys.exit(3)", "its program ended"),
         ("out.write(b'\\xff' * 40); out.flush(); sys.stdin.read()", "depth picture"),
-        ("sys.stdin.read()", "says nothing for 0.2 s"),
+        ("sys.stdin.read()", "sent nothing for 0.2 s"),
     ],
 )
 async def test_how_it_ends_is_said(then: str, words: str) -> None:
@@ -167,7 +174,7 @@ async def test_a_program_that_is_not_there() -> None:
 def test_records_at_any_cut() -> None:
     whole = pack_depth(0.5, 7, b"abc") + pack_depth(math.inf, 8, b"")
     for cut in range(len(whole)):
-        records = Records()
+        records = RecordParser()
         found = [*records.feed(whole[:cut]), *records.feed(whole[cut:])]
         assert found == [(0.5, 7, b"abc"), (math.inf, 8, b"")]
 
@@ -175,7 +182,7 @@ def test_records_at_any_cut() -> None:
 @pytest.mark.parametrize("head", [b"\xff" * 16, struct.pack("<IfQ", 0, -0.5, 1)])
 def test_what_is_no_record_is_refused(head: bytes) -> None:
     with pytest.raises(WireError):
-        list(Records().feed(head))
+        list(RecordParser().feed(head))
 
 
 def test_the_profile_chooses_the_program(tmp_path: Path) -> None:
@@ -215,7 +222,7 @@ def test_frames_become_records_and_silence_an_end() -> None:
     camera: Any = Camera(near, b"cut", near)
     with pytest.raises(CaptureError, match="no frame for 2 s"):
         device.records(camera, depth_image.D435, lambda: False, written.append, lambda: 50.0)
-    records = Records()
+    records = RecordParser()
     first, second = (record for data in written for record in records.feed(data))
     assert first.nearest_m == pytest.approx(0.6) and first.capture_us == 5_000_000
     assert first.png.startswith(depth_image.PNG)

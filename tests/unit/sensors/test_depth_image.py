@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from fpvcar.sensors import depth_image
-from fpvcar.sensors.depth_image import FAR_MM, Small, decimated, nearest_m
+from fpvcar.sensors.depth_image import FAR_MM, DepthImage, decimated, nearest_m
 
 SIZE = 480, 270
 
@@ -104,7 +104,7 @@ def test_a_frame_that_is_cut_is_refused(size: int, line_b: int) -> None:
 
 def test_the_small_picture_is_a_picture() -> None:
     pixels = [0, 1, FAR_MM // 2, FAR_MM - 1, FAR_MM, 65535]
-    shown = Image.open(io.BytesIO(depth_image.png(Small(pixels, 3, 2))))
+    shown = Image.open(io.BytesIO(depth_image.png(DepthImage(pixels, 3, 2))))
     assert shown.size == (3, 2)
     colours = [shown.convert("RGB").getpixel((i % 3, i // 3)) for i in range(6)]
     assert colours[0] == (0, 0, 0)

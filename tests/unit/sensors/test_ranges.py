@@ -178,14 +178,14 @@ def test_a_sensor_that_ranges_no_more_is_given_up() -> None:
     assert reading.state == "ok", "not yet"
     now_s += 0.02
     tof.turn()
-    assert reading.state == "ranges no more"
+    assert reading.state == "stopped ranging"
     assert tof.due_s == now_s + AGAIN_S
 
 
 def test_an_echo_pin_that_was_something_else_is_an_input(chip: Chip) -> None:
     """Former uses: an output for an LED; a filtered input for a button. pigpiod keeps that."""
     pins = PigpioPins("127.0.0.1", chip.port, 5.0)
-    pins.listen(ECHO, 20_000)
+    pins.input_pull_up(ECHO, 20_000)
     pins.write(ECHO, 0)
     pins.close()
     with sensing(chip) as reported:

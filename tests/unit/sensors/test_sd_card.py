@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.devices.computer import Found
+from fpvcar.devices.computer import ComputerReadings
 from fpvcar.devices.linux.computer import Machine
-from fpvcar.sensors.computer import judge
+from fpvcar.sensors.computer import health_of
 from fpvcar.sensors.sd_card import card_of, faults, read_only
 from fpvcar.wire.telemetry import Card
 
@@ -79,11 +79,13 @@ def test_of_two_mounts_at_a_place_the_later_one_counts() -> None:
 
 
 def test_people_are_told_what_to_do_next() -> None:
-    said = judge(
-        Found(life_times=("0x0b 0x01",), mounts=MOUNTS, disk="/var/lib/fpvcar/recordings")
+    said = health_of(
+        ComputerReadings(
+            life_times=("0x0b 0x01",), mounts=MOUNTS, disk="/var/lib/fpvcar/recordings"
+        )
     ).faults
     assert [one.partition(":")[0] for one in said] == [
-        "the card is read-only, nothing is kept",
+        "the card is read-only, nothing is saved",
         "the card is worn, 100% of its life",
     ]
     assert "replace it" in said[0] and "replace it" in said[1]
@@ -98,6 +100,6 @@ def test_a_good_card_and_an_unknown_one_are_no_fault() -> None:
     [(0.0, "1970-01-01 00:00"), (-5.0, "1970"), (1_767_225_599.0, "2025-12-31 23:59")],
 )
 def test_a_clock_in_1970_is_said(utc_s: float, said: str) -> None:
-    (one,) = judge(Found(utc_s=utc_s)).faults
+    (one,) = health_of(ComputerReadings(utc_s=utc_s)).faults
     assert one.startswith(f"the clock is wrong, {said}") and "sudo date -s" in one
-    assert judge(Found(utc_s=1_767_225_600.0)).faults == ()
+    assert health_of(ComputerReadings(utc_s=1_767_225_600.0)).faults == ()

@@ -7,7 +7,7 @@ import pytest
 from fpvcar import config
 from fpvcar.config import profiles
 from fpvcar.video import h264
-from fpvcar.video.access_unit_records import Plain, Records
+from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter
 from fpvcar.video.camera import argv_of
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.wire.camera import pack_record
@@ -20,7 +20,7 @@ def test_records_in_any_chunks() -> None:
     units = encode(frames=6)
     data = b"".join(pack_record(h264.is_key(unit), at, unit) for at, unit in enumerate(units))
     for size in (1, 7, 5000, len(data)):
-        records, got = Records(), []
+        records, got = RecordSplitter(), []
         for at in range(0, len(data), size):
             got += records.feed(data[at : at + size], 3)
         assert [unit.data for unit in got] == list(units)
@@ -31,7 +31,7 @@ def test_records_in_any_chunks() -> None:
 
 def test_plain_units_are_stamped_when_they_begin() -> None:
     one, two, three = encode(frames=3)
-    plain = Plain()
+    plain = AnnexBSplitter()
     assert plain.idle() == []
     assert plain.feed(one[:100], 10) == []
     assert plain.feed(one[100:], 11) == []
@@ -43,7 +43,7 @@ def test_plain_units_are_stamped_when_they_begin() -> None:
 
 def test_a_torn_unit_makes_the_silence_longer() -> None:
     one, two, *_ = encode(frames=3)
-    plain = Plain()
+    plain = AnnexBSplitter()
     for expected_s in (0.004, 0.008, 0.016, 0.016):
         plain.feed(one[:-50], 0)
         plain.idle()

@@ -42,7 +42,7 @@ async def running(
     take: Callable[[AccessUnit], None] = lambda _: None,
     seen: Callable[[], bool] = lambda: True,
 ) -> AsyncIterator[Camera]:
-    task = asyncio.create_task(camera.film(take, seen=seen))
+    task = asyncio.create_task(camera.film(take, watched=seen))
     try:
         yield camera
     finally:
@@ -158,7 +158,7 @@ async def test_a_dead_camera_says_why_and_comes_back(film: Path) -> None:
         await until(lambda: camera.restarts >= 1)
         assert camera.state == (
             f"lost: its program ended with status 3: {sentence}; "
-            "if that is no help, start it by hand to see why"
+            "if that does not help, start it by hand to see why"
         )
         await until(lambda: camera.restarts >= 3)
     assert len(units) == 3 * camera.restarts
@@ -207,7 +207,7 @@ async def test_a_hanging_camera_is_killed_and_restarted(film: Path) -> None:
             await asyncio.sleep(0.01)
         assert camera.state == (
             "lost: it has sent nothing for 0.5 s: timeout; "
-            "it is started again; if that repeats, look at its cable"
+            "it is started again; if that repeats, check its cable"
         )
     assert len(pids) >= 2 and not any(alive(pid) for pid in pids)
 
@@ -223,7 +223,7 @@ async def test_a_stopped_camera_is_killed(film: Path) -> None:
         await until(lambda: camera.restarts)
         assert camera.state == (
             "lost: it has sent nothing for 0.5 s; "
-            "it is started again; if that repeats, look at its cable"
+            "it is started again; if that repeats, check its cable"
         )
         assert not alive(pid)
         await until(lambda: camera.state == "ok")
@@ -235,7 +235,7 @@ async def test_a_camera_that_never_writes(film: Path) -> None:
         await until(lambda: camera.restarts)
         assert camera.state == (
             "lost: it has sent nothing since its start, 0.5 s ago; "
-            "it is started again; if that repeats, look at its cable"
+            "it is started again; if that repeats, check its cable"
         )
 
 
@@ -283,7 +283,7 @@ async def test_a_program_that_cannot_run_is_named(
     async with running(camera):
         await until(lambda: camera.restarts)
         assert "No such file or directory" in camera.state
-        assert camera.state.endswith("see that it is whole, and its interpreter installed")
+        assert camera.state.endswith("check that it is complete and its interpreter installed")
 
 
 async def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ async def test_a_killed_camera_is_not_explained_by_an_old_line(film: Path) -> No
         await until(lambda: camera.restarts)
     assert camera.state == (
         "lost: its program was killed (SIGKILL); it is started again; "
-        "if nobody did that, memory is short"
+        "if that was not on purpose, memory is short"
     )
 
 

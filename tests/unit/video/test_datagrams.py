@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fpvcar.video.datagrams import (
     DATAGRAM_BYTES,
     LOOSE_S,
-    Arrived,
     Reassembly,
+    ReceivedBuffer,
     Receiver,
     Stamps,
     owns,
@@ -130,22 +130,22 @@ def test_each_buffer_has_the_stamp_of_its_frame() -> None:
     pipe = Pipe()
     pipe.write(1000, 2000)
     os.write(pipe._theirs, b"SensorTimes")
-    assert pipe.stamps.stamp_us(Arrived(b"", 1500), 1.0) == 1000
-    assert pipe.stamps.stamp_us(Arrived(b"", 2500), 1.0) == 2000
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 1500), 1.0) == 1000
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 2500), 1.0) == 2000
     os.write(pipe._theirs, b"tamp=3000000\n\n")
-    assert pipe.stamps.stamp_us(Arrived(b"", 3600), 1.0) == 3000
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 3600), 1.0) == 3000
     assert pipe.stamps.known == 3
 
 
 def test_without_its_metadata_a_buffer_is_as_old_as_the_one_before() -> None:
     pipe = Pipe()
     pipe.write(1000)
-    assert pipe.stamps.stamp_us(Arrived(b"", 1400), 0.0) == 1400, "not read yet"
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 1400), 0.0) == 1400, "not read yet"
     pipe.write(2000)
-    assert pipe.stamps.stamp_us(Arrived(b"", 2300), 1.0) == 2000, "1000 came too late"
-    assert pipe.stamps.stamp_us(Arrived(b"", 3300), 0.0) == 3000
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 2300), 1.0) == 2000, "1000 came too late"
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 3300), 0.0) == 3000
     pipe.end()
-    assert pipe.stamps.stamp_us(Arrived(b"", 4300), 1.0) == 4000
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 4300), 1.0) == 4000
 
 
 def test_the_metadata_of_a_lost_buffer_is_forgotten() -> None:
@@ -154,4 +154,4 @@ def test_the_metadata_of_a_lost_buffer_is_forgotten() -> None:
     assert pipe.stamps.read()
     time.sleep(1.5 * LOOSE_S)
     pipe.write(2000)
-    assert pipe.stamps.stamp_us(Arrived(b"", 2300), 1.0) == 2000
+    assert pipe.stamps.stamp_us(ReceivedBuffer(b"", 2300), 1.0) == 2000

@@ -7,9 +7,9 @@ def film(keys: KeyRequests, kinds: str) -> None:
     """Feed units of a camera: K or P; "?" is a request, "!" one that cannot be made."""
     for kind in kinds:
         if kind in "?!":
-            keys.asked(kind == "?")
+            keys.requested(kind == "?")
         else:
-            keys.seen(kind == "K")
+            keys.received(kind == "K")
 
 
 def test_key_requests_without_a_request_count_as_answered() -> None:

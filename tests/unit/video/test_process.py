@@ -11,7 +11,7 @@ import pytest
 from fpvcar import config
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
 from fpvcar.video import options, process
-from fpvcar.video.image_settings import Look, look_of
+from fpvcar.video.image_settings import ImageSettings, image_settings_of
 from fpvcar.wire.camera import Record, parse_record_header
 
 # --- requests on stdin ---------------------------------------------------------------
@@ -48,16 +48,20 @@ def test_control_says_what_it_ignores(line: str) -> None:
     control = process.Control()
     (said,) = control.feed(line.encode() + b"\n")
     assert said.startswith("ignored: ")
-    assert (control.key, control.bitrate, control.look) == (False, None, None)
+    assert (control.key, control.bitrate, control.image) == (False, None, None)
 
 
 def test_a_look_comes_as_it_was_written() -> None:
-    for look in (Look(), Look("sport", -0.5, True), Look("long", 1.0, False)):
+    for look in (
+        ImageSettings(),
+        ImageSettings("sport", -0.5, True),
+        ImageSettings("long", 1.0, False),
+    ):
         control = process.Control()
         assert control.feed(look.line().encode() + b"\n") == []
-        assert control.look == look
+        assert control.image == look
     camera = config.Camera(exposure="long", brightness=0.25, night=True)
-    assert look_of(camera) == Look("long", 0.25, True)
+    assert image_settings_of(camera) == ImageSettings("long", 0.25, True)
 
 
 # --- options -------------------------------------------------------------------------
@@ -65,7 +69,7 @@ def test_a_look_comes_as_it_was_written() -> None:
 
 def test_options_are_the_profiles() -> None:
     made = options.parser("test", "A camera.")
-    assert options.words_of(config.Camera()) == []
+    assert options.arguments_of(config.Camera()) == []
     camera = config.Camera(
         device="/dev/video4",
         format="mjpeg",
@@ -79,8 +83,8 @@ def test_options_are_the_profiles() -> None:
         brightness=-0.5,
         night=True,
     )
-    assert options.parse(made, options.words_of(camera)) == camera
-    assert "--exposure=sport" not in options.words_of(camera, options.BENCH_KEYS)
+    assert options.parse(made, options.arguments_of(camera)) == camera
+    assert "--exposure=sport" not in options.arguments_of(camera, options.BENCH_KEYS)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,7 @@ class Coded:
     def set_bitrate(self, bitrate: int) -> None:
         self.asked.append(bitrate)
 
-    def set_look(self, look: Look) -> None:
+    def set_image(self, look: ImageSettings) -> None:
         self.asked.append(look)
 
 
@@ -184,7 +188,7 @@ def test_what_is_asked_for_reaches_the_camera() -> None:
         camera.give(True, 1)
         assert reader.read() == [1]
         until(lambda: len(camera.asked) >= 3)
-    assert camera.asked == [Look("sport", 0.5, True), 300_000, "key"]
+    assert camera.asked == [ImageSettings("sport", 0.5, True), 300_000, "key"]
 
 
 def test_nothing_comes_before_the_first_key_frame_which_is_asked_for() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fpvcar import config
 from fpvcar.video import process
-from fpvcar.video.image_settings import Look
+from fpvcar.video.image_settings import ImageSettings
 from fpvcar.video.rpicam import command
 from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.rpicam_vid import LEVEL
@@ -36,7 +36,7 @@ def test_it_is_told_only_what_its_help_knows() -> None:
         "--inline --flush --hflip --vflip --exposure --brightness --framerate"
     )
     wanted = config.Camera(flip="both", fps=30.0, gop_s=1.0, bitrate=100_000)
-    look = Look("sport", 0.25, False)
+    look = ImageSettings("sport", 0.25, False)
     words = command("rpicam-vid", everything, wanted, look, 4000, "/dev/fd/9")
     assert {"--low-latency", "--hflip", "--vflip", "--nopreview"} <= set(words)
     assert words[-2:] == ["--output", "udp://127.0.0.1:4000?pkt_size=65507"]
@@ -51,7 +51,7 @@ def test_it_is_told_only_what_its_help_knows() -> None:
     old = everything.replace("--low-latency", "")
     words = command("rpicam-vid", old, wanted, look, 4000, "/dev/fd/9")
     assert "--low-latency" not in words and "--metadata" not in words
-    night = Look("sport", 0.0, True)
+    night = ImageSettings("sport", 0.0, True)
     words = command("rpicam-vid", old, wanted, night, 4000, "/dev/fd/9")
     assert words[words.index("--framerate") + 1] == "10"
     assert words[words.index("--exposure") + 1] == "long"

@@ -8,8 +8,8 @@ import pytest
 from fpvcar import config
 from fpvcar.devices.capture import PackageMissing
 from fpvcar.video import process
-from fpvcar.video.image_settings import Look
-from fpvcar.video.webcam import GOP_MOST_S, Passed, RareKeys, Webcam, coder_of
+from fpvcar.video.image_settings import ImageSettings
+from fpvcar.video.webcam import GOP_MOST_S, Passthrough, RareKeys, Webcam, coder_of
 from tests.support.camera import Camera, corner, decode, decoder, luma, middle, seen
 from tests.support.fake_webcam import LEVEL, FakeWebcam
 
@@ -86,13 +86,13 @@ def test_h264_with_rare_key_frames_is_encoded_here(cameras: list[Camera]) -> Non
     keys = sum(camera.record().key for _ in range(130))
     assert keys >= 2
     said = camera.end_and_said()
-    assert "had no key frame for 2.5 s: it is encoded here" in said
+    assert "had no key frame for 2.5 s: encoding it here" in said
     assert "camera: YUYV 160x120" in said
 
 
 def test_keys_that_a_slow_reader_missed_are_not_rare() -> None:
     """The reader skipped the keys that came in between."""
-    coder, late_us = Passed(), round(GOP_MOST_S * 1e6) + 1
+    coder, late_us = Passthrough(), round(GOP_MOST_S * 1e6) + 1
     inter = memoryview(b"\0\0\0\1\x41\x9a")
     assert coder.unit(inter, 0, False) is not None
     coder.skipped()
@@ -106,7 +106,7 @@ def test_the_coder_is_told_what_is_skipped(
     monkeypatch: pytest.MonkeyPatch, form: str, whole: bool
 ) -> None:
     source = FakeWebcam(form, 160, 120, 30.0)
-    coder, told = coder_of(source, config.Camera(), Look()), []
+    coder, told = coder_of(source, config.Camera(), ImageSettings()), []
     monkeypatch.setattr(coder, "skipped", lambda: told.append(True))
     assert Webcam(source, coder, 1.0).skip() == whole
     assert told == [True]
@@ -142,4 +142,4 @@ def test_without_pyav_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "fpvcar.video.transcoder", None)
     source = FakeWebcam("YUYV", 160, 120, 30.0)
     with pytest.raises(PackageMissing, match="sudo apt install python3-av"):
-        coder_of(source, config.Camera(), Look())
+        coder_of(source, config.Camera(), ImageSettings())

@@ -104,7 +104,7 @@ async def client(tmp_path: Path, observed: Observed) -> AsyncIterator[WheelsClie
 async def _hear(client: WheelsClient) -> None:
     """Read at each tick, in the way of the gate's owner."""
     while True:
-        client.hear()
+        client.read_answers()
         await asyncio.sleep(0.001)
 
 
@@ -145,11 +145,11 @@ async def test_what_follows_the_newest_answer_is_heard_next(
     wheels.answer(1)
     wheels.answer(2)
     wheels.answer(2, Status.STOPPED)
-    client.hear()
+    client.read_answers()
     assert [one.seq for one in observed.answers] == [1, 2]
     client.send((0.25, 0.0), time.monotonic_ns())
     wheels.answer(3, Status.REFUSED)
-    client.hear()
+    client.read_answers()
     assert [one.status for one in observed.answers[2:]] == [Status.STOPPED, Status.REFUSED]
 
 
@@ -241,7 +241,7 @@ async def test_they_are_lost_from_the_send_on_after_which_nobody_was_heard(
     wheels.answer(1)
     await observed.until(lambda: len(observed.answers) == 1)
     wheels.close()
-    client.hear()
+    client.read_answers()
     for now_ns in (2, MUTE_NS + 1):
         assert not client.send((0.0, 0.0), now_ns)
     assert observed.asked == 0

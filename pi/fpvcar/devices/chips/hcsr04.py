@@ -31,7 +31,7 @@ class Status(enum.StrEnum):
     ABSENT = "does not answer"
     WAITING = "its echo has not ended"
     STUCK = "its echo does not fall"
-    NOISE = "an echo too short to be one"
+    NOISE = "an echo too short to be real"
     NOISY = NOISY_STATE
 
 
@@ -73,7 +73,7 @@ class Median:
             return sample
         self._last.append(sample)
         far = float("inf")
-        ranges = [far if one.range_m is None else one.range_m for one in self._last]
+        ranges = [far if entry.range_m is None else entry.range_m for entry in self._last]
         middle = sorted(ranges)[(len(ranges) - 1) // 2]
         return Sample(None, Status.FAR) if middle == far else Sample(middle, Status.OK)
 
@@ -117,9 +117,9 @@ class HcSr04:
     def _once(self, celsius: float, after_s: float) -> Sample:
         stuck = bool(self._edges.level(self._echo))
         if stuck:
-            held = self._held(self._clock_s())
-            if held is not None:
-                return Sample(None, held)
+            stuck_status = self._held(self._clock_s())
+            if stuck_status is not None:
+                return Sample(None, stuck_status)
         else:
             self._rose_s = None
         end_s = self._clock_s() + after_s + TURN_S

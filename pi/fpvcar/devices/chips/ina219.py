@@ -54,9 +54,9 @@ class Ina219:
         """Reset and configure; reject a chip that does not reset like an INA219."""
         self._device, self._shunt_ohm = device, shunt_ohm
         self._write(Register.CONFIG, RESET)
-        found = self._read(Register.CONFIG)
-        if found != AFTER_RESET:
-            raise I2cError(f"no INA219: config {found:#06x}, not {AFTER_RESET:#06x}")
+        config = self._read(Register.CONFIG)
+        if config != AFTER_RESET:
+            raise I2cError(f"no INA219: config {config:#06x}, not {AFTER_RESET:#06x}")
         self._write(Register.CONFIG, SETTING)
         self._average = device.prepared(*AVERAGE)
 
@@ -69,10 +69,10 @@ class Ina219:
         gives None.
         """
         bus, shunt = self._average(after_s)
-        word = int.from_bytes(bus, "big")
-        if not word & READY:
+        value = int.from_bytes(bus, "big")
+        if not value & READY:
             return None
-        volts = (word >> BUS_SHIFT) * BUS_V_PER_BIT
+        volts = (value >> BUS_SHIFT) * BUS_V_PER_BIT
         shunt_v = int.from_bytes(shunt, "big", signed=True) * SHUNT_V_PER_BIT
         return Reading(volts, shunt_v / self._shunt_ohm)
 

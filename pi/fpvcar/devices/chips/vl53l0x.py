@@ -95,7 +95,7 @@ class Status(enum.StrEnum):
     """Result of a measurement (ST API, VL53L0X_get_pal_range_status)."""
 
     OK = "ok"
-    SIGNAL = "too little comes back"
+    SIGNAL = "the returned signal is too weak"
     NEAR = "nearer than it can measure"
     PHASE = "out of range"
     HARDWARE = "the laser or its supply failed"
@@ -128,9 +128,9 @@ class Sample(Struct, frozen=True):
 
 def identify(device: I2cDevice) -> None:
     """Raise I2cError unless the chip identifies itself as a VL53L0X."""
-    found = device.read(R.MODEL_ID, 3)
-    if found != IDENTITY:
-        raise I2cError(f"no VL53L0X: it says {found.hex()}, not {IDENTITY.hex()}")
+    identity = device.read(R.MODEL_ID, 3)
+    if identity != IDENTITY:
+        raise I2cError(f"no VL53L0X: identity {identity.hex()}, not {IDENTITY.hex()}")
 
 
 def readdress(device: I2cDevice, address: int) -> None:
@@ -162,7 +162,7 @@ class Vl53l0x:
         self._device, self._clock_s, self._sleep = device, clock_s, sleep
         self.result = b""
         """Raw bytes of the last sample, including the signal rates."""
-        self._look = device.prepared(Read(R.RESULT_INTERRUPT_STATUS, RESULT.size))
+        self._read_result = device.prepared(Read(R.RESULT_INTERRUPT_STATUS, RESULT.size))
         self._clear = device.posted(Write(R.INTERRUPT_CLEAR, b"\1"))
         identify(device)
         self._set_up(reset)
@@ -180,12 +180,12 @@ class Vl53l0x:
         A chip reset by a supply dip never has a new one: its age shows that, and its
         owner sets it up again.
         """
-        (found,) = self._look(after_s)
-        ready, device_status, range_mm = RESULT.unpack(found)
+        (result,) = self._read_result(after_s)
+        ready, device_status, range_mm = RESULT.unpack(result)
         if not ready & 7:
             return None
         self._clear()
-        self.result = found[1:]
+        self.result = result[1:]
         status = STATUS.get((device_status & 0x78) >> 3, Status.NONE)
         if status is Status.OK and range_mm > RANGE_MAX_MM:
             status = Status.PHASE
@@ -215,8 +215,8 @@ class Vl53l0x:
             (R.SEQUENCE_CONFIG, 0xE8),
         )
         self._set_budget(BUDGET_US)
-        for sequence, what in ((0x01, 0x41), (0x02, 0x01)):  # VHV, phase
-            self._put((R.SEQUENCE_CONFIG, sequence), (R.SYSRANGE_START, what))
+        for sequence, start in ((0x01, 0x41), (0x02, 0x01)):  # VHV, phase
+            self._put((R.SEQUENCE_CONFIG, sequence), (R.SYSRANGE_START, start))
             self._wait_for(R.RESULT_INTERRUPT_STATUS, 7, "reference calibration")
             self._put((R.INTERRUPT_CLEAR, 1), (R.SYSRANGE_START, 0))
         self._put((R.SEQUENCE_CONFIG, 0xE8))
@@ -269,16 +269,16 @@ class Vl53l0x:
         steps = self._steps()
         mclks = to_mclks(budget_us - steps.before_final_us(BUDGET_START_US), steps.final_pclks)
         try:
-            word = encode_timeout(mclks + (steps.pre_mclks if steps.on(6) else 0))
+            encoded = encode_timeout(mclks + (steps.pre_mclks if steps.on(6) else 0))
         except ValueError as fault:  # impossible register values: the chip lost power
             raise I2cError(f"VL53L0X: {fault}") from None
-        self._put16(R.FINAL_RANGE_TIMEOUT, word)
+        self._put16(R.FINAL_RANGE_TIMEOUT, encoded)
 
-    def _wait_for(self, register: int, mask: int, what: str) -> None:
+    def _wait_for(self, register: int, mask: int, step: str) -> None:
         end_s = self._clock_s() + ANSWER_S
         while not self._get(register) & mask:
             if self._clock_s() > end_s:
-                raise I2cError(f"VL53L0X: {what} not ready after {ANSWER_S} s")
+                raise I2cError(f"VL53L0X: {step} not ready after {ANSWER_S} s")
             self._sleep(POLL_S)
 
     def _get(self, register: int) -> int:

@@ -28,9 +28,9 @@ def to_mclks(us: int, vcsel_pclks: int) -> int:
     return (us * 1000 + period_ns // 2) // period_ns
 
 
-def decode_timeout(word: int) -> int:
+def decode_timeout(encoded: int) -> int:
     """Decode a timeout register to macro clocks: low byte * 2^high byte + 1."""
-    return ((word & 0xFF) << (word >> 8)) + 1
+    return ((encoded & 0xFF) << (encoded >> 8)) + 1
 
 
 def encode_timeout(mclks: int) -> int:

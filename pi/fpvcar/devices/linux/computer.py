@@ -14,7 +14,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from fpvcar.devices.computer import Found
+from fpvcar.devices.computer import ComputerReadings
 
 VCGENCMD_S = 1.0
 SIOCGIWRATE = 0x8B21  # <linux/wireless.h>, struct iw_param: s32 value, bit/s
@@ -32,11 +32,11 @@ class Machine:
         self._alarm = self._voltage_alarm()
         self._vcgencmd = shutil.which("vcgencmd") if root == Path("/") else None
 
-    def read(self) -> Found:
+    def read(self) -> ComputerReadings:
         """Read all sources, in about 1 ms."""
         wireless = self._text("proc/net/wireless")
         name = interface(wireless)
-        return Found(
+        return ComputerReadings(
             throttled=self._throttled_now(),
             alarm=_read(self._alarm),
             milli_c=self._text("sys/class/thermal/thermal_zone0/temp"),
@@ -61,18 +61,18 @@ class Machine:
         """Return the wear reported by eMMC 5 (JESD84-B51, 7.4.40 f.); few SD cards
         report it."""
         try:
-            found = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
+            paths = sorted((self._root / "sys/block").glob(f"mmcblk*/device/{name}"))
         except OSError:  # no descriptor is left, say
             return ()
-        return tuple(text for path in found if (text := _read(path)))
+        return tuple(text for path in paths if (text := _read(path)))
 
     def _firmware(self) -> Path | None:
         """Return the path of get_throttled: soc/soc:firmware/ up to a Pi 4,
         elsewhere on a Pi 5."""
         platform = self._root / "sys/devices/platform"
-        known = platform / "soc/soc:firmware/get_throttled"
-        if known.exists():
-            return known
+        usual_path = platform / "soc/soc:firmware/get_throttled"
+        if usual_path.exists():
+            return usual_path
         for depth in ("*", "*/*", "*/*/*"):
             for path in sorted(platform.glob(f"{depth}/get_throttled")):
                 return path
@@ -103,10 +103,10 @@ class Machine:
 
     def _free_b(self) -> int | None:
         try:
-            found = os.statvfs(self._disk)
+            stat = os.statvfs(self._disk)
         except OSError:
             return None
-        return found.f_bavail * found.f_frsize
+        return stat.f_bavail * stat.f_frsize
 
 
 def interface(wireless: str | None) -> str | None:
@@ -121,24 +121,24 @@ def interface(wireless: str | None) -> str | None:
 def bit_rate(interface: str | None) -> int | None:
     """Return the transmit rate in bit/s, by the ioctl of `iwconfig` if the driver
     has it."""
-    said = _wireless(interface, SIOCGIWRATE)
-    return None if said is None else said[0]
+    answer = _wireless(interface, SIOCGIWRATE)
+    return None if answer is None else answer[0]
 
 
 def power_save(interface: str | None) -> bool | None:
     """Return whether power saving is on: `iwconfig` calls it Power Management."""
-    said = _wireless(interface, SIOCGIWPOWER)
-    return None if said is None else not said[1]
+    answer = _wireless(interface, SIOCGIWPOWER)
+    return None if answer is None else not answer[1]
 
 
 def _wireless(interface: str | None, request: int) -> tuple[int, int] | None:
     """Return value and "disabled" of a struct iw_param."""
     if not interface:
         return None
-    asked = IFREQ.pack(interface.encode()[:15], 0, 0, 0)
+    query = IFREQ.pack(interface.encode()[:15], 0, 0, 0)
     with contextlib.suppress(OSError):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            answer = fcntl.ioctl(any_socket, request, asked)
+            answer = fcntl.ioctl(any_socket, request, query)
         _, value, _, disabled = IFREQ.unpack(answer)
         return value, disabled
     return None

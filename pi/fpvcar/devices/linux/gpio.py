@@ -40,7 +40,7 @@ def suits(daemons: Sequence[str] = DAEMONS, model: Path = MODEL) -> bool:
 
 def daemon_below(root: Path) -> bool:
     """Return True if pigpiod is installed on a card, even of an unknown board."""
-    return any((root / one.lstrip("/")).exists() for one in DAEMONS)
+    return any((root / path.lstrip("/")).exists() for path in DAEMONS)
 
 
 class LinuxEdges:
@@ -49,25 +49,25 @@ class LinuxEdges:
     def __init__(self, lines: Sequence[gpiochip.Lines]) -> None:
         self._lines = tuple(lines)
         self._poll = select.epoll()
-        for one in self._lines:
-            self._poll.register(one.fileno(), select.EPOLLIN)
+        for request in self._lines:
+            self._poll.register(request.fileno(), select.EPOLLIN)
         self._levels: dict[int, int] = {}
-        for one in self._lines:
-            self._levels |= one.get()
+        for request in self._lines:
+            self._levels |= request.get()
 
     def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
         """Return edges; wait up to `timeout_s` for the first one. [] means no edge."""
         ready = {fd for fd, _ in self._poll.poll(max(0.0, timeout_s))}
-        found = []
+        events = []
         try:
-            for one in self._lines:
-                if one.fileno() in ready:
-                    found += one.edges()
+            for request in self._lines:
+                if request.fileno() in ready:
+                    events += request.edges()
         except OSError as fault:
             raise PinsLost(f"edges: {fault.strerror}") from None
-        found.sort()
-        self._levels |= {gpio: level for _, gpio, level in found}
-        return [Edge(ns // 1000 & TICK_MASK, gpio, level) for ns, gpio, level in found]
+        events.sort()
+        self._levels |= {gpio: level for _, gpio, level in events}
+        return [Edge(ns // 1000 & TICK_MASK, gpio, level) for ns, gpio, level in events]
 
     def fileno(self) -> int:
         """Return a descriptor for select, readable when `read` has data."""
@@ -80,8 +80,8 @@ class LinuxEdges:
     def close(self) -> None:
         """Release all lines and the poll object."""
         self._poll.close()
-        for one in self._lines:
-            one.close()
+        for request in self._lines:
+            request.close()
 
 
 class LinuxPins:
@@ -120,10 +120,10 @@ class LinuxPins:
             raise PinsLost(f"write GPIO {names}: {fault.strerror}") from None
 
     def _put(self, levels: dict[int, int]) -> None:
-        left = dict(levels)
-        while left:
-            lines = self._outputs[next(iter(left))]
-            lines.set({gpio: left.pop(gpio) for gpio in lines.gpios if gpio in left})
+        pending = dict(levels)
+        while pending:
+            lines = self._outputs[next(iter(pending))]
+            lines.set({gpio: pending.pop(gpio) for gpio in lines.gpios if gpio in pending})
 
     def set_frequency(self, gpio: int, hz: int) -> None:
         """Set the frequency, limited to MOST_HZ: a thread makes the pulses."""
@@ -146,11 +146,11 @@ class LinuxPins:
             self.claim((gpio,))
         self._pulses.run(gpio, period_s, on_s)
 
-    def listen(self, gpio: int, steady_us: int) -> None:
+    def input_pull_up(self, gpio: int, steady_us: int) -> None:
         """Make the pin an input with pull-up, debounced by the kernel."""
         self._inputs[gpio] = gpiochip.PULL_UP, steady_us
 
-    def hear(self, gpio: int) -> None:
+    def input_pull_down(self, gpio: int) -> None:
         """Make the pin an input with pull-down: it is low while unplugged."""
         self._inputs[gpio] = gpiochip.PULL_DOWN, 0
 
@@ -164,8 +164,8 @@ class LinuxPins:
                 lines.append(self._chip.request((gpio,), flags, self._consumer, steady_us))
             return LinuxEdges(lines)
         except PinsFault:
-            for one in lines:
-                one.close()
+            for request in lines:
+                request.close()
             raise
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:

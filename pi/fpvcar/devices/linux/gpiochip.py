@@ -46,7 +46,7 @@ class _Attribute(Structure):
     _fields_ = [("id", c_uint32), ("padding", c_uint32), ("value", c_uint64)]
 
 
-class _OfLines(Structure):
+class _LineAttribute(Structure):
     _fields_ = [("attribute", _Attribute), ("mask", c_uint64)]
 
 
@@ -55,7 +55,7 @@ class _Config(Structure):
         ("flags", c_uint64),
         ("count", c_uint32),
         ("padding", c_uint32 * 5),
-        ("attributes", _OfLines * ATTRIBUTES_MAX),
+        ("attributes", _LineAttribute * ATTRIBUTES_MAX),
     ]
 
 
@@ -119,8 +119,8 @@ class Lines:
 
     def get(self) -> dict[int, int]:
         """Return the level of each line."""
-        every = (1 << len(self.gpios)) - 1
-        bits, _ = VALUES.unpack(ioctl(self._fd, GET_VALUES, VALUES.pack(0, every)))
+        mask = (1 << len(self.gpios)) - 1
+        bits, _ = VALUES.unpack(ioctl(self._fd, GET_VALUES, VALUES.pack(0, mask)))
         return {gpio: int(bool(bits & bit)) for gpio, bit in self._bit.items()}
 
     def edges(self) -> list[tuple[int, int, int]]:
@@ -146,7 +146,7 @@ class Chip:
             self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except PermissionError:
             raise PinsLost(
-                f"{path}: not allowed: sudo usermod -aG gpio USER, for who runs this"
+                f"{path}: not allowed: sudo usermod -aG gpio USER, for the user who runs this"
             ) from None
         except OSError as fault:
             raise PinsLost(f"{path}: {fault.strerror}") from None
@@ -181,22 +181,22 @@ class Chip:
                     f"{self.lines - 1}; is this profile for another board? "
                     "fpvcar profile propose"
                 )
-        wanted = _Request(consumer=consumer.encode()[: NAME_B - 1], count=len(gpios))
-        wanted.offsets[: len(gpios)] = gpios
-        wanted.config.flags = flags
+        request = _Request(consumer=consumer.encode()[: NAME_B - 1], count=len(gpios))
+        request.offsets[: len(gpios)] = gpios
+        request.config.flags = flags
         if flags & INPUT:
-            wanted.events = EVENTS
+            request.events = EVENTS
         attribute = (_DEBOUNCE, debounce_us) if debounce_us else (_LEVELS, 0)
         if debounce_us or flags & OUTPUT:
-            one = wanted.config.attributes[0]
-            one.mask = (1 << len(gpios)) - 1
-            one.attribute.id, one.attribute.value = attribute
-            wanted.config.count = 1
+            entry = request.config.attributes[0]
+            entry.mask = (1 << len(gpios)) - 1
+            entry.attribute.id, entry.attribute.value = attribute
+            request.config.count = 1
         try:
-            ioctl(self._fd, REQUEST, wanted)
+            ioctl(self._fd, REQUEST, request)
         except OSError as fault:
             raise PinsRefused(self._refusal(gpios, fault)) from None
-        return Lines(wanted.fd, gpios)
+        return Lines(request.fd, gpios)
 
     def _refusal(self, gpios: Sequence[int], fault: OSError) -> str:
         names = "GPIO " + ", ".join(map(str, gpios))
@@ -209,7 +209,7 @@ class Chip:
                     f"GPIO {gpio} is taken by {holder!r}: end that program, or switch "
                     "that part off in config.txt, or wire and name another pin"
                 )
-        return f"{names}: taken by somebody, who has just gone"
+        return f"{names}: taken by a program that has just ended"
 
     def holder(self, gpio: int) -> str:
         """Return the kernel's name of a line's holder; "" for a free line."""
@@ -225,7 +225,7 @@ class Chip:
 def find(devices: Path = Path("/dev")) -> Chip:
     """Return the chip of a Pi's header. Raises PinsLost with a list of the chips
     found."""
-    others, refusal = [], ""
+    labels, refusal = [], ""
     for path in sorted(devices.glob("gpiochip*")):
         try:
             chip = Chip(path)
@@ -234,11 +234,11 @@ def find(devices: Path = Path("/dev")) -> Chip:
             continue
         if chip.label in LABELS:
             return chip
-        others.append(chip.label)
+        labels.append(chip.label)
         chip.close()
     if refusal:
         raise PinsLost(refusal)
     raise PinsLost(
-        f"no GPIO of a Raspberry Pi (found: {', '.join(others) or 'no gpiochip'}); "
+        f"no GPIO of a Raspberry Pi (found: {', '.join(labels) or 'no gpiochip'}); "
         "without a Pi: fpvcar bench"
     )

@@ -23,7 +23,7 @@ NOBODY = {errno.EREMOTEIO, errno.ENXIO, errno.ENODEV, errno.EIO}
 """Errors that adapters report for an unacknowledged byte."""
 NO_BUS = {
     errno.ENOENT: f"no such bus: {ENABLE}",
-    errno.EACCES: "not allowed: sudo usermod -aG i2c USER, for whoever runs this",
+    errno.EACCES: "not allowed: sudo usermod -aG i2c USER, for the user who runs this",
 }
 CAUSES = {
     errno.EBUSY: "a driver of the kernel has this address",
@@ -41,8 +41,8 @@ class SmbusI2c(OpenDevice):
         try:
             self._bus: Any = smbus2.SMBus(bus)
         except OSError as fault:
-            words = NO_BUS.get(fault.errno or 0, fault.strerror)
-            raise I2cError(f"/dev/i2c-{bus}: {words}") from None
+            reason = NO_BUS.get(fault.errno or 0, fault.strerror)
+            raise I2cError(f"/dev/i2c-{bus}: {reason}") from None
         with contextlib.suppress(OSError):  # not every adapter supports it
             fcntl.ioctl(self._bus.fd or 0, I2C_TIMEOUT, TIMEOUT_10_MS)
 
@@ -55,12 +55,12 @@ class SmbusI2c(OpenDevice):
             if size == 2:
                 word: int = bus.read_word_data(address, register)
                 return word.to_bytes(2, "little")
-            got = bytes(bus.read_i2c_block_data(address, register, size))
+            data = bytes(bus.read_i2c_block_data(address, register, size))
         except OSError as fault:
             raise self._error("read", fault) from None
-        if len(got) != size:
-            raise I2cError(f"{self._where}: {len(got)} bytes, expected {size}")
-        return got
+        if len(data) != size:
+            raise I2cError(f"{self._where}: {len(data)} bytes, expected {size}")
+        return data
 
     def write(self, register: int, data: bytes) -> None:
         """Write bytes starting at a register. Raises I2cError."""
@@ -79,9 +79,9 @@ class SmbusI2c(OpenDevice):
     def close(self) -> None:
         self._bus.close()
 
-    def _error(self, what: str, fault: OSError) -> I2cError:
+    def _error(self, action: str, fault: OSError) -> I2cError:
         number = fault.errno or 0
-        words = CAUSES.get(number, fault.strerror or str(fault))
+        reason = CAUSES.get(number, fault.strerror or str(fault))
         if number in NOBODY:
-            words = f"nobody acknowledges the {what}"
-        return I2cError(f"{self._where}: {words}")
+            reason = f"no chip acknowledges the {action}"
+        return I2cError(f"{self._where}: {reason}")

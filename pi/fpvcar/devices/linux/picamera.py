@@ -37,13 +37,13 @@ EXPOSURES: dict[Exposure, str] = {"normal": "Normal", "sport": "Short", "long": 
 class PiCamera:
     """Streaming camera. Raises CaptureError, NoCamera, PackageMissing."""
 
-    def __init__(self, wanted: Camera) -> None:
+    def __init__(self, config: Camera) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._waiting: deque[EncodedFrame] = deque()
-        self._fps = wanted.fps
+        self._fps = config.fps
         picamera2 = _imported()
         self._enums = picamera2.picamera2.controls
-        number = int(wanted.device or 0)
+        number = int(config.device or 0)
         if number >= len(picamera2.Picamera2.global_camera_info()):
             raise NoCamera(NO_CAMERA.format(number=number))
         try:
@@ -51,32 +51,32 @@ class PiCamera:
         except RuntimeError as fault:
             raise CaptureError(BUSY.format(fault=fault.__cause__ or fault)) from None
         try:
-            self._start(picamera2, wanted)
+            self._start(picamera2, config)
         except Exception as fault:  # libcamera, picamera2 and PyAV raise many types
             self._camera.close()
             raise CaptureError(f"the camera does not start: {fault}") from None
 
-    def _start(self, picamera2: ModuleType, wanted: Camera) -> None:
+    def _start(self, picamera2: ModuleType, config: Camera) -> None:
         import libcamera
 
-        flip = wanted.flip
+        flip = config.flip
         turned = libcamera.Transform(
             hflip=flip in ("horizontal", "both"), vflip=flip in ("vertical", "both")
         )
-        look = self._look(wanted.exposure, wanted.brightness, wanted.night)
+        controls = self._image_controls(config.exposure, config.brightness, config.night)
         self._camera.configure(
             self._camera.create_video_configuration(
-                main={"format": "YUV420", "size": (wanted.width, wanted.height)},
+                main={"format": "YUV420", "size": (config.width, config.height)},
                 raw=None,
                 buffer_count=_buffers(),
                 transform=turned,
-                controls=look,
+                controls=controls,
                 display=None,
                 queue=False,
             )
         )
         self.size: tuple[int, int] = self._camera.camera_configuration()["main"]["size"]
-        self._encoder = _encoder(picamera2, wanted)
+        self._encoder = _encoder(picamera2, config)
         self.software = hasattr(self._encoder, "reopen_at")
         output = _output(picamera2, self._receive)
         self._camera.start_recording(self._encoder, output)
@@ -97,11 +97,11 @@ class PiCamera:
         asleep_us = boot_us - time.monotonic_ns() // 1000
         # less than 1 ms is the time between the two calls
         asleep_us = asleep_us if asleep_us > 1000 else 0
-        found = []
+        frames = []
         while self._waiting:
             frame = self._waiting.popleft()
-            found.append(frame._replace(time_us=frame.time_us - asleep_us))
-        return found
+            frames.append(frame._replace(time_us=frame.time_us - asleep_us))
+        return frames
 
     def request_key(self) -> None:
         """Make the next frame an IDR."""
@@ -117,21 +117,21 @@ class PiCamera:
         else:
             _put(self._encoder, v4l2_controls.BITRATE, max(bitrate, FIRMWARE_LEAST))
 
-    def set_look(self, exposure: Exposure, brightness: float, night: bool) -> None:
+    def set_image(self, exposure: Exposure, brightness: float, night: bool) -> None:
         """Apply settings within the next frames, as far as the camera supports them."""
-        self._camera.set_controls(self._look(exposure, brightness, night))
+        self._camera.set_controls(self._image_controls(exposure, brightness, night))
 
-    def _look(self, exposure: Exposure, brightness: float, night: bool) -> dict[str, Any]:
+    def _image_controls(self, exposure: Exposure, brightness: float, night: bool) -> dict[str, Any]:
         period_us = round(1e6 / self._fps)
         longest_us = max(period_us, round(NIGHT_S * 1e6)) if night else period_us
         mode = "Long" if night else EXPOSURES[exposure]
-        wanted = {
+        controls = {
             "FrameDurationLimits": (period_us, longest_us),
             "AeExposureMode": getattr(self._enums.AeExposureModeEnum, mode),
             "Brightness": brightness,
         }
         return {
-            name: value for name, value in wanted.items() if name in self._camera.camera_controls
+            name: value for name, value in controls.items() if name in self._camera.camera_controls
         }
 
     def close(self) -> None:
@@ -159,14 +159,14 @@ def _buffers() -> int:
     return 3 if memory_b < LITTLE_MEMORY_B else 4
 
 
-def _encoder(picamera2: ModuleType, wanted: Camera) -> Any:
+def _encoder(picamera2: ModuleType, config: Camera) -> Any:
     """Return the board's own H.264 encoder, configured for low latency."""
     encoders = picamera2.encoders
-    rate = Fraction(wanted.fps).limit_denominator(1001)  # PyAV accepts no float
+    rate = Fraction(config.fps).limit_denominator(1001)  # PyAV accepts no float
     options = {
-        "bitrate": wanted.bitrate,
+        "bitrate": config.bitrate,
         "repeat": True,
-        "iperiod": max(round(wanted.gop_s * wanted.fps), 1),
+        "iperiod": max(round(config.gop_s * config.fps), 1),
         "framerate": rate,
         "profile": "constrained baseline",
     }
@@ -218,12 +218,12 @@ def _live_x264(base: Any) -> Any:
             super().__init__(**options)
             self.threads = 1  # each further thread would hold back a frame
             self.drop_final_frames = True
-            self._wanted_bitrate: int | None = None
+            self._new_bitrate: int | None = None
             self._forced = 0
 
         def reopen_at(self, bitrate: int) -> None:
             """Reopen before the next frame, which becomes a key frame."""
-            self._wanted_bitrate = bitrate
+            self._new_bitrate = bitrate
 
         def force_key_frame(self) -> None:
             """Request a key frame; 0.3.38 would set pict_type "I", which PyAV
@@ -250,7 +250,7 @@ def _live_x264(base: Any) -> Any:
                 self._forced, frame.pict_type = 0, PictureType.I
 
         def _encode(self, stream: Any, request: Any) -> None:
-            wanted, self._wanted_bitrate = self._wanted_bitrate, None
+            wanted, self._new_bitrate = self._new_bitrate, None
             if wanted is not None:
                 self.bitrate, held = wanted, self._request_release_queue
                 self._container.close()

@@ -55,7 +55,7 @@ TRIES = 3
 """A running daemon may write a function register between our read and our write."""
 
 
-class NotLetGo(OSError):
+class PinsNotReleased(OSError):
     """Raised when the pins may still be driven."""
 
 
@@ -108,23 +108,23 @@ def hat_off(bus: int, address: int) -> None:
         os.close(device)
 
 
-def parse_chip(word: str) -> tuple[int, int]:
-    """Parse "i2c-1:0x60" into bus and address. Raises NotLetGo."""
+def parse_chip(text: str) -> tuple[int, int]:
+    """Parse "i2c-1:0x60" into bus and address. Raises PinsNotReleased."""
     try:
-        bus, address = word.removeprefix(CHIP).split(":")
+        bus, address = text.removeprefix(CHIP).split(":")
         return int(bus), int(address, 16)
     except ValueError:
-        raise NotLetGo(f"motor-pins: {word!r}: expected i2c-1:0x60, say") from None
+        raise PinsNotReleased(f"motor-pins: {text!r}: expected a form like i2c-1:0x60") from None
 
 
 def parse(text: str) -> tuple[list[int], list[tuple[int, int]]]:
-    """Parse the file's pins and chips. Raises NotLetGo."""
+    """Parse the file's pins and chips. Raises PinsNotReleased."""
     words = text.split()
     chips = [parse_chip(word) for word in words if word.startswith(CHIP)]
     words = [word for word in words if not word.startswith(CHIP)]
     pins = [int(word) if word.isdecimal() else -1 for word in words]
     if not all(0 <= gpio <= GPIO_MAX for gpio in pins):
-        raise NotLetGo(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
+        raise PinsNotReleased(f"motor-pins: {text!r}: expected numbers from 0 to {GPIO_MAX}")
     return pins, chips
 
 
@@ -137,32 +137,32 @@ def let_go(pins: Sequence[int]) -> None:
         with open(DEVICE, "r+b", buffering=0) as file:
             memory = mmap.mmap(file.fileno(), mmap.PAGESIZE)
     except FileNotFoundError:
-        raise NotLetGo(f"{DEVICE}: not there; is this a Raspberry Pi?") from None
+        raise PinsNotReleased(f"{DEVICE}: not there; is this a Raspberry Pi?") from None
     except PermissionError:
-        raise NotLetGo(f"{DEVICE}: not allowed; join the group gpio") from None
+        raise PinsNotReleased(f"{DEVICE}: not allowed; join the group gpio") from None
     with memory, memoryview(memory) as view, view[:REGISTERS_B] as block:
         with block.cast("I") as registers:  # one 32-bit access each
             write(registers, pins, new_pulls)
 
 
-def write(registers: Registers, pins: Iterable[int], new: bool) -> None:
-    """Write inputs first, then pulls. `new`: the BCM2711's pull registers. Raises
-    NotLetGo."""
+def write(registers: Registers, pins: Iterable[int], has_new_pulls: bool) -> None:
+    """Write inputs first, then pulls. `has_new_pulls`: use the BCM2711's pull registers. Raises
+    PinsNotReleased."""
     pins = list(pins)
     for _ in range(TRIES):
         for gpio in pins:
             registers[GPFSEL + gpio // 10] &= ~(7 << gpio % 10 * 3)
-        held = [g for g in pins if registers[GPFSEL + g // 10] >> g % 10 * 3 & 7]
-        if not held:
+        still_driven = [g for g in pins if registers[GPFSEL + g // 10] >> g % 10 * 3 & 7]
+        if not still_driven:
             break
-    if new:
+    if has_new_pulls:
         for gpio in pins:
             index, shift = PUP_PDN + gpio // 16, gpio % 16 * 2
             registers[index] = registers[index] & ~(3 << shift) | PUP_PDN_DOWN << shift
     else:
         _pull_down_by_clock(registers, pins)
-    if held:
-        raise NotLetGo(f"GPIO {held}: no input after {TRIES} tries; stop its daemon")
+    if still_driven:
+        raise PinsNotReleased(f"GPIO {still_driven}: no input after {TRIES} tries; stop its daemon")
 
 
 def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
@@ -176,7 +176,7 @@ def _pull_down_by_clock(registers: Registers, pins: list[int]) -> None:
 
 
 def _has_new_pulls() -> bool:
-    """Return True for a BCM2711. Raises NotLetGo for a chip with other registers."""
+    """Return True for a BCM2711. Raises PinsNotReleased for a chip with other registers."""
     try:
         with open(COMPATIBLE, "rb") as file:
             names = file.read().decode("ascii", "replace").split("\0")
@@ -187,10 +187,10 @@ def _has_new_pulls() -> bool:
         return True
     if chips & {"bcm2835", "bcm2836", "bcm2837"}:
         return False
-    found = ", ".join(sorted(chips)) or "no chip of a Raspberry Pi"
-    raise NotLetGo(
-        f"{found}: known are bcm2835 to bcm2837 and bcm2711 (Pi Zero to 4); "
-        "on others the kernel lets go of the pins (strict_gpiod)"
+    names_found = ", ".join(sorted(chips)) or "no chip of a Raspberry Pi"
+    raise PinsNotReleased(
+        f"{names_found}: supported are bcm2835 to bcm2837 and bcm2711 (Pi Zero to 4); "
+        "on others the kernel releases the pins (strict_gpiod)"
     )
 
 

@@ -123,7 +123,7 @@ class Pulses:
     def _refuse_stalled(self, gpio: int) -> None:
         dead = self._thread is not None and not self._thread.is_alive()
         if dead or self._fault:
-            raise PinsLost(f"GPIO {gpio}: {self._fault or 'nobody makes the pulses'}")
+            raise PinsLost(f"GPIO {gpio}: {self._fault or 'the pulse thread has ended'}")
         if self._late_s() > STALLED_S:
             time.sleep(CATCH_UP_S)
             if (late_s := self._late_s()) > STALLED_S:

@@ -27,21 +27,21 @@ def refuse_loose(label: str, root: Path = Path("/")) -> None:
     """Raise PinsLost unless the kernel releases pins."""
     path = root / PARAMETER.format(MODULES[label])
     try:
-        says = path.read_text().strip()
+        value = path.read_text().strip()
     except OSError as fault:
         raise PinsLost(
-            f"{path}: {fault.strerror}: nobody knows what a motor does when its "
-            f"process dies; sudo apt full-upgrade, then {ADVICE}"
+            f"{path}: {fault.strerror}: a motor may run on when its process "
+            f"dies; sudo apt full-upgrade, then {ADVICE}"
         ) from None
-    if says not in ("N", "0"):
+    if value not in ("N", "0"):
         raise PinsLost(f"a motor would run on when its process dies: {ADVICE}")
 
 
 def why_loose(root: Path) -> str:
     """Return the reason for any chip as text; "" if the kernel releases pins."""
-    there = (label for label, module in MODULES.items() if (root / "sys/module" / module).exists())
+    labels = (label for label, module in MODULES.items() if (root / "sys/module" / module).exists())
     try:
-        refuse_loose(next(there, LABEL), root)
+        refuse_loose(next(labels, LABEL), root)
     except PinsLost as fault:
         return str(fault)
     return ""

@@ -52,32 +52,32 @@ def fourcc(text: str) -> int:
 
 def formats(fd: int) -> list[int]:
     """Return the formats that a device can capture."""
-    found: list[int] = []
+    fourccs: list[int] = []
     for index in range(FORMATS_MAX):
-        asked = Description(index=index, type=CAPTURE)
+        description = Description(index=index, type=CAPTURE)
         try:
-            fcntl.ioctl(fd, ENUM_FMT, asked)
+            fcntl.ioctl(fd, ENUM_FMT, description)
         except OSError:
             break
-        found.append(asked.fourcc)
-    return found
+        fourccs.append(description.fourcc)
+    return fourccs
 
 
-def find(wanted: str, devices: Path = Path("/dev")) -> Path:
+def find(format: str, devices: Path = Path("/dev")) -> Path:
     """Return the first device that captures this format. Raises NoCamera."""
     for path, fd in _devices(devices):
-        if fourcc(wanted) in formats(fd):
+        if fourcc(format) in formats(fd):
             return path
-    raise NoCamera(f"no device offers {wanted.strip()} (looked at: {_names(devices)})")
+    raise NoCamera(f"no device offers {format.strip()} (looked at: {_names(devices)})")
 
 
-def find_webcam(wanted: Sequence[str], devices: Path = Path("/dev")) -> Path:
+def find_webcam(names: Sequence[str], devices: Path = Path("/dev")) -> Path:
     """Return the first USB device with one of these formats. A Pi has a dozen
     devices that are no cameras, and a depth camera is on USB, too. Raises
     NoCamera."""
     for path, fd in _devices(devices):
-        own = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
-        if any(fourcc(one) in own for one in wanted):
+        offered = formats(fd) if _capability(fd).bus_name.startswith("usb-") else []
+        if any(fourcc(name) in offered for name in names):
             return path
     raise NoCamera(
         f"no webcam on USB (looked at: {_names(devices)}); plug one in, or name it by "
@@ -126,68 +126,72 @@ class Device:
             kind = NoCamera if fault.errno in GONE else CaptureError
             raise kind(f"{path}: {fault.strerror}") from None
 
-    def set_format(self, wanted: str, width: int, height: int, fps: float) -> Picture:
+    def set_format(self, name: str, width: int, height: int, fps: float) -> Picture:
         """Set the nearest supported format."""
-        asked = Format(type=CAPTURE)
-        picture = asked.inner.picture
-        picture.width, picture.height, picture.fourcc = width, height, fourcc(wanted)
+        request = Format(type=CAPTURE)
+        picture = request.inner.picture
+        picture.width, picture.height, picture.fourcc = width, height, fourcc(name)
         picture.field = 1  # progressive
-        self.do(f"set {wanted.strip()} {width}x{height}", S_FMT, asked)
-        if picture.fourcc != fourcc(wanted):
-            raise CaptureError(f"{self.path}: does not offer {wanted.strip()}")
+        self.do(f"set {name.strip()} {width}x{height}", S_FMT, request)
+        if picture.fourcc != fourcc(name):
+            raise CaptureError(f"{self.path}: does not offer {name.strip()}")
         self.rate = Rate(CAPTURE, 0, 0, 1000, round(fps * 1000))
         with contextlib.suppress(CaptureError):  # a camera with one rate rejects it
             self.do("rate", S_PARM, self.rate)
         return Picture.from_buffer_copy(picture)
 
-    def fits(self, wanted: str, width: int, height: int, fps: float) -> tuple[int, int]:
+    def fits(self, name: str, width: int, height: int, fps: float) -> tuple[int, int]:
         """Return how well a format fits: exact size, and nearly the rate."""
-        got = self.set_format(wanted, width, height, fps)
+        picture = self.set_format(name, width, height, fps)
         rate = self.rate.denominator / max(self.rate.numerator, 1)
-        return (got.width, got.height) == (width, height), rate > 0.9 * fps
+        return (picture.width, picture.height) == (width, height), rate > 0.9 * fps
 
     def close(self) -> None:
         os.close(self.fd)
 
-    def do(self, what: str, code: int, argument: "Structure | c_int") -> None:
-        """Call an ioctl; `what` names its purpose in the error text."""
+    def do(self, action: str, code: int, argument: "Structure | c_int") -> None:
+        """Call an ioctl; `action` names its purpose in the error text."""
         try:
             fcntl.ioctl(self.fd, code, argument)
         except OSError as fault:
             if fault.errno in GONE:
                 raise NoCamera(f"{self.path}: the camera was unplugged; plug it in again") from None
-            words = f"{self.path}: cannot {what}: {fault.strerror}"
-            raise CaptureError(words) from None
+            reason = f"{self.path}: cannot {action}: {fault.strerror}"
+            raise CaptureError(reason) from None
 
 
-def choose(path: Path, wanted: Sequence[str], width: int, height: int, fps: float) -> str:
+def choose(path: Path, formats_allowed: Sequence[str], width: int, height: int, fps: float) -> str:
     """Return the first of the wanted formats that fits best. Raises CaptureError."""
     with contextlib.closing(Device(path)) as device:
-        own = formats(device.fd)
-        fits = {one: device.fits(one, width, height, fps) for one in wanted if fourcc(one) in own}
+        offered = formats(device.fd)
+        fits = {
+            name: device.fits(name, width, height, fps)
+            for name in formats_allowed
+            if fourcc(name) in offered
+        }
     if not fits:
-        names = ", ".join(one.strip() for one in wanted)
+        names = ", ".join(name.strip() for name in formats_allowed)
         raise CaptureError(f"{path}: offers none of {names}")
-    return max(fits, key=lambda one: fits[one])
+    return max(fits, key=lambda name: fits[name])
 
 
 class Capture(Device):
     """Device that streams frames through mapped buffers. Raises CaptureError."""
 
-    def __init__(self, path: Path, wanted: str, width: int, height: int, fps: float) -> None:
+    def __init__(self, path: Path, format: str, width: int, height: int, fps: float) -> None:
         """The size may change to the nearest supported one."""
         super().__init__(path)
         self._taken = -1
         self._maps: list[mmap.mmap] = []
         self._views: list[memoryview] = []
         try:
-            self._set_up(wanted, width, height, fps)
+            self._set_up(format, width, height, fps)
         except BaseException:
             self.close()
             raise
 
-    def _set_up(self, wanted: str, width: int, height: int, fps: float) -> None:
-        picture = self.set_format(wanted, width, height, fps)
+    def _set_up(self, format: str, width: int, height: int, fps: float) -> None:
+        picture = self.set_format(format, width, height, fps)
         self.width, self.height = int(picture.width), int(picture.height)
         self.line_b = int(picture.line_b) or 2 * self.width
         request = Request(count=BUFFERS, type=CAPTURE, memory=MMAP)
@@ -212,8 +216,8 @@ class Capture(Device):
         time_us = None
         if buffer.flags & MONOTONIC:
             time_us = int(buffer.seconds) * 1_000_000 + int(buffer.micros)
-        whole = memoryview(self._maps[self._taken])
-        self._views = [whole[:used_b], whole]
+        view = memoryview(self._maps[self._taken])
+        self._views = [view[:used_b], view]
         return Frame(self._views[0], int(buffer.sequence), time_us)
 
     def newest(self) -> Frame | None:
@@ -243,8 +247,8 @@ class Capture(Device):
         self._let_go()
         with contextlib.suppress(CaptureError):
             self.do("end", STREAMOFF, c_int(CAPTURE))
-        for one in self._maps:
+        for mapping in self._maps:
             with contextlib.suppress(BufferError):
-                one.close()
+                mapping.close()
         self._maps.clear()
         super().close()

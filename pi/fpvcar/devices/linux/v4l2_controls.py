@@ -19,21 +19,21 @@ UNUSABLE = 0x0001 | 0x0004  # V4L2_CTRL_FLAG_DISABLED, V4L2_CTRL_FLAG_READ_ONLY
 
 def query(fd: int, control: int) -> Query | None:
     """Return the range of a control; None if the device lacks it."""
-    asked = Query(id=control)
+    request = Query(id=control)
     try:
-        fcntl.ioctl(fd, QUERYCTRL, asked)
+        fcntl.ioctl(fd, QUERYCTRL, request)
     except OSError:
         return None
-    return None if asked.flags & UNUSABLE else asked
+    return None if request.flags & UNUSABLE else request
 
 
 def put(fd: int, control: int, value: int) -> bool:
     """Set a control, clamped to its range; False if the device lacks it."""
-    own = query(fd, control)
-    if own is None:
+    limits = query(fd, control)
+    if limits is None:
         return False
     try:
-        fcntl.ioctl(fd, S_CTRL, Control(control, min(max(value, own.least), own.most)))
+        fcntl.ioctl(fd, S_CTRL, Control(control, min(max(value, limits.least), limits.most)))
     except OSError:
         return False
     return True
@@ -41,8 +41,8 @@ def put(fd: int, control: int, value: int) -> bool:
 
 def put_share(fd: int, control: int, share: float) -> bool:
     """Set a control from -1 (minimum) through 0 (default) to 1 (maximum)."""
-    own = query(fd, control)
-    if own is None:
+    limits = query(fd, control)
+    if limits is None:
         return False
-    way = own.most - own.usual if share > 0.0 else own.usual - own.least
-    return put(fd, control, own.usual + round(share * way))
+    way = limits.most - limits.usual if share > 0.0 else limits.usual - limits.least
+    return put(fd, control, limits.usual + round(share * way))

@@ -10,14 +10,14 @@ from fpvcar.devices.linux.v4l2 import Capture
 class Webcam(Capture):
     """Webcam that streams frames through V4L2. Raises CaptureError."""
 
-    def __init__(self, path: Path, wanted: str, width: int, height: int, fps: float) -> None:
-        super().__init__(path, wanted, width, height, fps)
-        self.format = wanted
+    def __init__(self, path: Path, format: str, width: int, height: int, fps: float) -> None:
+        super().__init__(path, format, width, height, fps)
+        self.format = format
 
     def set_flip(self, flip: Flip) -> bool:
         """Flip in the sensor; False if it cannot."""
         across, down = flip in ("horizontal", "both"), flip in ("vertical", "both")
-        if all(controls.query(self.fd, one) for one in (controls.HFLIP, controls.VFLIP)):
+        if all(controls.query(self.fd, control) for control in (controls.HFLIP, controls.VFLIP)):
             controls.put(self.fd, controls.HFLIP, across)
             return controls.put(self.fd, controls.VFLIP, down)
         return False

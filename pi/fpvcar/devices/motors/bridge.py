@@ -37,7 +37,7 @@ class Bridge(ABC):
         self.state = Drive.OFF
         self._brake_s, self._rest_s = motor.brake_s, motor.rest_s
         self._kick_s, self._hold = motor.kick_s, motor.hold
-        self._wanted = 0.0
+        self._setpoint = 0.0
         self._kicked, self._kicked_s = 0.0, 0.0
         """Last command that got its full duty, and its start time."""
         self._turned = Drive.OFF
@@ -50,7 +50,7 @@ class Bridge(ABC):
             self._kicked, self._kicked_s = duty, now_s
         elif abs(duty) < abs(self._kicked):
             self._kicked = duty
-        self._wanted = duty
+        self._setpoint = duty
         self._settle(now_s)
         if self.state in (Drive.FORWARD, Drive.REVERSE):
             # also if unchanged: the dead man may have cut it
@@ -58,9 +58,9 @@ class Bridge(ABC):
 
     def tick(self, now_s: float) -> None:
         """Do the work due by now: release the brake, end a rest."""
-        before = self.state
+        last_state = self.state
         self._settle(now_s)
-        if self.state != before and self.state in (Drive.FORWARD, Drive.REVERSE):
+        if self.state != last_state and self.state in (Drive.FORWARD, Drive.REVERSE):
             self._run(self._share(now_s))
 
     @property
@@ -68,7 +68,7 @@ class Bridge(ABC):
         """Time of the next `tick` with work to do, None for never."""
         if self.state == Drive.BRAKE:
             return self._since_s + self._brake_s
-        if self.state == Drive.OFF and self._wanted:
+        if self.state == Drive.OFF and self._setpoint:
             return self._since_s + self._rest_s
         return None
 
@@ -89,7 +89,7 @@ class Bridge(ABC):
 
     def _settle(self, now_s: float) -> None:
         """Move from the present state towards the target, as far as time allows."""
-        goal = _direction(self._wanted)
+        goal = _direction(self._setpoint)
         if self.state == Drive.BRAKE:
             if goal or now_s >= self._since_s + self._brake_s:
                 self._off()
@@ -106,8 +106,8 @@ class Bridge(ABC):
 
     def _share(self, now_s: float) -> float:
         """Return the target duty, reduced to the holding share after the kick."""
-        held = now_s >= self._kicked_s + self._kick_s
-        return abs(self._wanted) * (self._hold if held else 1.0)
+        kicked = now_s >= self._kicked_s + self._kick_s
+        return abs(self._setpoint) * (self._hold if kicked else 1.0)
 
     def _rested(self, goal: Drive, now_s: float) -> bool:
         turns_on = self._turned in (Drive.OFF, goal)

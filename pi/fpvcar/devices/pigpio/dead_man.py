@@ -73,13 +73,13 @@ class ScriptDeadMan:
         """Free the script's slot; call it only while the motors stand."""
         self._call("remove", self._client.delete_script, self._id)
 
-    def _call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
-        return self._pins.call(f"dead man: {what}", act, *values)
+    def _call(self, action: str, act: Callable[..., Result], *values: Any) -> Result:
+        return self._pins.call(f"dead man: {action}", act, *values)
 
     def _status(self, slot: int) -> tuple[int, Sequence[int]]:
-        found: tuple[int, Sequence[int]]
-        found = self._call("status", self._client.script_status, slot)
-        return found
+        status: tuple[int, Sequence[int]]
+        status = self._call("status", self._client.script_status, slot)
+        return status
 
     def _remove_old(self) -> None:
         for slot in range(_SLOTS):

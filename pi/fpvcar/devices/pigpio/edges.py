@@ -28,25 +28,29 @@ class PigpioEdges:
         """Open two connections: one for requests, one for reports."""
         self._gpios = tuple(gpios)
         self._rest, self._timeout_s = b"", timeout_s
-        self._asks = PigpioPins(host, port, timeout_s)
-        self._hears: PigpioPins | None = None
+        self._level_client = PigpioPins(host, port, timeout_s)
+        self._edge_client: PigpioPins | None = None
         try:
-            self._hears = PigpioPins(host, port, timeout_s)
+            self._edge_client = PigpioPins(host, port, timeout_s)
             self._begin()
         except Exception:
             self.close()
             raise
 
     def _begin(self) -> None:
-        assert self._hears is not None
-        line = self._hears.client.sl
-        self._stream: socket.socket = self._hears.connection
-        handle = self._hears.call(
+        assert self._edge_client is not None
+        line = self._edge_client.client.sl
+        self._stream: socket.socket = self._edge_client.connection
+        handle = self._edge_client.call(
             "notifications", pigpio._pigpio_command, line, pigpio._PI_CMD_NOIB, 0, 0
         )
         bits = sum(1 << gpio for gpio in self._gpios)
-        self._asks.call("notifications", self._asks.client.notify_begin, handle, bits)
-        self._levels = self._asks.call("levels", self._asks.client.read_bank_1) & bits
+        self._level_client.call(
+            "notifications", self._level_client.client.notify_begin, handle, bits
+        )
+        self._levels = (
+            self._level_client.call("levels", self._level_client.client.read_bank_1) & bits
+        )
 
     def read(self, timeout_s: float, changes: int = 1) -> list[Edge]:
         """Return the changes; wait up to the time-out (give or take NEAR_S) for so many. Returns
@@ -70,10 +74,10 @@ class PigpioEdges:
         if not data:
             raise PinsLost("edges: closed by pigpiod")
         data = self._rest + data
-        whole = len(data) - len(data) % REPORT.size
-        self._rest = data[whole:]
+        complete_b = len(data) - len(data) % REPORT.size
+        self._rest = data[complete_b:]
         edges = []
-        for _, flags, tick_us, levels in REPORT.iter_unpack(data[:whole]):
+        for _, flags, tick_us, levels in REPORT.iter_unpack(data[:complete_b]):
             if flags:  # a watchdog, an event, or a keep-alive
                 continue
             changed, self._levels = self._levels ^ levels, levels
@@ -92,6 +96,6 @@ class PigpioEdges:
 
     def close(self) -> None:
         """Close both connections; pigpiod then frees the handle."""
-        for one in (self._hears, self._asks):
-            if one is not None:
-                one.close()
+        for connection in (self._edge_client, self._level_client):
+            if connection is not None:
+                connection.close()

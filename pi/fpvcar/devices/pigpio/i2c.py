@@ -45,7 +45,7 @@ class PigpioI2c(OpenDevice):
         pins, where, count = self._pins, self._where, len(steps)
         commands = b"".join(map(self._encoded, steps))
         sizes = [step.size if isinstance(step, Read) else 0 for step in steps]
-        words = [(n, size) for n, size in enumerate(sizes) if size in IN_RESULT]
+        in_results = [(n, size) for n, size in enumerate(sizes) if size in IN_RESULT]
         block_b = 0 if sizes[-1] in IN_RESULT else sizes[-1]
 
         def transfer(after_s: float) -> list[bytes]:
@@ -54,10 +54,10 @@ class PigpioI2c(OpenDevice):
                 self._refuse(min(results))
             if len(data) != block_b:
                 raise I2cError(f"{where}: {len(data)} bytes, expected {block_b}")
-            found = [data] if block_b else []
-            if words:
-                found[:0] = [results[n].to_bytes(size, "little") for n, size in words]
-            return found
+            data_read = [data] if block_b else []
+            if in_results:
+                data_read[:0] = [results[n].to_bytes(size, "little") for n, size in in_results]
+            return data_read
 
         return transfer
 

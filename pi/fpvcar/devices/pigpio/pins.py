@@ -37,7 +37,7 @@ POSTED_MOST = 8
 """Limit of posted commands with unread answers."""
 HIGH = b"\1\0\0\0"
 START = (
-    "start it: sudo systemctl enable --now pigpiod; where there is none, "
+    "start it: sudo systemctl enable --now pigpiod; without pigpiod, "
     'as on a Pi 5 and in Trixie: pins.backend = "auto" in the profile'
 )
 log = logging.getLogger("fpvcar.pins")
@@ -133,47 +133,47 @@ class PigpioPins:
             self.close()
             raise
 
-    def call(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
-        """Run one command. The text of PinsSilent or PinsLost contains `what`."""
-        self.settle(what)
-        return self._try(what, act, *values)
+    def call(self, action: str, act: Callable[..., Result], *values: Any) -> Result:
+        """Run one command. The text of PinsSilent or PinsLost contains `action`."""
+        self.settle(action)
+        return self._try(action, act, *values)
 
-    def _try(self, what: str, act: Callable[..., Result], *values: Any) -> Result:
+    def _try(self, action: str, act: Callable[..., Result], *values: Any) -> Result:
         if not self.client.connected:
-            raise PinsLost(f"{what}: connection closed")
+            raise PinsLost(f"{action}: connection closed")
         try:
             return act(*values)
         except (TimeoutError, BlockingIOError):
             self.client.connected = False  # out of step: no further call waits for it
-            raise PinsSilent(what) from None
+            raise PinsSilent(action) from None
         except pigpio.error as fault:
-            raise PinsRefused(f"{what}: {fault}") from None
+            raise PinsRefused(f"{action}: {fault}") from None
         except (OSError, struct.error):  # struct: the answer broke off
             self.client.connected = False
-            raise PinsLost(f"{what}: connection lost") from None
+            raise PinsLost(f"{action}: connection lost") from None
 
     def post(
         self,
-        what: str,
+        action: str,
         commands: bytes,
         count: int = 1,
         refused: Callable[[int], None] | None = None,
     ) -> None:
         """Send so many commands without reading their answers.
 
-        The next call reads them; for an error it calls `refused`, or raises PinsRefused with `what`
-        if there is no callback. Raises PinsSilent or PinsLost.
+        The next call reads them; for an error it calls `refused`, or raises PinsRefused with
+        `action` if there is no callback. Raises PinsSilent or PinsLost.
         """
-        self._posted += [(what, refused)] * count
+        self._posted += [(action, refused)] * count
         try:
             self.connection.sendall(commands)
         except BlockingIOError:
-            raise PinsSilent(what) from None
+            raise PinsSilent(action) from None
         except OSError:
-            raise PinsLost(f"{what}: connection lost") from None
+            raise PinsLost(f"{action}: connection lost") from None
 
     def exchange(
-        self, what: str, commands: bytes, count: int, reads: bool = False, after_s: float = 0.0
+        self, action: str, commands: bytes, count: int, reads: bool = False, after_s: float = 0.0
     ) -> tuple[tuple[int, ...], bytes]:
         """Send so many commands in one packet, executed by pigpiod `after_s` from now; return
         their results.
@@ -184,58 +184,58 @@ class PigpioPins:
         This is one function, because in cold caches a nested call costs as much as a system call.
         """
         posted, self._posted = self._posted, []
-        before = len(posted)
+        earlier = len(posted)
         if after_s > 0.0:
             commands = COMMAND.pack(MICS, round(after_s * 1e6), 0, 0) + commands
-            before += 1
-        total = before + count
+            earlier += 1
+        total = earlier + count
         try:
             self.connection.sendall(commands)
             heads = self.connection.recv(RESULT_B * total, socket.MSG_WAITALL)
             if len(heads) < RESULT_B * total:
-                heads += self._rest(RESULT_B * total - len(heads))
+                heads += self._receive_rest(RESULT_B * total - len(heads))
             results = struct.unpack("<" + RESULT * total, heads)
             data = b""
             if reads and results[-1] > 0:
                 data = self.connection.recv(results[-1], socket.MSG_WAITALL)
                 if len(data) < results[-1]:
-                    data += self._rest(results[-1] - len(data))
+                    data += self._receive_rest(results[-1] - len(data))
         except BlockingIOError:
-            raise PinsSilent(what) from None
+            raise PinsSilent(action) from None
         except OSError:
-            raise PinsLost(f"{what}: connection lost") from None
+            raise PinsLost(f"{action}: connection lost") from None
         if posted and min(results) < 0:
-            self._tell(posted, results)
-        return results[before:], data
+            self._raise_refusals(posted, results)
+        return results[earlier:], data
 
-    def _rest(self, size: int) -> bytes:
+    def _receive_rest(self, size: int) -> bytes:
         """Return `size` bytes, at least 1; the kernel waits for all. Raises OSError."""
         data = b""
         while len(data) < size:
-            more = self.connection.recv(size - len(data), socket.MSG_WAITALL)
-            if not more:
+            chunk = self.connection.recv(size - len(data), socket.MSG_WAITALL)
+            if not chunk:
                 raise ConnectionResetError("closed by pigpiod")
-            data += more
+            data += chunk
         return data
 
-    def _tell(self, posted: Sequence[Posted], results: Sequence[int]) -> None:
+    def _raise_refusals(self, posted: Sequence[Posted], results: Sequence[int]) -> None:
         """Report errors to the callbacks of posted commands; raise the last error without a
         callback."""
         fault: PinsRefused | None = None
-        for (what, refused), result in zip(posted, results, strict=False):
+        for (action, refused), result in zip(posted, results, strict=False):
             if result >= 0:
                 continue
             if refused is not None:
                 refused(result)
             else:
-                fault = PinsRefused(f"{what}: {pigpio.error_text(result)}")
+                fault = PinsRefused(f"{action}: {pigpio.error_text(result)}")
         if fault is not None:
             raise fault
 
-    def settle(self, what: str) -> None:
+    def settle(self, action: str) -> None:
         """Read the answers to posted commands. Raises PinsFault."""
         if self._posted:
-            self.exchange(what, b"", 0)
+            self.exchange(action, b"", 0)
 
     def write(self, gpio: int, level: int) -> None:
         """Make the pin a steady output and stop its PWM."""
@@ -249,11 +249,11 @@ class PigpioPins:
 
     def set_frequency(self, gpio: int, hz: int) -> None:
         """Set the frequency and the range that it really has, so that no step is lost."""
-        what = f"PWM frequency of GPIO {gpio}"
-        self.call(what, self.client.set_PWM_frequency, gpio, hz)
-        real = self.call(what, self.client.get_PWM_real_range, gpio)
+        action = f"PWM frequency of GPIO {gpio}"
+        self.call(action, self.client.set_PWM_frequency, gpio, hz)
+        real = self.call(action, self.client.get_PWM_real_range, gpio)
         self._ranges[gpio] = real
-        self.call(what, self.client.set_PWM_range, gpio, real)
+        self.call(action, self.client.set_PWM_range, gpio, real)
 
     def pwm(self, gpio: int, duty: float) -> None:
         """Set the pin high for `duty` (0 to 1) of the time; rounded down, but never to zero."""
@@ -265,37 +265,37 @@ class PigpioPins:
         act = self.client.set_servo_pulsewidth
         self.call(f"servo on GPIO {gpio}", act, gpio, round(pulse_us))
 
-    def listen(self, gpio: int, steady_us: int) -> None:
+    def input_pull_up(self, gpio: int, steady_us: int) -> None:
         """Make the pin an input with pull-up; PigpioEdges reports only levels steady for so
         long.
 
         While the filter is being set pigpiod reports the inverse level for `steady_us`
         (alertGlitchFilter, pigpio.c): wait as long before reading.
         """
-        what = f"input GPIO {gpio}"
-        self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
-        self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_UP)
-        self.call(what, self.client.set_glitch_filter, gpio, steady_us)
+        action = f"input GPIO {gpio}"
+        self.call(action, self.client.set_mode, gpio, pigpio.INPUT)
+        self.call(action, self.client.set_pull_up_down, gpio, pigpio.PUD_UP)
+        self.call(action, self.client.set_glitch_filter, gpio, steady_us)
 
-    def hear(self, gpio: int) -> None:
+    def input_pull_down(self, gpio: int) -> None:
         """Make the pin an input with reports of every edge, regardless of its previous mode.
 
         The pull-down keeps an unplugged pin low: a floating pin would give false echoes.
         """
-        what = f"input GPIO {gpio}"
-        self.call(what, self.client.set_mode, gpio, pigpio.INPUT)
-        self.call(what, self.client.set_pull_up_down, gpio, pigpio.PUD_DOWN)
-        self.call(what, self.client.set_glitch_filter, gpio, 0)
+        action = f"input GPIO {gpio}"
+        self.call(action, self.client.set_mode, gpio, pigpio.INPUT)
+        self.call(action, self.client.set_pull_up_down, gpio, pigpio.PUD_DOWN)
+        self.call(action, self.client.set_glitch_filter, gpio, 0)
 
     def trigger(self, gpio: int, length_us: int, after_s: float = 0.0) -> None:
         """Set the pin high for so long (1 to 100), `after_s` from now: pigpiod waits. One of the
         next calls raises a refusal."""
-        what = f"trigger GPIO {gpio}"
+        action = f"trigger GPIO {gpio}"
         if not after_s or len(self._posted) >= POSTED_MOST:
-            self.settle(what)  # the answers to the last one came long ago
+            self.settle(action)  # the answers to the last one came long ago
         wait = COMMAND.pack(MICS, round(after_s * 1e6), 0, 0)
         trigger = COMMAND.pack(pigpio._PI_CMD_TRIG, gpio, length_us, len(HIGH))
-        self.post(what, wait + trigger + HIGH, 2)
+        self.post(action, wait + trigger + HIGH, 2)
 
     def check(self) -> None:
         """Query the daemon's tick, to check that it answers."""

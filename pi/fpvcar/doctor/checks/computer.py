@@ -136,7 +136,7 @@ ENDED = Kind(
 
 def power(facts: Facts) -> Said:
     """Check for under-voltage now and since the start."""
-    bits = computer.judge(facts.computer).throttled
+    bits = computer.health_of(facts.computer).throttled
     if bits is None:
         yield Unasked(NO_FIRMWARE)
         return
@@ -148,7 +148,7 @@ def power(facts: Facts) -> Said:
 
 def heat(facts: Facts) -> Said:
     """Check the temperature, and the firmware's throttling."""
-    health = computer.judge(facts.computer)
+    health = computer.health_of(facts.computer)
     if health.celsius is None:
         yield Unasked("this computer does not say its temperature")
     elif health.celsius >= computer.HOT_C:
@@ -163,7 +163,7 @@ def heat(facts: Facts) -> Said:
 
 def memory(facts: Facts) -> Said:
     """Check the memory available to programs."""
-    free = computer.judge(facts.computer).memory_free_mb
+    free = computer.health_of(facts.computer).memory_free_mb
     if free is None:
         yield Unasked("this computer does not say how much is free")
     elif free < computer.SHORT_MB:
@@ -176,7 +176,7 @@ def card_room(facts: Facts) -> Said:
     if found.read_only:
         yield READ_ONLY.found(place=place)
         return
-    free = computer.judge(facts.computer).disk_free_mb
+    free = computer.health_of(facts.computer).disk_free_mb
     if free is None:
         yield Unasked(f"{place}: not there, or not allowed")
     elif free < NO_ROOM_MB:

@@ -69,7 +69,7 @@ def wifi(facts: Facts) -> Said:
         yield facts.power_save
     elif facts.power_save:
         yield SAVES_POWER.found(interface=facts.wifi)
-    dbm = computer.judge(facts.computer).wifi_dbm
+    dbm = computer.health_of(facts.computer).wifi_dbm
     if dbm is None:
         yield Unasked("its strength: the car is in no network, or opens one")
     elif dbm < computer.WEAK_DBM:

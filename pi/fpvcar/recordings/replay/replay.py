@@ -1,7 +1,7 @@
 """Replay of recorded steps: the same wishes, latches, faults and ranges pass through the
 collision guard, the gate and mixing. Every result must match bit for bit. Pure.
 
-    Step -> guard.look -> gate.decide -> mixing.mix -> compared with the recorded Step
+    Step -> guard.update -> gate.decide -> mixing.mix -> compared with the recorded Step
 
 The wish of each step must be the last fresh one on /wish (check_inputs.py). Its picture age must be
 that of the newest picture on /camera (ages.py).
@@ -92,13 +92,13 @@ class Memory:
         now_s = step.now_ns / 1e9
         if self._began_s is None:
             self._began_s = now_s
-        free = self.guard.look(step.ranges, now_s, throttle)
+        free = self.guard.update(step.ranges, now_s, throttle)
         settled = now_s - self._began_s >= self._settles_s
         unsure = [one for one in step.ranges if not self._sure(one, now_s, settled)]
         if self._whole:
             return Known(free)
         ahead, back = (
-            tuple(one.name for one in unsure if guard.looks(one, bearing_deg))
+            tuple(one.name for one in unsure if guard.covers(one, bearing_deg))
             for bearing_deg in (guard.AHEAD_DEG, guard.BACK_DEG)
         )
         return Known(free, ahead, back)
