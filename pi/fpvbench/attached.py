@@ -59,9 +59,9 @@ I2C_DEVICES: dict[str, Callable[..., Make]] = {
 def i2c_device(text: str) -> tuple[int, Make]:
     """Parse --i2c: return the bus, and a function that creates the device on a chip. Raises
     ValueError."""
-    bus, number, kind, *more = text.split(":")
+    bus, number, kind, *arguments = text.split(":")
     try:
-        return int(bus, 0), I2C_DEVICES[kind](int(number, 0), *more)
+        return int(bus, 0), I2C_DEVICES[kind](int(number, 0), *arguments)
     except (KeyError, TypeError) as fault:  # an unknown device, or too many texts
         raise ValueError(text) from fault
 

@@ -76,8 +76,8 @@ class DepthRenderer:
         )
         metres = self._far / self._slant
         metres *= self._random.normal(1.0, NOISE, len(metres))
-        seen = (self._far >= NEAR_M) & (self._far < FAR_M)
-        return np.where(seen, metres * 1000.0, 0.0).astype("<u2").reshape(HEIGHT, WIDTH)
+        in_range = (self._far >= NEAR_M) & (self._far < FAR_M)
+        return np.where(in_range, metres * 1000.0, 0.0).astype("<u2").reshape(HEIGHT, WIDTH)
 
 
 def run(soc: Soc, ended: list[int]) -> None:
@@ -107,7 +107,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     ended: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda got, _: ended.append(got))
+        signal.signal(number, lambda received, _: ended.append(received))
     try:
         run(attach(options.soc), ended)
     except BrokenPipeError:

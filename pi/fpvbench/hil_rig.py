@@ -41,16 +41,16 @@ Overrides = tuple[str, ...]
 def free_ports(count: int) -> list[int]:
     """Return the first of `count` consecutive free ports: http, https, pigpiod.
     Raises OSError."""
-    first = LOWEST + os.getpid() % 4000
-    for port in range(first, HIGHEST):
+    lowest = LOWEST + os.getpid() % 4000
+    for port in range(lowest, HIGHEST):
         try:
-            for one in range(port, port + count):
+            for candidate in range(port, port + count):
                 with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", one))
+                    probe.bind(("127.0.0.1", candidate))
         except OSError:
             continue
         return list(range(port, port + count))
-    raise OSError(f"no {count} free ports from {first} to {HIGHEST}")
+    raise OSError(f"no {count} free ports from {lowest} to {HIGHEST}")
 
 
 def wires(profile: Profile) -> Iterator[tuple[int, int]]:
@@ -67,11 +67,11 @@ def wires(profile: Profile) -> Iterator[tuple[int, int]]:
 
 def below(pid: int) -> Iterator[int]:
     """Yield the process ids of all descendants of a process."""
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError):  # the process is gone
         for task in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
-    for child in found:
+            children += map(int, (task / "children").read_text().split())
+    for child in children:
         yield child
         yield from below(child)
 
@@ -80,23 +80,23 @@ def delays_s(pid: int) -> dict[Path, float]:
     """Return the time each thread of a process was runnable without a core, in
     seconds: the second figure of schedstat, in ns (kernel:
     Documentation/scheduler/sched-stats.rst)."""
-    found: dict[Path, float] = {}
+    delays: dict[Path, float] = {}
     # the process is gone, or the kernel does not count
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
-            found[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
-    return found
+            delays[task] = int((task / "schedstat").read_text().split()[1]) / 1e9
+    return delays
 
 
 def waits_s(root: int) -> Callable[[], float]:
     """Return a function that gives the time the processes below `root` have waited
     for a core since this call. Each process counts its worst thread; the
     processes add up, because one waits for the other."""
-    before_s = {task: one for pid in below(root) for task, one in delays_s(pid).items()}
+    before_s = {task: delay_s for pid in below(root) for task, delay_s in delays_s(pid).items()}
 
     def since() -> float:
         return sum(
-            max((one - before_s.get(task, 0.0) for task, one in delays.items()), default=0.0)
+            max((after - before_s.get(task, 0.0) for task, after in delays.items()), default=0.0)
             for delays in map(delays_s, below(root))
         )
 
@@ -138,28 +138,28 @@ class BenchRig(Wired):
         return now_ns
 
     def _pid(self, unit: str) -> int:
-        found: list[int] = []
+        pids: list[int] = []
 
         def runs() -> bool:
             pid = json.loads((self._runtime / "units.json").read_bytes())[unit]
-            found[:] = [pid] if pid is not None else []
-            return bool(found)
+            pids[:] = [pid] if pid is not None else []
+            return bool(pids)
 
         wait_for(runs, f"{unit} does not run", BACK_S)
-        return found[0]
+        return pids[0]
 
     def _cameras(self) -> list[int]:
         """Return the process ids of the camera: children of `run`."""
         run = self._pid("run")
         children = Path(f"/proc/{run}/task/{run}/children").read_text().split()
-        found = []
+        cameras = []
         for pid in map(int, children):
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
             if b"camera\0bench\0" in command:
-                found.append(pid)
-        if not found:
+                cameras.append(pid)
+        if not cameras:
             raise NotHere("no camera's process below `run`")
-        return found
+        return cameras
 
     def waited_s(self) -> Callable[[], float]:
         """Return a counter of waiting time over everything the suite has started:
@@ -209,8 +209,8 @@ def bench(
     OSError with the last lines of its log."""
     port, _, pigpio_port = free_ports(3)
     runtime, log = home / "run", home / "log"
-    given = (STRIP, f"pins.port = {pigpio_port}", *overrides)
-    wired = [f"--wire={one},{other}" for one, other in wires(profiles.load(profile))]
+    lines = (STRIP, f"pins.port = {pigpio_port}", *overrides)
+    wire_options = [f"--wire={first},{second}" for first, second in wires(profiles.load(profile))]
     argv = [
         sys.executable,
         "-m",
@@ -218,15 +218,15 @@ def bench(
         "bench",
         f"--port={port}",
         f"--profile={profile}",
-        *(f"--set={one}" for one in given),
-        *wired,
+        *(f"--set={line}" for line in lines),
+        *wire_options,
     ]
     env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
     env["STATE_DIRECTORY"] = str(home / "state")
-    with log.open("wb") as words:
+    with log.open("wb") as log_file:
         process = subprocess.Popen(
             leashed(argv),
-            stdout=words,
+            stdout=log_file,
             stderr=subprocess.STDOUT,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -241,7 +241,7 @@ def bench(
         if process.poll() is not None:
             raise OSError(f"the bench ended: {log.read_text(errors='replace')[-500:]}")
         pigpio = 'pins.backend = "pigpio"'
-        yield BenchRig(profile, (*given, pigpio), runtime, port, person)
+        yield BenchRig(profile, (*lines, pigpio), runtime, port, person)
     finally:
         process.send_signal(signal.SIGTERM)
         try:

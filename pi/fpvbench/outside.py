@@ -2,7 +2,7 @@
 file, so that the pin daemon samples it like a pin instead of polling.
 
     writer      drive(soc, gpio, level)     store the entry, count it, set `external`
-    reader      soc.outside.since(seen)     the count, and the entries after `seen`
+    reader      soc.outside.since(read)     the count, and the entries after `read`
 """
 
 import ctypes
@@ -31,14 +31,14 @@ class Outside(ctypes.Structure):
     _fields_ = [("count", ctypes.c_uint64), ("changes", Change * SIZE)]
     count: int
 
-    def since(self, seen: int) -> tuple[int, list[tuple[int, int, int]]]:
-        """Return the count, and the changes after the first `seen`: (microseconds,
+    def since(self, read: int) -> tuple[int, list[tuple[int, int, int]]]:
+        """Return the count, and the changes after the first `read`: (microseconds,
         GPIO, external).
 
         Overwritten changes are lost; `external` itself still has the level.
         """
         count = self.count
-        ring = (self.changes[n % SIZE] for n in range(max(seen, count - SIZE), count))
+        ring = (self.changes[n % SIZE] for n in range(max(read, count - SIZE), count))
         return count, [(entry.time_us, entry.gpio, entry.external) for entry in ring]
 
 

@@ -15,8 +15,8 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m fpvbench.pins_off")
     parser.add_argument("--soc", type=Path, required=True)
     parser.add_argument("pins", nargs="+", type=int, metavar="GPIO")
-    given = parser.parse_args()
-    let_go(chip.attach(given.soc), given.pins)
+    options = parser.parse_args()
+    let_go(chip.attach(options.soc), options.pins)
 
 
 if __name__ == "__main__":

@@ -199,8 +199,8 @@ def attach(path: Path) -> Soc:
     with path.open("r+b") as file:
         size = os.fstat(file.fileno()).st_size
         if size != ctypes.sizeof(Soc):
-            wanted = ctypes.sizeof(Soc)
-            raise ValueError(f"{path}: {size} bytes, expected {wanted}")
+            expected = ctypes.sizeof(Soc)
+            raise ValueError(f"{path}: {size} bytes, expected {expected}")
         mapped = mmap.mmap(file.fileno(), size)
     soc = Soc.from_buffer(mapped)
     if (soc.magic, soc.version) != (MAGIC, VERSION):
@@ -222,10 +222,10 @@ def peek_world(soc: Soc) -> World | None:
     """Return a consistent copy, or None if the world died or was stopped during a
     write."""
     for _ in range(100):
-        before = soc.world.sequence
-        if before % 2 == 0:
+        sequence = soc.world.sequence
+        if sequence % 2 == 0:
             copy = World.from_buffer_copy(soc.world)
-            if soc.world.sequence == before:
+            if soc.world.sequence == sequence:
                 return copy
         time.sleep(0.0001)
     return None

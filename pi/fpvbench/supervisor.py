@@ -85,7 +85,7 @@ class Bench:
         self._env = env = {**os.environ, "RUNTIME_DIRECTORY": str(runtime)}
         self._helpers: set[asyncio.subprocess.Process] = set()
         files = ["--profile", str(options.profile)]
-        same = [*files, *(f"--set={line}" for line in options.overrides)]
+        profile_args = [*files, *(f"--set={line}" for line in options.overrides)]
         soc = ["--soc", str(self.soc_path)]
 
         def unit(name: str, *argv: str, nice: int = 0) -> Unit:
@@ -103,13 +103,21 @@ class Bench:
             "world",
             "fpvbench.world.process",
             *soc,
-            *same,
+            *profile_args,
             *(f"--set={line}" for line in options.really),
             f"--seed={options.seed}",
         )
-        self.wheels = unit("wheels", "fpvcar", "wheels", *same, "--emulated", nice=NEAR_PINS)
+        self.wheels = unit(
+            "wheels", "fpvcar", "wheels", *profile_args, "--emulated", nice=NEAR_PINS
+        )
         self.run = unit(
-            "run", "fpvcar", "run", *same, *soc, f"--host={options.host}", f"--port={options.port}"
+            "run",
+            "fpvcar",
+            "run",
+            *profile_args,
+            *soc,
+            f"--host={options.host}",
+            f"--port={options.port}",
         )
         self.units = [self.pigpiod, self.world, self.wheels, self.run]
 
@@ -156,7 +164,7 @@ class Bench:
                 if self.profile.pins.backend == "linux":
                     # its lines are inputs now, regardless of later writes
                     owner = self.wheels
-                log.warning("pins let go, %s restarted: it did not answer", owner.name)
+                log.warning("released the pins and restarted %s: it did not answer", owner.name)
                 owner.kill()
         finally:
             self._helpers.discard(helper)
@@ -164,10 +172,10 @@ class Bench:
     async def _network(self) -> None:
         """Emulate the network service with a simulated radio."""
         car = self.profile.car.name
-        own = own_network(car, load_key(paths.state_directory()))
+        network = own_network(car, load_key(paths.state_directory()))
         radio = FakeRadio(STREET, takes_s=RADIO_S)
         machine = Machine(self.profile.network.own, time.monotonic())
-        service = Service(machine, radio, own, f"{car}.local")
+        service = Service(machine, radio, network, f"{car}.local")
         await serve(service, self.runtime / NETWORK)
 
     async def keep(self) -> None:
@@ -190,26 +198,26 @@ class Bench:
                 task.cancel()
             await asyncio.gather(listens, *tasks, return_exceptions=True)
             helper.close()
-            for one in self._helpers:
-                one.kill()
+            for process in self._helpers:
+                process.kill()
 
 
-def refuse_busy_port(host: str, port: int, words: str) -> None:
+def refuse_busy_port(host: str, port: int, advice: str) -> None:
     """Raise ConfigError if the port cannot be bound."""
     if not 1 <= port <= 65535:
         raise ConfigError(f"port {port}: expected 1 to 65535")
     try:
-        family, kind, _, _, where = socket.getaddrinfo(
+        family, kind, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
+            probe.bind(address)
     except OSError as fault:
         if isinstance(fault, socket.gaierror) or fault.errno == errno.EADDRNOTAVAIL:
-            words = "an address of this computer, or 0.0.0.0 for all"
+            advice = "an address of this computer, or 0.0.0.0 for all"
         raise ConfigError(
-            f"cannot listen on {host} port {port}: {fault.strerror}; try {words}"
+            f"cannot listen on {host} port {port}: {fault.strerror}; try {advice}"
         ) from None
 
 
@@ -219,22 +227,22 @@ def refuse_shared_port(host: str, port: int, pins_port: int) -> None:
     if not access.is_loopback(host):
         uses[port + 1] = "https"
     if pins_port in uses:
-        free = next(one for one in range(8888, 8891) if one not in uses)
+        free = next(candidate for candidate in range(8888, 8891) if candidate not in uses)
         raise ConfigError(
-            f"pins.port = {pins_port}: the page has this port, for {uses[pins_port]}; "
+            f"pins.port = {pins_port}: the page uses this port for {uses[pins_port]}; "
             f"try make run PIGPIO_PORT={free}"
         )
 
 
 @contextmanager
 def _runtime() -> Iterator[Path]:
-    given = os.environ.get("RUNTIME_DIRECTORY")
-    path = Path(given) if given else Path(tempfile.mkdtemp(prefix="fpvcar-"))
+    directory = os.environ.get("RUNTIME_DIRECTORY")
+    path = Path(directory) if directory else Path(tempfile.mkdtemp(prefix="fpvcar-"))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         yield path
     finally:
-        if not given:
+        if not directory:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -289,10 +297,10 @@ async def run(options: Options) -> int:
         greeted = asyncio.create_task(
             _greet(options, profile.car.name, profile.recording.directory)
         )
-        asked = asyncio.create_task(ended.wait())
-        await asyncio.wait([keeping, asked], return_when="FIRST_COMPLETED")
-        status = 0 if asked.done() else 1
-        for task in (keeping, greeted, asked):
+        stopping = asyncio.create_task(ended.wait())
+        await asyncio.wait([keeping, stopping], return_when="FIRST_COMPLETED")
+        status = 0 if stopping.done() else 1
+        for task in (keeping, greeted, stopping):
             task.cancel()
         results = await asyncio.gather(keeping, greeted, return_exceptions=True)
         for fault in results:

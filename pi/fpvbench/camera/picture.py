@@ -26,8 +26,8 @@ class NoPicture(RuntimeError):
 
 
 def _no_egl(fault: Exception) -> str:
-    said = " ".join(str(fault).split()) or type(fault).__name__
-    return f"no EGL; apt install libegl1 libgl1-mesa-dri libgles2 ({said})"
+    reason = " ".join(str(fault).split()) or type(fault).__name__
+    return f"no EGL; apt install libegl1 libgl1-mesa-dri libgles2 ({reason})"
 
 
 class Source(Protocol):
@@ -53,7 +53,7 @@ class Strip:
         rough = random.integers(50, 190, (height // 16 + 1, 2 * width // 16 + 2))
         wide = rough.repeat(16, 0).repeat(16, 1)[:height, : 2 * width]
         grain = [random.normal(0, 5, wide.shape) for _ in range(4)]
-        self._wide = [(wide + each).astype(np.uint8) for each in grain]
+        self._wide = [(wide + noise).astype(np.uint8) for noise in grain]
         self._picture = np.full((height * 3 // 2, width), NEUTRAL, dtype=np.uint8)
         self._size, self._count = (width, height), 0
 

@@ -57,8 +57,8 @@ def run(
             image_filter.set_image(control.image)
             control.image = None
         now_s = time.monotonic()
-        wanted = control.key or now_s >= key_s + gop_s
-        unit, key = encoder.encode(image_filter.apply(picture), wanted)
+        key_due = control.key or now_s >= key_s + gop_s
+        unit, key = encoder.encode(image_filter.apply(picture), key_due)
         if key:
             control.key, key_s = False, now_s - period_s / 2
         pipes.write(pack_record(key, captured_us, unit))
@@ -98,7 +98,7 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     if options.width % 2 or options.height % 2:
         parser.error(f"{options.width}x{options.height}: expected even numbers")
     if options.soc is None and (options.source != "strip" or options.led is not None):
-        parser.error("--soc is needed to see the world")
+        parser.error("--soc is needed to render the world")
     return options
 
 

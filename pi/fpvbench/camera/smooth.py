@@ -55,18 +55,18 @@ def _blend(luma: Luma, edge: Edges, at: Indices, along: int, across: int) -> Non
     Where a run ends beside another one, a line further, the true edge crosses it in its
     middle: towards that end, pixels take the other side's luma by the area beyond.
     """
-    first = np.flatnonzero(np.diff(at, prepend=-2 * along) != along)
-    length = np.diff(first, append=len(at))
-    left, right = at[first] - along, at[first] + length * along
+    starts = np.flatnonzero(np.diff(at, prepend=-2 * along) != along)
+    length = np.diff(starts, append=len(at))
+    left, right = at[starts] - along, at[starts] + length * along
     ways = [edge[end - across].astype(np.int8) - edge[end + across] for end in (left, right)]
     stepped = (ways[0] != 0) | (ways[1] != 0)
     index = np.flatnonzero(np.repeat(stepped, length))
-    run = np.repeat(np.arange(len(first)), np.where(stepped, length, 0))
-    place, long = index - first[run], length[run]
+    run = np.repeat(np.arange(len(starts)), np.where(stepped, length, 0))
+    place, long = index - starts[run], length[run]
     way = np.where(2 * place < long, ways[0][run], ways[1][run])
     nearest = np.minimum(place, long - 1 - place)
     share = np.where(long == 1, 0.125, 0.5 - (nearest + 0.5) / long) * np.abs(way)
     changed = at[index] + np.where(way > 0, 0, across)
-    other = at[index] + np.where(way > 0, across, 0)
-    old = luma[changed].astype(np.float64)
-    luma[changed] = old + share * (luma[other] - old) + 0.5
+    neighbour = at[index] + np.where(way > 0, across, 0)
+    former = luma[changed].astype(np.float64)
+    luma[changed] = former + share * (luma[neighbour] - former) + 0.5

@@ -47,15 +47,15 @@ class Bus:
 
     def _each(self, address: int, act: Callable[[Device], Answer]) -> list[Answer]:
         """Call all devices of an address; one acknowledgement is enough."""
-        said, nack = list[Answer](), Nack(f"no device at {address:#04x}")
-        for device in [one for one in self.devices if one.address == address]:
+        answers, nack = list[Answer](), Nack(f"no device at {address:#04x}")
+        for device in [candidate for candidate in self.devices if candidate.address == address]:
             try:
-                said.append(act(device))
+                answers.append(act(device))
             except Nack as fault:
                 nack = fault
-        if not said:
+        if not answers:
             raise nack
-        return said
+        return answers
 
 
 class Ina219:

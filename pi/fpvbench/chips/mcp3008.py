@@ -25,14 +25,14 @@ class Mcp3008:
     def transfer(self, sent: bytes, idle: int) -> bytes:
         """Process bits. The output is driven from the null bit on; the start bit is
         followed by SGL/DIFF, D2, D1, D0 and one clock for sampling."""
-        asked = [byte >> shift & 1 for byte in sent for shift in range(7, -1, -1)]
-        start = asked.index(1) if 1 in asked else len(asked)
-        single, d2, d1, d0 = (*asked[start + 1 : start + 5], 0, 0, 0, 0)[:4]
+        request = [byte >> shift & 1 for byte in sent for shift in range(7, -1, -1)]
+        start = request.index(1) if 1 in request else len(request)
+        single, d2, d1, d0 = (*request[start + 1 : start + 5], 0, 0, 0, 0)[:4]
         value = self.convert(d2 << 2 | d1 << 1 | d0, differential=not single)
         bits = [value >> shift & 1 for shift in range(BITS - 1, -1, -1)]
         # Further clocks repeat the bits from the second lowest up, then send 0.
-        driven = [0, *bits, *bits[-2::-1]] + [0] * len(asked)
-        answered = ([idle] * (start + SILENT) + driven)[: len(asked)]
+        driven = [0, *bits, *bits[-2::-1]] + [0] * len(request)
+        answered = ([idle] * (start + SILENT) + driven)[: len(request)]
         return int("".join(map(str, answered)) or "0", 2).to_bytes(len(sent), "big")
 
     def _share(self, code: int) -> float:

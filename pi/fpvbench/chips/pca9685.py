@@ -38,12 +38,12 @@ class Pca9685:
     def read(self, count: int) -> bytes:
         """Read registers from the pointer on; ALL_LED reads 0. Raises Nack."""
         self._present()
-        said = bytearray()
+        data = bytearray()
         for _ in range(count):
             hidden = ALL_LED <= self._pointer < PRE_SCALE
-            said.append(0 if hidden else self._hat.registers[self._pointer])
+            data.append(0 if hidden else self._hat.registers[self._pointer])
             self._advance()
-        return bytes(said)
+        return bytes(data)
 
     def reset(self) -> None:
         """Reset as after power on. Raises Nack."""
@@ -62,8 +62,8 @@ class Pca9685:
 
     def _advance(self) -> None:
         if self._hat.registers[MODE1] & AI:
-            last = self._pointer in (LAST_LED, PRE_SCALE)
-            self._pointer = 0 if last else (self._pointer + 1) & 0xFF
+            wraps = self._pointer in (LAST_LED, PRE_SCALE)
+            self._pointer = 0 if wraps else (self._pointer + 1) & 0xFF
 
     def _set(self, register: int, value: int) -> None:
         registers = self._hat.registers
@@ -78,30 +78,30 @@ class Pca9685:
         else:
             registers[register] = value
 
-    def _mode1(self, before: int, value: int) -> int:
+    def _mode1(self, former: int, value: int) -> int:
         """Update MODE1. EXTCLK is permanent. RESTART is set by falling asleep with
         running outputs, and cleared by writing 1 to it while awake."""
-        restart = before & RESTART
-        if value & SLEEP and not before & SLEEP and any(self._hat.steps):
+        restart = former & RESTART
+        if value & SLEEP and not former & SLEEP and any(self._hat.steps):
             restart = RESTART
         elif value & RESTART and not value & SLEEP:
             restart = 0
-        return (value & ~RESTART) | restart | (before & EXTCLK)
+        return (value & ~RESTART) | restart | (former & EXTCLK)
 
 
 class AllCall:
     """Address to which every PCA9685 listens, 0x70 after a reset; write only."""
 
-    def __init__(self, one: Pca9685) -> None:
-        self._one = one
+    def __init__(self, chip: Pca9685) -> None:
+        self._chip = chip
 
     @property
     def address(self) -> int:
-        return self._one.all_call
+        return self._chip.all_call
 
     def write(self, data: bytes) -> None:
         """Write to the chip itself."""
-        self._one.write(data)
+        self._chip.write(data)
 
     def read(self, count: int) -> bytes:
         """Raise Nack: with several chips no answer would be defined."""
@@ -113,14 +113,14 @@ class GeneralCall:
 
     address = GENERAL_CALL
 
-    def __init__(self, one: Pca9685) -> None:
-        self._one = one
+    def __init__(self, chip: Pca9685) -> None:
+        self._chip = chip
 
     def write(self, data: bytes) -> None:
         """Reset the chip on SOFT_RESET."""
         if data != SOFT_RESET:
             raise Nack("no such general call")
-        self._one.reset()
+        self._chip.reset()
 
     def read(self, count: int) -> bytes:
         """Raise Nack: a general call has no answer."""
@@ -129,5 +129,5 @@ class GeneralCall:
 
 def motor_hat(soc: chip.Soc, address: int) -> list[Device]:
     """Return the chip and its shared addresses."""
-    one = Pca9685(soc, address)
-    return [one, AllCall(one), GeneralCall(one)]
+    pca9685 = Pca9685(soc, address)
+    return [pca9685, AllCall(pca9685), GeneralCall(pca9685)]

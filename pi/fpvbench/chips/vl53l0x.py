@@ -86,11 +86,11 @@ class Vl53l0x:
     def read(self, count: int) -> bytes:
         """Read consecutive registers. Raises Nack."""
         self._awake()
-        got = bytearray()
+        data = bytearray()
         for _ in range(count):
-            got.append(self._get(self._index))
+            data.append(self._get(self._index))
             self._index = (self._index + 1) & 0xFF
-        return bytes(got)
+        return bytes(data)
 
     def _reset(self) -> None:
         self._bank = {page: bytearray(256) for page in (0, 1, 6, 7)}
@@ -169,9 +169,9 @@ class Vl53l0x:
         bank = self._bank[0]
         period_s = 2304 * ((bank[0x70] + 1) << 1) * 1.655e-9
         final = (bank[0x72] << bank[0x71]) + 1
-        before = (bank[0x52] << bank[0x51]) + 1
-        pre_s = before * 2304 * ((bank[0x50] + 1) << 1) * 1.655e-9
-        return 0.0095 + pre_s + max(final - before, 0) * period_s
+        pre_range = (bank[0x52] << bank[0x51]) + 1
+        pre_s = pre_range * 2304 * ((bank[0x50] + 1) << 1) * 1.655e-9
+        return 0.0095 + pre_s + max(final - pre_range, 0) * period_s
 
     def _measure(self) -> None:
         if self._due_s is None or self._clock_s() < self._due_s:

@@ -41,19 +41,19 @@ def _or(read: Callable[[str], T], expected: str) -> Callable[[str], T]:
         try:
             return read(text)
         except ValueError:
-            words = f"{text!r}: expected {expected}"
-            raise argparse.ArgumentTypeError(words) from None
+            refusal = f"{text!r}: expected {expected}"
+            raise argparse.ArgumentTypeError(refusal) from None
 
     return parse
 
 
 def _spi_device(text: str) -> tuple[int, SpiDevice]:
     """Parse --spi: return the GPIO that selects the device, and the device."""
-    select, kind, *more = text.split(":")
-    if kind != "mcp3008" or len(more) > 1:
+    select, kind, *inputs = text.split(":")
+    if kind != "mcp3008" or len(inputs) > 1:
         raise ValueError
     gpio = int(select, 0)
-    shares = [float(part) for part in more[0].split(",")] if more else []
+    shares = [float(part) for part in inputs[0].split(",")] if inputs else []
     if gpio not in (*MAIN.selects, *AUXILIARY.selects) or len(shares) > CHANNELS:
         raise ValueError
     return gpio, Mcp3008(fixed_inputs(shares))
@@ -133,10 +133,10 @@ def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
 def _soc(path: Path | None) -> Iterator[chip.Soc]:
     """Open the chip in a file, or create a temporary one that lasts as long as this process.
     Raises OSError, ValueError."""
-    with contextlib.ExitStack() as made:
+    with contextlib.ExitStack() as stack:
         if path is None:
             folder = tempfile.TemporaryDirectory(prefix="fpvcar-chip-")
-            path = Path(made.enter_context(folder)) / "soc"
+            path = Path(stack.enter_context(folder)) / "soc"
         if not path.exists():
             chip.create(path)
         yield chip.attach(path)
@@ -174,8 +174,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as fault:
         number = fault.errno or 0
         reason = os.strerror(number) if number > 0 else str(fault)
-        what = fault.filename or f"{options.host}:{options.port}"
-        print(f"pigpiod emulator: {what}: {reason}", file=sys.stderr)
+        resource = fault.filename or f"{options.host}:{options.port}"
+        print(f"pigpiod emulator: {resource}: {reason}", file=sys.stderr)
         return 1
     except ValueError as fault:
         print(f"pigpiod emulator: {fault}", file=sys.stderr)

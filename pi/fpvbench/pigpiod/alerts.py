@@ -64,12 +64,12 @@ class Alerts:
         if bits == self._lines.monitored:
             return
         if self._lines.monitored:
-            new = bits & ~self._lines.monitored
+            added = bits & ~self._lines.monitored
         else:
-            new, self._end_us = 0xFFFFFFFF, now_us
+            added, self._end_us = 0xFFFFFFFF, now_us
         self._lines.monitor(bits, now_us)
-        self._raw = self._raw & ~new | self._lines.recorded & new
-        self._shown = self._shown & ~new | self._lines.recorded & new
+        self._raw = self._raw & ~added | self._lines.recorded & added
+        self._shown = self._shown & ~added | self._lines.recorded & added
 
     def next_us(self, now_us: int) -> int | None:
         """Return the due time of the next batch in microseconds.
@@ -94,25 +94,25 @@ class Alerts:
     def batch(self, now_us: int) -> tuple[int, int]:
         """Report all changes up to now; return the bits of the changed GPIO, and of the events."""
         end_us = now_us // SAMPLE_US * SAMPLE_US
-        before = last = self._shown
+        start_levels = last_levels = self._shown
         samples = self._samples(end_us)
         changed = 0
         for _, levels in samples:
-            changed |= (levels ^ last) & self._lines.monitored
-            last = levels
+            changed |= (levels ^ last_levels) & self._lines.monitored
+            last_levels = levels
         events, self._events = self._events, 0
         if self._lines.monitored:
-            last = self._lines.show(end_us, last)
+            last_levels = self._lines.show(end_us, last_levels)
         else:
-            last = self._lines.word(now_us)
-        shown = [(t, self._lines.show(t, levels)) for t, levels in samples]
+            last_levels = self._lines.word(now_us)
+        visible = [(t, self._lines.show(t, levels)) for t, levels in samples]
         if samples:
-            self._watchdogs.restart(before, samples, self._lines.monitored)
-            self._serial.hear(before, samples, end_us)
+            self._watchdogs.restart(start_levels, samples, self._lines.monitored)
+            self._serial.process(start_levels, samples, end_us)
         timeouts = self._watchdogs.fired(end_us)
         if timeouts:
             self._serial.time_out(timeouts, end_us)
-        self._notifier.emit(Batch(end_us, before, shown, last, timeouts, events))
+        self._notifier.emit(Batch(end_us, start_levels, visible, last_levels, timeouts, events))
         self._end_us = end_us
         return changed, events
 
@@ -142,23 +142,23 @@ class Alerts:
         out = [edge for edge in edges if edge[1] not in filtered]
         for gpio in filtered:
             if self._lines.monitored >> gpio & 1:
-                own = [(t, level) for t, g, level in edges if g == gpio]
-                for time_us, level in self._filter(gpio, raw >> gpio & 1, own, end_us):
+                pin_edges = [(t, level) for t, g, level in edges if g == gpio]
+                for time_us, level in self._filter(gpio, raw >> gpio & 1, pin_edges, end_us):
                     out.append((time_us, gpio, level))
         return sorted(out, key=itemgetter(0))
 
     def _filter(
-        self, gpio: int, before: int, edges: list[tuple[int, int]], end_us: int
+        self, gpio: int, start_level: int, edges: list[tuple[int, int]], end_us: int
     ) -> list[tuple[int, int]]:
         first_us = min(self._end_us // SAMPLE_US * SAMPLE_US + SAMPLE_US, end_us)
         if not edges or edges[0][0] > first_us:
-            edges.insert(0, (first_us, before))
+            edges.insert(0, (first_us, start_level))
         if gpio in self._glitch:
             edges = self._glitch[gpio].run(edges, end_us)
         if gpio in self._noisy:
             edges = self._noise[gpio].run(edges, end_us)
-        same = edges[0][1] == self._shown >> gpio & 1
-        return edges[1:] if same else edges
+        unchanged = edges[0][1] == self._shown >> gpio & 1
+        return edges[1:] if unchanged else edges
 
     def _fg(self, request: Request, now_us: int) -> int:
         gpio, steady_us = request.p1, request.p2

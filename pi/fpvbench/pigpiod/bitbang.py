@@ -52,10 +52,10 @@ class Bus:
     modes: tuple[int, ...]
 
     @classmethod
-    def open(cls, pins: Pins, uses: dict[int, Use], taken: dict[int, Use]) -> "Bus":
-        """Record in `uses` the interface for which each pin of `taken` is open."""
-        uses.update(taken)
-        return cls(tuple(taken), tuple(pins.mode(gpio) for gpio in taken))
+    def open(cls, pins: Pins, uses: dict[int, Use], roles: dict[int, Use]) -> "Bus":
+        """Record in `uses` the interface for which each pin of `roles` is open."""
+        uses.update(roles)
+        return cls(tuple(roles), tuple(pins.mode(gpio) for gpio in roles))
 
     def close(self, pins: Pins, uses: dict[int, Use], now_us: int) -> None:
         """Restore the former modes of the pins and release them."""

@@ -68,12 +68,12 @@ class Opened:
             self._send_bit(byte >> 7 - number & 1)
         return not self._receive_bit()
 
-    def receive(self, last: bool) -> int:
+    def receive(self, is_last: bool) -> int:
         """Receive a byte; acknowledge it unless it is the last."""
         byte = 0
         for _ in range(8):
             byte = byte << 1 | self._receive_bit()
-        self._send_bit(int(last))
+        self._send_bit(int(is_last))
         return byte
 
     def _send_bit(self, bit: int) -> None:
@@ -162,8 +162,8 @@ class _Zip:
     def _read(self, count: int) -> Generator[int, int, Err | None]:
         if len(self._out) + count > ANSWER_MAX:
             return Err.BAD_I2C_RLEN
-        for left in range(count, 0, -1):
-            self._out.append(self._opened.receive(left == 1))
+        for remaining in range(count, 0, -1):
+            self._out.append(self._opened.receive(remaining == 1))
             yield from self._rest()
         return None
 

@@ -36,15 +36,15 @@ class Receiver:
         self._ring = bytearray(BUFFER)
         self._read_at = self._write_at = 0
 
-    def hear(self, level: int, at_us: int) -> int | None:
+    def process(self, level: int, at_us: int) -> int | None:
         """Process an edge or TIMEOUT; return the watchdog's new time in ms, or None to keep it."""
         level ^= self.inverted
         if self._bit is None:
             return self._begin(at_us) if level == 0 else None
-        before = self._level
+        former_level = self._level
         if level != TIMEOUT:
-            self._level, before = level, int(not level)
-        self._take_bits(before, at_us - self._start_us)
+            self._level, former_level = level, int(not level)
+        self._take_bits(former_level, at_us - self._start_us)
         if self._bit <= self._bits:
             return None
         self._store()
@@ -108,23 +108,23 @@ class SerialReads:
             Cmd.SLRI: self._slri,
         }
 
-    def hear(self, before: int, samples: Sequence[Sample], now_us: int) -> None:
+    def process(self, start_levels: int, samples: Sequence[Sample], now_us: int) -> None:
         """Pass the changes of a batch to the receivers."""
-        last = before
+        last_levels = start_levels
         for time_us, levels in samples:
-            self._each(levels ^ last, levels, time_us, now_us)
-            last = levels
+            self._each(levels ^ last_levels, levels, time_us, now_us)
+            last_levels = levels
 
     def time_out(self, bits: int, now_us: int) -> None:
         """Pass a TIMEOUT to the receivers of the watchdogs that have fired."""
         for gpio, receiver in self._receivers.items():
             if bits >> gpio & 1:
-                self._watch(gpio, receiver.hear(TIMEOUT, now_us), now_us)
+                self._watch(gpio, receiver.process(TIMEOUT, now_us), now_us)
 
     def _each(self, changed: int, levels: int, time_us: int, now_us: int) -> None:
         for gpio, receiver in self._receivers.items():
             if changed >> gpio & 1:
-                timeout_ms = receiver.hear(levels >> gpio & 1, time_us)
+                timeout_ms = receiver.process(levels >> gpio & 1, time_us)
                 self._watch(gpio, timeout_ms, now_us)
 
     def _watch(self, gpio: int, timeout_ms: int | None, now_us: int) -> None:

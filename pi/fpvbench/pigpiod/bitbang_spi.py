@@ -70,7 +70,7 @@ class Select:
         bus, pins = self.bus, self.pins
         idle = int(bool(self.flags & CPOL))
         late = bool(self.flags & CPHA)
-        got = 0
+        received = 0
         for number in range(8):
             shift = number if self.flags & TX_LSB_FIRST else 7 - number
             if late:
@@ -79,11 +79,11 @@ class Select:
             pins.delay()
             pins.write(bus.sclk, idle if late else 1 - idle)
             bit = pins.read(bus.miso) if answer is None else answer >> 7 - number & 1
-            got |= bit << (number if self.flags & RX_LSB_FIRST else 7 - number)
+            received |= bit << (number if self.flags & RX_LSB_FIRST else 7 - number)
             pins.delay()
             if not late:
                 pins.write(bus.sclk, idle)
-        return got
+        return received
 
 
 class BitBangSpi:
@@ -126,8 +126,8 @@ class BitBangSpi:
         return 0
 
     def _begin(self, miso: int, mosi: int, sclk: int, now_us: int) -> None:
-        taken = {miso: Use.MISO, mosi: Use.MOSI, sclk: Use.SCLK}
-        bus = Bus.open(self._pins, self._uses, taken)
+        roles = {miso: Use.MISO, mosi: Use.MOSI, sclk: Use.SCLK}
+        bus = Bus.open(self._pins, self._uses, roles)
         self._buses[sclk] = SharedPins(miso, mosi, sclk, bus)
         self._pins.set_mode_register(miso, chip.MODE_INPUT, now_us)
         self._pins.set_mode_register(sclk, chip.MODE_OUTPUT, now_us)

@@ -31,11 +31,11 @@ class Bsc:
                 self._pins.set_mode(gpio, INPUT, now_us)
             self._claimed, self._waiting = (), 0
             return bytes(4)
-        wanted = SPI_PINS if control & SPI else I2C_PINS
-        if len(wanted) > len(self._claimed):
-            for gpio in wanted:
+        pins = SPI_PINS if control & SPI else I2C_PINS
+        if len(pins) > len(self._claimed):
+            for gpio in pins:
                 self._pins.set_mode(gpio, ALT3, now_us)
-            self._claimed, self._waiting = wanted, 0
+            self._claimed, self._waiting = pins, 0
         if control & BREAK:
             self._waiting = 0
         copied = min(len(data), FIFO - self._waiting)

@@ -32,7 +32,7 @@ class CommandPipe:
         self._rest = b""
         self._lines: deque[bytes] = deque()
         self._commands: Iterator[Request] | None = None
-        self._said = ""
+        self._output = ""
         self._reading = self._busy = False
 
     def open(self) -> None:
@@ -93,7 +93,7 @@ class CommandPipe:
         try:
             request = next(self._commands, None)
         except command_text.BadCommand:
-            self._said += command_text.refusal()
+            self._output += command_text.refusal()
             request = None
         if request is None:
             self._flush()
@@ -108,7 +108,7 @@ class CommandPipe:
             loop = asyncio.get_running_loop()
             loop.call_later(delay_s, self._go_on, request, outcome)
             return False
-        self._said += command_text.answer(request, outcome)
+        self._output += command_text.answer(request, outcome)
         return True
 
     def _go_on(self, request: Request, wait: Wait) -> None:
@@ -119,9 +119,9 @@ class CommandPipe:
 
     def _flush(self) -> None:
         """Write a line's answers at once; they are lost if the pipe is full."""
-        said, self._said, self._commands = self._said.encode(), "", None
+        output, self._output, self._commands = self._output.encode(), "", None
         with contextlib.suppress(BlockingIOError):
-            os.write(self._out, said)
+            os.write(self._out, output)
 
 
 def _fifo(path: Path, mode: int) -> int:

@@ -9,7 +9,7 @@ from fpvbench.pigpiod.command_words import (
     PARAMETERS,
     PIPE_WORDS,
     WORD,
-    From,
+    OperandSource,
     Scanner,
     operand_of,
 )
@@ -93,30 +93,30 @@ def refusal() -> str:
 def usage() -> str:
     """List the commands and their operands, for HELP."""
     lines = []
-    for word in sorted(PIPE_WORDS):
-        code, shape = PIPE_WORDS[word]
+    for name in sorted(PIPE_WORDS):
+        code, shape = PIPE_WORDS[name]
         if code in Cmd.__members__.values():
             operands = " ".join(MEANINGS[kind] for kind in shape.rstrip("?"))
-            lines.append(f"{word} {operands}".rstrip())
+            lines.append(f"{name} {operands}".rstrip())
     return "\n".join(lines) + "\n"
 
 
 def _command(scanner: Scanner) -> Request:
     match = scanner.take(WORD)
-    word = match[1].upper() if match else ""
-    if word not in PIPE_WORDS:
-        raise BadCommand(word)
-    code, shape = PIPE_WORDS[word]
+    name = match[1].upper() if match else ""
+    if name not in PIPE_WORDS:
+        raise BadCommand(name)
+    code, shape = PIPE_WORDS[name]
     optional = shape.endswith("?")
     numbers: list[int] = []
     texts: list[bytes] = []
     for kind in shape.rstrip("?"):
         if kind in "nulLrmp":
             operand = operand_of(scanner, kind)
-            if operand.source is From.NONE and not (optional and code != Cmd.BSCX):
-                raise BadCommand(f"{word} {kind}")
+            if operand.source is OperandSource.NONE and not (optional and code != Cmd.BSCX):
+                raise BadCommand(f"{name} {kind}")
             if shape == "LLB" and operand.value > 0xFF and numbers:
-                raise BadCommand(f"{word}: register {operand.value}")
+                raise BadCommand(f"{name}: register {operand.value}")
             numbers.append(operand.value)
         else:
             texts.append(_text(scanner, kind, optional))
@@ -158,10 +158,10 @@ def _numbers(scanner: Scanner, most: int, largest: int = 0xFFFFFFFF) -> list[int
     """Read up to `most` numbers; stop before a non-number or a number above `largest`."""
     out: list[int] = []
     while len(out) < most:
-        before = scanner.at
+        start = scanner.at
         operand = operand_of(scanner, "l")
-        if operand.source is From.NONE or operand.value > largest:
-            scanner.at = before
+        if operand.source is OperandSource.NONE or operand.value > largest:
+            scanner.at = start
             break
         out.append(operand.value)
     return out

@@ -25,7 +25,7 @@ class Op(IntEnum):
     SYS, WAIT, EVTWT = range(840, 843)
 
 
-class From(IntEnum):
+class OperandSource(IntEnum):
     """Source of an operand's value."""
 
     NONE = 0
@@ -38,7 +38,7 @@ class From(IntEnum):
 class Operand:
     """Value of an operand, or the index of a register."""
 
-    source: From = From.NONE
+    source: OperandSource = OperandSource.NONE
     value: int = 0
 
 
@@ -143,15 +143,15 @@ class Scanner:
             value = -value
         letter = (match[1] or "")[:1]
         if not letter:
-            return Operand(From.NUMBER, value & 0xFFFFFFFF)
-        source = From.VARIABLE if letter == "v" else From.PARAMETER
+            return Operand(OperandSource.NUMBER, value & 0xFFFFFFFF)
+        source = OperandSource.VARIABLE if letter == "v" else OperandSource.PARAMETER
         limit = VARIABLES if letter == "v" else PARAMETERS
         return Operand(source, value) if 0 <= value < limit else Operand()
 
     def letter(self, letters: str) -> Operand:
         match = self.take(LETTER)
         index = letters.find(match[1].upper()) if match else -1
-        return Operand(From.NUMBER, index) if index >= 0 else Operand()
+        return Operand(OperandSource.NUMBER, index) if index >= 0 else Operand()
 
 
 def operand_of(scanner: Scanner, kind: str) -> Operand:
@@ -165,11 +165,11 @@ def operand_of(scanner: Scanner, kind: str) -> Operand:
     wrong = (
         (kind == "u" and negative)
         or (kind == "r" and operand.value >= VARIABLES)
-        or (kind in "lL" and operand.source is not From.NUMBER)
+        or (kind in "lL" and operand.source is not OperandSource.NUMBER)
         or (kind == "L" and negative)
     )
     if wrong:
         return Operand()
-    if kind == "r" and operand.source is From.NUMBER:
-        return replace(operand, source=From.VARIABLE)
+    if kind == "r" and operand.source is OperandSource.NUMBER:
+        return replace(operand, source=OperandSource.VARIABLE)
     return operand

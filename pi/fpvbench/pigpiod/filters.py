@@ -27,13 +27,13 @@ class Filter(ABC):
         """Return the filtered samples up to `end_us`: the first sample, then changes."""
         out: list[tuple[int, int]] = []
         for index, (time_us, level) in enumerate(samples):
-            after = samples[index + 1 :]
-            next_us = after[0][0] if after else end_us + 1
+            following = samples[index + 1 :]
+            next_us = following[0][0] if following else end_us + 1
             at_us: int | None = time_us
             while at_us is not None and at_us < next_us:
-                shown = self._sample(at_us, level)
-                if not out or shown != out[-1][1]:
-                    out.append((at_us, shown))
+                filtered = self._sample(at_us, level)
+                if not out or filtered != out[-1][1]:
+                    out.append((at_us, filtered))
                 awaited_us = self.awaits_us()
                 if awaited_us is not None:
                     awaited_us = max(sampled(awaited_us * 1000), at_us + SAMPLE_US)

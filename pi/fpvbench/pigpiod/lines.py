@@ -104,12 +104,12 @@ class Lines:
 
     def watches(self, bits: int) -> bool:
         """Return whether one of these pins is monitored, wired, or has a listener."""
-        heard = any(bits >> gpio & 1 for gpio in self.listeners)
-        return heard or bool(bits & (self.monitored | self._nets.all_bits))
+        has_listener = any(bits >> gpio & 1 for gpio in self.listeners)
+        return has_listener or bool(bits & (self.monitored | self._nets.all_bits))
 
-    def wired(self, one: int, other: int) -> bool:
+    def wired(self, gpio: int, other: int) -> bool:
         """Return whether a wire goes from one pin to the other."""
-        return other in self._nets.members.get(one, ())
+        return other in self._nets.members.get(gpio, ())
 
     def set_train(self, gpio: int, train: PulseTrain | None, now_us: int) -> None:
         """Replace or remove the pin's train; record the old one up to now."""
@@ -122,28 +122,28 @@ class Lines:
 
     def monitor(self, bits: int, now_us: int) -> None:
         """Watch these pins from now on; their present levels are no edges."""
-        new = bits & ~self.monitored
+        added = bits & ~self.monitored
         unseen = [gpio for gpio in self.trains if not self._watched(gpio)]
         if not self.monitored and bits:
-            new = ALL
+            added = ALL
             self._snapshot = bytes(self._registers)
             self._seen_outside = self._outside.count
         for gpio in range(USER_GPIO):
-            if new >> gpio & 1:
+            if added >> gpio & 1:
                 self._set_bit(gpio, self.level(gpio, now_us))
         self._drawn_us.update(dict.fromkeys(unseen, now_us))
         self.monitored = bits
         if not bits:
             self._edges.clear()
 
-    def show(self, edge_us: int, word: int) -> int:
+    def show(self, edge_us: int, levels: int) -> int:
         """Add to the word the levels that unwatched trains have at that time."""
         for gpio, train in self.trains.items():
             unwatched = not self.monitored >> gpio & 1
             if unwatched and self._pins[gpio].mode == train.mode:
                 level = train.level(max(edge_us, train.start_us))
-                word = word & ~(1 << gpio) | level << gpio
-        return word
+                levels = levels & ~(1 << gpio) | level << gpio
+        return levels
 
     def next_us(self, now_us: int) -> int | None:
         """Return the earliest time of the next watched edge, or None until a pin is driven."""
@@ -174,12 +174,12 @@ class Lines:
 
     def _compare(self, snapshot: bytes, now_us: int) -> None:
         """Record the register changes since the last snapshot."""
-        size, before = self._size, self._snapshot
+        size, former = self._size, self._snapshot
         self._snapshot = snapshot
         for gpio in range(USER_GPIO):
-            own = slice(gpio * size, (gpio + 1) * size)
+            entry = slice(gpio * size, (gpio + 1) * size)
             train = self.trains.get(gpio)
-            if snapshot[own] != before[own] and (
+            if snapshot[entry] != former[entry] and (
                 train is None or self._pins[gpio].mode != train.mode
             ):
                 self.changed(gpio, now_us)
@@ -188,11 +188,11 @@ class Lines:
         """Return the level of a pin and its wires, assuming that `external` drives the pin."""
         level = self._driver(gpio, now_us, external)
         net = self._nets.members.get(gpio, (gpio,))
-        drivers = [self._driver(one, now_us) for one in net if one != gpio]
-        levels = [one for one in (level, *drivers) if one is not None]
+        drivers = [self._driver(member, now_us) for member in net if member != gpio]
+        levels = [driven for driven in (level, *drivers) if driven is not None]
         if levels:
             return min(levels)  # two that fight: the low one wins
-        return pulled([self._pull(one) for one in net])
+        return pulled([self._pull(member) for member in net])
 
     def _driver(self, gpio: int, now_us: int, external: int | None = None) -> int | None:
         """Return the level driven onto the pin by the chip or from outside, or None if it

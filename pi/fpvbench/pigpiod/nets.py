@@ -9,10 +9,10 @@ GPIOS = 32
 
 def wire(text: str) -> tuple[int, int]:
     """Parse two pins, as in 22,27. Raises ValueError."""
-    one, other = (int(part, 0) for part in text.split(","))
-    if one == other or not (0 <= one < GPIOS and 0 <= other < GPIOS):
+    first, second = (int(part, 0) for part in text.split(","))
+    if first == second or not (0 <= first < GPIOS and 0 <= second < GPIOS):
         raise ValueError(f"{text}: expected two different GPIO of 0 to {GPIOS - 1}")
-    return one, other
+    return first, second
 
 
 class Nets:
@@ -20,10 +20,10 @@ class Nets:
 
     def __init__(self, wires: Iterable[tuple[int, int]]) -> None:
         self.members: dict[int, tuple[int, ...]] = {}
-        for one, other in wires:
-            first = self.members.get(one, (one,))
-            second = self.members.get(other, (other,))
-            net = tuple(sorted({*first, *second}))
+        for left, right in wires:
+            left_net = self.members.get(left, (left,))
+            right_net = self.members.get(right, (right,))
+            net = tuple(sorted({*left_net, *right_net}))
             self.members.update(dict.fromkeys(net, net))
         self.bits = {gpio: sum(1 << member for member in net) for gpio, net in self.members.items()}
         """GPIO -> a bit for each pin of its net."""

@@ -65,12 +65,12 @@ class Batch:
 
     def changes(self, bits: int) -> list[Sample]:
         """Return the samples at which one of the bits differs from its predecessor."""
-        out, old = [], self.before & bits
+        out, last_levels = [], self.before & bits
         for sample in self.samples:
-            new = sample[1] & bits
-            if new != old:
+            levels = sample[1] & bits
+            if levels != last_levels:
                 out.append(sample)
-                old = new
+                last_levels = levels
         return out
 
 
@@ -119,7 +119,7 @@ class Notifier:
                 self.close(handle)
 
     def _changed(self) -> None:
-        self._open = [one for one in self.handles if one.state is not State.CLOSED]
+        self._open = [entry for entry in self.handles if entry.state is not State.CLOSED]
         self.monitored = 0
         for handle in self._open:
             if handle.state is State.RUNNING:

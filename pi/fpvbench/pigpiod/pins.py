@@ -141,9 +141,9 @@ class Pins:
     def set_range(self, gpio: int, duty_range: int, now_us: int) -> None:
         """Set the range; a running duty is scaled along."""
         info = self.info[gpio]
-        old, info.range = info.range, duty_range
+        old_range, info.range = info.range, duty_range
         if info.use is Use.PWM and info.width:
-            info.width = duty_range * info.width // old
+            info.width = duty_range * info.width // old_range
             self._restart(gpio, now_us)
 
     def set_frequency(self, gpio: int, hz: int, now_us: int) -> int:
@@ -184,9 +184,9 @@ class Pins:
         elif info.use is Use.HW_PWM:
             info.use = Use.NONE
             channel.running = False
-        for other, (its_number, its_mode) in PWM_PINS.items():
-            if its_number == number and self._pins[other].mode == its_mode:
-                self._hardware_train(other, channel, its_mode, now_us)
+        for other_gpio, (its_number, its_mode) in PWM_PINS.items():
+            if its_number == number and self._pins[other_gpio].mode == its_mode:
+                self._hardware_train(other_gpio, channel, its_mode, now_us)
 
     def stop_hardware_pwm(self, now_us: int) -> None:
         """Stop PWM by the hardware, because waves take over its clock."""
@@ -250,8 +250,8 @@ class Pins:
             return
         on_ns, period_ns = on_us * 1000, period_us * 1000
         if old is None or (old.on_ns, old.period_ns) != (on_ns, period_ns):
-            before = self._lines.level(gpio, now_us)
-            train = PulseTrain.replacing(old, on_ns, period_ns, now_us, before, chip.MODE_OUTPUT)
+            level = self._lines.level(gpio, now_us)
+            train = PulseTrain.replacing(old, on_ns, period_ns, now_us, level, chip.MODE_OUTPUT)
             self._lines.set_train(gpio, train, now_us)
         if on_us < period_us:
             pin.pwm = on_us << 32 | period_us
@@ -278,9 +278,9 @@ class Pins:
 
 def _clock_hz(hz: int) -> int:
     """Compute the frequency that a clock divider of 12.12 bits gives for `hz` (BCM2835, 6.3)."""
-    made = []
+    rates = []
     for source in (OSCILLATOR_HZ, PLLD_HZ):
         divider = round(source * 4096 / hz)
         if 4096 <= divider < 4096 * 4096:
-            made.append(source * 4096 / divider)
-    return int(min(made, key=lambda real: abs(real - hz)) + 0.5)
+            rates.append(source * 4096 / divider)
+    return int(min(rates, key=lambda real: abs(real - hz)) + 0.5)

@@ -179,8 +179,8 @@ def signed(value: int) -> int:
 class CommandError(Exception):
     """Raised for a chain, script or program that is refused; `error` is pigpio's number."""
 
-    def __init__(self, error: Err, what: str = "") -> None:
-        super().__init__(f"{error.name}: {what}" if what else error.name)
+    def __init__(self, error: Err, detail: str = "") -> None:
+        super().__init__(f"{error.name}: {detail}" if detail else error.name)
         self.error = error
 
 

@@ -46,10 +46,10 @@ class Pulses(NamedTuple):
         if not self.pulses or not other.pulses:
             return self if self.pulses else other
         out: list[Pulse] = []
-        ours, theirs = self.pulses, other.pulses
+        left, right = self.pulses, other.pulses
         i = j = 0
-        while i < len(ours) and j < len(theirs):
-            first, second = ours[i], theirs[j]
+        while i < len(left) and j < len(right):
+            first, second = left[i], right[j]
             at_us = min(first.at_us, second.at_us)
             on = off = 0
             if first.at_us == at_us:
@@ -57,8 +57,8 @@ class Pulses(NamedTuple):
             if second.at_us == at_us:
                 on, off, j = on | second.on, off | second.off, j + 1
             out.append(Pulse(at_us, on, off))
-        rest = (*ours[i:], *theirs[j:])
-        return Pulses((*out, *rest), max(self.length_us, other.length_us))
+        tail = (*left[i:], *right[j:])
+        return Pulses((*out, *tail), max(self.length_us, other.length_us))
 
 
 def generic(triples: Iterable[tuple[int, int, int]]) -> Pulses:
@@ -79,8 +79,8 @@ def bit_ends_us(baud: int, data_bits: int, half_stops: int) -> list[int]:
 def characters(data: bytes, data_bits: int) -> list[int]:
     """Split data into bytes, or into little-endian words of 16 or 32 bits."""
     size = 1 if data_bits <= 8 else 2 if data_bits <= 16 else 4
-    whole = len(data) // size * size
-    return [int.from_bytes(data[at : at + size], "little") for at in range(0, whole, size)]
+    end = len(data) // size * size
+    return [int.from_bytes(data[at : at + size], "little") for at in range(0, end, size)]
 
 
 def serial(

@@ -73,13 +73,13 @@ class PulseTrain:
         """Yield (sample time, level) of the edges in after_us < t <= until_us."""
         if self.period_ns < FASTEST_SEEN_NS:
             return
-        first = max(after_us, self.start_us) * 1000
-        number = first // self.period_ns
+        first_ns = max(after_us, self.start_us) * 1000
+        number = first_ns // self.period_ns
         while (start := number * self.period_ns) <= until_us * 1000:
-            whole = start >= self.start_us * 1000
-            on_ns = self.on_ns if whole else self.hold_ns
+            regular = start >= self.start_us * 1000
+            on_ns = self.on_ns if regular else self.hold_ns
             off = start + on_ns
-            if whole and on_ns and after_us < sampled(start) <= until_us:
+            if regular and on_ns and after_us < sampled(start) <= until_us:
                 yield sampled(start), 1
             if on_ns < self.period_ns and after_us < sampled(off) <= until_us:
                 yield sampled(off), 0
@@ -88,22 +88,22 @@ class PulseTrain:
     @classmethod
     def replacing(
         cls,
-        old: "PulseTrain | None",
+        old_train: "PulseTrain | None",
         on_ns: int,
         period_ns: int,
         now_us: int,
-        before: int,
+        level: int,
         mode: int,
     ) -> "PulseTrain":
         """Create a train that is set at `now_us`; the old one's pulse ends first."""
         phase_ns = now_us * 1000 % period_ns
         if phase_ns < on_ns:
             hold_ns = on_ns
-        elif old and old.period_ns == period_ns:
-            hold_ns = old.on_ns
+        elif old_train and old_train.period_ns == period_ns:
+            hold_ns = old_train.on_ns
         else:
             hold_ns = period_ns
-        return cls(on_ns, period_ns, now_us, before, hold_ns, mode)
+        return cls(on_ns, period_ns, now_us, level, hold_ns, mode)
 
     def pulse_end_us(self, at_us: int) -> int:
         """Return the end of the pulse that is high at `at_us`."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from fpvbench.pigpiod.arithmetic import ARITHMETIC, ScriptFault, shift_left, shift_right
-from fpvbench.pigpiod.command_words import PARAMETERS, VARIABLES, From, Op, Operand
+from fpvbench.pigpiod.command_words import PARAMETERS, VARIABLES, Op, Operand, OperandSource
 from fpvbench.pigpiod.protocol import Outcome, Request, Wait, signed
 from fpvbench.pigpiod.script_parser import Instruction
 
@@ -97,7 +97,7 @@ class Script:
 
     def run(self, now_us: int, execute: Execute) -> None:
         """Run all instructions that are due, at most SLICE."""
-        left = SLICE
+        budget = SLICE
         while self.wake_us is not None and self.wake_us <= now_us:
             late = now_us - self.wake_us > LATE_US
             self.wake_us = at_us = now_us if late else self.wake_us
@@ -106,10 +106,10 @@ class Script:
                 self._finish(command.finish(at_us))
             elif self._halt_asked or self._pc >= len(self._instructions):
                 self._state, self.wake_us = RunState.HALTED, None
-            elif not left:
+            elif not budget:
                 self.wake_us = now_us + SLICE_US
             else:
-                left -= 1
+                budget -= 1
                 try:
                     self._step(self._instructions[self._pc], at_us, execute)
                 except ScriptFault:
@@ -173,15 +173,15 @@ class Script:
         return self._read(instruction.operands[index])
 
     def _read(self, operand: Operand) -> int:
-        if operand.source is From.VARIABLE:
+        if operand.source is OperandSource.VARIABLE:
             return self._variables[operand.value]
-        if operand.source is From.PARAMETER:
+        if operand.source is OperandSource.PARAMETER:
             return self.parameters[operand.value]
         return signed(operand.value)
 
     def _write(self, operand: Operand, value: int) -> int:
         value = signed(value)
-        if operand.source is From.PARAMETER:
+        if operand.source is OperandSource.PARAMETER:
             self.parameters[operand.value] = value
         else:
             self._variables[operand.value] = value
@@ -238,9 +238,9 @@ class Script:
         self._flag = self._write(operands[0], value)
 
     def _swap_a(self, operands: tuple[Operand, ...]) -> None:
-        old = self._read(operands[0])
+        value = self._read(operands[0])
         self._write(operands[0], self._a)
-        self._a = old
+        self._a = value
 
     def _swap(self, operands: tuple[Operand, ...]) -> None:
         first, second = map(self._read, operands)

@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass, replace
 
-from fpvbench.pigpiod.command_words import NAME, WORD, WORDS, From, Op, Operand, Scanner, operand_of
+from fpvbench.pigpiod.command_words import (
+    NAME,
+    WORD,
+    WORDS,
+    Op,
+    Operand,
+    OperandSource,
+    Scanner,
+    operand_of,
+)
 from fpvbench.pigpiod.protocol import CommandError, Err
 
 TAGS_MAX = 50
@@ -22,15 +31,15 @@ def _instruction(scanner: Scanner) -> Instruction:
     match = scanner.take(WORD)
     word = match[1] if match else ""
     if word.upper() not in WORDS:
-        raise CommandError(Err.BAD_SCRIPT_CMD, f"{word!r} is no command of scripts")
+        raise CommandError(Err.BAD_SCRIPT_CMD, f"{word!r} is not a script command")
     code, shape = WORDS[word.upper()]
     if shape == "w":
         name = scanner.take(NAME)
         if name is None:
-            raise CommandError(Err.BAD_SCRIPT_CMD, f"{word} wants a name")
+            raise CommandError(Err.BAD_SCRIPT_CMD, f"{word} needs a name")
         return Instruction(code, (), name[1])
     operands = tuple(operand_of(scanner, kind) for kind in shape)
-    if any(operand.source is From.NONE for operand in operands):
+    if any(operand.source is OperandSource.NONE for operand in operands):
         raise CommandError(Err.BAD_SCRIPT_CMD, f"bad operand of {word}")
     return Instruction(code, operands)
 
@@ -52,7 +61,7 @@ def parse(source: bytes) -> tuple[Instruction, ...]:
         if len(tags) >= TAGS_MAX:
             raise CommandError(Err.TOO_MANY_TAGS, f"more than {TAGS_MAX} tags")
         if tag in tags:
-            raise CommandError(Err.DUP_TAG, f"tag {tag} is already there")
+            raise CommandError(Err.DUP_TAG, f"tag {tag} exists already")
         tags[tag] = len(instructions)
     return tuple(_resolve(instruction, tags) for instruction in instructions)
 
@@ -63,5 +72,5 @@ def _resolve(instruction: Instruction, tags: dict[int, int]) -> Instruction:
     tag = instruction.operands[0].value
     if tag not in tags:
         raise CommandError(Err.BAD_TAG, f"no tag {tag}")
-    target = Operand(From.NUMBER, tags[tag])
+    target = Operand(OperandSource.NUMBER, tags[tag])
     return replace(instruction, operands=(target,))

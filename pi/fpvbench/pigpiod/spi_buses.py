@@ -37,7 +37,7 @@ class Devices:
 
     def at(self, select: int, bus: tuple[int, int, int]) -> SpiDevice | None:
         """Return the device at these pins: its select, and MISO, MOSI, SCLK."""
-        for own in (MAIN, AUXILIARY):
-            if select in own.selects and bus == (own.miso, own.mosi, own.sclk):
+        for pins in (MAIN, AUXILIARY):
+            if select in pins.selects and bus == (pins.miso, pins.mosi, pins.sclk):
                 return self._devices.get(select)
         return None

@@ -77,7 +77,7 @@ class SpiCommands:
         opened = self._handles.pop(request.p1, None)
         if opened is None:
             return Err.BAD_HANDLE
-        if all(other.bus != opened.bus for other in self._handles.values()):
+        if all(handle.bus != opened.bus for handle in self._handles.values()):
             for gpio, mode in self._modes.pop(opened.bus).items():
                 if gpio not in _left_alone(opened.bus, opened.flags):
                     self._pins.set_mode_register(gpio, mode, now_us)
@@ -119,10 +119,10 @@ class SpiCommands:
         active = opened.flags >> SELECT_HIGH + opened.channel & 1
         self._lines.pulse(select, now_us, length_us, active)
         device = self._devices.at(select, (bus.miso, bus.mosi, bus.sclk))
-        got = self._unanswered(opened, sent, now_us)
+        received = self._unanswered(opened, sent, now_us)
         if device is not None:
-            got = device.transfer(sent, self._lines.level(bus.miso, now_us))
-        result: int | bytes = len(sent) if request.cmd == Cmd.SPIW else got
+            received = device.transfer(sent, self._lines.level(bus.miso, now_us))
+        result: int | bytes = len(sent) if request.cmd == Cmd.SPIW else received
         if length_us < WAIT_US:
             return result
         return Wait(now_us + length_us, lambda at_us: result)
@@ -137,9 +137,9 @@ class SpiCommands:
         if bus is MAIN or not 0 < bits <= 32:
             return bytes([0xFF * level]) * len(sent)
         size = 1 if bits <= 8 else 2 if bits <= 16 else 4
-        words = len(sent) // size
+        count = len(sent) // size
         word = ((1 << bits) - 1) * level
-        return word.to_bytes(size, "little") * words + sent[words * size :]
+        return word.to_bytes(size, "little") * count + sent[count * size :]
 
 
 def _left_alone(bus: Bus, flags: int) -> set[int]:

@@ -129,12 +129,12 @@ class Transmitter:
         index = 0
         while index < len(pulses):
             sample_us = sampled((start_us + pulses[index].at_us) * 1000)
-            last = index + 1
-            while last < len(pulses) and start_us + pulses[last].at_us <= sample_us:
-                last += 1
-            self._lines.latch(*after(pulses[index:last]), sample_us)
+            end = index + 1
+            while end < len(pulses) and start_us + pulses[end].at_us <= sample_us:
+                end += 1
+            self._lines.latch(*after(pulses[index:end]), sample_us)
             self._work -= SAMPLE_COST
-            index = last
+            index = end
 
     def _next(self, start_us: int) -> None:
         assert self._passes is not None

@@ -30,14 +30,14 @@ class Watchdogs:
         if timeout_ms:
             self._timers[gpio] = (timeout_ms * 1000, now_us)
 
-    def restart(self, before: int, samples: Sequence[Sample], monitored: int) -> None:
+    def restart(self, start_levels: int, samples: Sequence[Sample], monitored: int) -> None:
         """Restart the watchdogs of watched pins that have changed."""
         for gpio, (timeout_us, since_us) in self._timers.items():
-            last = before
+            last_levels = start_levels
             for time_us, levels in samples:
-                if (levels ^ last) >> gpio & 1 and monitored >> gpio & 1:
+                if (levels ^ last_levels) >> gpio & 1 and monitored >> gpio & 1:
                     since_us = time_us
-                last = levels
+                last_levels = levels
             self._timers[gpio] = (timeout_us, since_us)
 
     def next_us(self) -> int | None:

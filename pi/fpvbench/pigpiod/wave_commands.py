@@ -53,8 +53,8 @@ class WaveCommands:
         }
 
     def _wvag(self, request: Request, now_us: int) -> int:
-        whole = len(request.ext) // PULSE.size * PULSE.size
-        triples = list(PULSE.iter_unpack(request.ext[:whole]))
+        end = len(request.ext) // PULSE.size * PULSE.size
+        triples = list(PULSE.iter_unpack(request.ext[:end]))
         result = self._waves.add(
             generic((on & PERMITTED, off & PERMITTED, us) for on, off, us in triples)
         )

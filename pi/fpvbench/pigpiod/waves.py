@@ -129,12 +129,12 @@ class Waves:
         size = Size(1 + self.pending.blocks(), self.pending.words())
         if percent is not None:
             room = (BLOCKS - BLOCKS_FIRST, *[WORDS - WORDS_FIRST] * 2)
-            kept = [total * part // 100 for total, part in zip(room, percent, strict=True)]
-            if size.blocks > kept[0]:
+            reserved = [total * part // 100 for total, part in zip(room, percent, strict=True)]
+            if size.blocks > reserved[0]:
                 return Err.TOO_MANY_CBS
-            if size.words > kept[1]:
+            if size.words > reserved[1]:
                 return Err.TOO_MANY_OOL
-            size = Size(*kept)
+            size = Size(*reserved)
         number = self._place(size)
         if number >= 0:
             self.pending = Pulses()
@@ -143,9 +143,9 @@ class Waves:
     def _place(self, size: Size) -> int:
         """Reuse the place of a deleted wave of the same size, or take the place behind the last
         wave."""
-        for number, old in enumerate(self._waves[: self._count]):
-            if old.deleted and size == old.size:
-                self._waves[number] = self._made(old.first_block, old.first_word, size)
+        for number, former in enumerate(self._waves[: self._count]):
+            if former.deleted and size == former.size:
+                self._waves[number] = self._made(former.first_block, former.first_word, size)
                 return number
         if self._block + size.blocks > BLOCKS:
             return Err.TOO_MANY_CBS
@@ -180,9 +180,9 @@ class Waves:
         wave.deleted = True
         while self._count and self._waves[self._count - 1].deleted:
             self._count -= 1
-            last = self._waves[self._count]
-            self._block, self._word = last.first_block, last.first_word
-            self._top += last.size.read_words
+            freed = self._waves[self._count]
+            self._block, self._word = freed.first_block, freed.first_word
+            self._top += freed.size.read_words
         return 0
 
     def number(self, wave: Wave | None) -> int | None:

@@ -60,8 +60,8 @@ class Losses(NamedTuple):
 def mx1508(forward: float, reverse: float) -> Bridge:
     """Return the state: 1/0 forward, 0/1 reverse, 1/1 brake, 0/0 high-Z. Duties 0 to
     1."""
-    both = min(forward, reverse)
-    return Bridge(forward - reverse, both, 1.0 - max(forward, reverse))
+    brake = min(forward, reverse)
+    return Bridge(forward - reverse, brake, 1.0 - max(forward, reverse))
 
 
 def l298n(enable: float, forward: float, reverse: float) -> Bridge:
@@ -126,18 +126,18 @@ class Wiring:
         if isinstance(second, Servo | HatServo):
             turned = self._turned(second, soc)
             return Bridges(self._bridge(first, soc), servo=turned)
-        one, other = self._bridge(first, soc), self._bridge(second, soc)
+        left_bridge, right_bridge = self._bridge(first, soc), self._bridge(second, soc)
         if self._differential:
             left, right = self._weaker
-            one = one._replace(drive=one.drive * (1.0 - left))
-            other = other._replace(drive=other.drive * (1.0 - right))
-        return Bridges(one, other, differential=self._differential)
+            left_bridge = left_bridge._replace(drive=left_bridge.drive * (1.0 - left))
+            right_bridge = right_bridge._replace(drive=right_bridge.drive * (1.0 - right))
+        return Bridges(left_bridge, right_bridge, differential=self._differential)
 
     def _bridge(self, motor: AnyMotor, soc: Soc) -> Bridge:
         assert isinstance(motor, DcMotor)
         if isinstance(motor, MotorHat):
             on = self._enabled(soc)
-            duties = [soc.hat.duty(one) * on for one in HAT_CHANNELS[motor.port]]
+            duties = [soc.hat.duty(channel) * on for channel in HAT_CHANNELS[motor.port]]
         else:
             duties = [min(soc.pin[gpio].duty(), 1.0) for gpio in motor.pins()]
         state = CHIPS[type(motor)].bridge(*duties)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 
 class Solid(NamedTuple):
-    """Solid: middle, heading, half sizes; `look` names its surface.
+    """Solid: middle, heading, half sizes; `texture` names its surface.
 
     A cylinder's radius is half[0], and it stands upright.
     """
@@ -21,7 +21,7 @@ class Solid(NamedTuple):
     y: float
     yaw: float
     half: tuple[float, float, float]
-    look: str
+    texture: str
     bottom: float = 0.0
     shape: str = "box"
 
@@ -54,28 +54,30 @@ class Wall(NamedTuple):
 
 
 def _box(
-    x: float, y: float, size: tuple[float, float, float], look: str, bottom: float = 0.0
+    x: float, y: float, size: tuple[float, float, float], texture: str, bottom: float = 0.0
 ) -> Solid:
     """Return a box of full sizes with its back at x."""
     a, b, c = size
-    return Solid(x + a / 2, y, 0.0, (a / 2, b / 2, c / 2), look, bottom)
+    return Solid(x + a / 2, y, 0.0, (a / 2, b / 2, c / 2), texture, bottom)
 
 
-def _round(x: float, y: float, radius: float, high: float, look: str, bottom: float = 0.0) -> Solid:
-    return Solid(x, y, 0.0, (radius, radius, high / 2), look, bottom, "cylinder")
+def _round(
+    x: float, y: float, radius: float, high: float, texture: str, bottom: float = 0.0
+) -> Solid:
+    return Solid(x, y, 0.0, (radius, radius, high / 2), texture, bottom, "cylinder")
 
 
-def _seat(wide: float, places: int, look: str) -> Piece:
+def _seat(wide: float, places: int, texture: str) -> Piece:
     """Return a sofa or an armchair."""
     inner, arm = wide - 0.32, wide / 2 - 0.08
-    each = inner / places
-    middles = [(place + 0.5) * each - inner / 2 for place in range(places)]
+    seat_width = inner / places
+    middles = [(place + 0.5) * seat_width - inner / 2 for place in range(places)]
     return (
-        _box(0.0, 0.0, (0.72, wide, 0.24), look),
-        _box(0.0, 0.0, (0.2, wide, 0.46), look, bottom=0.24),
-        *(_box(0.0, y, (0.74, 0.16, 0.5), look) for y in (-arm, arm)),
-        *(_box(0.2, y, (0.54, each - 0.02, 0.14), look, bottom=0.24) for y in middles),
-        *(_box(0.19, y, (0.12, each - 0.06, 0.32), look, bottom=0.38) for y in middles),
+        _box(0.0, 0.0, (0.72, wide, 0.24), texture),
+        _box(0.0, 0.0, (0.2, wide, 0.46), texture, bottom=0.24),
+        *(_box(0.0, y, (0.74, 0.16, 0.5), texture) for y in (-arm, arm)),
+        *(_box(0.2, y, (0.54, seat_width - 0.02, 0.14), texture, bottom=0.24) for y in middles),
+        *(_box(0.19, y, (0.12, seat_width - 0.06, 0.32), texture, bottom=0.38) for y in middles),
     )
 
 

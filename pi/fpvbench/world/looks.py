@@ -176,12 +176,12 @@ def _room() -> str:
 
 def _solids(place: scene.Layout) -> Iterator[str]:
     for part in place.solids:
-        plain = PLAIN.get(part.look)
-        look = f'rgba="{plain} 1"' if plain else f'material="{part.look}"'
-        yield f'<geom group="0" contype="0" conaffinity="0" {part.geom()} {look}/>'
+        plain = PLAIN.get(part.texture)
+        surface = f'rgba="{plain} 1"' if plain else f'material="{part.texture}"'
+        yield f'<geom group="0" contype="0" conaffinity="0" {part.geom()} {surface}/>'
 
 
 def _ramp(ramp: scene.Ramp) -> Iterator[str]:
-    for kind, where in scene.ramp_parts(ramp):
-        look = 'rgba="0.62 0.5 0.34 1"' if kind == "kerb" else 'material="slope"'
-        yield (f'<geom group="0" contype="0" conaffinity="0" type="box" {where} {look}/>')
+    for kind, placement in scene.ramp_parts(ramp):
+        surface = 'rgba="0.62 0.5 0.34 1"' if kind == "kerb" else 'material="slope"'
+        yield (f'<geom group="0" contype="0" conaffinity="0" type="box" {placement} {surface}/>')

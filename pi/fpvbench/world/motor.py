@@ -68,10 +68,10 @@ class Motor(NamedTuple):
             return max(goal_a, 0.0) * duty
         coasts = state.coast > 0.0
         pause_a = -((on_v if coasts else 0.0) + emf_v) / self.ohm
-        kept = math.exp(-duty * period_s * self.ohm / self.henry)
+        remaining = math.exp(-duty * period_s * self.ohm / self.henry)
         faded = math.exp(-(1.0 - duty) * period_s * self.ohm / self.henry)
-        rise_a, fall_a = goal_a * (1.0 - kept), pause_a * (1.0 - faded)
-        peak_a = (rise_a + fall_a * kept) / (1.0 - kept * faded)
+        rise_a, fall_a = goal_a * (1.0 - remaining), pause_a * (1.0 - faded)
+        peak_a = (rise_a + fall_a * remaining) / (1.0 - remaining * faded)
         if coasts and fall_a + peak_a * faded < 0.0:
             peak_a = rise_a  # each pulse starts at 0
         return max(peak_a, 0.0)

@@ -97,12 +97,12 @@ class World:
             amps = self.idle_a + self._drive(bridges.drive, volts)
             amps += self._steer(bridges, volts)
         self.battery.draw(amps, TICK_S)
-        before = data.qvel[:3].tolist()
+        velocity = data.qvel[:3].tolist()
         mujoco.mj_step(model, data, SUBSTEPS)
         mujoco.mj_kinematics(model, data)
         self.tick += 1
-        self._feel(before)
-        self._look()
+        self._measure_contact(velocity)
+        self._measure_ranges()
         self._rescue()
 
     def _drive(self, state: Bridge, volts: float) -> float:
@@ -157,7 +157,7 @@ class World:
             self.data.ctrl[wheel] = angle
         return amps
 
-    def _feel(self, before: list[float]) -> None:
+    def _measure_contact(self, velocity: list[float]) -> None:
         """Update the speed, and the impact when the car first touches an upright
         solid."""
         data = self.data
@@ -173,11 +173,11 @@ class World:
             self.contact_mps = 0.0
         elif self.contact_mps == 0.0:
             self.contact_mps = max(
-                abs(sum(v * n for v, n in zip(before, normal, strict=True))) for normal in hits
+                abs(sum(v * n for v, n in zip(velocity, normal, strict=True))) for normal in hits
             )
         self.hardest_mps = max(self.hardest_mps, self.contact_mps)
 
-    def _look(self) -> None:
+    def _measure_ranges(self) -> None:
         data = self.data
         for index, site in enumerate(self._sites):
             ahead = np.ascontiguousarray(data.site_xmat[site][0::3])
@@ -260,7 +260,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     ended: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda got, _: ended.append(got))
+        signal.signal(number, lambda received, _: ended.append(received))
     try:
         profile = profiles.load(options.profile, options.overrides)
         soc = attach(options.soc)

@@ -46,7 +46,7 @@ class Layout(NamedTuple):
         return self.boxes + self.furniture
 
 
-LOOKS = ("carton", "kraft", "red", "green", "kraft", "blue", "carton", "yellow")
+TEXTURES = ("carton", "kraft", "red", "green", "kraft", "blue", "carton", "yellow")
 
 
 def layout(seed: int) -> Layout:
@@ -55,29 +55,29 @@ def layout(seed: int) -> Layout:
     dice = random.Random(seed)
     ramp = Ramp(dice.uniform(0.2, 0.9), dice.choice((-1, 1)) * dice.uniform(1.1, 1.35))
     walls = (ROOM_X_M / 2, ROOM_Y_M / 2)
-    furniture = furnish(dice, walls, lambda part, others: _free(part, others, ramp))
+    furniture = furnish(dice, walls, lambda part, placed: _free(part, placed, ramp))
     boxes: list[Solid] = []
     for number in range(12):
-        look = LOOKS[number % len(LOOKS)]
+        texture = TEXTURES[number % len(TEXTURES)]
         for _ in range(200):
-            box = _throw(dice, look)
+            box = _throw(dice, texture)
             if _free(box, [*boxes, *furniture], ramp):
                 boxes.append(box)
                 break
     return Layout(tuple(boxes), ramp, furniture)
 
 
-def _throw(dice: random.Random, look: str) -> Solid:
+def _throw(dice: random.Random, texture: str) -> Solid:
     across = dice.uniform(0.13, 0.27)
     deep, high = across * dice.uniform(0.6, 1.0), dice.uniform(0.14, 0.26)
-    if look not in ("carton", "kraft"):
+    if texture not in ("carton", "kraft"):
         deep, high = across, dice.uniform(0.15, 0.22)
     x = dice.uniform(-ROOM_X_M / 2 + 0.4, ROOM_X_M / 2 - 0.4)
     y = dice.uniform(-ROOM_Y_M / 2 + 0.4, ROOM_Y_M / 2 - 0.4)
-    return Solid(x, y, dice.uniform(-0.6, 0.6), (across, deep, high), look)
+    return Solid(x, y, dice.uniform(-0.6, 0.6), (across, deep, high), texture)
 
 
-def _free(part: Solid, others: list[Solid], ramp: Ramp) -> bool:
+def _free(part: Solid, placed: list[Solid], ramp: Ramp) -> bool:
     reach = part.reach
     lane_x = min(max(part.x, START_X_M - 0.4), START_X_M + 2.0)
     if math.hypot(part.x - lane_x, part.y - START_Y_M) < reach + 0.28:
@@ -88,7 +88,7 @@ def _free(part: Solid, others: list[Solid], ramp: Ramp) -> bool:
         return False
     gap = reach + 0.3  # the car is 0.17 m wide
     return all(
-        math.hypot(part.x - o.x, part.y - o.y) > gap + o.reach for o in others if not o.bottom
+        math.hypot(part.x - o.x, part.y - o.y) > gap + o.reach for o in placed if not o.bottom
     )
 
 
@@ -98,7 +98,7 @@ def build(place: Layout, assets: str = "", drawn: str = "") -> Any:
 
 
 def _mjcf(place: Layout, assets: str, drawn: str) -> str:
-    solids = "".join(f'<geom class="solid" {each.geom()}/>' for each in place.solids)
+    solids = "".join(f'<geom class="solid" {solid.geom()}/>' for solid in place.solids)
     return f"""
 <mujoco model="bench">
   <compiler angle="radian"/>
@@ -156,8 +156,8 @@ def ramp_parts(ramp: Ramp) -> tuple[tuple[str, str], ...]:
 
     def box(x: float, y: float, z: float, half: tuple[float, ...], tilt: float) -> str:
         a, b, c = half
-        where = f'pos="{ramp.x + x} {ramp.y + y} {z}" size="{a} {b} {c}"'
-        return f'{where} euler="0 {tilt} 0"'
+        placement = f'pos="{ramp.x + x} {ramp.y + y} {z}" size="{a} {b} {c}"'
+        return f'{placement} euler="0 {tilt} 0"'
 
     parts = [("plateau", box(0, 0, top, (RAMP_TOP_M / 2, wide, top), 0))]
     for end in (-1, 1):
@@ -174,8 +174,8 @@ def ramp_parts(ramp: Ramp) -> tuple[tuple[str, str], ...]:
 
 def _ramp(ramp: Ramp) -> str:
     return "".join(
-        f'<geom class="solid" type="box" friction="0.9 .002 0" {where}/>'
-        for _, where in ramp_parts(ramp)
+        f'<geom class="solid" type="box" friction="0.9 .002 0" {placement}/>'
+        for _, placement in ramp_parts(ramp)
     )
 
 

@@ -141,8 +141,8 @@ def test_the_ring_keeps_what_was_first() -> None:
     for number in range(BUFFER + 100):
         value = number % 128
         for level, at_us in character(value, 8, number * 2000, 100):
-            receiver.hear(level, at_us)
-        receiver.hear(2, number * 2000 + 1500)
+            receiver.process(level, at_us)
+        receiver.process(2, number * 2000 + 1500)
     data = receiver.read(60_000)
     assert len(data) == BUFFER - 1
     assert data == bytes(number % 128 for number in range(BUFFER - 1))
@@ -152,7 +152,7 @@ def test_a_read_ends_where_the_ring_does() -> None:
     receiver = Receiver(10_000, 8)
     for number in range(BUFFER + 10):
         for level, at_us in character(number % 128, 8, number * 2000, 100):
-            receiver.hear(level, at_us)
+            receiver.process(level, at_us)
         if number == 99:
             assert len(receiver.read(100)) == 100
     assert len(receiver.read(60_000)) == BUFFER - 100

@@ -143,7 +143,7 @@ ROOM_HALF = np.array([scene.ROOM_X_M / 2, scene.ROOM_Y_M / 2, math.inf])
 @pytest.mark.parametrize("seed", range(40))
 def test_furniture_reaches_the_floor_and_is_broad_where_sensors_look(seed: int) -> None:
     furniture = scene.layout(seed).furniture
-    assert {"teal", "books", "doors"} & {part.look for part in furniture}
+    assert {"teal", "books", "doors"} & {part.texture for part in furniture}
     for part in furniture:
         if part.bottom:
             under = [o for o in furniture if o.bottom < part.bottom]
