@@ -38,16 +38,18 @@ from benchmarks import (
     stops,
     video,
 )
-from benchmarks.rig import Given, say
+from benchmarks.rig import Settings, say
 from benchmarks.rows import HEAD, Curve, Note, Result, Row, line
 
 # Parts in the order of the table: name for --only -> function that measures it.
-PARTS: dict[str, Callable[[Given], Iterator[Result]]] = {
+PARTS: dict[str, Callable[[Settings], Iterator[Result]]] = {
     "video": video.rows,
     "firefox": firefox.rows,
     "control": control.rows,
     "buttons": buttons.rows,
-    "links": lambda given: chain(links.rows(given), links_loss.rows(given), links_edge.rows(given)),
+    "links": lambda settings: chain(
+        links.rows(settings), links_loss.rows(settings), links_edge.rows(settings)
+    ),
     "load": load.rows,
     "memory": memory.rows,
     "start": start.rows,
@@ -67,28 +69,28 @@ def machine() -> str:
     """Describe the machine in one line, as context of the figures."""
     cpu = next(
         (
-            one.partition(":")[2].strip()
-            for one in Path("/proc/cpuinfo").read_text().splitlines()
-            if one.startswith("model name")
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
         ),
         platform.machine(),
     )
     return f"{os.cpu_count()} cores of {cpu}, Linux {platform.release()}"
 
 
-def measure(wanted: list[str], given: Given, interrupted: Sequence[int] = ()) -> list[Result]:
+def measure(parts: list[str], settings: Settings, interrupted: Sequence[int] = ()) -> list[Result]:
     """Run each part in turn; print a row as soon as it is measured. A part that fails becomes a
     note, with its trace: the figures of the others are kept."""
     results: list[Result] = []
     print(f"{machine()}\n{HEAD}", flush=True)
-    for name in wanted:
+    for name in parts:
         say(name)
         try:
-            for one in PARTS[name](given):
-                results.append(one)
-                if not isinstance(one, Curve):
+            for result in PARTS[name](settings):
+                results.append(result)
+                if not isinstance(result, Curve):
                     say("")
-                    print(line(one), flush=True)
+                    print(line(result), flush=True)
         except Exception as fault:
             if interrupted:  # the fault is a consequence of the signal
                 raise
@@ -107,34 +109,34 @@ def written(results: list[Result]) -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d"),
         "rows": [
             {
-                **asdict(one),
-                "median": one.median,
-                "p95": one.p95,
-                "p99": one.p99,
-                "worst": one.worst,
-                "met": one.met,
+                **asdict(result),
+                "median": result.median,
+                "p95": result.p95,
+                "p99": result.p99,
+                "worst": result.worst,
+                "met": result.met,
             }
-            for one in results
-            if isinstance(one, Row)
+            for result in results
+            if isinstance(result, Row)
         ],
-        "curves": [asdict(one) for one in results if isinstance(one, Curve)],
-        "notes": [asdict(one) for one in results if isinstance(one, Note)],
+        "curves": [asdict(result) for result in results if isinstance(result, Curve)],
+        "notes": [asdict(result) for result in results if isinstance(result, Note)],
     }
 
 
 def _interruptible() -> list[int]:
     """Make SIGTERM unwind like Ctrl-C, so that no process is left behind. Returns the list of
     received signals."""
-    seen: list[int] = []
+    signals: list[int] = []
 
     def unwind(number: int, _: object) -> None:
-        seen.append(number)
-        if len(seen) == 1:  # a second signal must not interrupt the clean-up
+        signals.append(number)
+        if len(signals) == 1:  # a second signal must not interrupt the clean-up
             raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, unwind)
-    return seen
+    return signals
 
 
 def main() -> int:
@@ -149,13 +151,13 @@ def main() -> int:
         "--pictures", type=Path, help="where to draw; without --only: docs/pictures"
     )
     options = parser.parse_args()
-    wanted = [one.strip() for one in options.only.split(",")]
-    if strangers := set(wanted) - set(PARTS):
+    parts = [part.strip() for part in options.only.split(",")]
+    if strangers := set(parts) - set(PARTS):
         parser.error(f"no part {', '.join(strangers)}: there are {', '.join(PARTS)}")
     interrupted = _interruptible()
     try:
-        given = Given(chromium, options.seconds, options.runs)
-        results = measure(wanted, given, interrupted)
+        settings = Settings(chromium, options.seconds, options.runs)
+        results = measure(parts, settings, interrupted)
     except BaseException:
         # After a signal, ignore the faults of the parts: their processes were ended by it.
         if not interrupted:
@@ -165,11 +167,11 @@ def main() -> int:
     figures = written(results)
     options.json.write_text(json.dumps(figures) + "\n")
     print(f"written to {options.json}")
-    pictures = options.pictures or (PICTURES if set(wanted) == set(PARTS) else None)
+    pictures = options.pictures or (PICTURES if set(parts) == set(PARTS) else None)
     if pictures is not None:
         for path in draw.everything(figures, pictures):
             print(f"drawn {path}")
-    return any(isinstance(one, Note) and one.text.startswith(BROKEN) for one in results)
+    return any(isinstance(note, Note) and note.text.startswith(BROKEN) for note in results)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ def _answers(url: str) -> bool:
 def serving(module: str, page: str, fps: float, host: str = "localhost") -> Iterator[str]:
     """Serve benchmarks.MODULE within the context; yield the URL of a page."""
     port = free_port()
-    words = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]
-    words += [] if host == "localhost" else [f"--host={host}"]
-    server = subprocess.Popen([sys.executable, *words], start_new_session=True)
+    arguments = ["-m", f"benchmarks.{module}", f"--port={port}", f"--fps={fps}"]
+    arguments += [] if host == "localhost" else [f"--host={host}"]
+    server = subprocess.Popen([sys.executable, *arguments], start_new_session=True)
     url = f"http://{host}:{port}/"
     try:
         wait_for(lambda: _answers(url + page), f"{module} does not serve", 20.0, 0.1)

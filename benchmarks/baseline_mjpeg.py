@@ -131,10 +131,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--fps", type=float, required=True)
-    given = parser.parse_args()
-    server = ThreadingHTTPServer(("127.0.0.1", given.port), Handler)
+    options = parser.parse_args()
+    server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     outputs = list(Handler.outputs.values())
-    threading.Thread(target=film, args=(outputs, given.fps), daemon=True).start()
+    threading.Thread(target=film, args=(outputs, options.fps), daemon=True).start()
     server.serve_forever()
 
 

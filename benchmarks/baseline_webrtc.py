@@ -79,13 +79,17 @@ class Server:
         """Answer an offer with the track."""
         peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self._peers.add(peer)
-        given = await request.json()
+        offer = await request.json()
         sender = peer.addTrack(StripTrack(self._fps))
         if request.path == "/h264":
             codecs = RTCRtpSender.getCapabilities("video").codecs
-            (way,) = (one for one in peer.getTransceivers() if one.sender is sender)
+            (way,) = (
+                transceiver
+                for transceiver in peer.getTransceivers()
+                if transceiver.sender is sender
+            )
             way.setCodecPreferences([c for c in codecs if c.mimeType == "video/H264"])
-        await peer.setRemoteDescription(RTCSessionDescription(**given))
+        await peer.setRemoteDescription(RTCSessionDescription(**offer))
         await peer.setLocalDescription(await peer.createAnswer())
         local = peer.localDescription
         return web.json_response({"sdp": local.sdp, "type": local.type})
@@ -101,13 +105,13 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--fps", type=float, required=True)
     parser.add_argument("--host", default="127.0.0.1")
-    given = parser.parse_args()
-    server, app = Server(given.fps), web.Application()
+    options = parser.parse_args()
+    server, app = Server(options.fps), web.Application()
     for path in ("/vp8", "/h264"):
         app.router.add_get(path, server.page)
         app.router.add_post(path, server.offer)
     app.on_shutdown.append(server.close)
-    web.run_app(app, host=given.host, port=given.port, print=None)
+    web.run_app(app, host=options.host, port=options.port, print=None)
 
 
 if __name__ == "__main__":

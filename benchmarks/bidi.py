@@ -82,8 +82,8 @@ class Tab:
     def command(self, method: str, **params: Any) -> Any:
         """Send a command; return its result. Raises RuntimeError with Firefox's message."""
         self._count += 1
-        asked = {"id": self._count, "method": method, "params": params}
-        self._socket.send(json.dumps(asked))
+        request = {"id": self._count, "method": method, "params": params}
+        self._socket.send(json.dumps(request))
         while True:
             answer = json.loads(self._socket.recv(timeout=60.0))
             if answer.get("id") == self._count:
@@ -107,8 +107,8 @@ class Tab:
     def evaluate(self, expression: str, *arguments: Any) -> Any:
         """Return the value of an expression, or of a function with arguments, by JSON."""
         if arguments:
-            words = ", ".join(json.dumps(one) for one in arguments)
-            expression = f"({expression})({words})"
+            literals = ", ".join(json.dumps(argument) for argument in arguments)
+            expression = f"({expression})({literals})"
         result = self.command(
             "script.evaluate",
             awaitPromise=True,
@@ -129,18 +129,18 @@ class Tab:
 
 def _connected(port: int, process: subprocess.Popen[bytes]) -> ClientConnection:
     """Connect to Firefox as soon as it accepts connections."""
-    found: list[ClientConnection] = []
+    connections: list[ClientConnection] = []
 
     def serves() -> bool:
         if process.poll() is not None:
             raise RuntimeError(f"Firefox ended with status {process.returncode}")
         with contextlib.suppress(OSError, WebSocketException):
             address = f"ws://127.0.0.1:{port}/session"
-            found.append(connect(address, max_size=None, proxy=None))
-        return bool(found)
+            connections.append(connect(address, max_size=None, proxy=None))
+        return bool(connections)
 
     wait_for(serves, "Firefox does not listen", 60.0, 0.1)
-    return found[0]
+    return connections[0]
 
 
 @contextmanager

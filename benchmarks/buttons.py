@@ -15,7 +15,7 @@ from tests.e2e.harness import RunningBench, wait_for
 from tests.e2e.seat import until
 
 from benchmarks.leds import LedWatch
-from benchmarks.rig import Given, running, say, wall_ahead_ms
+from benchmarks.rig import Settings, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Result, row
 from fpvbench import soc as chips
 from fpvcar.config import profiles
@@ -36,10 +36,10 @@ class Rig:
     """Bench with its pages and the watched LEDs."""
 
     def __init__(self, bench: RunningBench, pages: list[Page]) -> None:
-        looks = profiles.load(paths.HARDWARE / "bench.toml").buttons.values()
-        self.contacts = [one.button for one in looks if one.button is not None]
-        self.leds = [one.led for one in looks if one.led is not None]
-        assert len(self.contacts) == len(self.leds) == len(looks)
+        wired = profiles.load(paths.HARDWARE / "bench.toml").buttons.values()
+        self.contacts = [button.button for button in wired if button.button is not None]
+        self.leds = [button.led for button in wired if button.led is not None]
+        assert len(self.contacts) == len(self.leds) == len(wired)
         self.soc, self.pages = bench.soc, pages
         self.watch = LedWatch(bench.runtime / "soc", self.leds)
         self.dice = random.Random(1)
@@ -64,38 +64,38 @@ class Rig:
                 until(page, f"!(window.fpvcar.lit & {1 << number})")
             yield number
 
-    def led_ms(self, number: int, before: int) -> float:
-        """Return the time of the LED's next lighting, after `before` earlier ones."""
+    def led_ms(self, number: int, earlier: int) -> float:
+        """Return the time of the LED's next lighting, after `earlier` others."""
         lit_ms = self.watch.lit_ms[self.leds[number]]
-        wait_for(lambda: len(lit_ms) > before, "no LED", 5.0, 0.001)
-        return lit_ms[before]
+        wait_for(lambda: len(lit_ms) > earlier, "no LED", 5.0, 0.001)
+        return lit_ms[earlier]
 
 
 def lit_at_ms(page: Page, number: int, since_ms: float) -> float:
     """Return when the page first showed the button lit after `since_ms`; CLOCK_MONOTONIC, ms."""
     bit, ahead_ms = 1 << number, wall_ahead_ms()
-    found: list[float] = []
+    times_ms: list[float] = []
 
     def lit() -> bool:
         changes = page.evaluate("window.fpvcar.changes")
-        found[:] = [
+        times_ms[:] = [
             at_ms - ahead_ms
             for at_ms, mask in changes
             if int(mask) & bit and at_ms - ahead_ms >= since_ms - 1.0
         ]
-        return bool(found)
+        return bool(times_ms)
 
     wait_for(lit, "the page stays dark", 5.0, 0.005)
-    return found[0]
+    return times_ms[0]
 
 
 def on_the_car(rig: Rig, pushes: int) -> tuple[list[float], list[float]]:
     """Return ms from the contact to the LED, and to each page."""
     to_led, to_pages = [], []
     for number in rig.numbers(pushes):
-        before = len(rig.watch.lit_ms[rig.leds[number]])
+        earlier = len(rig.watch.lit_ms[rig.leds[number]])
         pressed_ms = rig.press(number)
-        to_led.append(rig.led_ms(number, before) - pressed_ms)
+        to_led.append(rig.led_ms(number, earlier) - pressed_ms)
         to_pages += [lit_at_ms(page, number, pressed_ms) - pressed_ms for page in rig.pages]
         rig.let_go(number)
     return to_led, to_pages
@@ -103,41 +103,41 @@ def on_the_car(rig: Rig, pushes: int) -> tuple[list[float], list[float]]:
 
 def on_a_page(rig: Rig, pushes: int) -> tuple[list[float], list[float], list[float]]:
     """Return ms from the pointer to the same page's glow, to the LED, and to the other pages."""
-    one, others = rig.pages[0], rig.pages[1:]
-    own, to_led, to_others = [], [], []
-    cells = [one.locator(".cell").nth(n).bounding_box() for n in range(len(rig.leds))]
+    pusher, watchers = rig.pages[0], rig.pages[1:]
+    to_own, to_led, to_others = [], [], []
+    cells = [pusher.locator(".cell").nth(n).bounding_box() for n in range(len(rig.leds))]
     for number in rig.numbers(pushes):
-        box, before = cells[number], len(rig.watch.lit_ms[rig.leds[number]])
+        box, earlier = cells[number], len(rig.watch.lit_ms[rig.leds[number]])
         assert box is not None
-        one.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        one.mouse.down()
-        lit_ms = rig.led_ms(number, before)
-        pushed_ms = one.evaluate("window.pushedAt") - wall_ahead_ms()
-        own.append(lit_at_ms(one, number, pushed_ms) - pushed_ms)
+        pusher.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        pusher.mouse.down()
+        lit_ms = rig.led_ms(number, earlier)
+        pushed_ms = pusher.evaluate("window.pushedAt") - wall_ahead_ms()
+        to_own.append(lit_at_ms(pusher, number, pushed_ms) - pushed_ms)
         to_led.append(lit_ms - pushed_ms)
-        to_others += [lit_at_ms(page, number, pushed_ms) - pushed_ms for page in others]
-        one.mouse.up()
-    return own, to_led, to_others
+        to_others += [lit_at_ms(page, number, pushed_ms) - pushed_ms for page in watchers]
+        pusher.mouse.up()
+    return to_own, to_led, to_others
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure with two pages in two contexts of one browser, and the car."""
-    pushes = max(PUSHES, given.runs)
+    pushes = max(PUSHES, settings.runs)
     with ExitStack() as stack:
-        browser = stack.enter_context(given.chromium())
+        browser = stack.enter_context(settings.chromium())
         bench = stack.enter_context(running())
         pages = [_open(browser.new_context().new_page(), bench.url) for _ in range(2)]
         rig = Rig(bench, pages)
         stack.enter_context(rig.watch)
         say(f"buttons: {pushes} pushes on the car")
-        led, shown = on_the_car(rig, pushes)
+        led, pages_ms = on_the_car(rig, pushes)
         yield row("buttons", "push on the car to its LED", "ms", led, TO_LED)
-        yield row("buttons", "push on the car to every page", "ms", shown, TO_PAGES)
+        yield row("buttons", "push on the car to every page", "ms", pages_ms, TO_PAGES)
         say(f"buttons: {pushes} pushes on a page")
-        own, led, shown = on_a_page(rig, pushes)
-        yield row("buttons", "push on a page to its own glow", "ms", own, TO_LED)
+        glow, led, pages_ms = on_a_page(rig, pushes)
+        yield row("buttons", "push on a page to its own glow", "ms", glow, TO_LED)
         yield row("buttons", "push on a page to the LED", "ms", led, TO_LED)
-        yield row("buttons", "push on a page to every other", "ms", shown, TO_PAGES)
+        yield row("buttons", "push on a page to every other", "ms", pages_ms, TO_PAGES)
 
 
 def _open(page: Page, url: str) -> Page:

@@ -6,23 +6,23 @@ from typing import Any
 from tests.e2e.harness import PinWatch, RunningBench
 from tests.e2e.seat import drives, stands, until
 
-from benchmarks.rig import Given, opened, running, say, wall_ahead_ms
+from benchmarks.rig import Settings, opened, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Result, row
 
 
 def press_ms(page: Any, watch: PinWatch) -> float:
     """Return ms from one key press to PWM at the pin. Waits for the end of a stop beforehand,
     uncounted. `page`: Playwright's, or a compatible one."""
-    before = len(watch.samples)
+    start = len(watch.samples)
 
     def press() -> None:
-        nonlocal before
+        nonlocal start
         page.wait_for_timeout(250)
-        before = len(watch.samples)
+        start = len(watch.samples)
         page.keyboard.down("ArrowUp")
 
     drives(page, lambda: watch.now.driving, press, lambda: page.keyboard.up("ArrowUp"), "ArrowUp")
-    pin_ns = next(one.time_ns for one in watch.samples[before:] if one.driving)
+    pin_ns = next(sample.time_ns for sample in watch.samples[start:] if sample.driving)
     page.keyboard.up("ArrowUp")
     stands(watch)
     pressed_ms = float(page.evaluate("window.pressedAt"))
@@ -36,9 +36,9 @@ def press_to_pin(page: Any, bench: RunningBench, runs: int) -> list[float]:
         return [press_ms(page, watch) for _ in range(runs)]
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure key press to pin without other load."""
-    with given.chromium() as browser, running() as bench, opened(browser, bench.url) as page:
-        say(f"control: {given.runs} presses")
-        values = press_to_pin(page, bench, given.runs)
+    with settings.chromium() as browser, running() as bench, opened(browser, bench.url) as page:
+        say(f"control: {settings.runs} presses")
+        values = press_to_pin(page, bench, settings.runs)
         yield row("control", "key press to pin", "ms", values, Aim(median=8, p99=20), "guard off")

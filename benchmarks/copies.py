@@ -19,7 +19,7 @@ from tests.rdma.sshd import Sshd
 
 from benchmarks import pipes
 from benchmarks.pairs import PAIRS, Run
-from benchmarks.rig import Given, say
+from benchmarks.rig import Settings, say
 from benchmarks.rows import Aim, Note, Result, Row, ratio, row
 
 PART = "copies"
@@ -134,24 +134,23 @@ def trees(host: Host, files: int, repeats: int) -> Iterator[Result]:
     # minute, to the disadvantage of a tool that writes into its predecessor's place.
     source = grown(host.home / "tree", files)
     ways = [OURS, ENCRYPTED, SSH, DAEMON, RCLONE]
-    took: dict[tuple[str, str], list[float]] = {}
+    times_s: dict[tuple[str, str], list[float]] = {}
     for number in range(repeats):
         for way in ways if number % 2 == 0 else reversed(ways):
             target = host.home / "copied"
-            for which in ("first", "again"):
-                say(f"{PART}: {way}, {which}, {number}")
-                took.setdefault((way, which), []).append(host.took_s(way, source, target))
+            for run in ("first", "again"):
+                say(f"{PART}: {way}, {run}, {number}")
+                times_s.setdefault((way, run), []).append(host.took_s(way, source, target))
             if len(list(target.rglob("*"))) != len(list(source.rglob("*"))):
                 raise RuntimeError(f"{way} has not copied all")
             target.rename(host.home / f"copied-{number}-{ways.index(way)}")
-    for which, least in (("first", 1.5), ("again", 2.0)):
+    for run, least in (("first", 1.5), ("again", 2.0)):
         rows = {
-            way: row(PART, f"{files:,} files, {which}: {way}", "s", took[way, which])
-            for way in ways
+            way: row(PART, f"{files:,} files, {run}: {way}", "s", times_s[way, run]) for way in ways
         }
         yield from rows.values()
-        yield faster(f"{which}: {SSH} / {OURS}", rows[SSH], rows[OURS], least)
-        yield faster(f"{which}: {SSH} / {ENCRYPTED}", rows[SSH], rows[ENCRYPTED], None)
+        yield faster(f"{run}: {SSH} / {OURS}", rows[SSH], rows[OURS], least)
+        yield faster(f"{run}: {SSH} / {ENCRYPTED}", rows[SSH], rows[ENCRYPTED], None)
     for tree in host.home.glob("copied-*"):
         shutil.rmtree(tree)
     shutil.rmtree(source)
@@ -176,20 +175,20 @@ def cut(host: Host, size: int, repeats: int) -> Iterator[Result]:
     """Measure the restart of a copy that was killed halfway through its one file."""
     source, target = host.home / "cut", host.home / "copied"
     written(source / "file", size)
-    words = host.words(OURS, source, target)
+    command = host.words(OURS, source, target)
     shares = []
     for number in range(repeats):
         say(f"{PART}: cut, {number}")
         part = target / ".file.rdcp-part"
-        copier = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        copier = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         while not part.exists() or part.stat().st_blocks * 512 < size // 2:
             if copier.poll() is not None:
                 raise RuntimeError("the copy ended before it was cut")
             time.sleep(0.001)
         copier.kill()
         copier.wait()
-        words_again = [*words[:1], "--json", *words[1:]]
-        ended = subprocess.run(words_again, capture_output=True, timeout=LIMIT_S)
+        repeat = [*command[:1], "--json", *command[1:]]
+        ended = subprocess.run(repeat, capture_output=True, timeout=LIMIT_S)
         moved = moved_bytes(ended.stderr.decode(errors="replace"))
         if ended.returncode or moved is None:
             raise RuntimeError(ended.stderr.decode(errors="replace"))
@@ -202,9 +201,9 @@ def cut(host: Host, size: int, repeats: int) -> Iterator[Result]:
 
 def moved_bytes(text: str) -> int | None:
     """Return the bytes moved by the sink's last line of --json, or None."""
-    for one in text.splitlines():
-        if '"there_already"' in one:
-            return int(one.partition('"bytes": ')[2].partition(",")[0])
+    for line in text.splitlines():
+        if '"there_already"' in line:
+            return int(line.partition('"bytes": ')[2].partition(",")[0])
     return None
 
 
@@ -228,8 +227,8 @@ def cold(host: Host, size: int, pairs: int) -> Iterator[Result]:
     def cat() -> Run:
         forgotten(other)
         since_s = time.monotonic()
-        with open(os.devnull, "wb") as nothing:
-            subprocess.run(["cat", str(other)], check=True, stdout=nothing)
+        with open(os.devnull, "wb") as null:
+            subprocess.run(["cat", str(other)], check=True, stdout=null)
         return Run(size / 1e6 / (time.monotonic() - since_s))
 
     name = f"{size >> 30} GiB that is not in the page cache"
@@ -240,11 +239,11 @@ def cold(host: Host, size: int, pairs: int) -> Iterator[Result]:
 
 def missing(programs: Sequence[str]) -> list[str]:
     """Return the programs that are not installed."""
-    return [one for one in programs if not shutil.which(one)]
+    return [program for program in programs if not shutil.which(program)]
 
 
 def rows(
-    given: Given, files: int = FILES, cut_bytes: int = CUT_BYTES, cold_bytes: int = COLD_BYTES
+    settings: Settings, files: int = FILES, cut_bytes: int = CUT_BYTES, cold_bytes: int = COLD_BYTES
 ) -> Iterator[Result]:
     """Measure trees, a cut, and a file that is not in memory."""
     if without := missing(["rsync", "rclone", "ssh"]):
@@ -253,7 +252,7 @@ def rows(
     subprocess.run(["make", "-s", "-C", str(pipes.SOURCE)], check=True)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as home, ExitStack() as closing:
         host = hosted(Path(home), closing)
-        repeats = min(REPEATS, given.runs)
+        repeats = min(REPEATS, settings.runs)
         yield from trees(host, files, repeats)
         yield from cut(host, cut_bytes, repeats)
-        yield from cold(host, cold_bytes, min(PAIRS, given.runs))
+        yield from cold(host, cold_bytes, min(PAIRS, settings.runs))

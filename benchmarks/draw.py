@@ -47,8 +47,8 @@ TICKS_MOST = 60
 def quantiles(values: Sequence[float], steps: int = STEPS) -> list[float]:
     """Return the samples that 0, 1, ... `steps` parts of all do not exceed."""
     ordered = sorted(values)
-    last = len(ordered) - 1
-    return [ordered[round(part * last / steps)] for part in range(steps + 1)]
+    end = len(ordered) - 1
+    return [ordered[round(part * end / steps)] for part in range(steps + 1)]
 
 
 def spread(count: int, half: float = 0.28) -> list[float]:
@@ -68,33 +68,33 @@ def ticks(values: Sequence[float], at: float) -> tuple[list[float], list[float]]
     return xs, ys
 
 
-def is_age(one: Figures) -> bool:
+def is_age(result: Figures) -> bool:
     """Return whether this row is a distribution of picture ages."""
-    named = one["name"].startswith(("path ", "whole ", BESIDE))
+    named = result["name"].startswith(("path ", "whole ", BESIDE))
     return (
-        one["part"] == "video"
-        and one["unit"] == "ms"
+        result["part"] == "video"
+        and result["unit"] == "ms"
         and named
-        and (len(one["values"]) > 1 and "between pictures" not in one["name"])
+        and (len(result["values"]) > 1 and "between pictures" not in result["name"])
     )
 
 
 def latency(figure: Figure, figures: Figures) -> bool:
     """Plot shares of pictures over their age. Returns False if there are no ages."""
-    rows = [one for one in figures["rows"] if is_age(one)]
+    rows = [result for result in figures["rows"] if is_age(result)]
     if not rows:
         return False
     axes = figure.subplots()
     colours = {True: itertools.cycle(THEIRS), False: itertools.cycle(OURS)}
-    for one in sorted(rows, key=lambda one: float(one["median"])):
-        beside = one["name"].startswith(BESIDE)
+    for result in sorted(rows, key=lambda result: float(result["median"])):
+        beside = result["name"].startswith(BESIDE)
         axes.plot(
-            quantiles(one["values"]),
+            quantiles(result["values"]),
             [part * 100 / STEPS for part in range(STEPS + 1)],
             color=next(colours[beside]),
             linestyle="--" if beside else "-",
             linewidth=2,
-            label=f"{one['median']:5.1f} ms  {one['name'].removeprefix(BESIDE)}",
+            label=f"{result['median']:5.1f} ms  {result['name'].removeprefix(BESIDE)}",
         )
     axes.set_xlim(0, LATENCY_MOST_MS)
     axes.set_ylim(0, 100)
@@ -114,24 +114,24 @@ def latency(figure: Figure, figures: Figures) -> bool:
 def stops(figure: Figure, figures: Figures) -> bool:
     """Plot a tick for each stop, and the limit. Returns False if there are no stops."""
     rows = [
-        one
-        for one in figures["rows"]
-        if one["part"] == "stop" and one["unit"] == "ms" and one["aim"]["worst"]
+        result
+        for result in figures["rows"]
+        if result["part"] == "stop" and result["unit"] == "ms" and result["aim"]["worst"]
     ]
     if not rows:
         return False
     figure.set_size_inches(WIDE_IN, 1.7 + 0.36 * len(rows))
     axes = figure.subplots()
-    for at, one in enumerate(rows):
-        values, limit = one["values"], one["aim"]["worst"]
+    for at, result in enumerate(rows):
+        values, limit = result["values"], result["aim"]["worst"]
         if len(values) > TICKS_MOST:
             values = quantiles(values, TICKS_MOST - 1)
         xs, ys = ticks(values, at)
         axes.plot(xs, ys, color=OURS[0], linewidth=2, alpha=0.7)
         axes.plot([limit, limit], [at - 0.42, at + 0.42], color=LIMIT, linewidth=2.5)
-    most = max(max(one["worst"], one["aim"]["worst"]) for one in rows)
+    most = max(max(result["worst"], result["aim"]["worst"]) for result in rows)
     axes.set_xlim(0, most * 1.05)
-    axes.set_yticks(range(len(rows)), [f"{one['name']}" for one in rows])
+    axes.set_yticks(range(len(rows)), [f"{result['name']}" for result in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("from the failure to motors off, ms (blue: runs, red: the limit)")
@@ -153,11 +153,11 @@ def everything(figures: Figures, directory: Path) -> list[Path]:
             figure = Figure(figsize=(WIDE_IN, 5.2), dpi=100, layout="constrained")
             if not draw(figure, figures):
                 continue
-            where = f"{figures['machine']}, {figures['date']}"
+            origin = f"{figures['machine']}, {figures['date']}"
             figure.suptitle(title, fontsize=13, fontweight="bold")
-            figure.supxlabel(where, fontsize=7.5, color="#666666")
+            figure.supxlabel(origin, fontsize=7.5, color="#666666")
             path = directory / name
-            figure.savefig(path, format="png", metadata={"Software": None, "Title": where})
+            figure.savefig(path, format="png", metadata={"Software": None, "Title": origin})
         drawn.append(path)
     return drawn
 

@@ -8,7 +8,7 @@ from tests.e2e.harness import RunningBench, wait_for
 from benchmarks import glass
 from benchmarks.bidi import Tab, firefox
 from benchmarks.control import press_to_pin
-from benchmarks.rig import NOTE_PRESS, Given, running, say
+from benchmarks.rig import NOTE_PRESS, Settings, running, say
 from benchmarks.rows import Note, Result, Row, row
 from benchmarks.video import CANVAS, FPS, VIDEO, source
 
@@ -45,7 +45,7 @@ def path(tab: Tab, bench: RunningBench, query: str, seconds: float) -> Iterator[
         yield row("firefox", f"{name}, longest freeze", "ms", [max(gaps)])
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure both video paths, and a held key; or yield the reason why not."""
     program = shutil.which(PROGRAM)
     if program is None:
@@ -54,10 +54,10 @@ def rows(given: Given) -> Iterator[Result]:
     with running(*source("strip", FPS)) as bench, firefox(program) as tab:
         tab.add_init_script(NOTE_PRESS)
         try:
-            yield from path(tab, bench, "", given.seconds)
+            yield from path(tab, bench, "", settings.seconds)
         except RuntimeError as fault:  # no H.264 without libavcodec
             yield Note("firefox", f"{PROGRAM} {tab.version} {fault}")
             return
-        values = press_to_pin(tab, bench, given.runs)
+        values = press_to_pin(tab, bench, settings.runs)
         yield row("firefox", "key press to pin", "ms", values, note=f"Firefox {tab.version}")
-        yield from path(tab, bench, "?path=mse", given.seconds / 2)
+        yield from path(tab, bench, "?path=mse", settings.seconds / 2)

@@ -19,7 +19,7 @@ SETTLED = 5
 
 
 @dataclass(frozen=True)
-class Seen:
+class PictureTimes:
     """Pictures in the order of display: their ages, and the times between, ms."""
 
     ages_ms: tuple[float, ...]
@@ -31,13 +31,13 @@ def age_ms(clock: float, shown_ms: float, ahead_ms: float) -> float:
     return (shown_ms - ahead_ms - clock + 2**31) % 2**32 - 2**31
 
 
-def painted(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
+def painted(samples: Sequence[Sequence[float]], ahead_ms: float) -> PictureTimes:
     """Return ages at the paints: the clock was on the canvas when the paint began."""
     pairs = [(clock, shown) for clock, shown in samples[SETTLED:]]
-    return _seen(pairs, ahead_ms)
+    return _times(pairs, ahead_ms)
 
 
-def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
+def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> PictureTimes:
     """Return ages by a media element's report of each picture's display time.
 
     The element names the picture by its media time, and may already hold the next one when the
@@ -53,12 +53,12 @@ def presented(samples: Sequence[Sequence[float]], ahead_ms: float) -> Seen:
         )
         for at in range(SETTLED, len(samples))
     ]
-    return _seen(pairs, ahead_ms)
+    return _times(pairs, ahead_ms)
 
 
-def _seen(pairs: Sequence[tuple[float, float]], ahead_ms: float) -> Seen:
+def _times(pairs: Sequence[tuple[float, float]], ahead_ms: float) -> PictureTimes:
     times = [shown for _, shown in pairs]
-    return Seen(
+    return PictureTimes(
         tuple(age_ms(clock, shown, ahead_ms) for clock, shown in pairs),
         tuple(after - before for before, after in zip(times, times[1:], strict=False)),
     )
@@ -69,7 +69,7 @@ def begin(page: Any, selector: str) -> None:
     page.evaluate(SCRIPT, selector)
 
 
-def collect(page: Any) -> tuple[Seen, Seen | None]:
+def collect(page: Any) -> tuple[PictureTimes, PictureTimes | None]:
     """Return the (painted, presented) pictures since `begin`; only a <video> gives `presented`."""
     ahead_ms = wall_ahead_ms()
     samples = page.evaluate("window.glass")
@@ -81,7 +81,7 @@ def collect(page: Any) -> tuple[Seen, Seen | None]:
     )
 
 
-def watch(page: Any, selector: str, seconds: float) -> tuple[Seen, Seen | None]:
+def watch(page: Any, selector: str, seconds: float) -> tuple[PictureTimes, PictureTimes | None]:
     """Read pictures for so long; return them like `collect`."""
     begin(page, selector)
     page.wait_for_timeout(seconds * 1000)

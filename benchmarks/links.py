@@ -24,7 +24,7 @@ from tests.support.lan import Lan
 
 from benchmarks import glass
 from benchmarks.links_control import under_load
-from benchmarks.rig import Given, opened, running, say, wall_ahead_ms
+from benchmarks.rig import Settings, opened, running, say, wall_ahead_ms
 from benchmarks.rows import Aim, Curve, Result, row
 from benchmarks.video import CANVAS, FPS, VIDEO, source
 
@@ -44,52 +44,52 @@ VIDEO_BITRATE = 2_000_000
 FULL_WITHIN_S = 5.0
 
 
-class Shown(NamedTuple):
+class ShownPicture(NamedTuple):
     """Picture on the screen: wall clock of its paint, and its age then."""
 
     at_ms: float
     age_ms: float
 
 
-def shown(page: Page) -> list[Shown]:
+def shown(page: Page) -> list[ShownPicture]:
     """Return the pictures that the reader in the page has recorded since the last call."""
     ahead_ms = wall_ahead_ms()
     return [
-        Shown(at_ms, glass.age_ms(clock, at_ms, ahead_ms))
+        ShownPicture(at_ms, glass.age_ms(clock, at_ms, ahead_ms))
         for clock, at_ms in page.evaluate("window.glass.painted.splice(0)")
     ]
 
 
-def recovery_ms(pictures: list[Shown], end_ms: float) -> float:
+def recovery_ms(pictures: list[ShownPicture], end_ms: float) -> float:
     """Return the time from the end of the fault to the first of STEADY current pictures."""
-    after = [one for one in pictures if one.at_ms >= end_ms]
-    for index in range(len(after) - STEADY + 1):
-        if all(one.age_ms < CURRENT_MS for one in after[index : index + STEADY]):
-            return after[index].at_ms - end_ms
-    raise RuntimeError(f"no current picture within {len(after)} pictures")
+    later = [picture for picture in pictures if picture.at_ms >= end_ms]
+    for index in range(len(later) - STEADY + 1):
+        if all(picture.age_ms < CURRENT_MS for picture in later[index : index + STEADY]):
+            return later[index].at_ms - end_ms
+    raise RuntimeError(f"no current picture within {len(later)} pictures")
 
 
-def recovered(page: Page, end_ms: float, wait_ms: float) -> tuple[list[Shown], float]:
+def recovered(page: Page, end_ms: float, wait_ms: float) -> tuple[list[ShownPicture], float]:
     """Return the pictures until one was current again, and the duration of the recovery."""
-    pictures: list[Shown] = []
-    for last in (False, False, False, False, True):
+    pictures: list[ShownPicture] = []
+    for is_last in (False, False, False, False, True):
         page.wait_for_timeout(wait_ms)
         pictures += shown(page)
         try:
             return pictures, recovery_ms(pictures, end_ms)
         except RuntimeError:
-            if last:
+            if is_last:
                 raise
     raise AssertionError("the last try returns or raises")
 
 
-def course(name: str, pictures: list[Shown], begin_ms: float) -> Curve:
+def course(name: str, pictures: list[ShownPicture], begin_ms: float) -> Curve:
     """Return the age of the displayed picture over time: it rises until the next one arrives."""
     points: list[tuple[float, float]] = []
-    for before, after in zip(pictures, pictures[1:], strict=False):
-        points.append((before.at_ms, before.age_ms))
-        if after.at_ms - before.at_ms > CURRENT_MS:
-            points.append((after.at_ms, before.age_ms + after.at_ms - before.at_ms))
+    for earlier, later in zip(pictures, pictures[1:], strict=False):
+        points.append((earlier.at_ms, earlier.age_ms))
+        if later.at_ms - earlier.at_ms > CURRENT_MS:
+            points.append((later.at_ms, earlier.age_ms + later.at_ms - earlier.at_ms))
     return Curve(
         "links",
         name,
@@ -105,13 +105,13 @@ def now_ms() -> float:
 
 
 def stalls(
-    given: Given, name: str, path: str, queue_bytes: int, count: int, aim: Aim | None
+    settings: Settings, name: str, path: str, queue_bytes: int, count: int, aim: Aim | None
 ) -> Iterator[Result]:
     """Measure a stall: every byte is held for 1.5 s, without loss, and then 4 Mbit/s pass."""
     say(f"links: {name}")
     values: list[float] = []
     with (
-        given.chromium() as browser,
+        settings.chromium() as browser,
         running(*source("strip", FPS)) as bench,
         Link(bench.port, STALL_BITS_PER_S, queue_bytes) as link,
         opened(browser, f"http://localhost:{link.port}/{path}") as page,
@@ -120,7 +120,7 @@ def stalls(
         chance = random.Random(SEED)
         for _ in range(count):
             page.wait_for_timeout(500 + chance.uniform(0, 500))
-            before = shown(page)
+            earlier = shown(page)
             begin_ms = now_ms()
             link.stall()
             page.wait_for_timeout(STALL_S * 1000)
@@ -130,12 +130,12 @@ def stalls(
             values.append(took_ms)
     yield row("links", name, "ms", values, aim)
     if aim:
-        yield course(f"{name}: age", before[-15:] + pictures, begin_ms)
+        yield course(f"{name}: age", earlier[-15:] + pictures, begin_ms)
 
 
 @contextmanager
 def far_away(
-    given: Given,
+    settings: Settings,
     path: str = "",
     over: Lan | None = None,
     options: Sequence[str] = (),
@@ -155,16 +155,16 @@ def far_away(
         yield lan, bench, page
 
 
-def outages(given: Given, name: str, count: int, path: str = "") -> Iterator[Result]:
+def outages(settings: Settings, name: str, count: int, path: str = "") -> Iterator[Result]:
     """Measure an outage: every packet is lost, both ways, at the receivers."""
     chance = random.Random(SEED)
-    lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(given.runs, count))]
+    lengths = [chance.uniform(*OUTAGES_S) for _ in range(min(settings.runs, count))]
     values = []
-    with far_away(given, path) as (lan, _, page):
+    with far_away(settings, path) as (lan, _, page):
         for index, length_s in enumerate(lengths):
             say(f"links: {name} ({index + 1} of {len(lengths)}, {length_s:.1f} s)")
             page.wait_for_timeout(400 + chance.uniform(0, 200))
-            before = shown(page)
+            earlier = shown(page)
             begin_ms = now_ms()
             lan.lose()
             page.wait_for_timeout(length_s * 1000)
@@ -174,7 +174,7 @@ def outages(given: Given, name: str, count: int, path: str = "") -> Iterator[Res
             values.append(took_ms)
     note = f"{len(values)} of {OUTAGES_S[0]:g} to {OUTAGES_S[1]:g} s, all packets lost"
     yield row("links", f"current after {name}", "ms", values, Aim(median=230, worst=420), note)
-    yield course(f"{name}: age", before[-15:] + pictures, begin_ms)
+    yield course(f"{name}: age", earlier[-15:] + pictures, begin_ms)
 
 
 class Status(threading.Thread):
@@ -201,15 +201,15 @@ class Status(threading.Thread):
 
     def wanted(self) -> list[tuple[float, float]]:
         """Return (wall ms, bit/s requested from the camera)."""
-        return [(at_ms, float(str(one["bitrate_wanted"]))) for at_ms, one in self.statuses]
+        return [(at_ms, float(str(status["bitrate_wanted"]))) for at_ms, status in self.statuses]
 
 
-def narrow(given: Given, name: str, queue_bytes: int, path: str = "") -> Iterator[Result]:
+def narrow(settings: Settings, name: str, queue_bytes: int, path: str = "") -> Iterator[Result]:
     """Measure a third of the video's bitrate for 10 s, and then the full rate again."""
     say(f"links: {name}")
-    with far_away(given, path) as (lan, bench, page), Status(bench) as status:
+    with far_away(settings, path) as (lan, bench, page), Status(bench) as status:
         page.wait_for_timeout(2000)
-        before = shown(page)
+        earlier = shown(page)
         begin_ms = now_ms()
         lan.narrow(VIDEO_BITRATE // 3, queue_bytes)
         page.wait_for_timeout(NARROW_S * 1000)
@@ -217,35 +217,35 @@ def narrow(given: Given, name: str, queue_bytes: int, path: str = "") -> Iterato
         end_ms = now_ms()
         page.wait_for_timeout(FULL_WITHIN_S * 1000)
         pictures = shown(page)
-    late = [one for one in pictures if begin_ms + 1000 <= one.at_ms <= end_ms]
-    yield row("links", f"{name}: age", "ms", [one.age_ms for one in late], Aim(worst=300))
-    seconds = [int((one.at_ms - begin_ms) // 1000) for one in late]
+    late = [picture for picture in pictures if begin_ms + 1000 <= picture.at_ms <= end_ms]
+    yield row("links", f"{name}: age", "ms", [picture.age_ms for picture in late], Aim(worst=300))
+    seconds = [int((picture.at_ms - begin_ms) // 1000) for picture in late]
     rates = [seconds.count(second) for second in range(1, int(NARROW_S))]
     yield row("links", f"{name}: least rate", "fps", [min(rates)], Aim(least=10))
-    wanted = status.wanted()
-    low_ms = [at_ms for at_ms, rate in wanted if rate < VIDEO_BITRATE]
+    bitrates = status.wanted()
+    low_ms = [at_ms for at_ms, rate in bitrates if rate < VIDEO_BITRATE]
     full_s = (max(low_ms, default=end_ms) - end_ms) / 1000.0
     yield row("links", f"{name}: full quality after", "s", [full_s], Aim(worst=3))
-    yield course(f"{name}: age", before[-15:] + pictures, begin_ms)
+    yield course(f"{name}: age", earlier[-15:] + pictures, begin_ms)
     yield Curve(
         "links",
         f"{name}: bitrate",
         "kbit/s",
-        tuple((at_ms - begin_ms) / 1000.0 for at_ms, _ in wanted),
-        tuple(rate / 1000.0 for _, rate in wanted),
+        tuple((at_ms - begin_ms) / 1000.0 for at_ms, _ in bitrates),
+        tuple(rate / 1000.0 for _, rate in bitrates),
     )
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure stalls, outages, a narrow link, control: each with its own bench."""
     aim = Aim(worst=200)
     name = "current after a 1.5 s stall"
-    yield from stalls(given, name, "", SMALL_BYTES, STALLS, aim)
-    yield from stalls(given, f"{name}, MSE", "?path=mse", SMALL_BYTES, STALLS, aim)
-    yield from stalls(given, f"{name}, bloated link", "", BLOATED_BYTES, STALLS_BLOATED, None)
-    yield from outages(given, "an outage", OUTAGES)
-    yield from outages(given, "an outage, MSE", OUTAGES_MSE, "?path=mse")
-    yield from narrow(given, "a third of the bitrate", NARROW_SANE_BYTES)
-    yield from narrow(given, "a third, MSE", NARROW_SANE_BYTES, "?path=mse")
-    yield from narrow(given, "a third, bloated queue", NARROW_BLOATED_BYTES)
-    yield from under_load(given)
+    yield from stalls(settings, name, "", SMALL_BYTES, STALLS, aim)
+    yield from stalls(settings, f"{name}, MSE", "?path=mse", SMALL_BYTES, STALLS, aim)
+    yield from stalls(settings, f"{name}, bloated link", "", BLOATED_BYTES, STALLS_BLOATED, None)
+    yield from outages(settings, "an outage", OUTAGES)
+    yield from outages(settings, "an outage, MSE", OUTAGES_MSE, "?path=mse")
+    yield from narrow(settings, "a third of the bitrate", NARROW_SANE_BYTES)
+    yield from narrow(settings, "a third, MSE", NARROW_SANE_BYTES, "?path=mse")
+    yield from narrow(settings, "a third, bloated queue", NARROW_BLOATED_BYTES)
+    yield from under_load(settings)

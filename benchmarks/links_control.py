@@ -12,7 +12,7 @@ from tests.e2e.phone import on_the_lan, take_wheel
 from tests.support.lan import Lan
 
 from benchmarks.control import press_ms
-from benchmarks.rig import Given, opened, running, say
+from benchmarks.rig import Settings, opened, running, say
 from benchmarks.rows import Aim, Result, Row, row
 from benchmarks.video import FPS, source
 
@@ -37,7 +37,7 @@ def presses(
     )
 
 
-def under_load(given: Given) -> Iterator[Result]:
+def under_load(settings: Settings) -> Iterator[Result]:
     """Measure the three cases in turn on one bench, with the driver on another host."""
     aim = Aim(median=8, p99=20)
     with ExitStack() as stack:

@@ -17,7 +17,7 @@ from tests.support.air import Air, Weather
 
 from benchmarks.links import course, far_away, now_ms, shown
 from benchmarks.links_loss import SETTLES_MS, ages_ms
-from benchmarks.rig import Given, say
+from benchmarks.rig import Settings, say
 from benchmarks.rows import Curve, Result, row
 from fpvbench.world.scene import START_X_M
 from fpvcar.recordings import messages, reader
@@ -48,11 +48,11 @@ class Field:
         self.course.append(((now_ms() - self.begin_ms) / 1000, metres, 100 * lost))
         return share
 
-    def drive(self, watch: PinWatch, key: str, until: float) -> None:
-        """Hold a key until the car reaches `until` (share of the way); press it again after a
+    def drive(self, watch: PinWatch, key: str, goal: float) -> None:
+        """Hold a key until the car reaches `goal` (share of the way); press it again after a
         stop."""
         ahead, began_ms = key == "ArrowUp", now_ms()
-        while (self.share() < until) if ahead else (self.share() > until):
+        while (self.share() < goal) if ahead else (self.share() > goal):
             if now_ms() - began_ms > WAY_MOST_S * 1000:
                 raise RuntimeError(f"it does not get there: {self.course[-1]}")
             if not watch.now.driving:
@@ -66,14 +66,14 @@ class Field:
 def lost_shares(bench: RunningBench, begin_ms: float) -> list[tuple[float, float]]:
     """Return seconds, and % of the packets sent again, from the car's recording."""
     (path,) = (bench.state / "recordings").glob("*.mcap*")
-    found = []
-    with reader.read(path) as made:
-        for message in made.messages([messages.LATENCY]):
-            one = messages.decode(messages.LATENCY, message.data)
-            assert isinstance(one, messages.Latency)
-            if one.drives and one.lost is not None:
-                found.append((message.log_ns / 1e9 - begin_ms / 1000, 100 * one.lost))
-    return [one for one in found if one[0] >= 0.0]
+    shares = []
+    with reader.read(path) as recording:
+        for message in recording.messages([messages.LATENCY]):
+            latency = messages.decode(messages.LATENCY, message.data)
+            assert isinstance(latency, messages.Latency)
+            if latency.drives and latency.lost is not None:
+                shares.append((message.log_ns / 1e9 - begin_ms / 1000, 100 * latency.lost))
+    return [share for share in shares if share[0] >= 0.0]
 
 
 def replayed(bench: RunningBench) -> None:
@@ -85,11 +85,11 @@ def replayed(bench: RunningBench) -> None:
         raise RuntimeError(f"replay: {done.stdout}{done.stderr}")
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure one drive there and back."""
     name = f"a drive to {EDGE_M:g} m and back"
     say(f"links: {name}")
-    with Air() as air, far_away(given, over=air, options=OPTIONS) as (_, bench, page):
+    with Air() as air, far_away(settings, over=air, options=OPTIONS) as (_, bench, page):
         page.wait_for_timeout(SETTLES_MS)
         shown(page)
         with bench.watch() as watch:
@@ -113,5 +113,5 @@ def rows(given: Given) -> Iterator[Result]:
     times, metres, lost = zip(*field.course, strict=True)
     yield Curve("edge", "distance", "m", times, metres)
     yield Curve("edge", "packets lost each way", "%", times, lost)
-    at_s, seen = zip(*recorded, strict=True)
-    yield Curve("edge", "sent again, as recorded", "%", at_s, seen)
+    at_s, lost_again = zip(*recorded, strict=True)
+    yield Curve("edge", "sent again, as recorded", "%", at_s, lost_again)

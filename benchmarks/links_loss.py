@@ -17,10 +17,19 @@ from tests.support.lan import Lan
 
 from benchmarks import glass
 from benchmarks.baseline import serving
-from benchmarks.links import FRAMED, Shown, course, far_away, now_ms, recovered, recovery_ms, shown
+from benchmarks.links import (
+    FRAMED,
+    ShownPicture,
+    course,
+    far_away,
+    now_ms,
+    recovered,
+    recovery_ms,
+    shown,
+)
 from benchmarks.links_control import presses
 from benchmarks.reference import cpu_s
-from benchmarks.rig import Given, say
+from benchmarks.rig import Settings, say
 from benchmarks.rows import Aim, Result, Row, row
 from benchmarks.video import CANVAS, FPS, visited
 
@@ -49,23 +58,23 @@ AIMS = {
 """Aims by share lost: age of each picture at its paint, and the number of freezes."""
 
 
-def ages_ms(pictures: Sequence[Shown]) -> list[float]:
+def ages_ms(pictures: Sequence[ShownPicture]) -> list[float]:
     """Return the age of the displayed picture every 10 ms: it rises until the next picture."""
-    found: list[float] = []
-    for before, after in zip(pictures, pictures[1:], strict=False):
-        steps = int((after.at_ms - before.at_ms) / SAMPLE_MS) + 1
-        found += [before.age_ms + step * SAMPLE_MS for step in range(steps)]
-    return found
+    ages: list[float] = []
+    for earlier, later in zip(pictures, pictures[1:], strict=False):
+        steps = int((later.at_ms - earlier.at_ms) / SAMPLE_MS) + 1
+        ages += [earlier.age_ms + step * SAMPLE_MS for step in range(steps)]
+    return ages
 
 
-def gaps_ms(pictures: Sequence[Shown]) -> list[float]:
+def gaps_ms(pictures: Sequence[ShownPicture]) -> list[float]:
     """Return the times between pictures."""
     return [b.at_ms - a.at_ms for a, b in zip(pictures, pictures[1:], strict=False)]
 
 
 def watched(
     page: Page, lan: Lan, share: float, look_ms: float = LOSSY_MS
-) -> tuple[list[Shown], float]:
+) -> tuple[list[ShownPicture], float]:
     """Return the pictures that a page showed during this loss, and the wall clock at the start
     of it."""
     page.wait_for_timeout(SETTLES_MS)
@@ -80,12 +89,12 @@ def watched(
     return pictures, begin_ms
 
 
-def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
+def lossy(settings: Settings, share: float, cpus: list[float]) -> Iterator[Result]:
     """Measure one bench and one page on another host. `cpus` collects the CPU of `run`, in %;
     the first value plus CPU_MORE is the limit for the others."""
     name = f"{share:.0%} lost each way"
     say(f"links: {name}")
-    with far_away(given) as (lan, bench, page):
+    with far_away(settings) as (lan, bench, page):
         run = bench.pid("run")
         before_s, begin_s = cpu_s(run), time.monotonic()
         pictures, begin_ms = watched(page, lan, share)
@@ -97,7 +106,7 @@ def lossy(given: Given, share: float, cpus: list[float]) -> Iterator[Result]:
     yield course(f"{name}: age", pictures, begin_ms)
 
 
-def standstills(given: Given) -> Iterator[Result]:
+def standstills(settings: Settings) -> Iterator[Result]:
     """Measure rounds at the wheel, each with its own bench, page and connections, as one round
     may be lucky."""
     for (kernel, tcp), (camera, options) in product(KERNELS.items(), CAMERAS.items()):
@@ -105,7 +114,7 @@ def standstills(given: Given) -> Iterator[Result]:
         longest, ages = [], []
         for number in range(ROUNDS):
             say(f"links: {name} ({number + 1} of {ROUNDS})")
-            with far_away(given, camera=options) as (lan, _, page):
+            with far_away(settings, camera=options) as (lan, _, page):
                 if tcp is not None:
                     lan.congestion(*tcp)
                 pictures, _ = watched(page, lan, ROUND_SHARE, ROUND_MS)
@@ -134,7 +143,7 @@ def beside(share: float) -> Iterator[Result]:
 
 def judged(
     name: str,
-    pictures: Sequence[Shown],
+    pictures: Sequence[ShownPicture],
     aims: tuple[Aim | None, Aim | None, Aim | None, int | None],
 ) -> Iterator[Row]:
     """Yield rows for ages at the paint and on the screen, rate, freezes."""
@@ -144,19 +153,23 @@ def judged(
     freezes = sum(gap > FREEZE_MS for gap in gaps)
     freezes_aim = None if freezes_most is None else Aim(worst=freezes_most)
     yield row(
-        "links", f"{name}: capture to glass", "ms", [one.age_ms for one in pictures], glass_aim
+        "links",
+        f"{name}: capture to glass",
+        "ms",
+        [picture.age_ms for picture in pictures],
+        glass_aim,
     )
     yield row("links", f"{name}: age on the glass", "ms", ages_ms(pictures), age_aim)
     yield row("links", f"{name}: rate", "fps", [fps], rate_aim)
     yield row("links", f"{name}: freezes over {FREEZE_MS:g} ms", "", [float(freezes)], freezes_aim)
 
 
-def bursts(given: Given) -> Iterator[Result]:
+def bursts(settings: Settings) -> Iterator[Result]:
     """Measure bursts: half of all packets are lost for 300 ms, every 5 s."""
-    name, times = "300 ms of 50 % lost every 5 s", min(given.runs, BURSTS)
+    name, times = "300 ms of 50 % lost every 5 s", min(settings.runs, BURSTS)
     say(f"links: {name}")
     weather = Weather(burst_loss=0.5, burst_s=0.3, every_s=5.0)
-    with Air() as air, far_away(given, over=air) as (_, _, page):
+    with Air() as air, far_away(settings, over=air) as (_, _, page):
         page.wait_for_timeout(SETTLES_MS)
         shown(page)
         air.set(weather)
@@ -171,42 +184,42 @@ def bursts(given: Given) -> Iterator[Result]:
     yield course(f"{name}: age", pictures, begin_ms)
 
 
-def far_and_near(given: Given) -> Iterator[Result]:
+def far_and_near(settings: Settings) -> Iterator[Result]:
     """Measure a long link, with jitter and some loss."""
     name = "20 ms and up to 10 ms of jitter, 2 % lost, each way"
     say(f"links: {name}")
-    with Air() as air, far_away(given, over=air) as (_, _, page):
+    with Air() as air, far_away(settings, over=air) as (_, _, page):
         page.wait_for_timeout(SETTLES_MS)
         air.set(Weather(delay_s=0.020, jitter_s=0.010, loss=0.02))
         page.wait_for_timeout(SETTLES_MS)
         shown(page)
         page.wait_for_timeout(LOSSY_MS)
-        ages = [one.age_ms for one in shown(page)]
+        ages = [picture.age_ms for picture in shown(page)]
     yield row("links", f"{name}: capture to glass", "ms", ages, Aim(p99=90))
 
 
-def at_the_wheel(given: Given) -> Iterator[Result]:
+def at_the_wheel(settings: Settings) -> Iterator[Result]:
     """Measure key press to pin, and a minute of driving, with 10 % lost each way."""
     name = "10% lost each way"
-    with far_away(given) as (lan, bench, page):
+    with far_away(settings) as (lan, bench, page):
         lan.drop(0.10)
         page.wait_for_timeout(SETTLES_MS)
         yield from presses(page, bench, name, Aim(p99=120), "guard off")
         with bench.watch() as watch:
             holds(page, watch, "ArrowUp")
-            before = bench.log().count(SILENCE)
+            earlier = bench.log().count(SILENCE)
             page.wait_for_timeout(DRIVES_MS)
-            stops = bench.log().count(SILENCE) - before
+            stops = bench.log().count(SILENCE) - earlier
             page.keyboard.up("ArrowUp")
     yield row("links", f"{name}: stops in a minute", "", [float(stops)], Aim(worst=0))
 
 
-def roaming(given: Given) -> Iterator[Result]:
+def roaming(settings: Settings) -> Iterator[Result]:
     """Measure a sudden change of the address of the page's host."""
     values = []
-    for _ in range(min(given.runs, ROAMS)):
+    for _ in range(min(settings.runs, ROAMS)):
         say("links: another Wi-Fi")
-        with far_away(given) as (lan, _, page):
+        with far_away(settings) as (lan, _, page):
             page.wait_for_timeout(SETTLES_MS)
             shown(page)
             lan.roam()
@@ -215,14 +228,14 @@ def roaming(given: Given) -> Iterator[Result]:
     yield row("links", "current with another address", "ms", values, Aim(worst=1000))
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure with increasing loss of packets."""
     cpus: list[float] = []
     for share in AIMS:
-        yield from lossy(given, share, cpus)
+        yield from lossy(settings, share, cpus)
         yield from beside(share)
-    yield from standstills(given)
-    yield from bursts(given)
-    yield from far_and_near(given)
-    yield from at_the_wheel(given)
-    yield from roaming(given)
+    yield from standstills(settings)
+    yield from bursts(settings)
+    yield from far_and_near(settings)
+    yield from at_the_wheel(settings)
+    yield from roaming(settings)

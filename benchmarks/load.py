@@ -17,7 +17,7 @@ from tests.e2e.harness import GUARD, STRIP, RunningBench
 
 from benchmarks import reference
 from benchmarks.reference import aimed, micros
-from benchmarks.rig import Given, running
+from benchmarks.rig import Settings, running
 from benchmarks.rows import Aim, Result, Row, row
 from fpvcar.server.hub import REST_AFTER_S
 
@@ -59,8 +59,8 @@ class Load:
     @property
     def in_time(self) -> float:
         """Return the share of the units that arrived within a picture's time."""
-        came = len(self.ages_ms)
-        return sum(age_ms <= IN_TIME_MS for age_ms in self.ages_ms) / max(1, came)
+        arrived = len(self.ages_ms)
+        return sum(age_ms <= IN_TIME_MS for age_ms in self.ages_ms) / max(1, arrived)
 
     @property
     def served(self) -> bool:
@@ -95,10 +95,10 @@ class Crowd:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
-    def say(self, word: str) -> None:
+    def say(self, command: str) -> None:
         """Send a command to the viewers."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.write(f"{command}\n")
         self._process.stdin.flush()
 
     def end(self, load: Load, seconds: float, fps: float) -> None:
@@ -145,18 +145,18 @@ def slope(loads: Sequence[Load]) -> float:
 
 
 def cpu_rows(
-    load: Load, what: str, where: str, aim: Aim | None = None, unit: str = "run"
+    load: Load, label: str, setup: str, aim: Aim | None = None, unit: str = "run"
 ) -> Iterator[Row]:
     """Yield CPU of `run` or `wheels`, and its ratio to the reference."""
-    note = f"{where}; {load.note}" if load.note else where
-    name = f"CPU of {unit}{what}"
+    note = f"{setup}; {load.note}" if load.note else setup
+    name = f"CPU of {unit}{label}"
     return reference.rows("load", name, load.cpu[unit], load.cpu[reference.NAME], aim, note)
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure the shipped car, with a camera that renders no room; then as a Zero W; then the
     server alone: one driver, and 1 to 50 viewers."""
-    seconds, fps = min(given.seconds, SECONDS_MOST), 29.9
+    seconds, fps = min(settings.seconds, SECONDS_MOST), 29.9
     with running(STRIP, GUARD) as bench:
         time.sleep(REST_AFTER_S)
         load = measure(bench, 0, seconds, fps)
@@ -178,19 +178,19 @@ def rows(given: Given) -> Iterator[Result]:
         with driving(bench) as driver:
             load = measure(bench, 1, seconds, fps, driver)
             for unit in ("run", "wheels"):
-                what = ", a driver who watches"
-                yield from cpu_rows(load, what, NO_SENSORS, unit=unit)
+                label = ", a driver who watches"
+                yield from cpu_rows(load, label, NO_SENSORS, unit=unit)
             load = measure(bench, 0, seconds, fps)
         _, driven = list(cpu_rows(load, "", NO_SENSORS))
         for count in VIEWERS:
             load = measure(bench, count, seconds, fps)
             loads.append(load)
-            found = list(cpu_rows(load, f", {count} viewers", NO_SENSORS))
-            yield from found
+            pair = list(cpu_rows(load, f", {count} viewers", NO_SENSORS))
+            yield from pair
             if count == 0:
-                command_us = micros(driven, found[1], COMMANDS_PER_S)
+                command_us = micros(driven, pair[1], COMMANDS_PER_S)
             if count == 1:
-                one = found[1]
+                one_viewer = pair[1]
             if load.ages_ms:
                 yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
     first, last = SLOPE_OVER
@@ -198,7 +198,9 @@ def rows(given: Given) -> Iterator[Result]:
     with running(*NO_CAMERA, *source[2:]) as bench:
         _, dark = cpu_rows(measure(bench, 0, seconds, fps), "", NO_SENSORS)
     yield row("load", "a command, nobody watches", "us", [command_us], Aim(median=250), COMMAND)
-    yield row("load", "a frame, one viewer", "us", [micros(one, dark, fps)], Aim(median=90), FRAME)
+    yield row(
+        "load", "a frame, one viewer", "us", [micros(one_viewer, dark, fps)], Aim(median=90), FRAME
+    )
     yield from crowds(seconds, fps, source)
 
 
@@ -209,21 +211,21 @@ def crowds(seconds: float, fps: float, source: Sequence[str]) -> Iterator[Result
         "--set=server.max_connections = 4096",
         "--set=server.max_per_address = 4096",
     )
-    most, why = VIEWERS[-1], f"server.max_viewers is at most {CROWDS[-1]}"
+    most, reason = VIEWERS[-1], f"server.max_viewers is at most {CROWDS[-1]}"
     with running(*source, *limits) as bench:
         for count in CROWDS:
             try:
                 load = measure(bench, count, seconds, fps)
             except RuntimeError as fault:  # possibly too few file descriptors
-                why = f"{count}: {fault}"
+                reason = f"{count}: {fault}"
                 break
             yield from cpu_rows(load, f", {count} viewers", NO_SENSORS)
             yield row("load", f"age on arrival, {count} viewers", "ms", load.ages_ms)
             if not load.served:
-                why = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"
+                reason = f"{count}: {load.share:.1%} came, {load.in_time:.1%} in time"
                 break
             most = count
-    yield row("load", MOST, "", [most], note=why)
+    yield row("load", MOST, "", [most], note=reason)
 
 
 @contextmanager

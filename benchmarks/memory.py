@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.e2e.harness import GUARD
 from tests.support.camera import Camera
 
-from benchmarks.rig import Given, opened, running
+from benchmarks.rig import Settings, opened, running
 from benchmarks.rows import Aim, Result, Row, row
 
 
@@ -81,11 +81,11 @@ def camera(board: str, name: str) -> Row:
     return row("memory", f"camera picamera2, {name}, resident", "MB", resident)
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure `run` and `wheels` with one driver who watches; then their helpers alone."""
     yield guardian()
     yield camera("pi5", "libx264")
-    with given.chromium() as browser, running(GUARD) as bench, opened(browser, bench.url):
+    with settings.chromium() as browser, running(GUARD) as bench, opened(browser, bench.url):
         time.sleep(5.0)
         for unit, limit in (("run", 45.0), ("wheels", 20.0)):
             pid = bench.pid(unit)

@@ -46,8 +46,8 @@ def compare(
         else:
             first, second = ours(), theirs()
         runs.append((first, second))
-    mine = [one for one, _ in runs]
-    yield row(PART, name, "MB/s", [one.mb_per_s for one in mine], note=note(mine))
+    our_runs = [first for first, _ in runs]
+    yield row(PART, name, "MB/s", [run.mb_per_s for run in our_runs], note=note(our_runs))
     yield row(PART, f"{name}: {beside}", "MB/s", [two.mb_per_s for _, two in runs])
     ratios = [one.mb_per_s / two.mb_per_s for one, two in runs]
     yield row(

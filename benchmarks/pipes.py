@@ -24,7 +24,7 @@ from tests.support.lan import Lan
 
 from benchmarks import pipes_verbs
 from benchmarks.pairs import PAIRS, PART, Run, compare
-from benchmarks.rig import Given, say
+from benchmarks.rig import Settings, say
 from benchmarks.rows import Aim, Note, Result, Row, row
 
 SOURCE = Path(__file__).parents[1] / "base-station" / "rdma"
@@ -62,7 +62,7 @@ class Bench:
 
     def receive(self, *target: str) -> tuple["subprocess.Popen[bytes]", str]:
         """Start an rdrecv; return it and its port."""
-        shown, announce_fd = os.pipe()
+        read_fd, announce_fd = os.pipe()
         receiver = subprocess.Popen(
             [
                 *self.enter,
@@ -77,7 +77,7 @@ class Bench:
             env=ENVIRONMENT,
         )
         os.close(announce_fd)
-        with open(shown) as lines:
+        with open(read_fd) as lines:
             line = lines.readline()
         if not line.startswith("port="):
             raise RuntimeError(f"rdrecv ended ({receiver.wait()})")
@@ -86,8 +86,8 @@ class Bench:
     def send(self, *target: str, piped: bool = False) -> Run:
         """Measure one transfer, from the file or from a pipe."""
         receiver, port = self.receive(*(target or ("/dev/null",)))
-        words = [str(self.tools / "rdsend"), "--json", *self.options]
-        words += [self.host, port]
+        command = [str(self.tools / "rdsend"), "--json", *self.options]
+        command += [self.host, port]
         producer = None
         if piped:
             with self.data.open("rb") as file:
@@ -99,9 +99,9 @@ class Bench:
             assert producer.stdout
             select.select([producer.stdout], [], [], LIMIT_S)  # the producer has started
         else:
-            words.append(str(self.data))
+            command.append(str(self.data))
         sender = subprocess.Popen(
-            words,
+            command,
             env=ENVIRONMENT,
             stderr=subprocess.PIPE,
             stdin=producer.stdout if producer else subprocess.DEVNULL,
@@ -169,8 +169,8 @@ def reaped(process: "subprocess.Popen[bytes]") -> float:
 
 def cost(runs: Sequence[Run], size: int) -> str:
     """Return CPU seconds per GB at both ends as text."""
-    sender_s = statistics.median(one.sender_s for one in runs) * 1e9 / size
-    receiver_s = statistics.median(one.receiver_s for one in runs) * 1e9 / size
+    sender_s = statistics.median(run.sender_s for run in runs) * 1e9 / size
+    receiver_s = statistics.median(run.receiver_s for run in runs) * 1e9 / size
     return f"CPU s/GB: {sender_s:.2f} to send, {receiver_s:.2f} to receive"
 
 
@@ -205,10 +205,10 @@ def loopback(bench: Bench) -> Iterator[Result]:
 
 def cipher() -> Result:
     """Measure the encryption rate of one core, the upper limit of an encrypted transfer."""
-    words = "openssl speed -seconds 1 -bytes 262144 -mr -evp aes-256-gcm"
+    command = "openssl speed -seconds 1 -bytes 262144 -mr -evp aes-256-gcm"
     try:
         ended = subprocess.run(
-            words.split(), capture_output=True, text=True, check=True, timeout=LIMIT_S
+            command.split(), capture_output=True, text=True, check=True, timeout=LIMIT_S
         )
     except (OSError, subprocess.CalledProcessError) as fault:
         return Note(PART, f"openssl speed: {fault}")
@@ -216,14 +216,14 @@ def cipher() -> Result:
     return row(PART, "openssl speed, AES-256-GCM, one core", "MB/s", [rate / 1e6])
 
 
-def at_pipes(bench: Bench, where: str) -> Iterator[Result]:
+def at_pipes(bench: Bench, link: str) -> Iterator[Result]:
     """Measure a pipe at either end, against the file and /dev/null."""
     consumer = ("--", *PYTHON, CONSUME)
-    for ours, what in (
+    for ours, label in (
         (lambda: bench.send(piped=True), "from a pipe"),
         (lambda: bench.send(*consumer), "into a pipe"),
     ):
-        yield from bench.compare(f"{what}, {where}", ours, bench.send, 0.95, "file")
+        yield from bench.compare(f"{label}, {link}", ours, bench.send, 0.95, "file")
 
 
 def cable(bench: Bench) -> Iterator[Result]:
@@ -232,11 +232,11 @@ def cable(bench: Bench) -> Iterator[Result]:
     with Lan(offload=True) as lan:
         lan.narrow(SHAPED_BITS_PER_S, QUEUE_BYTES, BURST_BYTES)
         bench.enter, bench.host, bench.options = lan.enter, lan.far, ()
-        for algorithm in sorted({host, CUBIC}, key=lambda one: one == CUBIC):
+        for algorithm in sorted({host, CUBIC}, key=lambda algorithm: algorithm == CUBIC):
             lan.congestion(algorithm)
-            for options, what, least in ((PLAIN, "XXH3", 0.98), (ENCRYPT, "encrypted", 0.95)):
+            for options, mode, least in ((PLAIN, "XXH3", 0.98), (ENCRYPT, "encrypted", 0.95)):
                 bench.options = options
-                name = f"10 Gbit/s, {what}, {algorithm}"
+                name = f"10 Gbit/s, {mode}, {algorithm}"
                 yield from bench.compare(name, bench.send, bench.iperf3, least, "iperf3")
         # Over loopback a producer takes CPU time from the two ends; here it does not.
         yield from at_pipes(bench, "10 Gbit/s")
@@ -248,14 +248,14 @@ def chain(bench: Bench) -> Iterator[Result]:
         for back in (False, True):
             lan.narrow(CHAIN_BITS_PER_S, QUEUE_BYTES, BURST_BYTES, back)
         bench.enter, bench.host, bench.options = lan.enter, lan.far, ()
-        here = Bench(bench.tools, bench.data, bench.size)
+        near = Bench(bench.tools, bench.data, bench.size)
 
         def two_hops() -> Run:
-            last, port = here.receive("/dev/null")
+            receiver, port = near.receive("/dev/null")
             rdsend = str(bench.tools / "rdsend")
             key = f"RDPIPE_KEY={ENVIRONMENT['RDPIPE_KEY']}"
             run = bench.send("--", "env", key, rdsend, lan.near, port)
-            if reaped(last) < 0 or last.returncode:
+            if reaped(receiver) < 0 or receiver.returncode:
                 raise RuntimeError("the last of the chain failed")
             return run
 
@@ -272,7 +272,7 @@ def echo(bench: Bench, count: int) -> Iterator[Result]:
                 "rdpipe": [str(bench.tools / "rdpipe"), *far, "host:cat"],
                 "ssh": ["ssh", "-F", f"{home}/ssh_config", "host", "true"],
             }
-            took: dict[str, list[float]] = {name: [] for name in commands}
+            times_ms: dict[str, list[float]] = {name: [] for name in commands}
             for number in range(count + 1):
                 say(f"{PART}: echo {number}")
                 for name in sorted(commands, reverse=bool(number % 2)):
@@ -280,22 +280,22 @@ def echo(bench: Bench, count: int) -> Iterator[Result]:
                     ended = subprocess.run(
                         commands[name], input=b"hello\n", capture_output=True, timeout=LIMIT_S
                     )
-                    took[name].append((time.monotonic() - since_s) * 1000)
+                    times_ms[name].append((time.monotonic() - since_s) * 1000)
                     if ended.returncode or (name == "rdpipe") != bool(ended.stdout):
                         raise RuntimeError(f"{name}: {ended.stderr!r}")
         finally:
             server.close()
-    ours, theirs = took["rdpipe"][1:], took["ssh"][1:]  # the first run warms the caches
+    ours, theirs = times_ms["rdpipe"][1:], times_ms["ssh"][1:]  # the first run warms the caches
     yield row(PART, "echo through rdpipe", "ms", ours)
     yield row(PART, "ssh host true", "ms", theirs)
     above = [one - two for one, two in zip(ours, theirs, strict=True)]
     yield row(PART, "echo above ssh", "ms", above, Aim(median=80.0))
 
 
-def rows(given: Given, size: int = 1 << 30) -> Iterator[Result]:
+def rows(settings: Settings, size: int = 1 << 30) -> Iterator[Result]:
     """Measure loopback, a shaped cable, a chain, an echo, and RDMA in guests."""
     iperf3 = shutil.which("iperf3") is not None
-    with prepared(size, min(PAIRS, given.runs)) as bench:
+    with prepared(size, min(PAIRS, settings.runs)) as bench:
         if iperf3:
             yield from loopback(bench)
         else:
@@ -305,5 +305,5 @@ def rows(given: Given, size: int = 1 << 30) -> Iterator[Result]:
             yield from chain(bench)
         elif iperf3:
             yield Note(PART, "cables between network namespaces need root")
-        yield from echo(bench, min(ECHOES, given.runs))
+        yield from echo(bench, min(ECHOES, settings.runs))
         yield from pipes_verbs.rows(bench.tools, bench.pairs)

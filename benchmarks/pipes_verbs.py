@@ -66,8 +66,8 @@ def two_guests(share: Path, pairs: int) -> Iterator[Result]:
     trip."""
     say(f"{PART}: two guests start")
     way = f"verbs, {ONE_WAY_MS} ms each way"
-    with pair(share) as both, apart(both.first, both.second, TWO_GUESTS) as ends:
-        speed.shape(both, f"delay {ONE_WAY_MS}ms")
+    with pair(share) as guests, apart(guests.first, guests.second, TWO_GUESTS) as ends:
+        speed.shape(guests, f"delay {ONE_WAY_MS}ms")
         perftest = run(partial(speed.ib_send_bw, ends, 1 << 20, 16, TWO_GUESTS))
         for name, piped in ((f"{way}, file", False), (f"{way}, pipe", True)):
             ours = run(partial(speed.rdsend, ends, piped=piped))

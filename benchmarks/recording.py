@@ -16,7 +16,7 @@ from tests.e2e.harness import GUARD, RunningBench, wait_for
 
 from benchmarks import glass, recording_replay, reference
 from benchmarks.control import press_to_pin
-from benchmarks.rig import Given, opened, running, say
+from benchmarks.rig import Settings, opened, running, say
 from benchmarks.rows import RATIO, Aim, Result, Row, row
 from benchmarks.video import CANVAS, FPS, source
 
@@ -40,8 +40,8 @@ def costs_ms(seconds: int) -> list[float]:
             check=True,
             cwd=Path(__file__).resolve().parents[1],
         )
-        found: list[float] = json.loads(done.stdout)
-    return found
+        costs: list[float] = json.loads(done.stdout)
+    return costs
 
 
 def windows(bench: RunningBench) -> dict[str, list[float]]:
@@ -62,19 +62,19 @@ def windows(bench: RunningBench) -> dict[str, list[float]]:
 
 
 @dataclass
-class Felt:
+class DriverSamples:
     """Latencies for a driver: ages of pictures, and from key press to pin, ms."""
 
     ages: list[float] = field(default_factory=list)
     presses: list[float] = field(default_factory=list)
 
 
-def feel(browser: Browser, options: tuple[str, ...], into: Felt) -> None:
-    """Measure on a separate bench; append to `into`."""
+def sample_driver(browser: Browser, options: tuple[str, ...], samples: DriverSamples) -> None:
+    """Measure on a separate bench; append to `samples`."""
     with running(*source("strip", FPS), *options) as bench, opened(browser, bench.url) as page:
-        seen, _ = glass.watch(page, CANVAS, SIGHT_S)
-        into.ages += seen.ages_ms
-        into.presses += press_to_pin(page, bench, PRESSES)
+        picture, _ = glass.watch(page, CANVAS, SIGHT_S)
+        samples.ages += picture.ages_ms
+        samples.presses += press_to_pin(page, bench, PRESSES)
 
 
 def same(name: str, on: Row, off: Row) -> Row:
@@ -84,40 +84,40 @@ def same(name: str, on: Row, off: Row) -> Row:
     )
 
 
-def felt(given: Given) -> Iterator[Row]:
+def driver_rows(settings: Settings) -> Iterator[Row]:
     """Compare a driver's latencies with and without recording: they must not differ noticeably."""
-    on, off = Felt(), Felt()
-    with given.chromium() as browser:
-        for options, into in ((ON, on), (OFF, off), (OFF, off), (ON, on)):
+    on, off = DriverSamples(), DriverSamples()
+    with settings.chromium() as browser:
+        for options, samples in ((ON, on), (OFF, off), (OFF, off), (ON, on)):
             say(f"recording: what a driver feels, recording {'off' * bool(options)}")
-            feel(browser, options, into)
-    for name, mine, theirs, aim in (
+            sample_driver(browser, options, samples)
+    for name, values, baseline, aim in (
         ("age of the picture", on.ages, off.ages, Aim(13, p99=24)),
         ("key press to pin", on.presses, off.presses, Aim(8, p99=20)),
     ):
-        with_it = row("recording", f"{name}, recording", "ms", mine, aim, "guard off")
-        without = row("recording", f"{name}, recording off", "ms", theirs, note="guard off")
+        with_it = row("recording", f"{name}, recording", "ms", values, aim, "guard off")
+        without = row("recording", f"{name}, recording off", "ms", baseline, note="guard off")
         yield from (with_it, without, same(name, with_it, without))
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure the recorder alone, a replay, then all of `run` with a driver."""
     say("recording: CPU a recorded second")
     yield row(
         "recording", "CPU a recorded second, 2 Mbit/s", "ms", costs_ms(SECONDS), Aim(median=2.0)
     )
     say("recording: replay of 10 minutes")
-    took_s, said = recording_replay.seconds()
-    yield row("recording", "replay of 10 minutes", "s", took_s, Aim(worst=10.0), said)
-    for words, options in (("recording", ON), ("recording off", OFF)):
-        say(f"recording: CPU of run, {words}")
+    took_s, speed = recording_replay.seconds()
+    yield row("recording", "replay of 10 minutes", "s", took_s, Aim(worst=10.0), speed)
+    for state, options in (("recording", ON), ("recording off", OFF)):
+        say(f"recording: CPU of run, {state}")
         with running(GUARD, *options) as bench:
-            found = windows(bench)
+            shares = windows(bench)
         yield from reference.rows(
             "recording",
-            f"CPU of run, 1 driver, {words}",
-            found["run"],
-            found[reference.NAME],
+            f"CPU of run, 1 driver, {state}",
+            shares["run"],
+            shares[reference.NAME],
             note="guard on",
         )
-    yield from felt(given)
+    yield from driver_rows(settings)

@@ -54,8 +54,10 @@ class Drive:
 
     def _measured(self) -> list[telemetry.Measured]:
         """Return readings of a VL53L0X at 30 Hz and an HC-SR04 at 15, by steps of 50."""
-        names = [name for name, every in (("front", 2), ("rear", 3)) if self.ticks % every == 0]
-        return [telemetry.Measured(one, 0.0, 1.234, self.now_ns / 1e9) for one in names]
+        names = [
+            name for name, interval in (("front", 2), ("rear", 3)) if self.ticks % interval == 0
+        ]
+        return [telemetry.Measured(name, 0.0, 1.234, self.now_ns / 1e9) for name in names]
 
     def _battery(self, now_s: float) -> telemetry.Battery:
         return telemetry.Battery(7.4321, 1.234, 0.567, False, now_s % 0.08)

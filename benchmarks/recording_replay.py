@@ -32,16 +32,20 @@ def units() -> Iterator[tuple[bool, bytes]]:
 def drive(folder: Path) -> int:
     """Write the drive by the real gate with a guard that limits; return its bytes."""
     logging.getLogger("fpvcar.gate").setLevel(logging.ERROR)  # many events in it
-    made = Drive(1)
-    steps, size, at = made.go(MINUTES * 60.0), 0, 0
-    film = list(mcaps.filmed(made.captures, units()))
+    car = Drive(1)
+    steps, size, at = car.go(MINUTES * 60.0), 0, 0
+    film = list(mcaps.filmed(car.captures, units()))
     for number in range(MINUTES):
         start_ns, first = BEGAN_NS + number * FILE_NS, at
         while at < len(steps) and (steps[at].now_ns + mcaps.OFFSET_NS < start_ns + FILE_NS):
             at += 1
-        shown = [one for one in film if start_ns <= one.log_ns < start_ns + FILE_NS]
-        said = [*shown, *mcaps.step_messages(steps[first:at]), *mcaps.measured(60.0, number * 60.0)]
-        mcap_file = McapFile(said, number + 1, made.profile)
+        pictures = [picture for picture in film if start_ns <= picture.log_ns < start_ns + FILE_NS]
+        contents = [
+            *pictures,
+            *mcaps.step_messages(steps[first:at]),
+            *mcaps.measured(60.0, number * 60.0),
+        ]
+        mcap_file = McapFile(contents, number + 1, car.profile)
         size += mcap_file.to(folder / f"{mcaps.RECORDING}-{number + 1:04d}.mcap").stat().st_size
     return size
 
@@ -50,14 +54,14 @@ def seconds() -> tuple[list[float], str]:
     """Return the duration of each run, including the program's start, and the output of the
     last."""
     with tempfile.TemporaryDirectory(prefix="fpvcar-bench-") as place:
-        size, found, said = drive(Path(place)), [], ""
+        size, times_s, speed = drive(Path(place)), [], ""
         for _ in range(RUNS):
             began_s = time.monotonic()
             done = subprocess.run(
                 [sys.executable, "-m", "fpvcar", "replay", place], capture_output=True, text=True
             )
-            found.append(time.monotonic() - began_s)
+            times_s.append(time.monotonic() - began_s)
             if done.returncode:
                 raise RuntimeError(done.stdout + done.stderr)
-            said = done.stdout.partition(": ")[2].partition(" (")[0]
-        return found, f"{said}; {size / 1e6:.0f} MB"
+            speed = done.stdout.partition(": ")[2].partition(" (")[0]
+        return times_s, f"{speed}; {size / 1e6:.0f} MB"

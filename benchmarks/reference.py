@@ -55,18 +55,18 @@ def beside() -> Iterator[int]:
 
 def shares(pids: Mapping[str, int], windows: int, seconds: float) -> dict[str, list[float]]:
     """Return CPU of each process and of the reference, in % of a core, window by window."""
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     with beside() as loop:
         all_pids = {**pids, NAME: loop}
         for _ in range(windows):
-            before = {name: cpu_s(pid) for name, pid in all_pids.items()}
+            start_s = {name: cpu_s(pid) for name, pid in all_pids.items()}
             began_s = time.monotonic()
             time.sleep(seconds / windows)
             took_s = time.monotonic() - began_s
             for name, pid in all_pids.items():
-                share = 100 * (cpu_s(pid) - before[name]) / took_s
-                found.setdefault(name, []).append(share)
-    return found
+                share = 100 * (cpu_s(pid) - start_s[name]) / took_s
+                results.setdefault(name, []).append(share)
+    return results
 
 
 def aimed(percent: float) -> Aim:
@@ -83,7 +83,7 @@ def rows(
     note: str = "",
 ) -> Iterator[Row]:
     """Yield CPU in % of a core, and as a ratio to the reference; the aim is the ratio's."""
-    ratios = [one / other for one, other in zip(cpu, loop, strict=True)]
+    ratios = [used / reference for used, reference in zip(cpu, loop, strict=True)]
     yield row(part, name, "%", cpu, note=note)
     yield row(part, f"{name} / loop", RATIO, ratios, aim)
 

@@ -20,7 +20,7 @@ addEventListener('keydown', (event) => {
 
 
 @dataclass(frozen=True)
-class Given:
+class Settings:
     """Parameters of the command line. `chromium` starts a browser: each part has its own, so
     that no part inherits state from another."""
 

@@ -21,10 +21,10 @@ class Aim:
 
     def __str__(self) -> str:
         limits = [(name, getattr(self, name)) for name in STATISTICS]
-        words = [f"{name} <= {limit:g}" for name, limit in limits if limit is not None]
+        parts = [f"{name} <= {limit:g}" for name, limit in limits if limit is not None]
         if self.least is not None:
-            words.append(f"median >= {self.least:g}")
-        return ", ".join(words) or "-"
+            parts.append(f"median >= {self.least:g}")
+        return ", ".join(parts) or "-"
 
 
 @dataclass(frozen=True)
@@ -117,19 +117,19 @@ def ratio(part: str, name: str, ours: Row, theirs: Row, aim: Aim | None = None) 
 NAME_WIDE = 43
 
 
-def line(one: Row | Note) -> str:
+def line(result: Row | Note) -> str:
     """Return a row as a line of text."""
-    if isinstance(one, Note):
-        return f"{one.part:8} left out: {one.text}"
-    judged = {True: "met", False: "MISSED", None: ""}[one.met]
-    digits = 2 if one.unit == RATIO else 1
-    sums = (one.median, one.p95, one.p99, one.worst)
-    shown = sums if len(one.values) > 1 else sums[:1]
-    columns = "".join(f" {value:8.{digits}f}" for value in shown).ljust(9 * len(sums))
-    wanted = "" if one.met is None else f"({one.aim})"
+    if isinstance(result, Note):
+        return f"{result.part:8} left out: {result.text}"
+    judged = {True: "met", False: "MISSED", None: ""}[result.met]
+    digits = 2 if result.unit == RATIO else 1
+    sums = (result.median, result.p95, result.p99, result.worst)
+    values = sums if len(result.values) > 1 else sums[:1]
+    columns = "".join(f" {value:8.{digits}f}" for value in values).ljust(9 * len(sums))
+    aim = "" if result.met is None else f"({result.aim})"
     return (
-        f"{one.part:8} {one.name:{NAME_WIDE}}{columns} {one.unit:7}"
-        f"{len(one.values):6} {judged:7}{wanted}{' ' if one.note else ''}{one.note}"
+        f"{result.part:8} {result.name:{NAME_WIDE}}{columns} {result.unit:7}"
+        f"{len(result.values):6} {judged:7}{aim}{' ' if result.note else ''}{result.note}"
     ).rstrip()
 
 

@@ -10,7 +10,7 @@ from tests.e2e.harness import GUARD, RunningBench
 
 from benchmarks import reference
 from benchmarks.reference import aimed
-from benchmarks.rig import Given, running
+from benchmarks.rig import Settings, running
 from benchmarks.rows import Aim, Result, row
 
 SETTLE_S = 3.0
@@ -40,36 +40,38 @@ def cost(bench: RunningBench) -> dict[str, list[float]]:
     return reference.shares({"run": bench.pid("run")}, WINDOWS, COST_S)
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure the bench's own sensors and one additional HC-SR04; then `run` with and without."""
-    seconds = min(given.seconds, SECONDS_MOST)
+    seconds = min(settings.seconds, SECONDS_MOST)
     with running(*NO_CAMERA, TWO_BEHIND, GUARD) as bench:
         with Driver(bench.port) as watcher:
             time.sleep(SETTLE_S)
-            before, began_s = readings(bench), time.monotonic()
+            start, began_s = readings(bench), time.monotonic()
             del watcher.heard[:]
             time.sleep(seconds)
-            after, took_s = readings(bench), time.monotonic() - began_s
-            heard = [one for one in watcher.heard if one["kind"] == "state"]
-            whole = cost(bench)
+            end, took_s = readings(bench), time.monotonic() - began_s
+            states = [state for state in watcher.heard if state["kind"] == "state"]
+            full = cost(bench)
         for name, aim in RATES.items():
-            rate = (after[name] - before[name]) / took_s
+            rate = (end[name] - start[name]) / took_s
             yield row("sensors", f"{name}, readings", "1/s", [rate], Aim(least=aim))
-            told = [age_s(one, name) for one in heard]
-            ages = [1000.0 * age for age in told if age is not None]
+            ages_s = [age_s(state, name) for state in states]
+            ages = [1000.0 * age for age in ages_s if age is not None]
             yield row("sensors", f"{name}, age", "ms", ages, Aim(p99=100.0))
     with running(*BARE) as bench, Driver(bench.port):
         time.sleep(SETTLE_S)
         bare = cost(bench)
-    loops = whole[reference.NAME]
+    loops = full[reference.NAME]
     yield from reference.rows(
         "sensors", "CPU of run, no sensor, somebody here", bare["run"], bare[reference.NAME]
     )
     yield from reference.rows(
-        "sensors", "CPU of run, all sensors, somebody here", whole["run"], loops, note="guard on"
+        "sensors", "CPU of run, all sensors, somebody here", full["run"], loops, note="guard on"
     )
-    theirs = [one - other for one, other in zip(whole["run"], bare["run"], strict=True)]
-    yield from reference.rows("sensors", "CPU of all sensors", theirs, loops, aimed(3.0))
+    sensor_cpu = [
+        state - bare_cpu for state, bare_cpu in zip(full["run"], bare["run"], strict=True)
+    ]
+    yield from reference.rows("sensors", "CPU of all sensors", sensor_cpu, loops, aimed(3.0))
 
 
 def age_s(state: dict[str, object], name: str) -> float | None:
@@ -81,5 +83,5 @@ def age_s(state: dict[str, object], name: str) -> float | None:
     else:
         ranges = state["ranges"]
         assert isinstance(ranges, list)
-        age = next(one["age_s"] for one in ranges if one["name"] == name)
+        age = next(entry["age_s"] for entry in ranges if entry["name"] == name)
     return None if age is None else float(age)

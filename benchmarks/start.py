@@ -18,7 +18,7 @@ from tests.e2e.harness import STRIP, PinWatch, RunningBench, wait_for
 from websockets.exceptions import WebSocketException
 
 from benchmarks.load_viewers import Viewer
-from benchmarks.rig import Given, running
+from benchmarks.rig import Settings, running
 from benchmarks.rows import Aim, Result, row
 
 KILLS, IMPORTS = 5, 9
@@ -32,16 +32,16 @@ RUN = (
 
 def import_cpu_s(code: str) -> float:
     """Return CPU seconds of an interpreter that runs this code."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", code], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
 
 
 def age_s(pid: int) -> float:
     """Return the time since a process was started: proc(5), field 22."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    started_s = int(words[19]) / os.sysconf("SC_CLK_TCK")
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started_s
 
 
@@ -95,19 +95,19 @@ def killed(bench: RunningBench) -> tuple[float, float, float]:
     return stood_s, again_s, pictures[0]
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure the imports, then kills."""
     nothing_s = min(import_cpu_s(NOTHING) for _ in range(IMPORTS))
     imports = [import_cpu_s(RUN) - nothing_s for _ in range(IMPORTS)]
     yield row("start", "import of run, CPU", "s", imports, Aim(median=0.35))
     with running(STRIP) as bench:
-        stood, again, pictures = zip(*(killed(bench) for _ in range(KILLS)), strict=True)
+        stood, drives_s, pictures = zip(*(killed(bench) for _ in range(KILLS)), strict=True)
     yield row(
         "start",
         "run is killed: the wheels stand",
         "ms",
-        [1000.0 * one for one in stood],
+        [1000.0 * stand_s for stand_s in stood],
         Aim(worst=50.0),
     )
-    yield row("start", "run is killed: it drives again", "s", again, Aim(worst=2.0))
+    yield row("start", "run is killed: it drives again", "s", drives_s, Aim(worst=2.0))
     yield row("start", "start of run to its first picture", "s", pictures, Aim(worst=2.5))

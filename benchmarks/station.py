@@ -23,8 +23,8 @@ from tests.support.lan import Lan
 from benchmarks import glass
 from benchmarks.control import press_to_pin
 from benchmarks.memory import resident_mb
-from benchmarks.recording import Felt
-from benchmarks.rig import Given, opened, running, say
+from benchmarks.recording import DriverSamples
+from benchmarks.rig import Settings, opened, running, say
 from benchmarks.rows import RATIO, Aim, Note, Result, Row, ratio, row
 from benchmarks.video import CANVAS, FPS, source
 from fpvcar.runtime.units import MB, MIB
@@ -56,11 +56,11 @@ def fill(folder: Path, car: str, count: int) -> int:
 
 
 @contextmanager
-def cars(home: Path, host: str, count: int, each: int) -> Iterator[list[dict[str, str]]]:
+def cars(home: Path, host: str, count: int, segments: int) -> Iterator[list[dict[str, str]]]:
     """Serve so many cars with so many segments each; save the station's list of them in
     `home`/state."""
     for number in range(count):
-        fill(home / "cars" / f"Car{number}", f"Car{number}", each)
+        fill(home / "cars" / f"Car{number}", f"Car{number}", segments)
     argv = [
         sys.executable,
         "-m",
@@ -108,11 +108,13 @@ def curled_s(home: Path, url: str, names: Sequence[str]) -> float:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     os.sync()
-    words = [
-        word for one in names for word in ("-o", str(out / one), f"{url}/api/recordings/{one}")
+    arguments = [
+        argument
+        for name in names
+        for argument in ("-o", str(out / name), f"{url}/api/recordings/{name}")
     ]
     began_s = time.monotonic()
-    subprocess.run(["curl", "-sS", "--fail", *words], check=True, timeout=LIMIT_S)
+    subprocess.run(["curl", "-sS", "--fail", *arguments], check=True, timeout=LIMIT_S)
     return time.monotonic() - began_s
 
 
@@ -125,22 +127,22 @@ def beside_curl() -> Iterator[Row]:
         with cars(home, "127.0.0.1", 1, SEGMENTS) as (car,):
             names = sorted(os.listdir(home / "cars" / "Car0"))
             pulled_s(home, SEGMENTS)  # makes the car compute its checksums, once
-            names = [one for one in names if one.endswith(".mcap")]
+            names = [name for name in names if name.endswith(".mcap")]
             for number in range(REPEATS):
                 say(f"station: pull beside curl, {number + 1} of {REPEATS}")
                 theirs.append(size / curled_s(home, car["url"], names))
                 forget_receipts(home)
                 ours.append(size / pulled_s(home, SEGMENTS))
     note = "loopback; hashes, sync"
-    mine = row(PART, "pull", "MB/s", ours, note=note)
+    pull = row(PART, "pull", "MB/s", ours, note=note)
     curl = row(PART, "curl of the same bytes", "MB/s", theirs, note="no sync")
-    yield from (mine, curl, ratio(PART, "pull / curl", mine, curl, Aim(least=0.6)))
+    yield from (pull, curl, ratio(PART, "pull / curl", pull, curl, Aim(least=0.6)))
 
 
 def forget_receipts(home: Path) -> None:
     """Reset the cars to a state before any receipt."""
-    for one in (home / "cars").glob("*/*.ack"):
-        one.unlink()
+    for receipt in (home / "cars").glob("*/*.ack"):
+        receipt.unlink()
 
 
 def over_a_bad_link() -> Iterator[Result]:
@@ -201,7 +203,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def what_the_car_pays() -> Iterator[Row]:
+def car_cost() -> Iterator[Row]:
     """Measure CPU per byte, as at 20 Mbit/s, and the car's memory."""
     say("station: what the car pays")
     with tempfile.TemporaryDirectory() as folder:
@@ -228,10 +230,10 @@ def what_the_car_pays() -> Iterator[Row]:
     yield row(PART, "memory of run, more after being pulled", "MB", [grown_mb], Aim(worst=8.0))
 
 
-def what_the_driver_feels(given: Given) -> Iterator[Row]:
+def driver_rows(settings: Settings) -> Iterator[Row]:
     """Measure on one bench: alone, pulled, pulled, alone."""
-    alone, pulled = Felt(), Felt()
-    with tempfile.TemporaryDirectory() as folder, given.chromium() as browser:
+    alone, pulled = DriverSamples(), DriverSamples()
+    with tempfile.TemporaryDirectory() as folder, settings.chromium() as browser:
         home = Path(folder)
         with (
             running(*source("strip", FPS), *recorded(home)) as bench,
@@ -240,17 +242,17 @@ def what_the_driver_feels(given: Given) -> Iterator[Row]:
             paired(bench, home)
             for pulls in (False, True, True, False):
                 say(f"station: what the driver feels{', pulled' * pulls}")
-                into = pulled if pulls else alone
-                with pulling(home) if pulls else nobody():
-                    seen, _ = glass.watch(page, CANVAS, SIGHT_S)
-                    into.ages += seen.ages_ms
-                    into.presses += press_to_pin(page, bench, PRESSES)
-    for name, mine, theirs in (
+                samples = pulled if pulls else alone
+                with pulling(home) if pulls else no_pull():
+                    picture, _ = glass.watch(page, CANVAS, SIGHT_S)
+                    samples.ages += picture.ages_ms
+                    samples.presses += press_to_pin(page, bench, PRESSES)
+    for name, values, baseline in (
         ("age of the picture", pulled.ages, alone.ages),
         ("key press to pin", pulled.presses, alone.presses),
     ):
-        with_it = row(PART, f"{name}, pulled", "ms", mine, note="guard off")
-        without = row(PART, f"{name}, not pulled", "ms", theirs, note="guard off")
+        with_it = row(PART, f"{name}, pulled", "ms", values, note="guard off")
+        without = row(PART, f"{name}, not pulled", "ms", baseline, note="guard off")
         yield from (with_it, without)
         yield row(
             PART, f"{name}: p99, pulled / not", RATIO, [with_it.p99 / without.p99], Aim(worst=SAME)
@@ -261,8 +263,8 @@ def what_the_driver_feels(given: Given) -> Iterator[Row]:
 def pulling(home: Path) -> Iterator[None]:
     """Run a station within the context that fetches until all is stored: the car gives a station
     1 MB/s during a drive."""
-    for one in (home / "recordings").glob("*.ack"):
-        one.unlink()
+    for receipt in (home / "recordings").glob("*.ack"):
+        receipt.unlink()
     shutil.rmtree(home / "store", ignore_errors=True)
     argv = [
         sys.executable,
@@ -284,7 +286,7 @@ def pulling(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def nobody() -> Iterator[None]:
+def no_pull() -> Iterator[None]:
     """Run no station within the context."""
     yield
 
@@ -310,9 +312,9 @@ def memory_of_many() -> Iterator[Row]:
                 argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             try:
-                wanted = CARS * OF_EACH
+                total = CARS * OF_EACH
                 wait_for(
-                    lambda: len(list(home.glob("store/*/*/*/*.mcap"))) == wanted,
+                    lambda: len(list(home.glob("store/*/*/*/*.mcap"))) == total,
                     "they did not come",
                     LIMIT_S,
                 )
@@ -335,10 +337,10 @@ def memory_of_many() -> Iterator[Row]:
     )
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure all parts of the station."""
     yield from beside_curl()
     yield from over_a_bad_link()
-    yield from what_the_car_pays()
-    yield from what_the_driver_feels(given)
+    yield from car_cost()
+    yield from driver_rows(settings)
     yield from memory_of_many()

@@ -27,7 +27,7 @@ LOOK_S = 0.02
 
 async def cars(folder: Path, host: str, count: int) -> None:
     """Serve the cars until killed."""
-    made = []
+    served = []
     for number in range(count):
         home = folder / f"Car{number}"
         stations = Stations(bytes([number] * 32), CODES, folder / f"{number}-{FILE}")
@@ -38,10 +38,10 @@ async def cars(folder: Path, host: str, count: int) -> None:
         await site.start()
         port = runner.addresses[0][1]
         key = stations.key_of(station.id).hex()
-        made.append(
+        served.append(
             Car(home.name, stations.car, f"http://{host}:{port}", "", station.id, key, home.name)
         )
-    print(msgspec.json.encode(made).decode(), flush=True)
+    print(msgspec.json.encode(served).decode(), flush=True)
     await asyncio.Event().wait()
 
 
@@ -52,7 +52,7 @@ async def pull(state: Path, root: Path, count: int) -> None:
     keeper = FetchScheduler(Cars(state), store)
     began_s = time.monotonic()
     keeping = asyncio.create_task(keeper.run())
-    while sum(one.stored for one in keeper.states.values()) < count:
+    while sum(car.stored for car in keeper.states.values()) < count:
         await asyncio.sleep(LOOK_S)
         if keeping.done():
             keeping.result()

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.e2e import browser_causes, causes, doctor_causes, double_faults, stopping
 from tests.support.wheels import Chip
 
-from benchmarks.rig import Given
+from benchmarks.rig import Settings
 from benchmarks.rows import Aim, Result, Row, row
 
 
@@ -24,21 +24,21 @@ def proves(clean: int) -> str:
     return f"{clean} clean runs: fewer than {300.0 / clean:.2g} % miss (95 % sure)"
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure every cause, as often as requested."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ground = stack.enter_context(causes.ground(home))
         for cause in filter(causes.possible, causes.CAUSES):
-            runs = [causes.run_one(ground, cause) for _ in range(given.runs)]
+            runs = [causes.run_one(ground, cause) for _ in range(settings.runs)]
             yield _row(cause.name, runs, cause.limit_s, cause.guard)
-        yield from _pairs(ground, given.runs)
-        yield from _doctors(home, given.runs)
-        browser = stack.enter_context(given.chromium())
+        yield from _pairs(ground, settings.runs)
+        yield from _doctors(home, settings.runs)
+        browser = stack.enter_context(settings.chromium())
         seat = stack.enter_context(browser_causes.Seat(ground, browser))
-        for one in browser_causes.CAUSES:
-            runs = [browser_causes.run_one(seat, one) for _ in range(given.runs)]
-            yield _row(one.name, runs, one.limit_s, one.guard)
+        for browser_cause in browser_causes.CAUSES:
+            runs = [browser_causes.run_one(seat, browser_cause) for _ in range(settings.runs)]
+            yield _row(browser_cause.name, runs, browser_cause.limit_s, browser_cause.guard)
 
 
 def _doctors(home: Path, count: int) -> Iterator[Row]:
@@ -48,28 +48,28 @@ def _doctors(home: Path, count: int) -> Iterator[Row]:
     with Chip(runtime) as chip:
         for cause in doctor_causes.CAUSES:
             taken_s = [doctor_causes.run_one(chip, runtime, cause) for _ in range(count)]
-            runs = [stopping.Run(one, ()) for one in taken_s]
+            runs = [stopping.Run(off_s, ()) for off_s in taken_s]
             yield _row(cause.name, runs, cause.limit_s, "off")
 
 
 def _pairs(ground: causes.Ground, count: int) -> Iterator[Row]:
     """Measure two simultaneous faults, in the most critical pairs."""
     dice = random.Random(1)
-    for one, other in double_faults.GRAVEST:
+    for first, second in double_faults.GRAVEST:
         runs = []
         for _ in range(count):
             gap_s = dice.random() * double_faults.GAP_MOST_S
-            taken_s = double_faults.off_after_s(ground, (one, other), gap_s)
+            taken_s = double_faults.off_after_s(ground, (first, second), gap_s)
             runs.append(stopping.Run(taken_s, ()))
-        yield _row(f"{one}, {other}", runs, double_faults.OFF_S, "off")
+        yield _row(f"{first}, {second}", runs, double_faults.OFF_S, "off")
 
 
 def _row(name: str, runs: list[stopping.Run], limit_s: float, guard: str) -> Row:
     missed = sum(run.taken_s > limit_s for run in runs)
     note = f"{missed} of {len(runs)} missed" if missed else proves(len(runs))
     note += f"; guard: {guard}"
-    spoilt = Counter(said for run in runs for said in run.spoilt)
-    for said, times in spoilt.items():
-        note += f"; {times} repeated: {said} (a busy machine)"
+    spoilt = Counter(disturbance for run in runs for disturbance in run.spoilt)
+    for disturbance, times in spoilt.items():
+        note += f"; {times} repeated: {disturbance} (a busy machine)"
     values = [run.taken_s * 1000.0 for run in runs]
     return row("stop", name, "ms", values, Aim(worst=limit_s * 1000.0), note)

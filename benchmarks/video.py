@@ -13,7 +13,7 @@ from tests.e2e.seat import until
 
 from benchmarks import glass
 from benchmarks.baseline import serving
-from benchmarks.rig import Given, opened, running, say
+from benchmarks.rig import Settings, opened, running, say
 from benchmarks.rows import Aim, Result, Row, ratio, row
 
 FPS = 29.9
@@ -31,24 +31,24 @@ def source(kind: str, fps: float, width: int = 640, height: int = 480) -> list[s
     ]
 
 
-def through(given: Given, browser: Browser, name: str, aim: Aim, camera: list[str]) -> Row:
+def through(settings: Settings, browser: Browser, name: str, aim: Aim, camera: list[str]) -> Row:
     """Measure one row by WebCodecs."""
-    say(f"video: {name}, {given.seconds:.0f} s")
+    say(f"video: {name}, {settings.seconds:.0f} s")
     with running(*camera) as bench, opened(browser, bench.url) as page:
-        seen, _ = glass.watch(page, CANVAS, given.seconds)
-    return row("video", name, "ms", seen.ages_ms, aim)
+        pictures, _ = glass.watch(page, CANVAS, settings.seconds)
+    return row("video", name, "ms", pictures.ages_ms, aim)
 
 
-def fallback(given: Given, browser: Browser) -> Iterator[Row]:
+def fallback(settings: Settings, browser: Browser) -> Iterator[Row]:
     """Measure Media Source Extensions: by the element's report, and by the paints."""
     name = f"path 640x480@{FPS}, MSE"
-    say(f"video: {name}, {given.seconds:.0f} s")
+    say(f"video: {name}, {settings.seconds:.0f} s")
     with running(*source("strip", FPS)) as bench, opened(browser, f"{bench.url}?path=mse") as page:
-        painted, shown = glass.watch(page, VIDEO, given.seconds)
-    if shown is None:
+        painted, presented = glass.watch(page, VIDEO, settings.seconds)
+    if presented is None:
         raise RuntimeError("the browser does not say when a <video> shows a picture")
-    yield row("video", f"{name}, as shown", "ms", shown.ages_ms, Aim(28, p99=45))
-    gaps = row("video", f"{name}, between pictures", "ms", shown.gaps_ms)
+    yield row("video", f"{name}, as shown", "ms", presented.ages_ms, Aim(28, p99=45))
+    gaps = row("video", f"{name}, between pictures", "ms", presented.gaps_ms)
     yield row("video", f"{name}, longest freeze", "ms", [gaps.worst], Aim(worst=150))
     yield row("video", f"{name}, as painted", "ms", painted.ages_ms)
 
@@ -68,31 +68,33 @@ def visited(browser: Browser, url: str) -> Iterator[Page]:
 
 
 def beside(
-    given: Given, browser: Browser, name: str, module: str, path: str, share: float = 1.0
+    settings: Settings, browser: Browser, name: str, module: str, path: str, share: float = 1.0
 ) -> Row:
     """Measure a baseline with the same camera, browser and reader."""
-    seconds = given.seconds * share
+    seconds = settings.seconds * share
     say(f"video: {name}, {seconds:.0f} s")
     with serving(module, path, FPS) as url, visited(browser, url) as page:
         page.wait_for_timeout(1000)
-        seen, _ = glass.watch(page, CANVAS, seconds)
-    return row("video", name, "ms", seen.ages_ms)
+        pictures, _ = glass.watch(page, CANVAS, seconds)
+    return row("video", name, "ms", pictures.ages_ms)
 
 
-def compared(given: Given, browser: Browser) -> Iterator[Row]:
+def compared(settings: Settings, browser: Browser) -> Iterator[Row]:
     """Measure our paths and the baselines, in turn; rows that have no aim are for comparison."""
     ours = through(
-        given, browser, f"path 640x480@{FPS}, WebCodecs", Aim(13, p99=24), source("strip", FPS)
+        settings, browser, f"path 640x480@{FPS}, WebCodecs", Aim(13, p99=24), source("strip", FPS)
     )
     yield ours
-    aiortc = beside(given, browser, "beside: aiortc, H.264", "baseline_webrtc", "h264")
+    aiortc = beside(settings, browser, "beside: aiortc, H.264", "baseline_webrtc", "h264")
     yield aiortc
-    vp8 = beside(given, browser, "beside: aiortc, VP8", "baseline_webrtc", "vp8", 1 / 3)
+    vp8 = beside(settings, browser, "beside: aiortc, VP8", "baseline_webrtc", "vp8", 1 / 3)
     yield vp8
-    recipe = beside(given, browser, "beside: MJPEG, picamera's recipe", "baseline_mjpeg", "recipe")
+    recipe = beside(
+        settings, browser, "beside: MJPEG, picamera's recipe", "baseline_mjpeg", "recipe"
+    )
     yield recipe
     example = beside(
-        given, browser, "beside: MJPEG, picamera2's example", "baseline_mjpeg", "example", 1 / 3
+        settings, browser, "beside: MJPEG, picamera2's example", "baseline_mjpeg", "example", 1 / 3
     )
     yield example
     yield ratio("video", "ours / aiortc, H.264", ours, aiortc, Aim(0.45))
@@ -101,27 +103,27 @@ def compared(given: Given, browser: Browser) -> Iterator[Row]:
     yield ratio("video", "ours / MJPEG, picamera2's example", ours, example)
 
 
-def rows(given: Given) -> Iterator[Result]:
+def rows(settings: Settings) -> Iterator[Result]:
     """Measure all rows in one browser."""
-    with given.chromium() as browser:
-        yield from compared(given, browser)
+    with settings.chromium() as browser:
+        yield from compared(settings, browser)
         yield through(
-            given,
+            settings,
             browser,
             f"path 1280x720@{FPS}, WebCodecs",
             Aim(17, p99=30),
             source("strip", FPS, 1280, 720),
         )
         yield through(
-            given,
+            settings,
             browser,
             f"path 640x480@{QUICK_FPS}, WebCodecs",
             Aim(13, p99=22),
             source("strip", QUICK_FPS),
         )
-        yield from fallback(given, browser)
+        yield from fallback(settings, browser)
         yield through(
-            given,
+            settings,
             browser,
             f"whole 640x480@{FPS}, rendering included",
             Aim(25, p99=40),

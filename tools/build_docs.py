@@ -23,7 +23,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "build.md"
 WIDTH = 88
 
 
-def printed(*words: str, typed: Sequence[str] = ()) -> str:
+def printed(*arguments: str, typed: Sequence[str] = ()) -> str:
     """Return the terminal output of fpvcar, with these lines typed as input."""
     out, lines = io.StringIO(), iter(typed)
 
@@ -37,7 +37,7 @@ def printed(*words: str, typed: Sequence[str] = ()) -> str:
         patch("builtins.input", answered),
         patch.object(sys, "stdin", terminal),
     ):
-        fpvcar(words)
+        fpvcar(arguments)
     return out.getvalue()
 
 
@@ -45,8 +45,8 @@ def setup() -> str:
     """Return the output of setup on a fresh card, with both questions answered."""
     with tempfile.TemporaryDirectory() as root:
         put(Path(root), BOOT, "dtparam=audio=on\n")
-        shown = printed("setup", "--root", root, typed=("mx1508", "Rusty"))
-        return shown.replace(root, "")
+        output = printed("setup", "--root", root, typed=("mx1508", "Rusty"))
+        return output.replace(root, "")
 
 
 def fresh_car() -> Report:
@@ -64,12 +64,12 @@ def fresh_car() -> Report:
 
 def page() -> str:
     """Return the full text of docs/build.md."""
-    shown = {
+    outputs = {
         "fpvcar wiring mx1508 --pins": printed("wiring", "mx1508", "--pins"),
         "sudo fpvcar setup": setup(),
         "sudo fpvcar doctor": report.text(fresh_car(), WIDTH),
     }
-    parts = {key: f"```text\n{text.rstrip()}\n```" for key, text in shown.items()}
+    parts = {key: f"```text\n{text.rstrip()}\n```" for key, text in outputs.items()}
     return filled(PAGE.read_text(encoding="utf-8"), parts)
 
 

@@ -17,9 +17,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "troubleshooting.md"
 TABLE = "| doctor says | why it matters | what mends it |\n|---|---|---|"
 
 
-def cell(words: str) -> str:
+def cell(text: str) -> str:
     """Return a text with "..." in place of each value."""
-    return re.sub(r"\{[^}]*\}\.?", "...", words).replace("|", "\\|")
+    return re.sub(r"\{[^}]*\}\.?", "...", text).replace("|", "\\|")
 
 
 def row(kind: Kind) -> str:
@@ -30,14 +30,14 @@ def row(kind: Kind) -> str:
 
 def table(symptom: str) -> str:
     """Return the table of a symptom's findings, the worst first."""
-    found = [one for one in checks.kinds() if one.symptom == symptom]
-    found.sort(key=lambda one: -WORSE.index(one.severity))
-    return "\n".join([TABLE, *map(row, found)])
+    kinds = [kind for kind in checks.kinds() if kind.symptom == symptom]
+    kinds.sort(key=lambda kind: -WORSE.index(kind.severity))
+    return "\n".join([TABLE, *map(row, kinds)])
 
 
 def page() -> str:
     """Return the full text of docs/troubleshooting.md."""
-    tables = {f"doctor, {one}": table(one) for one in get_args(Symptom)}
+    tables = {f"doctor, {symptom}": table(symptom) for symptom in get_args(Symptom)}
     return filled(PAGE.read_text(encoding="utf-8"), tables)
 
 

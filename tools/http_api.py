@@ -79,15 +79,17 @@ def _registered(app: web.Application) -> Iterator[tuple[str, str]]:
 
 def bare(kind: type, **fields: object) -> Any:
     """Return an object that only registers routes: its constructor is not run."""
-    made: Any = object.__new__(kind)
-    vars(made).update(fields)
-    return made
+    instance: Any = object.__new__(kind)
+    vars(instance).update(fields)
+    return instance
 
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI document as a dict."""
-    structs = {one for call in CALLS for one in (call.answer, call.body) if isinstance(one, type)}
-    ordered = sorted(structs, key=lambda one: one.__name__)
+    structs = {
+        struct for call in CALLS for struct in (call.answer, call.body) if isinstance(struct, type)
+    }
+    ordered = sorted(structs, key=lambda struct: struct.__name__)
     _, schemas = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     paths: dict[str, Any] = {}
     for call in CALLS:
@@ -125,36 +127,36 @@ def operation(call: Call) -> dict[str, Any]:
         for name in ("name", "id")
         if "{" + name + "}" in call.path
     ]
-    more = (*call.params, *(SIGNED if call.who == STATION else ()))
+    parameters = (*call.params, *(SIGNED if call.who == STATION else ()))
     params += [
         {
-            "name": one.name,
-            "in": one.place,
-            "required": one.required,
-            "description": one.meaning,
-            "schema": one.schema,
+            "name": item.name,
+            "in": item.place,
+            "required": item.required,
+            "description": item.meaning,
+            "schema": item.schema,
         }
-        for one in more
+        for item in parameters
     ]
     answer: dict[str, Any] = {"description": call.summary}
     if call.answer is not None:
         answer["content"] = content(call.answer)
     refused = sorted({*call.refusals, *ACCESS[call.who]})
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "summary": call.summary,
         "description": f"Who may: {call.who}.",
         "parameters": params,
         "responses": {
             str(call.status): answer,
-            **{str(one): {"description": REFUSALS[one]} for one in refused},
+            **{str(item): {"description": REFUSALS[item]} for item in refused},
         },
     }
     if call.body is not None:
-        found["requestBody"] = {"required": True, "content": content(call.body)}
+        result["requestBody"] = {"required": True, "content": content(call.body)}
     if call.who != ANYBODY:
         scheme = "station" if call.who == STATION else "cookie"
-        found["security"] = [{scheme: []}]
-    return found
+        result["security"] = [{scheme: []}]
+    return result
 
 
 def content(answer: Any) -> dict[str, Any]:
@@ -170,9 +172,9 @@ def content(answer: Any) -> dict[str, Any]:
 def table() -> str:
     """Return a table of all calls, for a page."""
     rows = [
-        f"| `{one.method.upper()} {one.path}` | {one.who} | "
-        f"{', '.join(f'`{param.name}`' for param in one.params)} | {one.summary} |"
-        for one in CALLS
+        f"| `{call.method.upper()} {call.path}` | {call.who} | "
+        f"{', '.join(f'`{param.name}`' for param in call.params)} | {call.summary} |"
+        for call in CALLS
     ]
     head = "| call | who | parameters | what it does |\n|---|---|---|---|"
     return "\n".join([head, *rows])

@@ -43,8 +43,8 @@ class Call(NamedTuple):
 
 def bounded(low: float, high: float, usual: float | None = None) -> dict[str, Any]:
     """Return the schema of a number; `usual` is its default."""
-    found: dict[str, Any] = {**NUMBER, "minimum": low, "maximum": high}
-    return found if usual is None else {**found, "default": usual}
+    schema: dict[str, Any] = {**NUMBER, "minimum": low, "maximum": high}
+    return schema if usual is None else {**schema, "default": usual}
 
 
 BYTES, PLAIN_TEXT = "application/octet-stream", "text/plain"

@@ -30,14 +30,14 @@ def sources() -> str:
     )
 
 
-def write(page: Page, path: Path, taken: bytes = b"") -> None:
+def write(page: Page, path: Path, screenshot: bytes = b"") -> None:
     """Write the current screenshot, or the given one, at a fifth of its size in bytes."""
-    picture = Image.open(io.BytesIO(taken or page.screenshot())).convert("RGB")
-    few = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE)  # rare colours stay
-    said = sorted({one for one in page.evaluate(SEEN) if one and one in sources()})
+    picture = Image.open(io.BytesIO(screenshot or page.screenshot())).convert("RGB")
+    paletted = picture.quantize(COLOURS, Image.Quantize.FASTOCTREE)  # rare colours stay
+    texts = sorted({text for text in page.evaluate(SEEN) if text and text in sources()})
     notes = PngImagePlugin.PngInfo()
-    notes.add_itxt(KEY, "\n".join(said))
-    few.save(path, optimize=True, pnginfo=notes)
+    notes.add_itxt(KEY, "\n".join(texts))
+    paletted.save(path, optimize=True, pnginfo=notes)
 
 
 def says(path: Path) -> list[str]:
@@ -48,4 +48,4 @@ def says(path: Path) -> list[str]:
 
 def stale(path: Path) -> list[str]:
     """Return the texts in the picture that no page contains any more."""
-    return [one for one in says(path) if one not in sources()]
+    return [text for text in says(path) if text not in sources()]

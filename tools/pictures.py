@@ -42,17 +42,17 @@ DRIVES = """document.body.dataset.situation === 'driving' &&
 QUIET = "document.getElementById('toasts').childElementCount === 0"
 
 
-def keep(page: Page, name: str, taken: bytes = b"") -> None:
+def keep(page: Page, name: str, screenshot: bytes = b"") -> None:
     """Write the current screenshot of the page, or the given one."""
-    picture_file.write(page, TARGET / f"{name}.png", taken)
+    picture_file.write(page, TARGET / f"{name}.png", screenshot)
     print(f"docs/pictures/{name}.png")
 
 
 @contextmanager
 def started(home: Path, *options: str, make: bool = False) -> Iterator[RunningBench]:
     """Start a bench that keeps all its files in `home`; yield it when it is ready."""
-    own = {"HOME": str(home), "XDG_STATE_HOME": str(home)}
-    bench = RunningBench(home, *options, env=own, make=make)
+    environment = {"HOME": str(home), "XDG_STATE_HOME": str(home)}
+    bench = RunningBench(home, *options, env=environment, make=make)
     try:
         yield bench.wait_ready()
     finally:
@@ -84,10 +84,10 @@ def seat(name: str, size: tuple[int, int], fingers: bool, browser: Browser, home
             with driving(page, thumbs):
                 page.wait_for_timeout(400)
                 fine = page.evaluate(f"{DRIVES} && {QUIET}")
-                taken = page.screenshot()
+                screenshot = page.screenshot()
                 fine = fine and page.evaluate(DRIVES)
             if fine:
-                keep(page, name, taken)
+                keep(page, name, screenshot)
                 break
             go_on(page)  # a stall of the busy machine has stopped the car
         else:
@@ -238,9 +238,9 @@ def station(browser: Browser, home: Path) -> None:
     """Take the station's page of `make run`, when the drive has been fetched."""
     with started(home, make=True) as bench, screen(browser, fingers=False) as page:
         driven(page, bench.url)
-        said = re.search(r"http://localhost:\d+/(?= .*station)", bench.log())
-        assert said is not None, bench.log()
-        page.goto(said.group())
+        match = re.search(r"http://localhost:\d+/(?= .*station)", bench.log())
+        assert match is not None, bench.log()
+        page.goto(match.group())
         until(page, "document.body.innerText.includes('stored here')", LONG_S)
         until(page, "document.querySelector('#list canvas[data-drawn]') !== null")
         keep(page, "station-phone")
@@ -264,17 +264,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     known = sorted(name for names in ALBUM for name in names)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
-    asked = parser.parse_args(argv).names
-    if strange := sorted(set(asked) - set(known)):
+    chosen = parser.parse_args(argv).names
+    if strange := sorted(set(chosen) - set(known)):
         parser.error(f"{', '.join(strange)}: expected some of {', '.join(known)}")
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, chromium() as browser:
         for names, take in ALBUM.items():
-            if asked and not set(asked) & set(names):
+            if chosen and not set(chosen) & set(names):
                 continue
-            own = Path(home) / names[0]
-            own.mkdir()
-            take(browser, own)
+            folder = Path(home) / names[0]
+            folder.mkdir()
+            take(browser, folder)
     return 0
 
 

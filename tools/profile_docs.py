@@ -77,20 +77,20 @@ TYPES = {int: "integer", float: "number", bool: "true or false", str: "text"}
 
 def meanings() -> dict[str, dict[str, str]]:
     """Return class -> key -> the docstring under it; the class's own docstring is under ""."""
-    found: dict[str, dict[str, str]] = {}
+    meanings: dict[str, dict[str, str]] = {}
     files = (schema.__file__, motors.__file__)
-    trees = [ast.parse(Path(one).read_text(encoding="utf-8")) for one in files]
+    trees = [ast.parse(Path(file).read_text(encoding="utf-8")) for file in files]
     nodes = [node for tree in trees for node in tree.body]
-    for made in (node for node in nodes if isinstance(node, ast.ClassDef)):
-        found[made.name] = {"": ast.get_docstring(made) or ""}
-        for field, below in zip(made.body, made.body[1:], strict=False):
+    for section in (node for node in nodes if isinstance(node, ast.ClassDef)):
+        meanings[section.name] = {"": ast.get_docstring(section) or ""}
+        for field, below in zip(section.body, section.body[1:], strict=False):
             match field, below:
                 case (
                     ast.AnnAssign(target=ast.Name(id=key)),
                     ast.Expr(value=ast.Constant(value=str(words))),
                 ):
-                    found[made.name][key] = " ".join(words.split())
-    return found
+                    meanings[section.name][key] = " ".join(words.split())
+    return meanings
 
 
 MEANINGS = meanings()
@@ -98,7 +98,7 @@ MEANINGS = meanings()
 
 def owner(section: type[Section], key: str) -> str:
     """Return the class that declares a key: the section's own, or a base class."""
-    return next(one.__name__ for one in section.__mro__ if key in one.__annotations__)
+    return next(base.__name__ for base in section.__mro__ if key in base.__annotations__)
 
 
 def meaning(section: type[Section], key: str) -> str:
@@ -110,7 +110,7 @@ def variants(hint: Any) -> list[type[Section]]:
     """Return the sections that a key may hold: one, several distinguished by a tag, or an empty
     list."""
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-    return [one for one in kinds if isinstance(one, type) and issubclass(one, Section)]
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)]
 
 
 def fields(section: type[Section]) -> list[tuple[FieldInfo, Any]]:
@@ -126,10 +126,10 @@ def fields(section: type[Section]) -> list[tuple[FieldInfo, Any]]:
 def bare(hint: Any) -> tuple[Any, Meta]:
     """Return a type stripped of its bounds and None, and these bounds."""
     if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (one for one in get_args(hint) if one is not type(None))
+        (hint,) = (part for part in get_args(hint) if part is not type(None))
     if get_origin(hint) is Annotated:
-        kind, *more = get_args(hint)
-        return kind, next(one for one in more if isinstance(one, Meta))
+        kind, *annotations = get_args(hint)
+        return kind, next(part for part in annotations if isinstance(part, Meta))
     return hint, Meta()
 
 
@@ -153,10 +153,10 @@ def number(key: str, value: float) -> str:
     return f"{value:_}" if value >= 10_000 else f"{value:g}"
 
 
-def bounds_cell(key: str, meta: Meta, words: tuple[str, ...]) -> str:
+def bounds_cell(key: str, meta: Meta, choices: tuple[str, ...]) -> str:
     """Return the bounds of a value as text."""
-    if words:
-        return ", ".join(f'`"{word}"`' for word in words)
+    if choices:
+        return ", ".join(f'`"{choice}"`' for choice in choices)
     if meta.pattern is not None:
         return f"{meta.min_length} to {meta.max_length} letters, digits, -"
     if meta.gt is not None:
@@ -197,11 +197,11 @@ def default_cell(field: FieldInfo) -> str:
 def row(section: type[Section], field: FieldInfo, hint: Any) -> str:
     """Return a key as a table row."""
     kind, meta = bare(hint)
-    words = choices(kind)
+    values = choices(kind)
     cells = (
         f"`{field.name}`",
         type_cell(kind),
-        bounds_cell(field.name, meta, words),
+        bounds_cell(field.name, meta, values),
         unit_cell(field.name, hint),
         default_cell(field),
         meaning(section, field.name),
@@ -211,7 +211,7 @@ def row(section: type[Section], field: FieldInfo, hint: Any) -> str:
 
 def table(section: type[Section], keys: list[str]) -> str:
     """Return the table of a section's own keys, in their order."""
-    rows = [row(section, *one) for one in fields(section) if one[0].name in keys]
+    rows = [row(section, *entry) for entry in fields(section) if entry[0].name in keys]
     return "\n".join([TABLE, *rows]) + "\n"
 
 
@@ -226,11 +226,11 @@ def own_keys(section: type[Section]) -> list[str]:
 
 def tag_row(kinds: list[type[Section]]) -> str:
     """Return the row of the key that distinguishes the kinds."""
-    words = tuple(str(kind.__struct_config__.tag) for kind in kinds)
+    tags = tuple(str(kind.__struct_config__.tag) for kind in kinds)
     cells = (
         f"`{kinds[0].__struct_config__.tag_field}`",
         "text",
-        bounds_cell("", Meta(), words),
+        bounds_cell("", Meta(), tags),
         "",
         f'`"{motors.DEFAULT_DRIVER}"`',
         "Which of the tables below holds, too.",
@@ -240,7 +240,11 @@ def tag_row(kinds: list[type[Section]]) -> str:
 
 def union(kinds: list[type[Section]]) -> Iterator[str]:
     """Yield the common keys of some kinds, then a table for each kind's own keys."""
-    base = next(one for one in kinds[0].__mro__ if all(issubclass(kind, one) for kind in kinds))
+    base = next(
+        base_kind
+        for base_kind in kinds[0].__mro__
+        if all(issubclass(kind, base_kind) for kind in kinds)
+    )
     yield MEANINGS[base.__name__][""] + "\n"
     common = own_keys(base)
     yield table(base, common) + tag_row(kinds)
@@ -264,14 +268,14 @@ def part(place: str, titles: str, kinds: list[type[Section]]) -> Iterator[str]:
     yield from parts(kind, f"{place}.")
 
 
-def parts(section: type[Section], where: str = "") -> Iterator[str]:
+def parts(section: type[Section], prefix: str = "") -> Iterator[str]:
     """Yield the sections in a section; two of one kind share a table."""
     places: dict[tuple[type[Section], ...], list[str]] = {}
     for field, hint in fields(section):
         named = get_origin(hint) is dict
         kinds = variants(get_args(hint)[1] if named else hint)
         if kinds:
-            place = f"{where}{field.name}{'.NAME' if named else ''}"
+            place = f"{prefix}{field.name}{'.NAME' if named else ''}"
             places.setdefault(tuple(kinds), []).append(place)
     for together, names in places.items():
         titles = " and ".join(f"[{name}]" for name in names)

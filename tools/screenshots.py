@@ -68,19 +68,19 @@ def main() -> int:
     parser.add_argument("target", type=Path, help="the folder for the pictures")
     parser.add_argument("--only", help="states, with commas between", default="")
     parser.add_argument("--light", action="store_true", help="the light scheme")
-    asked = parser.parse_args()
-    names = asked.only.split(",") if asked.only else list(LOOKS)
-    asked.target.mkdir(parents=True, exist_ok=True)
+    options = parser.parse_args()
+    names = options.only.split(",") if options.only else list(LOOKS)
+    options.target.mkdir(parents=True, exist_ok=True)
     film = room()
     with chromium() as browser:
         for sizes, touch in ((TOUCH, True), (KEYS, False)):
-            with seat(browser, film, touch, "light" if asked.light else "dark") as page:
+            with seat(browser, film, touch, "light" if options.light else "dark") as page:
                 for name in names:
                     show(page, LOOKS[name])
                     for size, (width, height) in sizes.items():
                         page.set_viewport_size({"width": width, "height": height})
                         page.wait_for_timeout(SETTLE_MS)
-                        page.screenshot(path=asked.target / f"{name}-{size}.png")
+                        page.screenshot(path=options.target / f"{name}-{size}.png")
                         for fault in faults(page):
                             print(f"{name} at {size}: {fault}")
     return 0

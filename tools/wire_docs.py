@@ -77,14 +77,14 @@ def numbers(kind: type) -> list[str]:
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     number = inspect.IntType | inspect.FloatType
-    return [one.name for one in info.fields if isinstance(bare(one.type), number)]
+    return [field.name for field in info.fields if isinstance(bare(field.type), number)]
 
 
 def type_cell(kind: inspect.Type) -> str:
     """Return the English word for a type."""
     match kind:
         case inspect.UnionType(types=types):
-            return " or ".join(type_cell(one) for one in types)
+            return " or ".join(type_cell(member) for member in types)
         case inspect.NoneType():
             return "null"
         case inspect.StructType(cls=cls):
@@ -99,7 +99,7 @@ def type_cell(kind: inspect.Type) -> str:
 def bare(kind: inspect.Type) -> inspect.Type:
     """Return a type without null."""
     if isinstance(kind, inspect.UnionType):
-        return next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+        return next(member for member in kind.types if not isinstance(member, inspect.NoneType))
     return kind
 
 
@@ -147,7 +147,7 @@ def table(kind: type) -> str:
 def meaning(kind: type) -> str:
     """Return the docstring with one line per paragraph."""
     paragraphs = (kind.__doc__ or "").split("\n\n")
-    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def section(kind: type, title: str) -> str:
@@ -158,7 +158,7 @@ def section(kind: type, title: str) -> str:
 
 def messages(union: Any) -> str:
     """Return all messages of one direction of a socket."""
-    return "\n\n".join(section(one, f"`{tag_of(one)}`") for one in get_args(union))
+    return "\n\n".join(section(message, f"`{tag_of(message)}`") for message in get_args(union))
 
 
 def tag_of(kind: Any) -> str:
@@ -168,13 +168,13 @@ def tag_of(kind: Any) -> str:
 
 def listed(values: type[enum.StrEnum] | tuple[str, ...]) -> str:
     """Return the values of an enumeration as text."""
-    return ", ".join(f"`{one}`" for one in values)
+    return ", ".join(f"`{value}`" for value in values)
 
 
 def parts() -> dict[str, str]:
     """Return the generated parts of the page by key."""
-    values = [section(one, f"{one.__name__} value") for one in (*VALUES, Picture)]
-    look = section(buttons.Button, "Button value")
+    values = [section(struct, f"{struct.__name__} value") for struct in (*VALUES, Picture)]
+    button = section(buttons.Button, "Button value")
     return {
         "drive up": messages(up.Upward),
         "drive down": messages(down.Downward),
@@ -182,7 +182,7 @@ def parts() -> dict[str, str]:
         "causes": f"- `stop.cause`: {listed(gate.Cause)}\n"
         f"- `reason`: {listed(get_args(gate.Reason))}",
         "buttons up": messages(buttons.ButtonsUpward),
-        "buttons down": f"{messages(buttons.Panel | buttons.Glow)}\n\n{look}",
+        "buttons down": f"{messages(buttons.Panel | buttons.Glow)}\n\n{button}",
         "http": http_api.table(),
     }
 

@@ -14,7 +14,7 @@ PART = re.compile(r"(<!-- make docs: (.+?) -->\n).*?(<!-- end -->\n)", re.S)
 def filled(text: str, parts: Mapping[str, str]) -> str:
     """Return the page with each part replaced. Raises ValueError unless the page has each part
     exactly once, and no other."""
-    there = sorted(key for _, key, _ in PART.findall(text))
-    if there != sorted(parts):
-        raise ValueError(f"the page has the parts {there}, not {sorted(parts)}")
+    found_parts = sorted(key for _, key, _ in PART.findall(text))
+    if found_parts != sorted(parts):
+        raise ValueError(f"the page has the parts {found_parts}, not {sorted(parts)}")
     return PART.sub(lambda part: f"{part[1]}\n{parts[part[2]].rstrip()}\n\n{part[3]}", text)
