@@ -16,7 +16,7 @@ from tests.support.recording import DELTA, KEY, PROFILE
 
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate, mixing
-from fpvcar.drive.control import Stepped
+from fpvcar.drive.control import GateRun
 from fpvcar.drive.guard import Free
 from fpvcar.recorder.feed import Sources
 from fpvcar.recorder.setup import CarRecorder
@@ -88,7 +88,7 @@ class Drive:
             unit = self.key if key else self.delta
             self.feed.picture(AccessUnit(key, self.now_ns // 1000 - 9000, unit))
         self.feed.step(
-            Stepped(
+            GateRun(
                 self.now_ns,
                 wish,
                 latches,

@@ -115,7 +115,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     panel = Panel(profile, feed.panel, code=codes.drive)
 
     rescue = Rescue(
-        backends.proof_of_rest(profile),
+        backends.rest_check(profile),
         call_helper=functools.partial(ask_helper, options.runtime / SOCKET),
     )
     wheels = WheelsClient(options.runtime / "wheels.sock", rescue)
@@ -207,7 +207,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
             "wheels",
             (
                 functools.partial(
-                    wheels.run, control.wheels_answer, control.wheels_state, control.wheels_why
+                    wheels.run, control.wheels_answer, control.wheels_state, control.wheels_fault
                 ),
             ),
         ),

@@ -7,7 +7,7 @@ import msgspec
 
 from fpvbench.soc import RANGE_SENSORS
 from fpvbench.world import scene
-from fpvbench.world.bridge import Bridge, Bridges, Turned, Wiring, mx1508
+from fpvbench.world.bridge import Bridge, Bridges, ServoState, Wiring, mx1508
 from fpvbench.world.process import TICK_S, World
 from fpvcar import config
 from fpvcar.calibration.calibrator import Tuner
@@ -104,7 +104,7 @@ class PlayedCar:
         servo = self.profile.motors.pair[1]
         if isinstance(servo, config.ServoMotor):
             bent_us = servo.pulse_us(duties[1]) - 1500.0 - BENT_US
-            return Bridges(one, servo=Turned(bent_us * STEER_RAD_PER_US))
+            return Bridges(one, servo=ServoState(bent_us * STEER_RAD_PER_US))
         return Bridges(one, other, differential=self.profile.motors.differential)
 
     def _measured(self) -> list[Range]:

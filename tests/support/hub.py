@@ -9,7 +9,7 @@ from typing import Any
 
 from fpvcar import config
 from fpvcar.config import profiles
-from fpvcar.drive.control import Control, Inputs, Stepped
+from fpvcar.drive.control import Control, GateRun, Inputs
 from fpvcar.runtime import paths
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights
 from fpvcar.server.auth.remembered_browsers import Devices
@@ -111,7 +111,7 @@ class House:
         self,
         profile: config.Profile = PROFILE,
         recorder: Recorder | None = None,
-        watcher: Callable[[Stepped], None] | None = None,
+        watcher: Callable[[GateRun], None] | None = None,
         utc_s: Callable[[], float] = time.time,
         stations: Devices | None = None,
     ) -> None:

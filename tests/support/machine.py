@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fpvcar.drive.control import Control, Inputs
-from fpvcar.drive.saved import Saved
+from fpvcar.drive.saved import SavedSettings
 from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.hub import Hub
@@ -91,7 +91,7 @@ class WiredCar:
         self.wishes = 0
         self.voided = (0, 0)
         self.sensors = {name: Sensor() for name in WAYS}
-        self.saved = Saved()
+        self.saved = SavedSettings()
         self.seq = 0
         self.start_wheels()
         self.start_run()
@@ -152,7 +152,7 @@ class WiredCar:
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
         return tuple(one.measured(name, self.now_ns) for name, one in self.sensors.items())
 
-    def save(self, saved: Saved) -> None:
+    def save(self, saved: SavedSettings) -> None:
         self.saved = saved
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fpvbench import soc as chip
 from fpvbench.chips.i2c import Bus
-from fpvbench.pigpiod.daemon import Attached, Client, Daemon, Pipes, Ultrasonic
+from fpvbench.pigpiod.daemon import AttachedDevices, Client, Daemon, Pipes, Ultrasonic
 from fpvbench.pigpiod.notify import REPORT
 from fpvbench.pigpiod.protocol import Cmd, Outcome, Request, Wait, signed
 from fpvbench.pigpiod.spi_buses import SpiDevice
@@ -99,7 +99,7 @@ class Reader:
 class Core:
     """Daemon without sockets; time stands until `run`."""
 
-    def __init__(self, soc: chip.Soc, attached: Attached) -> None:
+    def __init__(self, soc: chip.Soc, attached: AttachedDevices) -> None:
         self.soc, self.now_us = soc, START_US
         self.daemon = Daemon(soc, attached, self.now_us)
 
@@ -164,7 +164,7 @@ def make_core(
     """Make a core on a fresh chip."""
     path = tmp_path / "soc"
     chip.create(path)
-    attached = Attached(buses or {1: Bus()}, ultrasonics, pipes or Pipes(), wires, spi or {})
+    attached = AttachedDevices(buses or {1: Bus()}, ultrasonics, pipes or Pipes(), wires, spi or {})
     return Core(chip.attach(path), attached)
 
 

@@ -194,7 +194,7 @@ class HttpCar:
                 await self._check(answer, 200)
                 body = await _read(answer)
         mac = wire.answer_mac(self._key, nonce, body)
-        if not wire.same(answer.headers.get(wire.MAC, ""), mac):
+        if not wire.macs_equal(answer.headers.get(wire.MAC, ""), mac):
             raise CarFault(f"{self._car.url}: answer refused: this car did not sign it")
         return _decoded(body, kind)
 
@@ -230,7 +230,7 @@ class HttpCar:
         if answer.status != 403 or not NUMBER.fullmatch(newest):
             return False
         mac = wire.answer_mac(self._key, nonce, newest.encode())
-        if not wire.same(answer.headers.get(wire.MAC, ""), mac):
+        if not wire.macs_equal(answer.headers.get(wire.MAC, ""), mac):
             return False
         self._last_number = max(self._last_number, int(newest))
         return True

@@ -46,7 +46,7 @@ def run(
         pipes.listen(due_s - time.monotonic())
         late = max(math.floor((time.monotonic() - due_s) / period_s), 0)
         due_s += (late + 1) * period_s
-        if pipes.ended or not pipes.taken():
+        if pipes.ended or not pipes.is_drained():
             continue
         captured_us, picture = source.take()
         pipes.listen(0.0)

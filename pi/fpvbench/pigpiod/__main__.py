@@ -20,7 +20,7 @@ from fpvbench import soc as chip
 from fpvbench.chips.i2c import Bus
 from fpvbench.chips.mcp3008 import CHANNELS, Mcp3008, fixed_inputs
 from fpvbench.pigpiod.command_pipe import CommandPipe
-from fpvbench.pigpiod.daemon import Attached, Daemon, Pipes
+from fpvbench.pigpiod.daemon import AttachedDevices, Daemon, Pipes
 from fpvbench.pigpiod.nets import wire
 from fpvbench.pigpiod.pipes import FifoDirectory
 from fpvbench.pigpiod.server import Server, clock_us
@@ -118,7 +118,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
+def _attached(options: argparse.Namespace, soc: chip.Soc) -> AttachedDevices:
     buses = {number: Bus() for number in BUSES}
     for number, device in options.i2c:
         buses.setdefault(number, Bus()).devices.extend(device(soc))
@@ -126,7 +126,7 @@ def _attached(options: argparse.Namespace, soc: chip.Soc) -> Attached:
     if options.pipe_dir is not None:
         directory = FifoDirectory(options.pipe_dir)
         pipes = Pipes(directory.open, directory.close)
-    return Attached(buses, options.hcsr04, pipes, options.wire, dict(options.spi))
+    return AttachedDevices(buses, options.hcsr04, pipes, options.wire, dict(options.spi))
 
 
 @contextlib.contextmanager

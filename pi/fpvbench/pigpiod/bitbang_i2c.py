@@ -31,7 +31,7 @@ STRETCH_MAX_US = 100_000
 
 
 @dataclass(slots=True)
-class Opened:
+class BitBangHandle:
     """Open pair of SDA and SCL pins."""
 
     pins: TimedPins
@@ -112,7 +112,7 @@ class _Zip:
     state that it has then.
     """
 
-    def __init__(self, opened: Opened, program: bytes, now_us: int) -> None:
+    def __init__(self, opened: BitBangHandle, program: bytes, now_us: int) -> None:
         self._opened, self._timed = opened, opened.pins
         self._program, self._at = program[:PROGRAM_MAX], 0
         self._out = bytearray()
@@ -202,7 +202,7 @@ class BitBangI2c:
 
     def __init__(self, uses: dict[int, Use], pins: Pins, lines: Lines) -> None:
         self._uses, self._pins, self._lines = uses, pins, lines
-        self._opened: dict[int, Opened] = {}
+        self._opened: dict[int, BitBangHandle] = {}
 
     def table(self) -> dict[int, Handler]:
         """Return the handler of each command number."""
@@ -221,7 +221,7 @@ class BitBangI2c:
             return Err.NOT_PERMITTED
         bus = Bus.open(self._pins, self._uses, {sda: Use.SDA, scl: Use.SCL})
         pins = TimedPins(self._pins, self._lines, baud)
-        self._opened[sda] = Opened(pins, sda, scl, bus)
+        self._opened[sda] = BitBangHandle(pins, sda, scl, bus)
         for gpio in (sda, scl):
             self._pins.set_mode_register(gpio, chip.MODE_INPUT, now_us)
         return 0

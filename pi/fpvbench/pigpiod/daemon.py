@@ -48,7 +48,7 @@ class Pipes:
 
 
 @dataclass
-class Attached:
+class AttachedDevices:
     """Devices and wires attached to the chip."""
 
     buses: dict[int, Bus] = field(default_factory=lambda: {1: Bus()})
@@ -72,7 +72,7 @@ class Daemon:
     Ticks are the time modulo 2**32, as the chip's system timer counts.
     """
 
-    def __init__(self, soc: chip.Soc, attached: Attached, now_us: int) -> None:
+    def __init__(self, soc: chip.Soc, attached: AttachedDevices, now_us: int) -> None:
         self.lines = Lines(soc, attached.wires)
         self.pins = Pins(soc, self.lines, now_us)
         self.transmitter = Transmitter(self.lines)

@@ -21,7 +21,7 @@ SEGMENTS_MAX = 42
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class I2cHandle:
     """Bus and address of an open handle."""
 
     bus: Bus
@@ -36,46 +36,46 @@ class Opened:
         return self.bus.read(self.address, count)
 
 
-Transfer = Callable[[Opened, Request], int | bytes]
+Transfer = Callable[[I2cHandle, Request], int | bytes]
 
 
 def _little(data: bytes) -> int:
     return int.from_bytes(data, "little")
 
 
-def _rs(device: Opened, request: Request) -> int:
+def _rs(device: I2cHandle, request: Request) -> int:
     return device.read(1)[0]
 
 
-def _rb(device: Opened, request: Request) -> int:
+def _rb(device: I2cHandle, request: Request) -> int:
     device.write(request.p2)
     return device.read(1)[0]
 
 
-def _rw(device: Opened, request: Request) -> int:
+def _rw(device: I2cHandle, request: Request) -> int:
     device.write(request.p2)
     return _little(device.read(2))
 
 
-def _pc(device: Opened, request: Request) -> int:
+def _pc(device: I2cHandle, request: Request) -> int:
     device.write(request.p2, *request.word().to_bytes(2, "little"))
     return _little(device.read(2))
 
 
-def _ri(device: Opened, request: Request) -> bytes:
+def _ri(device: I2cHandle, request: Request) -> bytes:
     device.write(request.p2)
     return device.read(request.word())
 
 
-def _rd(device: Opened, request: Request) -> bytes:
+def _rd(device: I2cHandle, request: Request) -> bytes:
     return device.read(min(request.p2, READ_MAX))
 
 
-def _pk(device: Opened, request: Request) -> bytes:
+def _pk(device: I2cHandle, request: Request) -> bytes:
     raise Nack("the driver has no block process call")
 
 
-def _wq(device: Opened, request: Request) -> int:
+def _wq(device: I2cHandle, request: Request) -> int:
     if request.p2:
         device.read(0)
     else:
@@ -83,32 +83,32 @@ def _wq(device: Opened, request: Request) -> int:
     return 0
 
 
-def _ws(device: Opened, request: Request) -> int:
+def _ws(device: I2cHandle, request: Request) -> int:
     device.write(request.p2)
     return 0
 
 
-def _wb(device: Opened, request: Request) -> int:
+def _wb(device: I2cHandle, request: Request) -> int:
     device.write(request.p2, request.word())
     return 0
 
 
-def _ww(device: Opened, request: Request) -> int:
+def _ww(device: I2cHandle, request: Request) -> int:
     device.write(request.p2, *request.word().to_bytes(2, "little"))
     return 0
 
 
-def _wk(device: Opened, request: Request) -> int:
+def _wk(device: I2cHandle, request: Request) -> int:
     device.write(request.p2, len(request.ext), *request.ext)
     return 0
 
 
-def _wi(device: Opened, request: Request) -> int:
+def _wi(device: I2cHandle, request: Request) -> int:
     device.write(request.p2, *request.ext)
     return 0
 
 
-def _wd(device: Opened, request: Request) -> int:
+def _wd(device: I2cHandle, request: Request) -> int:
     device.write(*request.ext)
     return 0
 
@@ -153,7 +153,7 @@ class I2cCommands:
 
     def __init__(self, buses: dict[int, Bus]) -> None:
         self._buses = buses
-        self._handles: dict[int, Opened] = {}
+        self._handles: dict[int, I2cHandle] = {}
 
     def table(self) -> dict[int, Handler]:
         """Return the handler of each command number."""
@@ -175,7 +175,7 @@ class I2cCommands:
         if request.p1 not in self._buses:
             return Err.BAD_I2C_BUS
         number = next(n for n in range(SLOTS) if n not in self._handles)
-        self._handles[number] = Opened(self._buses[request.p1], request.p2)
+        self._handles[number] = I2cHandle(self._buses[request.p1], request.p2)
         return number
 
     def _close(self, request: Request, now_us: int) -> int:
@@ -218,10 +218,10 @@ class _Zip:
     program leaves the last ones undone.
     """
 
-    def __init__(self, device: Opened, program: bytes) -> None:
+    def __init__(self, device: I2cHandle, program: bytes) -> None:
         self._device, self._program = device, program
         self._at = self._wanted = 0
-        self._segments: list[tuple[Opened, int | bytes]] = []
+        self._segments: list[tuple[I2cHandle, int | bytes]] = []
         """Pending transfers: a device, and the byte count to read or the bytes to write."""
         self._out = bytearray()
 
@@ -239,7 +239,7 @@ class _Zip:
                 self._write(wide)
             elif code == ADDRESS:
                 address = self._number(wide, Err.BAD_I2C_CMD)
-                self._device = Opened(self._device.bus, address)
+                self._device = I2cHandle(self._device.bus, address)
             elif code == FLAGS:
                 self._number(True, Err.BAD_I2C_CMD)
             elif code in (COMBINED_ON, COMBINED_OFF):

@@ -28,7 +28,7 @@ WAIT_US = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class SpiHandle:
     """Bus, channel and settings of an open handle."""
 
     bus: Bus
@@ -42,7 +42,7 @@ class SpiCommands:
 
     def __init__(self, pins: Pins, lines: Lines, devices: Devices) -> None:
         self._pins, self._lines, self._devices = pins, lines, devices
-        self._handles: dict[int, Opened] = {}
+        self._handles: dict[int, SpiHandle] = {}
         self._modes: dict[Bus, dict[int, int]] = {}
         """Former modes of the pins of each bus in use."""
 
@@ -70,7 +70,7 @@ class SpiCommands:
         if len(self._handles) >= SLOTS:
             return Err.NO_HANDLE
         number = next(n for n in range(SLOTS) if n not in self._handles)
-        self._handles[number] = Opened(bus, channel, baud, flags)
+        self._handles[number] = SpiHandle(bus, channel, baud, flags)
         return number
 
     def _close(self, request: Request, now_us: int) -> int:
@@ -127,7 +127,7 @@ class SpiCommands:
             return result
         return Wait(now_us + length_us, lambda at_us: result)
 
-    def _unanswered(self, opened: Opened, sent: bytes, now_us: int) -> bytes:
+    def _unanswered(self, opened: SpiHandle, sent: bytes, now_us: int) -> bytes:
         """Return the bytes read if no device answers."""
         bus = opened.bus
         if self._lines.wired(bus.miso, bus.mosi):

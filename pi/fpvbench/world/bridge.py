@@ -30,7 +30,7 @@ class Bridge(NamedTuple):
     coast: float = 1.0
 
 
-class Turned(NamedTuple):
+class ServoState(NamedTuple):
     """Steering servo in place of a motor: the angle of its pulses, None without
     pulses, which leaves it in place."""
 
@@ -42,7 +42,7 @@ class Bridges(NamedTuple):
 
     drive: Bridge = Bridge()
     steer: Bridge = Bridge()
-    servo: Turned | None = None
+    servo: ServoState | None = None
     """Servo that steers in place of the second bridge."""
     differential: bool = False
     """True for left and right motors without steering."""
@@ -143,14 +143,14 @@ class Wiring:
         state = CHIPS[type(motor)].bridge(*duties)
         return state._replace(drive=-state.drive) if motor.invert else state
 
-    def _turned(self, servo: Servo | HatServo, soc: Soc) -> Turned:
+    def _turned(self, servo: Servo | HatServo, soc: Soc) -> ServoState:
         if isinstance(servo, HatServo):
             pulse_us = soc.hat.duty(servo.channel) * soc.hat.period_us()
             pulse_us *= self._enabled(soc)
         else:
             pin = soc.pin[servo.signal]
             pulse_us = pin.duty() * (pin.pwm & 0xFFFFFFFF)
-        return Turned(math.radians(servo.deg(pulse_us)) if pulse_us else None)
+        return ServoState(math.radians(servo.deg(pulse_us)) if pulse_us else None)
 
     def _enabled(self, soc: Soc) -> bool:
         """Return True if OE is enabled: its wire has a pull-up, so a low output

@@ -51,7 +51,7 @@ class Contacts:
     def __init__(self, wired: Sequence[int | None]) -> None:
         self._bits = {gpio: 1 << number for number, gpio in enumerate(wired) if gpio is not None}
         self._contacts: dict[int, Contact] = {}
-        self.find(())
+        self.reset(())
 
     @property
     def gpios(self) -> list[int]:
@@ -69,7 +69,7 @@ class Contacts:
         """Time at which `settle` may find another contact open."""
         return min((contact.due_s for contact in self._contacts.values()), default=math.inf)
 
-    def find(self, closed: Iterable[int]) -> None:
+    def reset(self, closed: Iterable[int]) -> None:
         """Set the contacts that are closed at the start of listening."""
         closed_gpios = set(closed)
         self._contacts = {gpio: Contact(gpio in closed_gpios) for gpio in self._bits}

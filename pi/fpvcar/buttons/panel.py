@@ -154,7 +154,7 @@ class Panel:
 
     def _begin(self, closed: frozenset[int]) -> None:
         """Set the contacts as found at the start; a closed one is no push."""
-        self._contacts.find(closed)
+        self._contacts.reset(closed)
         self._play.hold(CAR, 0, self._clock_s())
         self._wake.set()
 

@@ -185,12 +185,12 @@ def pin_holders(gpios: Sequence[int]) -> dict[int, str]:
         return {gpio: chip.holder(gpio) for gpio in gpios}
 
 
-def why_loose(root: Path) -> str:
+def loose_reason(root: Path) -> str:
     """Return the reason why the kernel would keep a dead process's pin driven; "" if
     it releases it."""
     from fpvcar.devices.linux import strict
 
-    return strict.why_loose(root)
+    return strict.loose_reason(root)
 
 
 def open_motors(profile: Profile, runtime: Path) -> MotorBoard:
@@ -250,7 +250,7 @@ def answering(bus: int, addresses: Sequence[int]) -> list[int]:
     return answered
 
 
-def freeing(profile: Profile) -> Callable[[], str]:
+def pin_release(profile: Profile) -> Callable[[], str]:
     """Return a function that turns the motor pins to inputs past a pin daemon of
     this computer. It returns an error text or "". It does nothing for a HAT,
     another computer, or the kernel's pins, which are released when their file is
@@ -269,7 +269,7 @@ def freeing(profile: Profile) -> Callable[[], str]:
     return free if daemons and profile.pins.host in LOOPBACK else lambda: ""
 
 
-def proof_of_rest(profile: Profile) -> Callable[[], Awaitable[bool]]:
+def rest_check(profile: Profile) -> Callable[[], Awaitable[bool]]:
     """A look that returns True if the motors' dead man has switched them off.
 
     Only pigpiod's can be asked from another process; for others it returns False.

@@ -213,7 +213,7 @@ def _turned(where: Where, machine: Machine, profile: Profile | str) -> tuple[Tur
 
 def _release(root: Path) -> Works | Broken:
     """Return whether the kernel releases a pin whose owner dies."""
-    reason = backends.why_loose(root)
+    reason = backends.loose_reason(root)
     return Broken(reason) if reason else Works()
 
 

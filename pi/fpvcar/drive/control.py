@@ -17,7 +17,7 @@ from fpvcar.config import GuardMode, Profile
 from fpvcar.drive import gate, mixing
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Wish
 from fpvcar.drive.guard import Free, Guard
-from fpvcar.drive.saved import Saved, differing, guard_of, hold_of, limit_of
+from fpvcar.drive.saved import SavedSettings, differing, guard_of, hold_of, limit_of
 from fpvcar.wire.telemetry import Guarding, Range
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
 
@@ -44,7 +44,7 @@ _LET_GO = Wish(0.0, 0.0, received_s=-math.inf)
 """Neutral wish that is never fresh: it stops the car but does not arm the gate."""
 
 
-class Stepped(NamedTuple):
+class GateRun(NamedTuple):
     """Inputs and outputs of one run of the gate, for recorders and tests.
 
     `latches` and `slew` are the values before the run; `ranges` are those given to the guard.
@@ -95,12 +95,12 @@ class Control:
         inputs: Inputs,
         changed: Callable[[], None],
         clock_ns: Callable[[], int] = time.monotonic_ns,
-        saved: Saved | None = None,
-        save: Callable[[Saved], None] = lambda saved: None,
-        watcher: Callable[[Stepped], None] | None = None,
+        saved: SavedSettings | None = None,
+        save: Callable[[SavedSettings], None] = lambda saved: None,
+        watcher: Callable[[GateRun], None] | None = None,
         read_answers: Callable[[], None] = lambda: None,
     ) -> None:
-        self._saved = saved or Saved()
+        self._saved = saved or SavedSettings()
         self.limit = limit_of(self._saved, profile)
         self.guard_mode = guard_of(self._saved, profile)
         self._settings: tuple[float, GuardMode, Hold | None] | None = None
@@ -231,7 +231,7 @@ class Control:
             stop = Hold(Cause.WHEELS_STOPPED, reason)
             self.step(gate.hold(self.decision.latches, stop))
 
-    def wheels_why(self, text: str) -> None:
+    def wheels_fault(self, text: str) -> None:
         """Store the back end's description of a pin fault; "" if there is no fault."""
         self._why = text
         if self._fault is Cause.PINS and text:
@@ -273,7 +273,7 @@ class Control:
         self._save_changes(after.latches.hold)
         if self._watcher is not None:
             self._watcher(
-                Stepped(
+                GateRun(
                     now_ns,
                     wish,
                     latched,

@@ -24,7 +24,7 @@ GUARD_MODES: tuple[GuardMode, ...] = get_args(GuardMode)
 log = logging.getLogger("fpvcar.saved")
 
 
-class Saved(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SavedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Settings by grown-ups; None for the profile's value.
 
     `stopped_by` is the grown-up whose stop holds the car, None without such a stop.
@@ -36,49 +36,49 @@ class Saved(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     picture: Picture | None = None
 
 
-def limit_of(saved: Saved, profile: Profile) -> float:
+def limit_of(saved: SavedSettings, profile: Profile) -> float:
     """Return the saved share of full throttle, at most the profile's."""
     most = profile.gate.limit
     return most if saved.limit is None else min(saved.limit, most)
 
 
-def guard_of(saved: Saved, profile: Profile) -> GuardMode:
+def guard_of(saved: SavedSettings, profile: Profile) -> GuardMode:
     """Return the guard's mode: the profile's, or a stricter saved one."""
     profile_mode = profile.guard.mode
     return max(saved.guard or profile_mode, profile_mode, key=GUARD_MODES.index)
 
 
-def hold_of(saved: Saved) -> Hold | None:
+def hold_of(saved: SavedSettings) -> Hold | None:
     """Return the grown-up's stop that holds the car from the start."""
     if saved.stopped_by is None:
         return None
     return Hold(Cause.ESTOP_GROWN_UP, saved.stopped_by)
 
 
-def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | None) -> Saved:
+def differing(profile: Profile, limit: float, guard: GuardMode, hold: Hold | None) -> SavedSettings:
     """Return the settings to save: only differences from the profile, and only a grown-up's
     stop."""
-    return Saved(
+    return SavedSettings(
         limit if limit < profile.gate.limit else None,
         guard if guard != profile.guard.mode else None,
         hold.by if hold and hold.cause is Cause.ESTOP_GROWN_UP else None,
     )
 
 
-def load(path: Path) -> Saved:
+def load(path: Path) -> SavedSettings:
     """Load the saved settings; return defaults if the file is damaged or foreign."""
     try:
-        saved = msgspec.json.decode(path.read_bytes(), type=Saved)
+        saved = msgspec.json.decode(path.read_bytes(), type=SavedSettings)
     except FileNotFoundError:
-        return Saved()
+        return SavedSettings()
     except (OSError, ValueError, msgspec.DecodeError) as fault:
         log.warning("%s: %s; using the profile's limit and guard", path, fault)
-        return Saved()
+        return SavedSettings()
     log.info("loaded the grown-ups' settings: %s", saved)
     return saved
 
 
-def write(path: Path, saved: Saved) -> None:
+def write(path: Path, saved: SavedSettings) -> None:
     """Write atomically, so that a power cut leaves a whole file. Raises OSError."""
     files.write_whole(path, [msgspec.json.encode(saved)])
 
@@ -95,10 +95,10 @@ class Saver(Worker):
         self._path = directory / FILE
         self.before = load(self._path)
         self._picture = self.before.picture
-        self._new: Saved | None = None
-        self._written: Saved | None = None
+        self._new: SavedSettings | None = None
+        self._written: SavedSettings | None = None
 
-    def put(self, saved: Saved) -> None:
+    def put(self, saved: SavedSettings) -> None:
         """Queue the settings for writing; return at once."""
         self._new = msgspec.structs.replace(saved, picture=self._picture)
         self.wake()
@@ -124,7 +124,7 @@ class Saver(Worker):
                 return
             self.pause(AGAIN_S)
 
-    def _write(self, settings: Saved) -> None:
+    def _write(self, settings: SavedSettings) -> None:
         try:
             write(self._path, settings)
         except OSError as fault:

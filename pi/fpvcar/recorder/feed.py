@@ -16,7 +16,7 @@ from typing import Concatenate, NamedTuple, ParamSpec
 
 from fpvcar.buttons.game import View
 from fpvcar.drive import gate
-from fpvcar.drive.control import Stepped
+from fpvcar.drive.control import GateRun
 from fpvcar.mcap.cloud import Point
 from fpvcar.recorder.recorder import Recorder
 from fpvcar.recordings import messages
@@ -82,7 +82,7 @@ class Sources(NamedTuple):
     buttons: Sequence[str] = ()
 
 
-def step_of(stepped: Stepped) -> messages.Step:
+def step_of(stepped: GateRun) -> messages.Step:
     """Convert a gate run to its recorded message."""
     decision, world = stepped.decision, stepped.world
     return messages.Step(
@@ -105,7 +105,7 @@ def step_of(stepped: Stepped) -> messages.Step:
     )
 
 
-def plot_of(stepped: Stepped, ranges: Sequence[Range], offset_ns: int) -> messages.Plot:
+def plot_of(stepped: GateRun, ranges: Sequence[Range], offset_ns: int) -> messages.Plot:
     """Return the figures of a gate run and of the sensors."""
     nan, world, decision = math.nan, stepped.world, stepped.decision
     figures = {
@@ -153,7 +153,7 @@ class Feed:
         self._recorder.picture(unit.key, unit.capture_us * 1000, unit.data)
 
     @harmless
-    def step(self, stepped: Stepped) -> None:
+    def step(self, stepped: GateRun) -> None:
         """Record a gate run, and other changes since the previous one."""
         recorder, now_s = self._recorder, stepped.now_ns / 1e9
         if recorder.idle:

@@ -59,7 +59,7 @@ def exited(status: int, line: str) -> str:
     if not line:
         return f"{ended} and printed nothing; {BY_HAND}"
     line = line.removeprefix("camera: ")
-    return with_next(f"{ended}: {line}", f"if that does not help, {BY_HAND}")
+    return with_remedy(f"{ended}: {line}", f"if that does not help, {BY_HAND}")
 
 
 def _killed(number: int) -> str:
@@ -81,7 +81,7 @@ def silent(seconds: float, line: str, ever: bool) -> str:
     line = line.removeprefix("camera: ")
     if line:
         cause = f"{cause}: {line}"
-    return with_next(cause, f"{AGAIN}; if that repeats, check its cable")
+    return with_remedy(cause, f"{AGAIN}; if that repeats, check its cable")
 
 
 def no_key_frame() -> str:
@@ -99,7 +99,7 @@ def closed() -> str:
     return f"its program closed its output; {AGAIN}"
 
 
-def with_next(cause: str, usual: str) -> str:
+def with_remedy(cause: str, usual: str) -> str:
     """Return a program's words with the next step, unless they contain one."""
     if ";" in cause:
         return cause

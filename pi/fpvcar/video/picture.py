@@ -32,12 +32,12 @@ IMAGE_KEYS = ("exposure", "brightness", "night")
 """Settings that change without a restart."""
 
 
-def able(camera: CameraConfig) -> tuple[str, ...]:
+def settable_keys(camera: CameraConfig) -> tuple[str, ...]:
     """Return the settings that this camera has; a foreign program has no settings."""
     return () if camera.command else ABLE[camera.source]
 
 
-def given(picture: Picture) -> dict[str, Any]:
+def set_fields(picture: Picture) -> dict[str, Any]:
     """Return the fields that are set."""
     values = msgspec.structs.asdict(picture)
     return {name: value for name, value in values.items() if value is not None}
@@ -48,8 +48,8 @@ def with_picture(profile: Profile, picture: Picture | None) -> Profile:
     because the profile was changed since, are left out."""
     if picture is None:
         return profile
-    names = able(profile.camera)
-    values = {name: value for name, value in given(picture).items() if name in names}
+    names = settable_keys(profile.camera)
+    values = {name: value for name, value in set_fields(picture).items() if name in names}
     camera = msgspec.structs.replace(profile.camera, **values)
     if (camera.width, camera.height) != (profile.camera.width, profile.camera.height):
         camera = msgspec.structs.replace(camera, fov_deg=None)  # another size may be cropped
@@ -76,12 +76,12 @@ class PictureSettings:
     def change(self, picture: Picture) -> str | None:
         """Apply the settings; return instead the name of a setting that the camera lacks, if
         any."""
-        names, values = able(self._own.camera), given(picture)
+        names, values = settable_keys(self._own.camera), set_fields(picture)
         for name in values:
             if name not in names:
                 return name
         before = self._profile.camera
-        merged = Picture(**given(self._differing()) | values)
+        merged = Picture(**set_fields(self._differing()) | values)
         self._profile = with_picture(self._own, merged)
         camera = self._profile.camera
         argv, _ = argv_of(self._profile, self._soc)
@@ -98,7 +98,7 @@ class PictureSettings:
         return Picture(
             **{
                 name: getattr(current, name)
-                for name in able(original)
+                for name in settable_keys(original)
                 if getattr(current, name) != getattr(original, name)
             }
         )
@@ -106,4 +106,4 @@ class PictureSettings:
     def as_json(self) -> dict[str, object]:
         """Return the settings for /api/picture, and the names of the adjustable ones."""
         camera = self._profile.camera
-        return {"can": able(camera), **{name: getattr(camera, name) for name in ALL}}
+        return {"can": settable_keys(camera), **{name: getattr(camera, name) for name in ALL}}

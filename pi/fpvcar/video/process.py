@@ -110,7 +110,7 @@ class Pipes:
                 return False
         return False
 
-    def taken(self) -> bool:
+    def is_drained(self) -> bool:
         """Return whether the reader has read everything written."""
         if not self._count:
             return True
@@ -121,7 +121,7 @@ class Pipes:
     def behind(self) -> bool:
         """Return whether data have waited for the reader for BEHIND_S."""
         now_s = time.monotonic()
-        if self.taken():
+        if self.is_drained():
             self._read_s = now_s
         return now_s - self._read_s > BEHIND_S
 

@@ -159,7 +159,7 @@ class Viewer:
                 self._ask_key(self)
         return None
 
-    def lost_place(self) -> None:
+    def wait_for_key(self) -> None:
         """Drop the queue and wait for a key frame, because the viewer's decoder cannot continue."""
         self.dropped += len(self._waiting)
         self._lose()

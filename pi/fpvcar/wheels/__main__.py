@@ -30,7 +30,7 @@ def main(profile: config.Profile, runtime: Path, own_pins: bool = False) -> int:
         profile,
         connect=lambda: backends.open_motors(profile, runtime),
         alarm=lambda: ask_helper(runtime / SOCKET),
-        free=backends.freeing(profile) if own_pins else lambda: "",
+        free=backends.pin_release(profile) if own_pins else lambda: "",
     )
     with Service(wheels, runtime, time.monotonic_ns) as service:
         write_pins(runtime, profile.stop_pins(), profile.stop_chips())

@@ -42,7 +42,7 @@ class WheelsClient:
         self._on_state: Callable[[str], None] = lambda state: None
         self._socket: socket.socket | None = None
         self._on_answer: Callable[[Answer], None] = lambda answer: None
-        self._on_why: Callable[[str], None] = lambda text: None
+        self._on_fault: Callable[[str], None] = lambda text: None
         self._ended: asyncio.Future[None] | None = None
         self._seq = 0
         self._unanswered_ns: int | None = None
@@ -55,14 +55,14 @@ class WheelsClient:
         self,
         on_answer: Callable[[Answer], None],
         on_state: Callable[[str], None],
-        on_why: Callable[[str], None],
+        on_fault: Callable[[str], None],
     ) -> None:
         """Connect and reconnect for ever.
 
-        `read_answers` calls `on_answer` with every answer, and `on_why` with the pin fault, "" for
-        no fault. `on_state` is called on every change of `state`.
+        `read_answers` calls `on_answer` with every answer, and `on_fault` with the pin fault, ""
+        for no fault. `on_state` is called on every change of `state`.
         """
-        self._on_answer, self._on_state, self._on_why = on_answer, on_state, on_why
+        self._on_answer, self._on_state, self._on_fault = on_answer, on_state, on_fault
         while True:
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
@@ -112,7 +112,7 @@ class WheelsClient:
             raise ConnectionResetError("closed by the wheels")
         answer = parse_packet(packet)
         if isinstance(answer, str):
-            self._on_why(answer)
+            self._on_fault(answer)
             return False
         self._unanswered_ns = None
         at_rest = answer.seq == self._seq and not self._sent_motion

@@ -151,7 +151,7 @@ def turn(
             profile,
             connect=lambda: backends.open_motors(profile, runtimes[0]),
             alarm=lambda: ask_helper(runtimes[0] / SOCKET),
-            free=backends.freeing(profile) if own_pins else lambda: "",
+            free=backends.pin_release(profile) if own_pins else lambda: "",
         )
         write_pins(runtimes[0], profile.stop_pins(), profile.stop_chips())
         try:

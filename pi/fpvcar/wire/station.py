@@ -95,7 +95,7 @@ def ordered_nonce(number: int, digits: str) -> str:
     return f"{number:021x}{digits}"
 
 
-def number_in(nonce: str) -> int | None:
+def nonce_number(nonce: str) -> int | None:
     """Return the number of an ordered nonce; None for a nonce of an older station."""
     match = ORDERED_FORM.fullmatch(nonce)
     return int(match["number"], 16) if match else None
@@ -106,7 +106,7 @@ def answer_mac(key: bytes, nonce: str, body: bytes) -> str:
     return _mac(key, "answer", nonce, body.hex())
 
 
-def same(mac: str, expected: str) -> bool:
+def macs_equal(mac: str, expected: str) -> bool:
     """Compare two MACs in constant time."""
     return hmac.compare_digest(_bytes(mac), _bytes(expected))
 

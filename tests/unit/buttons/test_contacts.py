@@ -83,7 +83,7 @@ def test_each_button_is_a_bit_of_what_is_held() -> None:
 def test_what_is_closed_when_somebody_looks_is_no_push() -> None:
     contacts = Contacts([17, 4])
     contacts.edge(4, True, 1.0)
-    contacts.find([17])
+    contacts.reset([17])
     assert contacts.held == 0 and contacts.edge(17, True, 2.0) == 0
     assert contacts.edge(4, True, 2.0) == 0b10
 

@@ -16,7 +16,7 @@ from fpvbench import soc as chips
 from fpvbench.chips import i2c as model
 from fpvbench.chips import vl53l0x as tof_model
 from fpvbench.chips.i2c import Bus, Nack
-from fpvbench.pigpiod.daemon import Attached, Daemon
+from fpvbench.pigpiod.daemon import AttachedDevices, Daemon
 from fpvbench.pigpiod.server import Server, clock_us
 from fpvcar.config import Pins, Profile, profiles
 from fpvcar.devices import backends
@@ -98,7 +98,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> type[FakeSMBus]:
 def pigpiod(folder: Path, bus: Bus) -> Iterator[int]:
     """Run the emulator in a thread, with any bus; yield its port."""
     chips.create(folder / "soc")
-    server = Server(Daemon(chips.attach(folder / "soc"), Attached(buses={1: bus}), clock_us()))
+    server = Server(
+        Daemon(chips.attach(folder / "soc"), AttachedDevices(buses={1: bus}), clock_us())
+    )
     ready, ports = threading.Event(), list[int]()
     loop, ended = asyncio.new_event_loop(), asyncio.Event()
 

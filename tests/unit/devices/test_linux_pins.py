@@ -108,7 +108,7 @@ def test_a_line_whose_owner_is_gone_is_pulled_down(chip: FakeChip) -> None:
     pins = LinuxPins("a test")
     pins.claim((FORWARD, REVERSE))
     pins.write(5, 1)
-    gpio.Holding((FORWARD, REVERSE))()
+    gpio.MotorPinHold((FORWARD, REVERSE))()
     assert chip.asked == [(gpiochip.OUTPUT | gpiochip.PULL_DOWN, 0)] * 3
 
 
@@ -144,7 +144,7 @@ def test_a_kernel_that_may_leave_a_motor_on_is_refused(
         LinuxBoard(loaded(), lambda pins: ())
     assert chip.closed and not chip.requests
     path.write_text("N\n")
-    strict.refuse_loose(chip.label, tmp_path)
+    strict.require_strict(chip.label, tmp_path)
 
 
 @pytest.mark.parametrize("label", gpiochip.LABELS)

@@ -178,13 +178,13 @@ def test_wheels_frees_the_pins_of_its_own_computer(
 ) -> None:
     before = (pi / "gpiomem").read_bytes()
     known = profiles.load(paths.HARDWARE / profile, [f'pins.host = "{host}"'])
-    assert backends.freeing(known)() == ""
+    assert backends.pin_release(known)() == ""
     assert ((pi / "gpiomem").read_bytes() != before) == frees
 
 
 def test_wheels_says_what_keeps_it_from_freeing_them(pi: Path) -> None:
     (pi / "gpiomem").unlink()
-    free = backends.freeing(profiles.load(paths.HARDWARE / "mx1508.toml"))
+    free = backends.pin_release(profiles.load(paths.HARDWARE / "mx1508.toml"))
     assert "is this a Raspberry Pi?" in free()
 
 

@@ -85,11 +85,11 @@ def test_why_there_are_no_pins_is_said_in_the_words_of_their_back_end() -> None:
     rig.drive_off()
     rig.answer(Status.STOPPED, WheelsReason.PINS_LOST)
     assert rig.control.wheels == NO_PINS
-    rig.control.wheels_why("PCA9685: enable I2C")
+    rig.control.wheels_fault("PCA9685: enable I2C")
     assert rig.control.wheels == "PCA9685: enable I2C"
     rig.answer(Status.REFUSED, WheelsReason.PINS_LOST)
     assert rig.control.wheels == "PCA9685: enable I2C"
-    rig.control.wheels_why("")
+    rig.control.wheels_fault("")
     rig.answer(Status.APPLIED)
     assert rig.control.wheels == "ok"
 

@@ -4,7 +4,7 @@ import msgspec
 
 from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause
-from fpvcar.drive.saved import Saved
+from fpvcar.drive.saved import SavedSettings
 from fpvcar.wire.wheels import Status
 from tests.support.control import PROFILE, Rig
 
@@ -14,7 +14,7 @@ class Saving(Rig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.saved: list[Saved] = []
+        self.saved: list[SavedSettings] = []
         self.restart()
 
     def restart(self) -> None:
@@ -49,7 +49,7 @@ def test_a_grown_ups_stop_outlives_the_one_who_held_it() -> None:
     assert rig.control.resume(grown_up=True)
     rig.restart()
     rig.drive_off()
-    assert rig.saved == [Saved(stopped_by="Mum"), Saved()]
+    assert rig.saved == [SavedSettings(stopped_by="Mum"), SavedSettings()]
 
 
 def test_it_stands_before_the_first_run_of_the_gate() -> None:
@@ -74,7 +74,7 @@ def test_limit_and_guard_outlive_it_too() -> None:
     rig.set_limit(0.3)
     rig.control.guard("warn")
     rig.tick(3)
-    assert rig.saved == [Saved(limit=0.3), Saved(limit=0.3, guard="warn")]
+    assert rig.saved == [SavedSettings(limit=0.3), SavedSettings(limit=0.3, guard="warn")]
     rig.restart()
     assert rig.control.limit == 0.3
     rig.wish(0.0)
@@ -91,7 +91,7 @@ def test_a_restart_makes_nothing_looser_than_the_profile() -> None:
     rig.restart()
     assert rig.control.guard_mode == PROFILE.guard.mode == "limit"
     rig.tick()
-    assert rig.saved[-1] == Saved(), "what does not hold is not kept"
+    assert rig.saved[-1] == SavedSettings(), "what does not hold is not kept"
 
 
 def test_what_is_the_profiles_own_is_never_written_down() -> None:
@@ -101,7 +101,7 @@ def test_what_is_the_profiles_own_is_never_written_down() -> None:
     rig.control.guard("limit")
     rig.set_limit(0.5)
     rig.set_limit(1.0)
-    assert rig.saved[-1] == Saved()
+    assert rig.saved[-1] == SavedSettings()
     looser = msgspec.structs.replace(PROFILE.guard, mode="off")
     control = Control(
         msgspec.structs.replace(PROFILE, guard=looser),

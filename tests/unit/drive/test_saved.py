@@ -13,10 +13,10 @@ import pytest
 
 from fpvcar import config
 from fpvcar.drive import saved
-from fpvcar.drive.saved import FILE, Saved, Saver, guard_of, limit_of
+from fpvcar.drive.saved import FILE, SavedSettings, Saver, guard_of, limit_of
 from tests.support.control import PROFILE
 
-MUMS = Saved(0.3, "limit", "Mum")
+MUMS = SavedSettings(0.3, "limit", "Mum")
 WITHIN_S = 5.0
 
 
@@ -46,12 +46,12 @@ def profile(limit: float, guard: str) -> config.Profile:
 
 
 def test_what_is_put_is_there_at_the_next_start(tmp_path: Path) -> None:
-    assert Saver(tmp_path).before == Saved()
+    assert Saver(tmp_path).before == SavedSettings()
     with saving(tmp_path) as saver:
         saver.put(MUMS)
         until(lambda: Saver(tmp_path).before == MUMS)
-        saver.put(Saved())
-        until(lambda: Saver(tmp_path).before == Saved())
+        saver.put(SavedSettings())
+        until(lambda: Saver(tmp_path).before == SavedSettings())
     assert [one.name for one in tmp_path.iterdir()] == [FILE]
 
 
@@ -72,19 +72,19 @@ def test_nobody_waits_for_a_card_and_the_newest_is_written(
 
     monkeypatch.setattr(os, "fsync", slow)
     with saving(tmp_path) as saver:
-        saver.put(Saved(0.9))
+        saver.put(SavedSettings(0.9))
         assert syncing.wait(WITHIN_S)
         for percent in range(80, 20, -1):  # each put returns at once
-            saver.put(Saved(percent / 100))
+            saver.put(SavedSettings(percent / 100))
         assert not (tmp_path / FILE).exists(), "not synced, but in place"
         free.set()
-    assert Saver(tmp_path).before == Saved(0.21)
+    assert Saver(tmp_path).before == SavedSettings(0.21)
 
 
 def test_a_card_that_fails_is_said_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    saved.write(tmp_path / FILE, Saved(0.5))
+    saved.write(tmp_path / FILE, SavedSettings(0.5))
     monkeypatch.setattr(saved, "AGAIN_S", 0.001)
     tries: list[int] = []
     sync = os.fsync
@@ -92,7 +92,7 @@ def test_a_card_that_fails_is_said_once_and_tried_again(
     def fails(file: int) -> None:
         tries.append(file)
         if len(tries) < 10:
-            assert saved.load(tmp_path / FILE) == Saved(0.5), "the old one is hurt"
+            assert saved.load(tmp_path / FILE) == SavedSettings(0.5), "the old one is hurt"
             raise OSError(errno.EIO, "Input/output error")
         sync(file)
 
@@ -126,18 +126,18 @@ def test_what_is_damaged_or_not_ours_is_left_out_and_said(
     tmp_path: Path, found: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / FILE).write_bytes(found)
-    assert Saver(tmp_path).before == Saved()
+    assert Saver(tmp_path).before == SavedSettings()
     assert "using the profile's limit and guard" in caplog.text
     saved.write(tmp_path / FILE, MUMS)
     assert Saver(tmp_path).before == MUMS
 
 
 def test_nothing_is_looser_than_the_profile() -> None:
-    assert limit_of(Saved(0.3), profile(0.5, "off")) == 0.3
-    assert limit_of(Saved(0.8), profile(0.5, "off")) == 0.5
-    assert limit_of(Saved(), profile(0.5, "off")) == 0.5
+    assert limit_of(SavedSettings(0.3), profile(0.5, "off")) == 0.3
+    assert limit_of(SavedSettings(0.8), profile(0.5, "off")) == 0.5
+    assert limit_of(SavedSettings(), profile(0.5, "off")) == 0.5
     guards = {
-        (mine, own): guard_of(Saved(guard=mine), profile(1.0, own))
+        (mine, own): guard_of(SavedSettings(guard=mine), profile(1.0, own))
         for mine in (None, *saved.GUARD_MODES)
         for own in saved.GUARD_MODES
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpvbench.pigpiod import pwm
-from fpvbench.pigpiod.daemon import Attached
+from fpvbench.pigpiod.daemon import AttachedDevices
 from fpvbench.pigpiod.protocol import Cmd
 from tests.support.pigpiod import START_US, Core, Reader, make_core, words
 
@@ -207,7 +207,7 @@ def test_a_restarted_daemon_finds_modes_and_levels(tmp_path: Path) -> None:
     core(Cmd.PWM, 17, 128)
     core(Cmd.HP, 18, 1000, words(500_000))
     assert core.soc.pin[17].pwm
-    core = Core(core.soc, Attached())  # as if the old daemon was killed
+    core = Core(core.soc, AttachedDevices())  # as if the old daemon was killed
     assert (core(Cmd.READ, 5), core(Cmd.MODEG, 17), core.soc.pin[17].pwm) == (1, 1, 0)
     assert core(Cmd.GDC, 17) == -92
     assert core.soc.pin[18].duty() == pytest.approx(0.5)  # the PWM hardware continues
@@ -224,7 +224,7 @@ def test_a_restart_forgets_the_wave_of_a_pin_that_was_let_go(core: Core) -> None
     core(Cmd.PWM, 17, 128)
     core.soc.pin[17].mode, core.soc.pin[17].pull = 0, 1  # ExecStopPost's pinctrl
     core.run(1250 - core.now_us % 1250 + 700)  # a low part of the wave
-    again = Core(core.soc, Attached())
+    again = Core(core.soc, AttachedDevices())
     again.now_us = core.now_us
     again(Cmd.MODES, 17, 1)
     assert core.soc.pin[17].pwm == 0

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fpvcar.buttons.game import View
 from fpvcar.buttons.panel import Panel
 from fpvcar.drive import gate, mixing
-from fpvcar.drive.control import Stepped
+from fpvcar.drive.control import GateRun
 from fpvcar.drive.gate import Cause, Hold, Latches, World
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import RANGES_S, STILL_S, Feed, Sources
@@ -71,11 +71,11 @@ class Car:
         reason: gate.Reason = "driving",
         latches: Latches = FREE,
         seconds: float = 0.02,
-    ) -> Stepped:
+    ) -> GateRun:
         """Run the gate once; return its step."""
         self.rig.wait(seconds)
         decision = gate.Decision(throttle, 0.0, reason, latches)
-        stepped = Stepped(
+        stepped = GateRun(
             self.rig.now_ns,
             gate.Wish(throttle, 0.0, self.rig.now_ns / 1e9),
             latches,

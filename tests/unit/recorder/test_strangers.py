@@ -1,6 +1,6 @@
 """Viewers without rights cannot fill the card, with any messages."""
 
-from fpvcar.drive.control import Stepped
+from fpvcar.drive.control import GateRun
 from fpvcar.recordings import messages
 from fpvcar.wire import up
 from tests.support.hub import House
@@ -20,7 +20,7 @@ def recorded_bytes(car: Car) -> int:
 def test_a_crowd_that_floods_is_hardly_recorded() -> None:
     """Second with all messages that the sockets accept: wishes, reports, and STOP pushed."""
     car = Car()
-    runs: list[Stepped] = []
+    runs: list[GateRun] = []
     house = House(recorder=car.feed, watcher=runs.append)
     ann = house.visitor("Ann")
     ann.drive(0.0)

@@ -7,11 +7,11 @@ import pytest
 
 from fpvcar import config
 from fpvcar.config import Picture, profiles
-from fpvcar.drive.saved import Saved, Saver
+from fpvcar.drive.saved import SavedSettings, Saver
 from fpvcar.server.recorder import NoRecorder
 from fpvcar.server.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
-from fpvcar.video.picture import ABLE, PictureSettings, able, with_picture
+from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
 from fpvcar.wire import up
 from tests.support.hub import PROFILE, House
 
@@ -47,7 +47,7 @@ def settings(
 def test_every_source_of_a_profile_is_known() -> None:
     hint = config.Camera.__annotations__["source"]
     assert set(ABLE) == set(hint.__args__)
-    assert able(config.Camera(source="v4l2", command=("raspivid",))) == ()
+    assert settable_keys(config.Camera(source="v4l2", command=("raspivid",))) == ()
 
 
 def test_field_of_view_other_size_is_unknown_until_back() -> None:
@@ -116,25 +116,25 @@ CARD_S = 30.0
 def test_neither_part_of_the_car_forgets_the_others_settings(tmp_path: Path) -> None:
     saver = Saver(tmp_path)
     saver.start()
-    saver.put(Saved(limit=0.5))
+    saver.put(SavedSettings(limit=0.5))
     saver.put_picture(Picture(night=True))
-    saver.put(Saved(limit=0.4))
+    saver.put(SavedSettings(limit=0.4))
     saver.stop(CARD_S)
     after = Saver(tmp_path)
-    assert after.before == Saved(limit=0.4, picture=Picture(night=True))
+    assert after.before == SavedSettings(limit=0.4, picture=Picture(night=True))
     after.start()
     after.put_picture(Picture())
     after.stop(CARD_S)
-    assert Saver(tmp_path).before == Saved(limit=0.4)
+    assert Saver(tmp_path).before == SavedSettings(limit=0.4)
 
 
 def test_saver_stopped_before_its_first_turn_still_writes(tmp_path: Path) -> None:
     saver = Saver(tmp_path)
-    saver.put(Saved(limit=0.5))
+    saver.put(SavedSettings(limit=0.5))
     saver.ending = True  # as when a busy machine starts the thread late
     saver.start()
     saver.stop(CARD_S)
-    assert Saver(tmp_path).before == Saved(limit=0.5)
+    assert Saver(tmp_path).before == SavedSettings(limit=0.5)
 
 
 # --- rights --------------------------------------------------------------------------

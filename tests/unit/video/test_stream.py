@@ -212,10 +212,10 @@ def test_the_driver_is_served_at_once_and_asks_again() -> None:
     assert bench.drain(driver) == "" and len(bench.source.keys) == 3
     bench.publish("K")
     assert bench.drain(driver) == "K" == bench.drain(watcher)
-    driver.lost_place()
+    driver.wait_for_key()
     bench.drain(driver)
     assert len(bench.source.keys) == 4
-    driver.lost_place()
+    driver.wait_for_key()
     assert bench.drain(driver) == "" and len(bench.source.keys) == 5
 
 
@@ -248,7 +248,7 @@ def test_a_bad_watcher_costs_few_key_frames() -> None:
     for _ in range(300):  # 10 s in which it loses its place with every unit
         bench.publish("P")
         assert bench.drain(driver) == "P"
-        watcher.lost_place()
+        watcher.wait_for_key()
         bench.drain(watcher)
     assert 4 <= len(bench.source.keys) <= 6, bench.source.keys
 

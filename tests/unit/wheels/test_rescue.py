@@ -113,7 +113,7 @@ def test_motors_of_a_daemon_that_is_gone_are_not_proven_off(chip: Chip) -> None:
 def test_proof_of_rest_asks_pigpiod_and_nothing_else(chip: Chip) -> None:
     async def proof(*lines: str) -> bool:
         overrides = [f"pins.port = {chip.port}", *lines]
-        return await backends.proof_of_rest(profiles.load(BENCH, overrides))()
+        return await backends.rest_check(profiles.load(BENCH, overrides))()
 
     found = [asyncio.run(proof()) for _ in range(5)]
     assert any(found)  # each has 0.15 s

@@ -190,7 +190,7 @@ class LinuxPins:
         self._chip.close()
 
 
-class Holding:
+class MotorPinHold:
     """Emergency owner of the motor pins: holds them low after `wheels` has died.
     Raises PinsFault."""
 
@@ -217,10 +217,10 @@ class LinuxBoard:
         self._pins, self._gpios = LinuxPins("fpvcar wheels"), gpios
         try:
             if not profile.pins.unsafe:
-                strict.refuse_loose(self._pins.label, ROOT)
+                strict.require_strict(self._pins.label, ROOT)
             self._pins.claim(gpios)
             self.drivers = drivers(self._pins)
-            self.dead_man = Guardian(lambda: Holding(gpios))
+            self.dead_man = Guardian(lambda: MotorPinHold(gpios))
         except PinsFault:
             self._pins.close()
             raise

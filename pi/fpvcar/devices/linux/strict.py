@@ -23,7 +23,7 @@ ADVICE = (
 )
 
 
-def refuse_loose(label: str, root: Path = Path("/")) -> None:
+def require_strict(label: str, root: Path = Path("/")) -> None:
     """Raise PinsLost unless the kernel releases pins."""
     path = root / PARAMETER.format(MODULES[label])
     try:
@@ -37,11 +37,11 @@ def refuse_loose(label: str, root: Path = Path("/")) -> None:
         raise PinsLost(f"a motor would run on when its process dies: {ADVICE}")
 
 
-def why_loose(root: Path) -> str:
+def loose_reason(root: Path) -> str:
     """Return the reason for any chip as text; "" if the kernel releases pins."""
     labels = (label for label, module in MODULES.items() if (root / "sys/module" / module).exists())
     try:
-        refuse_loose(next(labels, LABEL), root)
+        require_strict(next(labels, LABEL), root)
     except PinsLost as fault:
         return str(fault)
     return ""

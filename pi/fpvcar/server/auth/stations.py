@@ -49,7 +49,7 @@ class Replays:
 
         After its first ordered nonce a station may send ordered nonces only.
         """
-        number = wire.number_in(nonce)
+        number = wire.nonce_number(nonce)
         if number is None:
             return not self.newest and self._take_unordered(nonce)
         if number <= self._below or number in self._recent:
@@ -102,7 +102,7 @@ class Stations(Devices):
             wanted = wire.request_mac(
                 self.key_of(station.id), nonce, request.method, request.raw_path
             )
-            if wire.same(mac, wanted):
+            if wire.macs_equal(mac, wanted):
                 self._refuse_replay(station, nonce)
                 return station, nonce
         raise web.HTTPUnauthorized(

@@ -282,7 +282,7 @@ async def _listen(
             if reason is not None:
                 return reason
         if allowed and key:
-            viewer.lost_place()
+            viewer.wait_for_key()
         elif allowed and message.type is WSMsgType.PING:
             await ws.pong(message.data)
         if ignored >= KEYS_ABUSE:
