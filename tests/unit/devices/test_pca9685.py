@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fpvbench import soc as chips
-from fpvbench.world.bridge import Bridge, Turned, Wiring
+from fpvbench.world.bridge import Bridge, ServoState, Wiring
 from fpvcar.config import HatServo, MotorHat, Motors
 from fpvcar.devices import backends
 from fpvcar.devices.chips.pca9685 import Pca9685, all_off, frequency_hz, prescale
@@ -108,7 +108,7 @@ def test_a_servo_has_no_pulse_before_its_first_zero(wired: tuple[chips.Soc, Wire
     soc, wire = wired
     driver = backends.DRIVERS[HatServo](SERVO, Pca9685(wire, 50))
     wiring = Wiring(Motors(drive=M1, steer=SERVO))
-    assert wiring.bridges(soc).servo == Turned(None)
+    assert wiring.bridges(soc).servo == ServoState(None)
     for steer, deg in ((0.0, 0.0), (1.0, 20.0), (-1.0, -30.0), (0.5, 10.0)):
         driver.drive(steer, 0.0)
         turned = wiring.bridges(soc).servo
