@@ -66,7 +66,7 @@ def routes() -> set[tuple[str, str]]:
         bare(InvitationsApi),
         bare(TrustApi),
     )
-    app = bare(Server, _panel=object(), _picture=object(), _parts=parts).application()
+    app = bare(Server, _panel=object(), _picture=object(), _apis=parts).application()
     return set(_registered(app))
 
 

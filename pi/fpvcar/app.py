@@ -41,6 +41,7 @@ from fpvcar.server.api.station_api import StationApi
 from fpvcar.server.api.trust_api import TrustApi
 from fpvcar.server.auth import credentials
 from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.authorization import Access
 from fpvcar.server.auth.remembered_browsers import FILE, Devices
 from fpvcar.server.auth.stations import FILE as STATIONS
 from fpvcar.server.auth.stations import Stations
@@ -49,7 +50,8 @@ from fpvcar.server.http.banner import greeting
 from fpvcar.server.http.endpoints import Site
 from fpvcar.server.http.limits import connection_places
 from fpvcar.server.hub import Hub
-from fpvcar.server.routes import Server
+from fpvcar.server.routes import Media, Server
+from fpvcar.server.vehicle import Vehicle
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import PictureSettings, with_picture
 from fpvcar.video.stream import Stream
@@ -85,7 +87,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     They start in the order of the list and stop in reverse order.
     """
     backends.load(profile)
-    state = paths.state_directory()
+    state, car = paths.state_directory(), profile.car.name
     directory = paths.recordings_directory(profile.recording.directory)
 
     saver, changed = Saver(state), asyncio.Event()
@@ -99,17 +101,14 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     computer = HealthThread(backends.open_computer(directory))
     depth = DepthCamera(depth_camera.argv_of(profile.depth, options.soc), ranges.depth)
     senses = SensorSuite(ranges, battery, computer, lambda: tuner.faults)
-    car_recorder = CarRecorder(
-        profile,
-        directory,
-        Sources(
-            ranges.status,
-            ranges.measured,
-            senses.battery,
-            camera.request_key,
-            tuple(buttons_of(profile)),
-        ),
+    sources = Sources(
+        ranges=ranges.status,
+        measured=ranges.measured,
+        battery=senses.battery,
+        request_key=camera.request_key,
+        buttons=tuple(buttons_of(profile)),
     )
+    car_recorder = CarRecorder(profile, directory, sources)
     recorder, feed = car_recorder.recorder, car_recorder.feed
     codes, key = credentials.load_codes(state), credentials.load_key(state)
     panel = Panel(profile, feed.panel, code=codes.drive)
@@ -133,70 +132,94 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     check, devices = CodeCheck(codes), Devices(key, codes, state / FILE)
     stations = Stations(key, codes, state / STATIONS)
-    address = endpoints.address(options.host, options.port, state, profile.car.name)
+    address = endpoints.address(options.host, options.port, state, car)
     certificate = state / credentials.CERTIFICATE
     hub = Hub(
-        profile,
-        control,
-        check,
-        devices,
-        panel,
-        camera,
-        senses,
-        changed,
-        address.https_port,
-        recorder=feed,
-        key=key,
-        picture=picture,
-        stations=stations,
+        profile=profile,
+        vehicle=Vehicle(
+            control=control,
+            lights=panel,
+            camera=camera,
+            senses=senses,
+            recorder=feed,
+            picture=picture,
+        ),
+        access=Access(codes=check, devices=devices, stations=stations, key=key),
+        changed=changed,
+        https_port=address.https_port,
     )
-    metrics = Metrics(profile.car.name, control, senses, stream, camera, hub, feed, panel)
+    metrics = Metrics(
+        car=car,
+        control=control,
+        senses=senses,
+        stream=stream,
+        camera=camera,
+        hub=hub,
+        recorder=feed,
+        panel=panel,
+    )
     rights = DeviceRights(check, devices)
     recordings = Recordings(
         functools.partial(files_in, directory),
-        Shown(profile.car.name, seat=True),
-        rights,
-        control.driven,
+        shown=Shown(car, seat=True),
+        rights=rights,
+        driven=control.driven,
         folder=directory,
     )
     station = StationApi(
-        profile.car.name,
-        directory,
-        stations,
-        check,
-        recordings.downloads,
-        control.driven,
-        credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
+        car=car,
+        folder=directory,
+        stations=stations,
+        codes=check,
+        downloads=recordings.downloads,
+        driven=control.driven,
+        certificate=credentials.fingerprint(certificate.read_bytes()) if address.tls else "",
     )
     picture.changed = recorder.reframe
     tuner.apply = apply_to(control.tune, servo.tune, ranges.tune, battery.tune, recorder.tune)
     calibration = CalibrationApi(
-        tuner, control, senses, rights, state / store.FILE, options.profile
+        tuner=tuner,
+        control=control,
+        senses=senses,
+        rights=rights,
+        file=state / store.FILE,
+        profile=options.profile,
     )
     network = NetworkClient(options.runtime / NETWORK, lambda: bool(hub.sessions))
-    greet = functools.partial(_greet, profile, options)
     connections = connection_places(profile.server.max_connections, profile.server.max_per_address)
     server = Server(
-        profile,
-        hub,
-        devices,
-        stream,
-        paths.WEB,
-        metrics,
-        connections,
-        panel,
-        recordings,
-        depth,
-        picture,
-        station,
-        NetworkApi(network, rights, control.driven),
-        DoctorApi(options.doctor, rights, lambda: any(control.duties)),
-        calibration,
-        InvitationsApi(devices, rights, address),
-        TrustApi(paths.WEB, state, address, profile.car.name),
+        profile=profile,
+        hub=hub,
+        devices=devices,
+        media=Media(stream=stream, depth=depth, settings=picture),
+        figures=metrics,
+        connections=connections,
+        web_root=paths.WEB,
+        panel=panel,
+        apis=(
+            recordings,
+            station,
+            NetworkApi(network, rights, control.driven),
+            DoctorApi(options.doctor, rights, moves=lambda: any(control.duties)),
+            calibration,
+            InvitationsApi(devices, rights, address),
+            TrustApi(paths.WEB, state, address, car),
+        ),
+        hosts=network.hosts,
+    )
+    site = Site(
+        server.application,
+        places=connections,
+        address=address,
+        listening=functools.partial(_greet, profile, options),
     )
     return (
-        Part("recorder", (functools.partial(feed.run, metrics.health),), recorder.start, feed.stop),
+        Part(
+            name="recorder",
+            loops=(functools.partial(feed.run, metrics.health),),
+            start=recorder.start,
+            stop=feed.stop,
+        ),
         threaded("saved settings", saver),
         threaded("panel", panel, panel.run),
         threaded("ranges", ranges),
@@ -225,7 +248,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         Part("depth camera", (depth.run,)),
         Part("hub", (hub.run, devices.run, stations.run)),
         Part("network", (network.run,)),
-        Part("site", (Site(server.application, connections, address, greet).run,)),
+        Part("site", (site.run,)),
         Part(
             "garbage",
             (functools.partial(gc_policy.collect_while, lambda: not any(control.duties)),),

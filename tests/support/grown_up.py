@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.server.api.recordings_rights import CODE, DeviceRights
 from fpvcar.server.auth.access import CodeCheck
 from fpvcar.server.auth.remembered_browsers import Devices
+from fpvcar.server.routes import Api
 from tests.support.hub import CODES, PROFILE, House, server_of
 
 Act = Callable[[TestClient[Any, Any]], Awaitable[None]]
@@ -23,16 +24,16 @@ class GrownUpsApi:
         self.devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), self.devices)
 
-    def serve(self, act: Act, code: str, **api: object) -> None:
-        """Run `act` with a client that gave this code, "" for no code; `api` is the parameter of
-        `Server` that takes the route."""
+    def serve(self, act: Act, code: str, api: Api, **more: object) -> None:
+        """Run `act` with a client that gave this code, "" for no code; `more` are parameters of
+        `Server`."""
         server = server_of(
             PROFILE,
             House().hub,
             SimpleNamespace(),
             devices=self.devices,
-            recordings=self.rights,
-            **api,
+            apis=(self.rights, api),
+            **more,
         )
 
         async def run() -> None:

@@ -12,12 +12,13 @@ from fpvcar.config import profiles
 from fpvcar.drive.control import Control, GateRun, Inputs
 from fpvcar.runtime import paths
 from fpvcar.server.auth.access import CodeCheck, Codes, Rights
+from fpvcar.server.auth.authorization import Access
 from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.http.limits import Places
 from fpvcar.server.hub import Hub
-from fpvcar.server.recorder import Recorder
-from fpvcar.server.routes import Server
+from fpvcar.server.routes import Media, Server
 from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.vehicle import NoRecorder, Recorder, Vehicle
 from fpvcar.wire import down, telemetry, up
 from fpvcar.wire.down import Error
 from fpvcar.wire.wheels import Answer, Status, WheelsReason
@@ -101,7 +102,7 @@ def server_of(profile: config.Profile, hub: Any, stream: Any, **more: Any) -> Se
         "devices": Devices(bytes(32), CODES, Path("/nowhere/devices.json")),
         **more,
     }
-    return Server(profile, hub, stream=stream, **given)
+    return Server(profile=profile, hub=hub, media=Media(stream), **given)
 
 
 class House:
@@ -130,20 +131,20 @@ class House:
         )
         self.control.wheels_answer(Answer(Status.APPLIED, WheelsReason.NONE, 1, 0))
         self.senses = FakeSenses()
+        self.vehicle = Vehicle(
+            control=self.control,
+            lights=self.lights,
+            camera=FakeCamera(),
+            senses=self.senses,
+            recorder=recorder or NoRecorder(),
+        )
         self.hub = Hub(
-            profile,
-            self.control,
-            CodeCheck(CODES),
-            self.devices,
-            self.lights,
-            FakeCamera(),
-            self.senses,
-            asyncio.Event(),
-            0,
-            lambda: self.now_s,
-            recorder,
+            profile=profile,
+            vehicle=self.vehicle,
+            access=Access(CodeCheck(CODES), self.devices, stations),
+            changed=asyncio.Event(),
+            clock_s=lambda: self.now_s,
             utc_s=utc_s,
-            stations=stations,
         )
 
     def send(self, duties: tuple[float, ...], now_ns: int) -> bool:

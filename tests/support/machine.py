@@ -8,8 +8,10 @@ from pathlib import Path
 from fpvcar.drive.control import Control, Inputs
 from fpvcar.drive.saved import SavedSettings
 from fpvcar.server.auth.access import CodeCheck
+from fpvcar.server.auth.authorization import Access
 from fpvcar.server.auth.remembered_browsers import Devices
 from fpvcar.server.hub import Hub
+from fpvcar.server.vehicle import Vehicle
 from fpvcar.wheels.client import LEASE_NS, REST_LEASE_NS
 from fpvcar.wheels.controller import Wheels
 from fpvcar.wire import telemetry
@@ -109,17 +111,15 @@ class WiredCar:
             self.saved,
             self.save,
         )
+        devices = Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
         self.hub = Hub(
-            PROFILE,
-            self.control,
-            CodeCheck(CODES),
-            Devices(bytes(32), CODES, Path("/nowhere/devices.json")),
-            FakeLights(),
-            FakeCamera(),
-            NoSensors(),
-            asyncio.Event(),
-            0,
-            lambda: self.now_ns / 1e9,
+            profile=PROFILE,
+            vehicle=Vehicle(
+                control=self.control, lights=FakeLights(), camera=FakeCamera(), senses=NoSensors()
+            ),
+            access=Access(CodeCheck(CODES), devices),
+            changed=asyncio.Event(),
+            clock_s=lambda: self.now_ns / 1e9,
         )
         self.connected = True
         self.hear(self.wheels.connected(self.now_ns))

@@ -120,7 +120,7 @@ def plot_of(stepped: GateRun, ranges: Sequence[Range], offset_ns: int) -> messag
 
 
 class Feed:
-    """Feed of one car; the server uses it as server.recorder.Recorder."""
+    """Feed of one car; the server uses it as server.vehicle.Recorder."""
 
     def __init__(
         self,

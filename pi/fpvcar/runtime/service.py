@@ -46,7 +46,7 @@ class Thread(Protocol):
 
 def threaded(name: str, thread: Thread, *loops: Loop) -> Part:
     """Return a part for a thread, with additional loops."""
-    return Part(name, (thread.watch, *loops), thread.start, thread.stop)
+    return Part(name=name, loops=(thread.watch, *loops), start=thread.start, stop=thread.stop)
 
 
 async def by_timer(

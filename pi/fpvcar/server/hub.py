@@ -2,10 +2,10 @@
 
 `receive` is the only place at which a browser's message takes effect.
 
-    receive -> Driving   the wheel, wishes, stops
-            -> Settings  lights, limit, guard, picture, recording
-            -> Unlocking codes, locks, rights to drive
-            -> Hub       hello, pings
+    receive -> Wheel         seat, wishes, stops
+            -> Settings      lights, limit, guard, picture, recording
+            -> Authorization codes, locks, rights to drive
+            -> Hub           hello, pings
 """
 
 import asyncio
@@ -19,18 +19,16 @@ from collections.abc import Callable
 import msgspec
 
 from fpvcar.config import Profile
-from fpvcar.drive.control import Control
 from fpvcar.runtime import service
-from fpvcar.server.auth.access import CodeCheck, video_id
-from fpvcar.server.auth.authorization import Unlocking
+from fpvcar.server.auth.access import video_id
+from fpvcar.server.auth.authorization import Access, Authorization
 from fpvcar.server.auth.credentials import KEY_BYTES
-from fpvcar.server.auth.remembered_browsers import Devices
-from fpvcar.server.recorder import NoRecorder, Recorder
-from fpvcar.server.settings import Lights, Picture, Settings
+from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.sockets.session import ELSEWHERE, Closing
-from fpvcar.server.state import CarState, Senses, Stateful, welcome
-from fpvcar.server.wheel import Driving
+from fpvcar.server.state import CarState, welcome
+from fpvcar.server.vehicle import Vehicle
+from fpvcar.server.wheel import Wheel
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
@@ -58,45 +56,35 @@ class Hub:
 
     def __init__(
         self,
+        *,
         profile: Profile,
-        control: Control,
-        codes: CodeCheck,
-        devices: Devices,
-        lights: Lights,
-        camera: Stateful,
-        senses: Senses,
+        vehicle: Vehicle,
+        access: Access,
         changed: asyncio.Event,
         https_port: int = 0,
         clock_s: Callable[[], float] = time.monotonic,
-        recorder: Recorder | None = None,
-        key: bytes = b"",
-        picture: Picture | None = None,
         utc_s: Callable[[], float] = time.time,
-        stations: Devices | None = None,
     ) -> None:
-        """Create the hub; `key` generates the ids that pages use to request pictures."""
         self.sessions: list[Session] = []
         self.changed = changed
         self._put_off: Callable[[float], None] = lambda seconds: None
         self._due_s, self._tidied_s = math.inf, -math.inf
-        self._profile, self._lights = profile, lights
+        self._profile, self._lights = profile, vehicle.lights
         self._https_port, self._clock_s = https_port, clock_s
-        name = functools.partial(video_id, key or secrets.token_bytes(KEY_BYTES))
+        name = functools.partial(video_id, access.key or secrets.token_bytes(KEY_BYTES))
         self._video_of = functools.lru_cache(VIDEO_IDS_MAX)(name)
-        self._recorder = recorder or NoRecorder()
-        self._driving = Driving(profile, control, lights, self._recorder, changed.set)
-        self._settings = Settings(profile, control, lights, self._recorder, changed.set, picture)
-        self._seat = self._driving.seat
-        self.unlocking = Unlocking(
-            codes, devices, self.sessions, self._driving, changed.set, utc_s, stations
-        )
-        self._senses, self._here_s = senses, clock_s()
-        self._state = CarState(control, self._seat, senses, camera, self._recorder)
+        self._recorder = vehicle.recorder
+        self._wheel = Wheel(profile, vehicle, changed.set)
+        self._settings = Settings(profile, vehicle, changed.set)
+        self._seat = self._wheel.seat
+        self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
+        self._senses, self._here_s = vehicle.senses, clock_s()
+        self._state = CarState(vehicle, self._seat)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Ping: self._ping,
-            **self._driving.handlers(),
+            **self._wheel.handlers(),
             **self._settings.handlers(),
-            **self.unlocking.handlers(),
+            **self.authorization.handlers(),
         }
 
     # --- connecting and disconnecting ---
@@ -107,8 +95,8 @@ class Hub:
             return
         self.sessions.remove(session)
         if session.client and not self._session_of(session.client):
-            self.unlocking.leave(session)
-            self._driving.leave(session, self._clock_s())
+            self.authorization.leave(session)
+            self._wheel.leave(session, self._clock_s())
         self.changed.set()
 
     def drives(self, video: str) -> bool:
@@ -155,7 +143,7 @@ class Hub:
         elif not session.client:
             session.refuse(Error("hello first", "", "hello", "send hello", "hello_first"))
         else:
-            self.unlocking.used(session, message, now_s)
+            self.authorization.used(session, message, now_s)
             self._handlers[type(message)](session, message, now_s)
             if self._due_s - now_s <= STATE_EARLY_S:
                 self._beat_early(now_s)
@@ -171,13 +159,13 @@ class Hub:
         if old is not None:
             self.sessions.remove(old)
             old.close("opened again elsewhere", ELSEWHERE)
-        self.unlocking.join(session, old, now_s)
+        self.authorization.join(session, old, now_s)
         if hello.code:
-            self.unlocking.try_code(session, hello.code, now_s)
-        self._driving.join(session, now_s)
+            self.authorization.try_code(session, hello.code, now_s)
+        self._wheel.join(session, now_s)
         code_needed = not session.rights.drive
         session.send(welcome(self._profile, self._https_port, code_needed, session.video, now_s))
-        self.unlocking.offer(session)
+        self.authorization.offer(session)
         self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:
@@ -225,8 +213,8 @@ class Hub:
     def _tidy(self, now_s: float) -> None:
         """Update seats, rights, sensors and the recorder's LED for the current time."""
         self._tidied_s = now_s
-        self._driving.tick(now_s)
-        self.unlocking.tick(now_s)
+        self._wheel.tick(now_s)
+        self.authorization.tick(now_s)
         if self.sessions:
             self._here_s = now_s
         self._senses.attend(now_s - self._here_s < REST_AFTER_S)

@@ -6,24 +6,17 @@ Messages take effect in hub.py and panel.py.
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aiohttp import web
 
 from fpvcar.buttons.panel import Panel
 from fpvcar.config import Profile
 from fpvcar.sensors.depth_camera import DepthCamera
-from fpvcar.server.api.calibration_api import CalibrationApi
-from fpvcar.server.api.doctor_api import DoctorApi
 from fpvcar.server.api.exports import EXPORTS
-from fpvcar.server.api.invitations_api import InvitationsApi
-from fpvcar.server.api.network_api import NetworkApi
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE
-from fpvcar.server.api.recordings_api import Recordings
-from fpvcar.server.api.station_api import StationApi
-from fpvcar.server.api.trust_api import TrustApi
 from fpvcar.server.auth import access
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import Device, Devices
@@ -63,6 +56,21 @@ HANDSHAKE = (
 )
 
 
+class Api(Protocol):
+    """Routes of one feature."""
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes."""
+
+
+class Media(NamedTuple):
+    """Sources of the pictures that the server sends."""
+
+    stream: Stream
+    depth: DepthCamera | None = None
+    settings: PictureSettings | None = None
+
+
 class Figures(Protocol):
     """Metrics and state of the car: metrics.Metrics."""
 
@@ -81,29 +89,25 @@ class Server:
 
     def __init__(
         self,
+        *,
         profile: Profile,
         hub: Hub,
         devices: Devices,
-        stream: Stream,
-        web_root: Path,
+        media: Media,
         figures: Figures,
         connections: Places,
+        web_root: Path,
         panel: Panel | None = None,
-        recordings: Recordings | None = None,
-        eye: DepthCamera | None = None,
-        picture: PictureSettings | None = None,
-        station: StationApi | None = None,
-        network: NetworkApi | None = None,
-        doctor: DoctorApi | None = None,
-        calibration: CalibrationApi | None = None,
-        invitations: InvitationsApi | None = None,
-        trust: TrustApi | None = None,
+        apis: Sequence[Api] = (),
+        hosts: Callable[[], tuple[str, ...]] = lambda: (),
     ) -> None:
-        """Create the routes; `connections` is updated with the rank of each page's connection."""
-        self._figures, self._panel = figures, panel
-        self._network, self._eye, self._picture = network, eye, picture
-        self._parts = (recordings, station, network, doctor, calibration, invitations, trust)
-        self._profile, self._hub, self._stream = profile, hub, stream
+        """Create the routes; `connections` is updated with the rank of each page's connection.
+
+        `hosts()` returns the car's actual host names: its own name may be taken by another host.
+        """
+        self._figures, self._panel, self._apis, self._hosts = figures, panel, apis, hosts
+        self._stream, self._depth, self._picture = media
+        self._profile, self._hub = profile, hub
         self._web_root, self._devices = web_root.resolve(), devices
         most = profile.server.max_viewers
         self._connections = connections
@@ -129,12 +133,11 @@ class Server:
         app.router.add_get("/api/status", self._status_page)
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/metrics", self._metrics)
-        app.router.add_get("/api/depth.png", self._depth)
+        app.router.add_get("/api/depth.png", self._depth_picture)
         if self._picture is not None:
             app.router.add_get("/api/picture", self._picture_settings)
-        for part in self._parts:
-            if part is not None:
-                part.add_to(app)
+        for api in self._apis:
+            api.add_to(app)
         app.router.add_get("/{path:.*}", self._page)
         return app
 
@@ -147,7 +150,7 @@ class Server:
             name,
             f'Host "{{}}" refused: open the car by its IP address, localhost or '
             f"{name}, or add the name to server.allowed_hosts in the profile.",
-            (*self._profile.server.allowed_hosts, *self._names()),
+            (*self._profile.server.allowed_hosts, *self._hosts()),
         )
         for name in HANDSHAKE:  # aiohttp answers 500 to bytes beyond ASCII here
             if not request.headers.get(name, "").isascii():
@@ -158,10 +161,6 @@ class Server:
         if self._device(request) is not None:
             self._promote(request, Rank.DRIVES)
         return await handler(request)
-
-    def _names(self) -> tuple[str, ...]:
-        """Return the car's actual host names: its own name may be taken by another host."""
-        return self._network.hosts() if self._network is not None else ()
 
     def _device(self, request: web.Request) -> Device | None:
         """Return the device of the request's cookie."""
@@ -273,7 +272,7 @@ class Server:
     async def _pass(self, request: web.Request) -> web.Response:
         """Exchange a ticket for a cookie, so that the car recognises the device later."""
         refuse_other_sites(request)
-        device = self._hub.unlocking.claim(request.headers.get("X-Pass", ""))
+        device = self._hub.authorization.claim(request.headers.get("X-Pass", ""))
         if device is None:
             raise web.HTTPForbidden(text="X-Pass refused: say the code again.\n")
         return await self._devices.remembering(device, time.time(), request.secure)
@@ -301,9 +300,9 @@ class Server:
         assert self._picture is not None
         return web.json_response(self._picture.as_json(), headers=HEADERS)
 
-    async def _depth(self, request: web.Request) -> web.Response:
+    async def _depth_picture(self, request: web.Request) -> web.Response:
         """Answer with the depth camera's last small picture."""
-        png = self._eye.png if self._eye else b""
+        png = self._depth.png if self._depth else b""
         if not png:
             raise web.HTTPNotFound(text="There is no depth picture.\n")
         return web.Response(body=png, content_type="image/png", headers=HEADERS)

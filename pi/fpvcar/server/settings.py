@@ -5,15 +5,12 @@ Each method handles one message of one browser. hub.Hub calls it with the sender
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
-from fpvcar import config
 from fpvcar.config import Profile
-from fpvcar.drive.control import Control
 from fpvcar.server.http.limits import Meter
-from fpvcar.server.recorder import Recorder
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.wire import telemetry, up
+from fpvcar.server.vehicle import Vehicle
+from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
 PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
@@ -21,46 +18,14 @@ PUSHES_PER_S, PUSHES_BURST = 2.0, 10.0
 event."""
 
 
-class Lights(Protocol):
-    """Lights of the car: panel.Panel."""
-
-    def set_head(self, on: bool) -> None:
-        """Switch the head lights on or off."""
-
-    def follow(self, throttle: float, steer: float, stopped: bool) -> None:
-        """Set rear lights and indicators to match the car's motion."""
-
-    def record(self, recording: telemetry.Recording | None) -> None:
-        """Set an LED to match the recorder's state."""
-
-    def blink_code(self, network: str) -> None:
-        """Blink the drive code on an LED, if present, for a page in this network."""
-
-
-class Picture(Protocol):
-    """Settings of the picture: picture.PictureSettings."""
-
-    def change(self, wanted: config.Picture) -> str | None:
-        """Apply the settings; return the name of a setting that the camera lacks, None on
-        success."""
-
-
 class Settings:
     """Settings switched by pages; `changed()` is called to send the pages a new state."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        control: Control,
-        lights: Lights,
-        recorder: Recorder,
-        changed: Callable[[], None],
-        picture: Picture | None = None,
-    ) -> None:
+    def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
         self.head_lights = False
-        self._profile, self._control, self._lights = profile, control, lights
-        self._recorder, self._changed = recorder, changed
-        self._picture = picture
+        self._profile, self._changed = profile, changed
+        self._control, self._lights = vehicle.control, vehicle.lights
+        self._recorder, self._picture = vehicle.recorder, vehicle.picture
         self._pushes = Meter(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:

@@ -1,44 +1,17 @@
 """State messages to pages: a welcome, then a state ten times a second."""
 
-from typing import Protocol
-
 from fpvcar import __version__
 from fpvcar.config import Profile
-from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Cause, Latches
 from fpvcar.drive.seat import Seat
-from fpvcar.server.recorder import Recorder
 from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.wire import down, telemetry
+from fpvcar.server.vehicle import Vehicle
+from fpvcar.wire import down
 from fpvcar.wire.errors import VERSION
 
 DRIVE_EVERY_MS = 40
 """Interval at which a page sends its wish."""
-
-
-class Senses(Protocol):
-    """Sensors of the car: suite.SensorSuite."""
-
-    def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
-        """Return one entry per range sensor."""
-
-    def battery(self, now_s: float) -> telemetry.Battery | None:
-        """Return the state of the pack, or None without a sensor for it."""
-
-    def health(self, now_s: float) -> telemetry.Health:
-        """Return the health of the computer in the car."""
-
-    def attend(self, here: bool) -> None:
-        """Set whether pages are connected; without pages sensors may rest."""
-
-
-class Stateful(Protocol):
-    """Part with a state: the camera, or the panel."""
-
-    @property
-    def state(self) -> str:
-        """Current state: "ok", or the fault in words."""
 
 
 def welcome(
@@ -67,12 +40,10 @@ def welcome(
 class CarState:
     """State of the car as sent to pages."""
 
-    def __init__(
-        self, control: Control, seat: Seat, senses: Senses, camera: Stateful, recorder: Recorder
-    ) -> None:
+    def __init__(self, vehicle: Vehicle, seat: Seat) -> None:
         self.seq = self._nonce = 0
-        self._control, self._seat, self._senses = control, seat, senses
-        self._camera, self._recorder = camera, recorder
+        self._control, self._seat, self._senses = vehicle.control, seat, vehicle.senses
+        self._camera, self._recorder = vehicle.camera, vehicle.recorder
 
     def next_round(self, nonce: int) -> None:
         """Start a round of states; all states of a round share number and nonce."""

@@ -7,13 +7,11 @@ import logging
 from collections.abc import Callable
 
 from fpvcar.config import Profile
-from fpvcar.drive.control import Control
 from fpvcar.drive.seat import Seat
 from fpvcar.server.auth.access import network_of
 from fpvcar.server.http.limits import Meter
-from fpvcar.server.recorder import Recorder
-from fpvcar.server.settings import Lights
 from fpvcar.server.sockets.drive_socket import Session
+from fpvcar.server.vehicle import Vehicle
 from fpvcar.wire import up
 from fpvcar.wire.down import Error
 
@@ -23,23 +21,17 @@ the card, since older drives would then have to be deleted."""
 log = logging.getLogger("fpvcar.seat")
 
 
-class Driving:
+class Wheel:
     """Handlers of pages' messages to the seat and the gate's owner.
 
     `changed()` is called to send the pages a new state.
     """
 
-    def __init__(
-        self,
-        profile: Profile,
-        control: Control,
-        lights: Lights,
-        recorder: Recorder,
-        changed: Callable[[], None],
-    ) -> None:
+    def __init__(self, profile: Profile, vehicle: Vehicle, changed: Callable[[], None]) -> None:
         self.seat = Seat()
-        self._profile, self._control, self._lights = profile, control, lights
-        self._recorder, self._changed = recorder, changed
+        self._profile, self._changed = profile, changed
+        self._control, self._lights = vehicle.control, vehicle.lights
+        self._recorder = vehicle.recorder
         self._others = Meter(OTHERS_PER_S, OTHERS_BURST)
 
     # --- connecting and disconnecting ---

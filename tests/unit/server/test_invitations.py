@@ -177,12 +177,7 @@ class Rig:
         rights = DeviceRights(CodeCheck(CODES), self.devices, utc_s=lambda: self.now_s)
         api = InvitationsApi(self.devices, rights, Address(host, 8080, None), lambda: self.now_s)
         self.server = server_of(
-            PROFILE,
-            self.house.hub,
-            SimpleNamespace(),
-            devices=self.devices,
-            recordings=rights,
-            invitations=api,
+            PROFILE, self.house.hub, SimpleNamespace(), devices=self.devices, apis=(rights, api)
         )
 
     def ask(self, act: Callable[[Client], Awaitable[None]], code: str) -> None:

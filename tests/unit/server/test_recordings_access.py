@@ -168,7 +168,7 @@ def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:
     hub: Any = SimpleNamespace(leave=lambda _: None)
 
     async def act() -> None:
-        app = server_of(mcaps.PROFILE, hub, hub, recordings=routes_of(folder)).application()
+        app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
         async with TestClient(TestServer(app)) as client:
             url = f"/api/recordings/{NAME}"
             assert (await client.get("/recordings")).status == 200
@@ -189,7 +189,7 @@ def test_the_cars_own_page_asks_for_a_film_with_a_body(folder: Path) -> None:
     wanted = {"kind": "zip", "files": [NAME], "from_ms": 0.0, "to_ms": 9e14}
 
     async def act() -> None:
-        app = server_of(mcaps.PROFILE, hub, hub, recordings=routes_of(folder)).application()
+        app = server_of(mcaps.PROFILE, hub, hub, apis=(routes_of(folder),)).application()
         async with TestClient(TestServer(app)) as client:
             url = "/api/recordings/exports"
             answer = await client.post(url, json=wanted)

@@ -1,6 +1,6 @@
 """Lights and marks: the rights to switch them, and lights that follow the car."""
 
-from fpvcar.server.recorder import NoRecorder
+from fpvcar.server.vehicle import NoRecorder
 from fpvcar.wire import up
 from tests.support.hub import House
 

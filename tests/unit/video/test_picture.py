@@ -1,5 +1,6 @@
 """Picture settings of a grown-up: live, by a restart, refused, and kept."""
 
+import dataclasses
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,6 @@ import pytest
 from fpvcar import config
 from fpvcar.config import Picture, profiles
 from fpvcar.drive.saved import SavedSettings, Saver
-from fpvcar.server.recorder import NoRecorder
 from fpvcar.server.settings import Settings
 from fpvcar.video.camera import Camera, argv_of
 from fpvcar.video.picture import ABLE, PictureSettings, settable_keys, with_picture
@@ -143,9 +143,8 @@ def test_saver_stopped_before_its_first_turn_still_writes(tmp_path: Path) -> Non
 def test_only_a_grown_up_sets_the_picture() -> None:
     house = House()
     picture, camera, _ = settings(profile("picamera2"))
-    house.hub._handlers |= Settings(
-        PROFILE, house.control, house.lights, NoRecorder(), lambda: None, picture
-    ).handlers()
+    vehicle = dataclasses.replace(house.vehicle, picture=picture)
+    house.hub._handlers |= Settings(PROFILE, vehicle, lambda: None).handlers()
     ann, mum = house.visitor("Ann"), house.visitor("Mum", code="grownups")
     ann.say(up.SetPicture(Picture(night=True)))
     assert ann.errors()[-1].what == "only a grown-up sets the picture"

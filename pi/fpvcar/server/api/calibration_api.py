@@ -32,7 +32,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import JSON, PRIVATE, quoted
-from fpvcar.server.state import Senses
+from fpvcar.server.vehicle import Senses
 
 BASE = "/api/calibration"
 SEE_S = 0.02

@@ -18,8 +18,7 @@ from fpvcar.sensors import sd_card
 from fpvcar.sensors.suite import SensorSuite
 from fpvcar.server.api.prometheus_text import Metric, counter, exposition, gauge
 from fpvcar.server.hub import Hub
-from fpvcar.server.recorder import Recorder
-from fpvcar.server.state import Stateful
+from fpvcar.server.vehicle import Recorder, Stateful
 from fpvcar.video.camera import Camera
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry
@@ -169,7 +168,7 @@ class Metrics:
         recording = self._recorder.status()
         if recording is not None and recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
-        if unsaved := self._hub.unlocking.unsaved():
+        if unsaved := self._hub.authorization.unsaved():
             faults.append(f"the list of who may drive cannot be saved: {unsaved}")
         faults += self._senses.calibration()
         faults += sd_card.faults(self._senses.card())

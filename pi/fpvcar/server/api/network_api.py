@@ -43,10 +43,6 @@ class NetworkApi:
         app.router.add_post(f"{BASE}/look", self._look)
         app.router.add_post(f"{BASE}/join", self._join)
 
-    def hosts(self) -> tuple[str, ...]:
-        """Return further host names of the car, in addition to its own."""
-        return self._client.hosts()
-
     def _let_in(self, request: web.Request) -> None:
         self._rights.let_grown_up(
             request, "Only a grown-up sets the network: enter the grown-ups' code."

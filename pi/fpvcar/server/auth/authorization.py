@@ -11,33 +11,41 @@ import hmac
 import logging
 import secrets
 from collections.abc import Callable
+from typing import NamedTuple
 
 from fpvcar.server.auth.access import CodeCheck, Rights, address_class
 from fpvcar.server.auth.remembered_browsers import GROWN_UP_S, Device, Devices
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.server.wheel import Driving
+from fpvcar.server.wheel import Wheel
 from fpvcar.wire import down, up
 from fpvcar.wire.down import Error
 
 log = logging.getLogger("fpvcar.seat")
 
 
-class Unlocking:
+class Access(NamedTuple):
+    """Codes, devices and stations of a car; `key` derives the ids in the URLs of pictures."""
+
+    codes: CodeCheck
+    devices: Devices
+    stations: Devices | None = None
+    key: bytes = b""
+
+
+class Authorization:
     """Rights of all sessions, granted, extended and withdrawn."""
 
     def __init__(
         self,
-        codes: CodeCheck,
-        devices: Devices,
+        access: Access,
         sessions: list[Session],
-        driving: Driving,
+        wheel: Wheel,
         changed: Callable[[], None],
         utc_s: Callable[[], float],
-        stations: Devices | None = None,
     ) -> None:
-        self._codes, self._devices, self._sessions = codes, devices, sessions
-        self._lists = [one for one in (devices, stations) if one]
-        self._driving, self._changed, self._utc_s = driving, changed, utc_s
+        self._codes, self._devices, self._sessions = access.codes, access.devices, sessions
+        self._lists = [devices for devices in (access.devices, access.stations) if devices]
+        self._wheel, self._changed, self._utc_s = wheel, changed, utc_s
         self._lost: Session | None = None
         """Driver's last page with a lost link; its rights are kept for its return."""
 
@@ -155,7 +163,7 @@ class Unlocking:
             self._lost = session
 
     def _holds(self, session: Session) -> bool:
-        return self._driving.seat.holds(session.client)
+        return self._wheel.seat.holds(session.client)
 
     def _pages(self) -> list[Session]:
         """Return all connected pages, and the lost page that still holds the wheel."""
@@ -239,7 +247,7 @@ class Unlocking:
             log.info("%s: %s", one.name, why.what)
             one.rights, one.device, one.ticket = Rights(), None, ""
             one.send(why)
-            self._driving.release(one, up.Release(), now_s)
+            self._wheel.release(one, up.Release(), now_s)
         self._changed()
 
     # --- the list ---

@@ -54,8 +54,7 @@ class Rig:
             self.house.hub,
             SimpleNamespace(),
             devices=devices,
-            calibration=self.api,
-            recordings=self.rights,
+            apis=(self.rights, self.api),
         )
 
     def _tune(self, profile: config.Profile) -> None:

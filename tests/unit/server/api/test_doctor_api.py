@@ -23,7 +23,7 @@ class Rig(GrownUpsApi):
     def ask(self, program: str, act: Act, code: str = CODES.grown_up) -> None:
         argv = [sys.executable, "-c", program]
         api = DoctorApi(argv, self.rights, lambda: self.moves, self.within_s)
-        self.serve(act, code, doctor=api)
+        self.serve(act, code, api)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fpvcar.drive.gate import Cause, Reason
 from fpvcar.server.api.metrics import Metrics
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE, Metric, counter, exposition, gauge
-from fpvcar.server.recorder import NoRecorder
+from fpvcar.server.vehicle import NoRecorder
 from fpvcar.video.h264 import AccessUnit
 from fpvcar.video.stream import Stream
 from fpvcar.wire import telemetry, up

@@ -37,7 +37,7 @@ class Rig(GrownUpsApi):
 
     def ask(self, act: Act, code: str = CODES.grown_up) -> None:
         api = NetworkApi(self.service, self.rights, lambda: self.driven)
-        self.serve(act, code, network=api)
+        self.serve(act, code, api, hosts=self.service.hosts)
 
 
 @pytest.fixture

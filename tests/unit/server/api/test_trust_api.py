@@ -22,7 +22,7 @@ Client = TestClient[Any, Any]
 def ask(state: Path, host: str, act: Callable[[Client], Awaitable[None]]) -> None:
     """Send requests to a car that listens at `host`."""
     api = TrustApi(paths.WEB, state, endpoints.address(host, 8080, state, "Plague"), "Plague")
-    server = server_of(PROFILE, House().hub, SimpleNamespace(), trust=api)
+    server = server_of(PROFILE, House().hub, SimpleNamespace(), apis=(api,))
 
     async def run() -> None:
         async with TestClient(TestServer(server.application())) as client:

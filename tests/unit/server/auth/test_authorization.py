@@ -20,7 +20,7 @@ def people(visitor: Visitor) -> dict[str, down.Person]:
 def remembered(house: House, visitor: Visitor) -> None:
     """Let its page fetch the cookie."""
     passes = [one for one in visitor.session._outbox if isinstance(one, down.Pass)]
-    assert house.hub.unlocking.claim(passes[-1].ticket) is visitor.session.device
+    assert house.hub.authorization.claim(passes[-1].ticket) is visitor.session.device
     assert visitor.session.device is not None
 
 
@@ -210,7 +210,7 @@ def test_a_ticket_is_offered_to_whoever_has_no_cookie() -> None:
     eve = house.visitor("Eve", drive=False, code="123456")
     assert eve.session.ticket
     for wrong in ("", "x", "é", "\udcff"):
-        assert house.hub.unlocking.claim(wrong) is None, wrong
+        assert house.hub.authorization.claim(wrong) is None, wrong
 
 
 def test_grown_up_is_told_while_the_list_cannot_be_saved() -> None:
