@@ -14,11 +14,11 @@ from tools.http_calls import ANYBODY, CALLS, CHANGER, DRIVER, GROWN_UP, SIGNED, 
 
 from fpvcar.server.api.calibration_api import CalibrationApi
 from fpvcar.server.api.doctor_api import DoctorApi
-from fpvcar.server.api.drives_api import Drives
-from fpvcar.server.api.exports import Exports
+from fpvcar.server.api.drives_api import DrivesApi
+from fpvcar.server.api.exports import ExportsApi
 from fpvcar.server.api.invitations_api import InvitationsApi
 from fpvcar.server.api.network_api import NetworkApi
-from fpvcar.server.api.recordings_api import Recordings
+from fpvcar.server.api.recordings_api import RecordingsApi
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.api.station_api import StationApi
 from fpvcar.server.api.trust_api import TrustApi
@@ -54,11 +54,11 @@ def routes() -> set[tuple[str, str]]:
     """Return (method, path) of each operation that a car's server registers."""
     shelf = type("Shelf", (), {"editable": True})()
     drives, recordings = (
-        bare(Drives, _shelf=shelf),
-        {"_rights": bare(DeviceRights), "_exports": bare(Exports)},
+        bare(DrivesApi, _shelf=shelf),
+        {"_rights": bare(DeviceRights), "_exports": bare(ExportsApi)},
     )
     parts = (
-        bare(Recordings, _drives=drives, **recordings),
+        bare(RecordingsApi, _drives=drives, **recordings),
         bare(StationApi),
         bare(NetworkApi),
         bare(DoctorApi),

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from fpvcar.server.api.export_jobs import Export, Wanted
+from fpvcar.server.api.export_jobs import Export, ExportRequest
 from fpvcar.wire.network import NetworkState
 from fpvcar.wire.station import Certificate, Listing, Pairing, Sums
 
@@ -206,7 +206,7 @@ CALLS = (
         Export,
         (),
         (400, 404, 429),
-        body=Wanted,
+        body=ExportRequest,
     ),
     Call("get", R + "/exports/{id}", "Progress of an export.", DRIVER, Export, (), (404,)),
     Call("delete", R + "/exports/{id}", "Ends an export.", DRIVER, None, (), (404,), 204),

@@ -35,7 +35,7 @@ from fpvcar.server.api.doctor_api import DoctorApi
 from fpvcar.server.api.invitations_api import InvitationsApi
 from fpvcar.server.api.metrics import Metrics
 from fpvcar.server.api.network_api import NetworkApi
-from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import DeviceRights
 from fpvcar.server.api.station_api import StationApi
 from fpvcar.server.api.trust_api import TrustApi
@@ -159,9 +159,9 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
         panel=panel,
     )
     rights = DeviceRights(check, devices)
-    recordings = Recordings(
+    recordings = RecordingsApi(
         functools.partial(files_in, directory),
-        shown=Shown(car, seat=True),
+        shown=ListContext(car, seat=True),
         rights=rights,
         driven=control.driven,
         folder=directory,

@@ -22,7 +22,7 @@ from fpvcar.recordings.messages import FormatError
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.repair.recover import rewritten
 from fpvcar.server.auth import access
-from fpvcar.server.sockets.session import Closing
+from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video import h264
 from fpvcar.video.access_unit_records import AnnexBSplitter, RecordSplitter, Splitter
 from fpvcar.video.h264 import AccessUnit
@@ -82,7 +82,7 @@ def hub(data: bytes) -> None:
             message = up.parse_upward(line)
             knows |= visitor is eve and getattr(message, "code", "") in SECRETS
             visitor.say(message)
-        except (WireError, Closing):
+        except (WireError, SessionClosed):
             continue
         house.control.step()
         if visitor is eve and any(before) != any(house.duties):

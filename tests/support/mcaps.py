@@ -15,7 +15,7 @@ from fpvcar.drive.control import Control, Inputs
 from fpvcar.mcap import records
 from fpvcar.recorder.encoder import Message
 from fpvcar.recorder.feed import Feed, Sources
-from fpvcar.recorder.writer import Catalogue, Item, Writer
+from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, topics
 from fpvcar.recordings.export.point_cloud import points_of
 from fpvcar.recordings.messages import Step
@@ -126,7 +126,7 @@ class McapFile:
         writer = Writer(catalogue, about(self.segment, self.profile, self.recording))
         pieces = [writer.begin()]
         sequences: dict[str, int] = {}
-        batch: list[Item] = []
+        batch: list[EncodedMessage] = []
         second = None
         for one in sorted(self.messages, key=lambda one: one.log_ns):
             if second is not None and one.log_ns // SECOND_NS != second:
@@ -138,7 +138,7 @@ class McapFile:
             publish_ns = one.log_ns if one.publish_ns is None else one.publish_ns
             channel = catalogue.numbers[one.topic]
             record = records.message(channel, number, one.log_ns, publish_ns, one.data)
-            batch.append(Item(channel, one.log_ns, record, one.key))
+            batch.append(EncodedMessage(channel, one.log_ns, record, one.key))
         if batch:
             pieces.append(b"".join(writer.chunk(batch)))
         if self.closed:

@@ -9,7 +9,7 @@ from fpvcar.drive import gate, mixing
 from fpvcar.mcap import records
 from fpvcar.recorder import setup
 from fpvcar.recorder.rotation import Rotation
-from fpvcar.recorder.writer import Catalogue, Item, Writer
+from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, names, topics
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime import paths
@@ -65,14 +65,14 @@ def step(now_ns: int = 5_000_000_000, **more: object) -> messages.Step:
     return messages.Step(**{**fields, **more})  # type: ignore[arg-type]
 
 
-def item(topic: str, message: messages.Message, log_ns: int, key: bool = False) -> Item:
+def item(topic: str, message: messages.Message, log_ns: int, key: bool = False) -> EncodedMessage:
     """Return a message on its way into a file."""
     number = CATALOGUE.numbers[topic]
     data = messages.encode(message)
-    return Item(number, log_ns, records.message(number, 1, log_ns, log_ns, data), key)
+    return EncodedMessage(number, log_ns, records.message(number, 1, log_ns, log_ns, data), key)
 
 
-def second(at_ns: int, pictures: int = 3) -> list[Item]:
+def second(at_ns: int, pictures: int = 3) -> list[EncodedMessage]:
     """Return a second of a drive: pictures, the first of them key, steps, a range."""
     made = []
     for number in range(pictures):
@@ -125,7 +125,7 @@ def small_files() -> list[bytes]:
         for topic, message in said:
             number, data = few.numbers[topic], messages.encode(message)
             record = records.message(number, 1, log_ns, log_ns, data)
-            items.append(Item(number, log_ns, record))
+            items.append(EncodedMessage(number, log_ns, record))
         parts += writer.chunk(items)
     whole = b"".join(parts)
     flipped = whole[:900] + b"\xff" + whole[901:]

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.recordings.library import recording_index
-from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import DeviceRights, RecordingRights
 from fpvcar.server.auth.access import CodeCheck, Codes
 from fpvcar.server.auth.remembered_browsers import Devices
@@ -42,11 +42,11 @@ def no_devices() -> Devices:
     return Devices(bytes(32), CODES, Path("/nowhere/devices.json"))
 
 
-def routes_of(folder: Path, rights: RecordingRights | None = None) -> Recordings:
+def routes_of(folder: Path, rights: RecordingRights | None = None) -> RecordingsApi:
     """Return the routes to a folder's files; by default behind the car's codes."""
-    return Recordings(
+    return RecordingsApi(
         lambda: recording_index.files_in(folder),
-        Shown("Plague", True),
+        ListContext("Plague", True),
         rights or DeviceRights(CodeCheck(CODES), no_devices()),
         folder=folder,
     )

@@ -11,7 +11,7 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar.recordings.library import recording_index
-from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.api.station_api import StationApi
 from fpvcar.server.auth.access import CodeCheck
@@ -41,8 +41,8 @@ def car_application(
         answer: web.StreamResponse = await handler(request.clone(remote=remote))
         return answer
 
-    recordings = Recordings(
-        lambda: recording_index.files_in(folder), Shown(car, True), RecordingRights()
+    recordings = RecordingsApi(
+        lambda: recording_index.files_in(folder), ListContext(car, True), RecordingRights()
     )
     app = web.Application(middlewares=[elsewhere])
     api = StationApi(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from fpvcar.recordings import names
-from fpvcar.recordings.library.checksums import Summing
+from fpvcar.recordings.library.checksums import Checksummer
 from fpvcar.wire.station import Sums
 from fpvstation.store.sums_file import SUMS_FILE
 
@@ -24,7 +24,7 @@ def hash_of(data: bytes | bytearray) -> str:
 
 def sums_of(data: bytes) -> Sums:
     """Return the checksums of these bytes."""
-    summing = Summing()
+    summing = Checksummer()
     summing.add(data)
     return summing.sums()
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, Found
-from fpvcar.recordings.library.drives import Drive, Wanted, drives_of
+from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, DrivePage
+from fpvcar.recordings.library.drives import Drive, DriveFilter, drives_of
 from fpvcar.recordings.library.recording_index import Page
 from fpvcar.recordings.library.titles import Titles
 from fpvstation.catalogue import search
@@ -74,7 +74,7 @@ class StoreUsage(msgspec.Struct):
 
 
 class Catalogue:
-    """Catalogue of one store; implements the Shelf of the page. Blocks."""
+    """Catalogue of one store; implements the DriveRepository of the page. Blocks."""
 
     editable = True
 
@@ -229,7 +229,7 @@ class Catalogue:
             entries = search.last_entries(db, before, most + 1)
         return Page(entries[:most][::-1], len(entries) > most)
 
-    def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
+    def find(self, wanted: DriveFilter, before_ms: float, most: int) -> DrivePage:
         with self._file.query() as db:
             if wanted.wheel == "driven" and not search.any_driven(db):
                 wanted = wanted.unhidden()
@@ -237,7 +237,7 @@ class Catalogue:
             drivers = search.drivers(db)
         shown = rows[:most]
         replicas = {session: self._replica_index.of(session) for _, session, _ in shown}
-        return Found(
+        return DrivePage(
             [drive for _, _, drive in shown],
             len(rows) > most,
             drivers,

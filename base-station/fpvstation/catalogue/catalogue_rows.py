@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from fpvcar.recordings.library.drives import Drive, Wanted
+from fpvcar.recordings.library.drives import Drive, DriveFilter
 from fpvstation.catalogue import search
 
 
@@ -37,7 +37,7 @@ def add_drive(db: sqlite3.Connection, session: str, car: str, drive: Drive) -> N
             drive.id,
             session,
             drive.parked,
-            not Wanted(wheel="driven").takes(drive),
+            not DriveFilter(wheel="driven").takes(drive),
             search.words_of(car, drive),
             search.causes_of(drive.stops),
         ),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from fpvcar.recordings.library.drives import Drive, Wanted
+from fpvcar.recordings.library.drives import Drive, DriveFilter
 from fpvcar.recordings.library.summaries import Entry
 from fpvstation.store.sums_file import StoredSegment
 
@@ -39,7 +39,7 @@ def causes_of(causes: Iterable[str]) -> str:
 
 
 def find(
-    db: sqlite3.Connection, wanted: Wanted, before_ms: float, most: int
+    db: sqlite3.Connection, wanted: DriveFilter, before_ms: float, most: int
 ) -> list[tuple[str, str, msgspec.Raw]]:
     """Return the newest drives that match: id, session, and JSON."""
     end, start = place_of(min(wanted.until_ms, before_ms)), place_of(wanted.since_ms)

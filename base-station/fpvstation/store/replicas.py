@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from fpvcar.recordings.library.drive_repository import CAR, Copy
+from fpvcar.recordings.library.drive_repository import CAR, DriveCopy
 from fpvstation.store.disk import Folder
 from fpvstation.store.replica_log import HERE, ReplicaLog, ReplicaState
 from fpvstation.store.store import Store
@@ -40,7 +40,7 @@ class ReplicaIndex:
         self._store, self._disk, self._cars = store, Folder(root), cars or CarInventory()
         self._replicas = ReplicaLog(self._disk)
 
-    def of(self, session: str) -> list[Copy]:
+    def of(self, session: str) -> list[DriveCopy]:
         """Return the car's copy first, then the store's; [] if the session's files here cannot
         be read."""
         try:
@@ -56,4 +56,4 @@ class ReplicaIndex:
         on_car = self._cars.count(sizes)
         if on_car:
             states.insert(0, ReplicaState(CAR, changed_s, on_car == len(listed)))
-        return [Copy(*state) for state in states]
+        return [DriveCopy(*state) for state in states]

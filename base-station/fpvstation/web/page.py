@@ -18,7 +18,7 @@ from aiohttp import web
 from fpvcar.runtime import paths
 from fpvcar.runtime.units import counted
 from fpvcar.server.api.prometheus_text import CONTENT_TYPE, exposition
-from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.pages import (
     HEADERS,
@@ -61,8 +61,8 @@ class Page:
         app.router.add_get("/api/status", self._status)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
-        recordings = Recordings(
-            self._catalogue, Shown(TITLE, seat=False, station=True), self._rights
+        recordings = RecordingsApi(
+            self._catalogue, ListContext(TITLE, seat=False, station=True), self._rights
         )
         recordings.add_to(app)
         app.router.add_get("/{path:.*}", _page)

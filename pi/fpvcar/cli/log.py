@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fpvcar.recorder import folder
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.library.recording_index import Library
+from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.recordings.reader import ReadError, Recording
 from fpvcar.recordings.repair import damage, salvage, verify
 from fpvcar.runtime.units import MB, SECOND_NS, counted
@@ -73,7 +73,7 @@ def _list(path: Path) -> bool:
         found = {one.name: one for one in names.files([path], _warn)}
         if folder is None:
             path.stat()
-        entries = Library(found.values, folder=folder).entries()
+        entries = RecordingIndex(found.values, folder=folder).entries()
     except OSError as fault:
         print(_named(path, fault), file=sys.stderr)
         return False

@@ -14,7 +14,7 @@ from fpvcar.recordings import reader
 from fpvcar.recordings.export import export
 from fpvcar.recordings.overview import overview_of
 from fpvcar.runtime import paths
-from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.pages import Handler, page_response, refuse_foreign
 
@@ -23,8 +23,8 @@ HOST = "127.0.0.1"
 
 def application(files: Sequence[Path], car: str) -> web.Application:
     """Return the application of the page. Only this machine has access."""
-    shown = Shown(car, seat=False)
-    recordings = Recordings(lambda: list(files), shown, RecordingRights())
+    shown = ListContext(car, seat=False)
+    recordings = RecordingsApi(lambda: list(files), shown, RecordingRights())
     root = paths.WEB.resolve()
 
     async def page(request: web.Request) -> web.StreamResponse:

@@ -13,15 +13,15 @@ import msgspec
 from fpvcar.config import ConfigError
 from fpvcar.recordings import messages
 from fpvcar.recordings.export import export, tables
-from fpvcar.recordings.export.export import Input
+from fpvcar.recordings.export.export import OpenRecording
 from fpvcar.recordings.messages import About, FormatError
 from fpvcar.recordings.reader import ReadError
 from fpvcar.recordings.repair import damage
 from fpvcar.recordings.repair.damage import INCOMPLETE
 from fpvcar.recordings.replay import replay
-from fpvcar.recordings.replay.ages import Seen
-from fpvcar.recordings.replay.check_inputs import Given
-from fpvcar.recordings.replay.replay import Difference, Verdict
+from fpvcar.recordings.replay.ages import CapturedPicture
+from fpvcar.recordings.replay.check_inputs import RecordedWish
+from fpvcar.recordings.replay.replay import Difference, ReplayResult
 from fpvcar.runtime.units import SECOND_NS
 
 
@@ -48,13 +48,13 @@ def _warn(words: str) -> None:
     print(f"fpvcar replay: {words}", file=sys.stderr)
 
 
-def _drive(one: Input) -> str:
+def _drive(one: OpenRecording) -> str:
     """Return the name of a file's drive; the files of a drive are run in sequence."""
     about = one.recording.about
     return about.recording if about else str(one.path)
 
 
-def _again(files: Iterator[Input]) -> int:
+def _again(files: Iterator[OpenRecording]) -> int:
     """Run one drive again; the first file's description holds for all its files."""
     first, names = next(files), list[str]()
     about = first.recording.about
@@ -65,7 +65,7 @@ def _again(files: Iterator[Input]) -> int:
 
     missing = False
 
-    def recorded() -> Iterator[messages.Step | Given | Seen]:
+    def recorded() -> Iterator[messages.Step | RecordedWish | CapturedPicture]:
         nonlocal missing
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
@@ -87,7 +87,7 @@ def _again(files: Iterator[Input]) -> int:
     return INCOMPLETE if missing or verdict.holes or verdict.unsure else 0
 
 
-def report(names: str, about: About, verdict: Verdict, took_s: float) -> Iterator[str]:
+def report(names: str, about: About, verdict: ReplayResult, took_s: float) -> Iterator[str]:
     """Yield the report, line by line."""
 
     def utc(monotonic_ns: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fpvcar.mcap import parsing, records
-from fpvcar.mcap.parsing import Damaged, PackageMissing
+from fpvcar.mcap.parsing import PackageMissing, RecordError
 
 CHUNK_MOST = 256 * 1024 * 1024
 """Limit of a chunk, also uncompressed: a reader holds one in memory."""
@@ -74,30 +74,30 @@ class ThrottledSource:
 
 
 def inner_records(inner: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Yield (opcode, body) of each record in a chunk. Raises Damaged."""
+    """Yield (opcode, body) of each record in a chunk. Raises RecordError."""
     at, end, head = 0, len(inner), records.HEAD
     while at < end:
         if end - at < head.size:
-            raise Damaged(f"{end - at} bytes behind a chunk's last record")
+            raise RecordError(f"{end - at} bytes behind a chunk's last record")
         opcode, length = head.unpack_from(inner, at)
         at += head.size
         if length > end - at:
-            raise Damaged(f"a record of {length} bytes where {end - at} are left")
+            raise RecordError(f"a record of {length} bytes where {end - at} are left")
         if opcode == records.MESSAGE and length < records.MESSAGE_FIXED:
-            raise Damaged(f"a message of {length} bytes")
+            raise RecordError(f"a message of {length} bytes")
         yield opcode, inner[at : at + length]
         at += length
 
 
 def _uncompressed(chunk: parsing.Chunk) -> memoryview:
-    """Return the uncompressed records. Raises Damaged, and PackageMissing if the library is
+    """Return the uncompressed records. Raises RecordError, and PackageMissing if the library is
     missing."""
     if not chunk.compression:
         return chunk.records
     if chunk.size > CHUNK_MOST:
-        raise Damaged(f"a chunk of {chunk.size} bytes (expected <= {CHUNK_MOST})")
+        raise RecordError(f"a chunk of {chunk.size} bytes (expected <= {CHUNK_MOST})")
     if chunk.compression != "zstd":
-        raise Damaged(
+        raise RecordError(
             f"a chunk is compressed by {chunk.compression!r} (expected zstd or none): "
             "`mcap compress` writes the file anew with zstd"
         )
@@ -111,21 +111,21 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
         stream = library.ZstdDecompressor().stream_reader(bytes(chunk.records))
         data = stream.read(chunk.size)
     except Exception as fault:  # raised by a library that is not imported here
-        raise Damaged(f"zstd: {fault}") from None
+        raise RecordError(f"zstd: {fault}") from None
     if len(data) != chunk.size:
-        raise Damaged(f"a chunk of {len(data)} bytes says that it is {chunk.size}")
+        raise RecordError(f"a chunk of {len(data)} bytes says that it is {chunk.size}")
     return memoryview(data)
 
 
 def good_chunk(body: bytes) -> memoryview:
     """Return a chunk's records after validation of its CRC and structure.
 
-    Raises Damaged, PackageMissing.
+    Raises RecordError, PackageMissing.
     """
     chunk = parsing.take_chunk(body)
     inner = _uncompressed(chunk)
     if zlib.crc32(inner) != chunk.crc:
-        raise Damaged(
+        raise RecordError(
             "a chunk's CRC does not hold"
             if chunk.crc
             else "a chunk has no CRC, so nothing vouches for it"

@@ -1,6 +1,6 @@
 """Parser for MCAP records; records.py shows their layout. Pure; trusts no length.
 
-Every `take_...` gets the body of one record and raises Damaged if it is invalid.
+Every `take_...` gets the body of one record and raises RecordError if it is invalid.
 """
 
 import zlib
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fpvcar.mcap import records
 
 
-class Damaged(ValueError):
+class RecordError(ValueError):
     """Raised for bytes that are not a valid record."""
 
 
@@ -20,7 +20,7 @@ class PackageMissing(ValueError):
 
 
 class Fields:
-    """Reader of a record's fields, one after another. Raises Damaged at a premature
+    """Reader of a record's fields, one after another. Raises RecordError at a premature
     end."""
 
     def __init__(self, body: bytes | memoryview) -> None:
@@ -32,15 +32,15 @@ class Fields:
         return len(self._body) - self.at
 
     def end(self) -> None:
-        """Raise Damaged unless all bytes were read."""
+        """Raise RecordError unless all bytes were read."""
         if self.left:
-            raise Damaged(f"{self.left} bytes more than a record has")
+            raise RecordError(f"{self.left} bytes more than a record has")
 
     def take(self, size: int) -> memoryview:
         """Read the next `size` bytes."""
         found = self._body[self.at : self.at + size]
         if len(found) < size:
-            raise Damaged(f"{size} bytes where {self.left} are left")
+            raise RecordError(f"{size} bytes where {self.left} are left")
         self.at += size
         return found
 
@@ -53,7 +53,7 @@ class Fields:
         try:
             return str(self.take(self.number(4)), "utf-8")
         except UnicodeDecodeError:
-            raise Damaged("text that is not UTF-8") from None
+            raise RecordError("text that is not UTF-8") from None
 
     def map(self) -> dict[str, str]:
         """Read a map of names to texts."""
@@ -103,7 +103,7 @@ class Footer(NamedTuple):
 
 
 def take_schema(body: bytes | memoryview) -> Schema:
-    """Parse a schema record. Raises Damaged."""
+    """Parse a schema record. Raises RecordError."""
     fields = Fields(body)
     number, name, coding = fields.number(2), fields.text(), fields.text()
     found = Schema(number, name, coding, bytes(fields.take(fields.number(4))))
@@ -112,7 +112,7 @@ def take_schema(body: bytes | memoryview) -> Schema:
 
 
 def take_channel(body: bytes | memoryview) -> Channel:
-    """Parse a channel record. Raises Damaged."""
+    """Parse a channel record. Raises RecordError."""
     fields = Fields(body)
     found = Channel(fields.number(2), fields.number(2), fields.text(), fields.text())
     fields.map()
@@ -121,28 +121,28 @@ def take_channel(body: bytes | memoryview) -> Channel:
 
 
 def take_chunk(body: bytes | memoryview) -> Chunk:
-    """Parse a chunk. Raises Damaged, also if its lengths are inconsistent."""
+    """Parse a chunk. Raises RecordError, also if its lengths are inconsistent."""
     fields = Fields(body)
     start_ns, end_ns, size, crc = records.CHUNK_FIXED.unpack(fields.take(records.CHUNK_FIXED.size))
     compression, stored = fields.text(), fields.number(8)
     if stored != fields.left:
-        raise Damaged(f"a chunk says {stored} bytes, its record {fields.left}")
+        raise RecordError(f"a chunk says {stored} bytes, its record {fields.left}")
     if not compression and size != stored:
-        raise Damaged(f"a chunk of {stored} bytes says that it is {size}")
+        raise RecordError(f"a chunk of {stored} bytes says that it is {size}")
     return Chunk(start_ns, end_ns, size, crc, compression, fields.take(stored))
 
 
 def take_index(body: bytes | memoryview) -> int:
-    """Parse a message index; return its channel. Raises Damaged."""
+    """Parse a message index; return its channel. Raises RecordError."""
     fields = Fields(body)
     number, size = fields.number(2), fields.number(4)
     if size != fields.left or size % 16:
-        raise Damaged(f"a message index of {fields.left} bytes says {size}")
+        raise RecordError(f"a message index of {fields.left} bytes says {size}")
     return number
 
 
 def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
-    """Parse a metadata record: its name and its texts. Raises Damaged."""
+    """Parse a metadata record: its name and its texts. Raises RecordError."""
     fields = Fields(body)
     found = fields.text(), fields.map()
     fields.end()
@@ -150,7 +150,7 @@ def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
 
 
 def take_counts(body: bytes | memoryview) -> records.Counts:
-    """Parse the statistics record. Raises Damaged."""
+    """Parse the statistics record. Raises RecordError."""
     fields = Fields(body)
     fields.number(8)
     schemas = fields.number(2)
@@ -165,9 +165,9 @@ def take_counts(body: bytes | memoryview) -> records.Counts:
 
 
 def take_footer(body: bytes | memoryview) -> Footer:
-    """Parse a footer record. Raises Damaged."""
+    """Parse a footer record. Raises RecordError."""
     if len(body) != records.FOOTER_FIXED.size:
-        raise Damaged(f"a footer of {len(body)} bytes")
+        raise RecordError(f"a footer of {len(body)} bytes")
     return Footer(*records.FOOTER_FIXED.unpack(body))
 
 
@@ -180,7 +180,7 @@ def _check_attachment(body: bytes | memoryview) -> None:
     covered, crc = fields.at, fields.number(4)
     fields.end()
     if crc not in (0, zlib.crc32(memoryview(body)[:covered])):
-        raise Damaged("an attachment's CRC does not hold")
+        raise RecordError("an attachment's CRC does not hold")
 
 
 def _check_chunk_index(body: bytes | memoryview) -> None:
@@ -227,7 +227,7 @@ _CHECKS: dict[int, Callable[[bytes | memoryview], object]] = {
 
 
 def check(opcode: int, body: bytes | memoryview) -> None:
-    """Raise Damaged if this is not a valid body for this opcode. Not for chunks.
+    """Raise RecordError if this is not a valid body for this opcode. Not for chunks.
 
     Records of unknown opcodes pass: the format tells readers to skip them.
     """

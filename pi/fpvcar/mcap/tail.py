@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, Source, inner_records
-from fpvcar.mcap.parsing import Channel, Damaged, take_channel
+from fpvcar.mcap.parsing import Channel, RecordError, take_channel
 
 _HEAD = records.HEAD
 _DATA_END_SIZE = _HEAD.size + 4
@@ -49,6 +49,6 @@ def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
         for opcode, one in found:
             if opcode != records.CHANNEL:
                 parsing.check(opcode, one)
-    except Damaged:
+    except RecordError:
         return None
     return Tail(start - _DATA_END_SIZE, data_end, found, channels)

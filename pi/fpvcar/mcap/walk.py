@@ -1,6 +1,6 @@
 """Iteration over a file record by record, skipping damaged parts. Trusts no length.
 
-valid record   -> Found, and on to the next
+valid record   -> Record, and on to the next
 invalid record -> Damage, and on to the next chunk with a valid CRC
 """
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, Source, good_chunk
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import RecordError
 
 WINDOW = 1024 * 1024
 RECORD_MOST = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ class Damage(NamedTuple):
     """An identical chunk precedes it: no data is lost."""
 
 
-class Found(NamedTuple):
+class Record(NamedTuple):
     """Valid record; `inner` are a chunk's records, uncompressed."""
 
     at: int
@@ -47,7 +47,7 @@ class Walk:
         """`end` is the end of the data, at most the source's size."""
         self._source, self._end = source, end
 
-    def steps(self) -> Iterator[Found | Damage]:
+    def steps(self) -> Iterator[Record | Damage]:
         """Yield every record up to `end`, and the damage between them. Raises
         OSError."""
         at = len(records.MAGIC)
@@ -60,7 +60,7 @@ class Walk:
                 return
             try:
                 found = self._take(at)
-            except Damaged as fault:
+            except RecordError as fault:
                 past = self._past(at)
                 cut = past == self._end and not self._whole(at)
                 what = f"cut: {fault}" if cut else str(fault)
@@ -75,32 +75,32 @@ class Walk:
         left = self._end - at
         return left == len(magic) and self._source.read(at, left) == magic
 
-    def _take(self, at: int) -> Found:
-        """Read the record at this position. Raises Damaged."""
+    def _take(self, at: int) -> Record:
+        """Read the record at this position. Raises RecordError."""
         opcode, size = self._head(at)
         length = _HEAD.size + size
         if opcode == records.CHUNK:
             if size > CHUNK_MOST:
-                raise Damaged(f"a chunk of {size} bytes (expected <= {CHUNK_MOST})")
+                raise RecordError(f"a chunk of {size} bytes (expected <= {CHUNK_MOST})")
             body = self._source.read(at + _HEAD.size, size)
-            return Found(at, opcode, length, body, good_chunk(body))
+            return Record(at, opcode, length, body, good_chunk(body))
         if opcode not in records.OPCODES or size > RECORD_MOST:
-            raise Damaged(f"unknown record {opcode:#x} of {size} bytes")
+            raise RecordError(f"unknown record {opcode:#x} of {size} bytes")
         body = self._source.read(at + _HEAD.size, size)
         parsing.check(opcode, body)
         if not self._plausible(at + length):
-            raise Damaged(f"record {opcode:#x} ends before something unknown")
-        return Found(at, opcode, length, body, memoryview(b""))
+            raise RecordError(f"record {opcode:#x} ends before something unknown")
+        return Record(at, opcode, length, body, memoryview(b""))
 
     def _head(self, at: int) -> tuple[int, int]:
-        """Read opcode and length of a record that fits. Raises Damaged."""
+        """Read opcode and length of a record that fits. Raises RecordError."""
         head = self._source.read(at, _HEAD.size)
         left = self._end - at - _HEAD.size
         if len(head) < _HEAD.size or left < 0:
-            raise Damaged(f"{self._end - at} bytes")
+            raise RecordError(f"{self._end - at} bytes")
         opcode, size = _HEAD.unpack(head)
         if size > left:
-            raise Damaged(f"record {opcode:#x} of {size} bytes where {left} are left")
+            raise RecordError(f"record {opcode:#x} of {size} bytes where {left} are left")
         return opcode, size
 
     def _plausible(self, at: int) -> bool:
@@ -118,7 +118,7 @@ class Walk:
         """Return True if the record fits by its own length."""
         try:
             self._head(at)
-        except Damaged:
+        except RecordError:
             return False
         return True
 
@@ -131,7 +131,7 @@ class Walk:
                 head = self._source.read(at + _HEAD.size, _CHUNK_HEAD - _HEAD.size)
                 if _sizes_agree(head, size) and self._plausible(end):
                     return end
-        except Damaged:
+        except RecordError:
             pass
         return self._next_chunk(at + 1)
 
@@ -157,7 +157,7 @@ class Walk:
             return False
         try:
             self._take(at)
-        except Damaged:
+        except RecordError:
             return False
         return True
 
@@ -171,5 +171,5 @@ def _sizes_agree(head: bytes, size: int) -> bool:
         if name:  # compressed: the stored length follows the name
             return name in (3, 4) and size >= 40 + name
         return whole == size - 40 and fields.number(8) == whole
-    except Damaged:
+    except RecordError:
         return False

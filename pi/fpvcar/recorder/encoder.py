@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from fpvcar.mcap import records
-from fpvcar.recorder.writer import Item
+from fpvcar.recorder.writer import EncodedMessage
 from fpvcar.recordings import messages
 
 Message = messages.Message | Callable[[], messages.Message]
@@ -23,7 +23,7 @@ TALLIED = (messages.Step, messages.Turn)
 log = logging.getLogger("fpvcar.recorder")
 
 
-class Begin(NamedTuple):
+class BeginCommand(NamedTuple):
     """Start of another recording for all following messages.
 
     `rolling`: only its last minute is kept. `idle`: no data of it is written.
@@ -34,19 +34,19 @@ class Begin(NamedTuple):
     idle: bool
 
 
-class Keep(NamedTuple):
+class KeepCommand(NamedTuple):
     """Request to keep the minute before this CLOCK_MONOTONIC time."""
 
     now_ns: int
 
 
-class Rest(NamedTuple):
+class RestCommand(NamedTuple):
     """Request to end the file, as the car stopped at this CLOCK_MONOTONIC time."""
 
     now_ns: int
 
 
-class Noted(Struct, frozen=True, gc=False):
+class QueuedMessage(Struct, frozen=True, gc=False):
     """Message with its UTC times; `size` is its share of the queue space in bytes."""
 
     number: int
@@ -64,7 +64,7 @@ class Encoder:
     def __init__(self) -> None:
         self._broken: set[int] = set()
 
-    def items(self, noted: Iterable[Noted]) -> list[Item]:
+    def items(self, noted: Iterable[QueuedMessage]) -> list[EncodedMessage]:
         """Encode the messages; return only the valid ones."""
         found = []
         for one in noted:
@@ -72,10 +72,10 @@ class Encoder:
             if data is not None:
                 record = records.message(one.number, one.sequence, one.log_ns, one.publish_ns, data)
                 told = message if isinstance(message, TALLIED) else None
-                found.append(Item(one.number, one.log_ns, record, one.key, told))
+                found.append(EncodedMessage(one.number, one.log_ns, record, one.key, told))
         return found
 
-    def _encoded(self, one: Noted) -> tuple[messages.Message | None, bytes | None]:
+    def _encoded(self, one: QueuedMessage) -> tuple[messages.Message | None, bytes | None]:
         try:
             message = one.message() if callable(one.message) else one.message
             return message, messages.encode(message)

@@ -9,12 +9,12 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from fpvcar.recorder.encoder import Begin, Keep, Noted, Rest
+from fpvcar.recorder.encoder import BeginCommand, KeepCommand, QueuedMessage, RestCommand
 from fpvcar.runtime.units import MB
 
 VIDEO_MOST, ALL_MOST = 6 * MB, 8 * MB
 """Limits of queued bytes: 20 s at 2 Mbit/s."""
-Entry = Noted | Begin | Keep | Rest
+Entry = QueuedMessage | BeginCommand | KeepCommand | RestCommand
 
 
 class Handover:
@@ -38,7 +38,7 @@ class Handover:
         """Return whether a picture of `size` bytes fits, leaving space for other messages."""
         return self.waiting_bytes + size <= VIDEO_MOST
 
-    def put(self, one: Noted) -> bool:
+    def put(self, one: QueuedMessage) -> bool:
         """Queue a message; return False if there is no space."""
         put_bytes = self._put_bytes + one.size
         if put_bytes - self._given_back_bytes > ALL_MOST:
@@ -47,7 +47,7 @@ class Handover:
         self._queue.append(one)
         return True
 
-    def begin(self, one: Begin) -> None:
+    def begin(self, one: BeginCommand) -> None:
         """Queue the start of another recording."""
         self._queue.append(one)
 
@@ -55,20 +55,20 @@ class Handover:
         """Queue a request to keep the last minute; ignored if one is queued already."""
         if self._keeps_put == self._keeps_taken:
             self._keeps_put += 1
-            self._queue.append(Keep(now_ns))
+            self._queue.append(KeepCommand(now_ns))
 
     def rest(self, now_ns: int) -> None:
         """Queue the event that the car has stopped."""
-        self._queue.append(Rest(now_ns))
+        self._queue.append(RestCommand(now_ns))
 
     # --- in the thread ---
 
     def take(self) -> list[Entry]:
         """Return and remove all queued entries in order."""
         taken = [self._queue.popleft() for _ in range(len(self._queue))]
-        self._keeps_taken += sum(isinstance(one, Keep) for one in taken)
+        self._keeps_taken += sum(isinstance(one, KeepCommand) for one in taken)
         return taken
 
     def give_back(self, taken: Sequence[Entry]) -> None:
         """Release the queue space of written or lost messages."""
-        self._given_back_bytes += sum(one.size for one in taken if isinstance(one, Noted))
+        self._given_back_bytes += sum(one.size for one in taken if isinstance(one, QueuedMessage))

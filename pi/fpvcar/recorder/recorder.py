@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from fpvcar import config
-from fpvcar.recorder.encoder import SIZE, Begin, Message, Noted
+from fpvcar.recorder.encoder import SIZE, BeginCommand, Message, QueuedMessage
 from fpvcar.recorder.handover import Handover
 from fpvcar.recorder.thread import ENDED, Clock, RecorderThread
 from fpvcar.recorder.writer import Catalogue
@@ -115,7 +115,9 @@ class Recorder:
         key: bool = False,
     ) -> None:
         sequence, number = self._sequences[topic], self._catalogue.numbers[topic]
-        if self._handover.put(Noted(number, sequence, log_ns, publish_ns, message, size, key)):
+        if self._handover.put(
+            QueuedMessage(number, sequence, log_ns, publish_ns, message, size, key)
+        ):
             self._sequences[topic] = sequence + 1
         else:
             self._refused += 1
@@ -196,7 +198,7 @@ class Recorder:
         about = messages.About(
             self._about.car, self._about.version, name, 0, self.offset_ns, self._about.profile
         )
-        self._handover.begin(Begin(about, not self.on, self.idle))
+        self._handover.begin(BeginCommand(about, not self.on, self.idle))
         self.begun += 1
         self._to_key = True
 

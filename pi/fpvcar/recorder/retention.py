@@ -15,33 +15,33 @@ NEW_SHARE = 8
 """Fraction of new files: the newest 1/NEW_SHARE are not removed before drives."""
 
 
-class Use(NamedTuple):
+class Usage(NamedTuple):
     """Bytes of recordings: `spare` are on a base station, `own` are only on the car."""
 
     spare: int = 0
     own: int = 0
 
 
-def use_of(files: Iterable[names.File]) -> Use:
+def use_of(files: Iterable[names.File]) -> Usage:
     """Sum the sizes of both kinds."""
     sizes = {True: 0, False: 0}
     for one in files:
         sizes[one.acknowledged] += one.size
-    return Use(sizes[True], sizes[False])
+    return Usage(sizes[True], sizes[False])
 
 
-class Room(NamedTuple):
+class SpaceLimits(NamedTuple):
     """Space limits of the ring in bytes: minimum free space, and maximum total size."""
 
     keep_free: int
     most: int
 
-    def left(self, free: int, use: Use) -> int:
+    def left(self, free: int, use: Usage) -> int:
         """Return the bytes that fit before files without a copy must be removed."""
         return max(0, min(free + use.spare - self.keep_free, self.most - use.own))
 
 
-class Verdict(NamedTuple):
+class Removal(NamedTuple):
     """Files to remove, in this order; `enough` is true if there is space to record afterwards."""
 
     gone: tuple[str, ...]
@@ -49,8 +49,8 @@ class Verdict(NamedTuple):
 
 
 def make_room(
-    files: Iterable[names.File], free: int, room: Room, station: bool, current: str = ""
-) -> Verdict:
+    files: Iterable[names.File], free: int, room: SpaceLimits, station: bool, current: str = ""
+) -> Removal:
     """Choose the files to remove until the limits are met.
 
     Acknowledged files go first, oldest first. Without a station, files without a keep mark follow:
@@ -72,10 +72,10 @@ def make_room(
             break
         gone.append(one.name.text)
         free, used = free + one.size, used - one.size
-    return Verdict(tuple(gone), free >= room.keep_free and used <= room.most)
+    return Removal(tuple(gone), free >= room.keep_free and used <= room.most)
 
 
-class NoRoom(OSError):
+class CardFull(OSError):
     """Error: the card is full, and no file may be removed."""
 
 
@@ -85,9 +85,9 @@ class Ring:
     def __init__(self, folder: FolderLike, settings: config.Recording) -> None:
         self.left: int | None = None
         """Bytes until a file must be removed; None before the first check."""
-        self.room = Room(settings.keep_free_mb * MB, settings.max_mb * MB)
+        self.room = SpaceLimits(settings.keep_free_mb * MB, settings.max_mb * MB)
         self._folder, self._settings = folder, settings
-        self._use = Use()
+        self._use = Usage()
         """Bytes used by all files except the open one."""
 
     def enough(self, open_b: int) -> bool:
@@ -102,7 +102,7 @@ class Ring:
         `current` is the current recording, `opened` its open file's name and bytes. Files in
         `recent` may still be kept, so they do not count as parked.
 
-        Raises NoRoom.
+        Raises CardFull.
         """
         free = self._folder.free()
         files = [
@@ -127,10 +127,10 @@ class Ring:
         use = self._use._replace(own=self._use.own + open_b)
         self.left = self.room.left(free, use)
 
-    def _full(self, free: int) -> NoRoom:
+    def _full(self, free: int) -> CardFull:
         settings = self._settings
         waits = " until a base station has some" if settings.station else ""
-        return NoRoom(
+        return CardFull(
             errno.ENOSPC,
             f"{free / MB:.0f} MB free (keep_free_mb = {settings.keep_free_mb}, "
             f"max_mb = {settings.max_mb}), and no recording may go{waits}; "

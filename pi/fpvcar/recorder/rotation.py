@@ -17,8 +17,8 @@ import msgspec
 
 from fpvcar import config
 from fpvcar.recorder.folder import FolderLike
-from fpvcar.recorder.retention import NoRoom, Ring
-from fpvcar.recorder.writer import Catalogue, Item, Writer
+from fpvcar.recorder.retention import CardFull, Ring
+from fpvcar.recorder.writer import Catalogue, EncodedMessage, Writer
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.library import checksums
 from fpvcar.recordings.names import OPEN, ROLLING
@@ -32,8 +32,8 @@ ROLLING_NS = 15 * SECOND_NS
 
 
 def split(
-    items: Sequence[Item], start_ns: int, length_ns: int
-) -> tuple[Sequence[Item], Sequence[Item]]:
+    items: Sequence[EncodedMessage], start_ns: int, length_ns: int
+) -> tuple[Sequence[EncodedMessage], Sequence[EncodedMessage]]:
     """Split off the items that no longer belong to a file begun at `start_ns`."""
     for at, item in enumerate(items):
         over_ns = item.log_ns - start_ns - length_ns
@@ -49,7 +49,7 @@ def _named(name: str, suffix: str = names.SEALED) -> str:
     return names.file_name(found.recording, found.number, suffix)
 
 
-class Recent(NamedTuple):
+class RecentFile(NamedTuple):
     """File that may belong to the last minute.
 
     An unclosed file comes from a run that died, or from a card fault.
@@ -79,14 +79,14 @@ class Rotation:
         self._file: int | None = None
         self._name = ""
         self._writer: Writer | None = None
-        self._sums = checksums.Summing()
+        self._sums = checksums.Checksummer()
         self._good = 0
         self._written = False
         self._kept = False
         """True if the open file is to be kept."""
         self._ends_ns: float = math.inf
         """Latest end of the open file, UTC."""
-        self._recent: list[Recent] = []
+        self._recent: list[RecentFile] = []
 
     # --- public interface ---
 
@@ -112,7 +112,7 @@ class Rotation:
         self._recent = [one._replace(end_ns=one.end_ns + by_ns) for one in self._recent]
         self._about, self._rolling, self._number = about, rolling, 0
 
-    def write(self, items: Sequence[Item]) -> None:
+    def write(self, items: Sequence[EncodedMessage]) -> None:
         """Append at least one message and sync.
 
         Raises OSError; the whole chunk is then lost.
@@ -189,7 +189,7 @@ class Rotation:
                 with contextlib.suppress(OSError):
                     self._folder.remove(self._name)
             elif not self._kept:
-                self._recent.append(Recent(self._name, writer.end_ns, closed=False))
+                self._recent.append(RecentFile(self._name, writer.end_ns, closed=False))
         self._entered, self.leftovers = False, []
         with contextlib.suppress(OSError):
             self._folder.leave()
@@ -215,7 +215,7 @@ class Rotation:
             if name.suffix == OPEN:
                 self.leftovers.append(text)
             elif name.suffix == ROLLING and text not in known:
-                self._recent.append(Recent(text, now_ns, closed=False))
+                self._recent.append(RecentFile(text, now_ns, closed=False))
 
     # --- one file ---
 
@@ -240,7 +240,7 @@ class Rotation:
         self._kept, self._ends_ns = False, math.inf
         about = msgspec.structs.replace(self._about, segment=self._number)
         self._writer = Writer(self._catalogue, about)
-        self._sums = checksums.Summing()
+        self._sums = checksums.Checksummer()
         self._append(file, [self._writer.begin()])
         self._good = self._writer.size
 
@@ -269,7 +269,7 @@ class Rotation:
             name = _named(name)
             self._folder.rename(self._name, name)
         if not self._kept:
-            self._recent.append(Recent(name, writer.end_ns))
+            self._recent.append(RecentFile(name, writer.end_ns))
         self._forget_old(writer.end_ns)
         if name.endswith(names.SEALED):
             self._note_parked(name, writer.start_ns)
@@ -306,7 +306,7 @@ class Rotation:
             return
         try:
             self._make_room()
-        except NoRoom:
+        except CardFull:
             self._seal()  # the written data is complete
             raise
 

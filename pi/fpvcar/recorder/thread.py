@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fpvcar.recorder.encoder import Begin, Encoder, Keep, Noted, Rest
+from fpvcar.recorder.encoder import BeginCommand, Encoder, KeepCommand, QueuedMessage, RestCommand
 from fpvcar.recorder.handover import Entry, Handover
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings.repair.salvage import Salvager, Seal
@@ -57,7 +57,7 @@ class RecorderThread(Periodic):
         self._clock = clock
         self._salvager = Salvager(seal, clock.monotonic_ns)
         self._encoder, self._writes = Encoder(), False
-        self._keep_due: Keep | None = None
+        self._keep_due: KeepCommand | None = None
         self._again_s = 0.0
 
     @property
@@ -96,9 +96,9 @@ class RecorderThread(Periodic):
             self.writing_since_s = 0.0
 
     def _write(self, taken: Sequence[Entry], now_s: float) -> None:
-        noted: list[Noted] = []
+        noted: list[QueuedMessage] = []
         for number, one in enumerate(taken):
-            if isinstance(one, Noted):
+            if isinstance(one, QueuedMessage):
                 noted.append(one)
                 continue
             try:
@@ -114,11 +114,11 @@ class RecorderThread(Periodic):
     def _skip(self, entries: Sequence[Entry]) -> None:
         """Drop messages after a fault, but keep commands."""
         for one in entries:
-            if isinstance(one, Begin):
+            if isinstance(one, BeginCommand):
                 self._command(one)  # no file is open, so this writes no data
-            elif isinstance(one, Noted):
+            elif isinstance(one, QueuedMessage):
                 self.lost += 1
-            elif isinstance(one, Keep):  # the first request includes later ones
+            elif isinstance(one, KeepCommand):  # the first request includes later ones
                 self._keep_due = self._keep_due or one
 
     def _keep_again(self) -> None:
@@ -130,7 +130,7 @@ class RecorderThread(Periodic):
             except OSError:  # other writes report the card's state
                 self._keep_due = due
 
-    def _flush(self, noted: list[Noted], now_s: float) -> None:
+    def _flush(self, noted: list[QueuedMessage], now_s: float) -> None:
         if not noted:
             return
         if now_s < self._again_s or not self._writes:
@@ -148,11 +148,11 @@ class RecorderThread(Periodic):
             self.recovered_from, self.state = self.state, "ok"
             self.recoveries += 1
 
-    def _command(self, one: Begin | Keep | Rest) -> None:
-        if isinstance(one, Begin):
+    def _command(self, one: BeginCommand | KeepCommand | RestCommand) -> None:
+        if isinstance(one, BeginCommand):
             self._writes = not one.idle
             self._rotation.begin(one.about, one.rolling)
-        elif isinstance(one, Rest):
+        elif isinstance(one, RestCommand):
             self._rotation.end_soon(one.now_ns + self._rotation.offset_ns)
         elif self._rotation.keep(one.now_ns + self._rotation.offset_ns):
             self.kept += 1

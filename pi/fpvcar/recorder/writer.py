@@ -25,7 +25,7 @@ If any chunk is damaged, the others remain readable.
 """
 
 
-class Item(NamedTuple):
+class EncodedMessage(NamedTuple):
     """Encoded message for a file.
 
     `key`: a file may begin with this message. `told` is the original message if a Tally needs it.
@@ -89,7 +89,7 @@ class Writer:
         self._metadata = (len(head), len(metadata))
         return self._appended(head + metadata)
 
-    def chunk(self, items: Sequence[Item]) -> list[bytes]:
+    def chunk(self, items: Sequence[EncodedMessage]) -> list[bytes]:
         """Encode a chunk of at least one message, and its indexes, in parts.
 
         The messages are joined, so CRC and card get one buffer: 200 small ones cost more than the
@@ -153,13 +153,13 @@ class Writer:
         summary = records.summary(self.size + len(ending), groups)
         return last + self._appended(ending + summary)
 
-    def _stints(self) -> list[Item]:
+    def _stints(self) -> list[EncodedMessage]:
         number = self._catalogue.numbers[messages.STINTS]
         data = messages.encode(messages.Stints(self._tally.stints()))
         record = records.message(number, 0, self.end_ns, self.end_ns, data)
-        return [Item(number, self.end_ns, record)]
+        return [EncodedMessage(number, self.end_ns, record)]
 
-    def _front(self, items: Sequence[Item]) -> tuple[bytes, Sequence[Item]]:
+    def _front(self, items: Sequence[EncodedMessage]) -> tuple[bytes, Sequence[EncodedMessage]]:
         """Encode the schemas and channels at a chunk's start; add About and sensor positions as
         messages."""
         if len(self._places) % COPIES_EVERY >= COPIES:
@@ -167,10 +167,10 @@ class Writer:
         number, log_ns = self._catalogue.numbers[messages.ABOUT], items[0].log_ns
         about = records.message(number, self._counts[number], log_ns, log_ns, self._about_bytes)
         front = self._catalogue.schemas + self._catalogue.channels
-        first = [Item(number, log_ns, about), *self._places_at(log_ns)]
+        first = [EncodedMessage(number, log_ns, about), *self._places_at(log_ns)]
         return front, [*first, *items]
 
-    def _places_at(self, log_ns: int) -> list[Item]:
+    def _places_at(self, log_ns: int) -> list[EncodedMessage]:
         """Encode the sensor positions and the camera's intrinsics. A salvaged file of an older
         version has no topics for them."""
         said: dict[str, messages.Message] = {
@@ -184,7 +184,7 @@ class Writer:
             if number is not None:
                 data = messages.encode(message)
                 record = records.message(number, self._counts[number], log_ns, log_ns, data)
-                items.append(Item(number, log_ns, record))
+                items.append(EncodedMessage(number, log_ns, record))
         return items
 
     def _appended(self, data: bytes) -> bytes:

@@ -23,7 +23,7 @@ class Gap(NamedTuple):
     before_ns: int = 0
 
 
-class Sequences:
+class GapDetector:
     """Sequence numbers of all messages, in stored order."""
 
     def __init__(self) -> None:

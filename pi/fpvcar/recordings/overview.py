@@ -44,7 +44,7 @@ def overview_of(path: Path) -> Overview:
 
 
 def closed_overview(source: Source, tail: Tail) -> Overview | None:
-    """Summarise a closed file from its summary, without `about`. Raises Damaged.
+    """Summarise a closed file from its summary, without `about`. Raises RecordError.
 
     Returns None if the summary has no statistics.
     """

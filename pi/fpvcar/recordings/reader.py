@@ -20,11 +20,11 @@ import msgspec
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import FileSource, Source, ThrottledSource, good_chunk, inner_records
-from fpvcar.mcap.parsing import Damaged, PackageMissing
+from fpvcar.mcap.parsing import PackageMissing, RecordError
 from fpvcar.mcap.tail import tail_of
-from fpvcar.mcap.walk import Damage, Found, Walk
+from fpvcar.mcap.walk import Damage, Record, Walk
 from fpvcar.recordings import messages
-from fpvcar.recordings.gaps import Gap, Sequences
+from fpvcar.recordings.gaps import Gap, GapDetector
 
 EVER_NS = 2**64 - 1
 _HEAD = records.HEAD
@@ -99,7 +99,7 @@ class Recording:
         """Content of the metadata record, not covered by any CRC."""
         self._source = source
         self._by_number: Counter[int] = Counter()
-        self._sequences, self._known = Sequences(), set[tuple[int, int, int, int]]()
+        self._sequences, self._known = GapDetector(), set[tuple[int, int, int, int]]()
         self._read_tail()
         self._scan()
 
@@ -159,7 +159,7 @@ class Recording:
         """Yield the bodies of a chunk's messages."""
         try:
             inner = good_chunk(self.chunk_bytes(span)[_HEAD.size :])
-        except Damaged:  # was valid in the first scan
+        except RecordError:  # was valid in the first scan
             return
         for opcode, body in inner_records(inner):
             if opcode == records.MESSAGE:
@@ -179,7 +179,7 @@ class Recording:
         for opcode, body in self.tail:
             self._note(opcode, body)
 
-    def walk(self) -> Iterator[Found | Damage]:
+    def walk(self) -> Iterator[Record | Damage]:
         """Yield every record before the summary, and the damage. Raises OSError."""
         return Walk(self._source, self._end).steps()
 
@@ -220,7 +220,7 @@ class Recording:
             if name == messages.METADATA:
                 self.metadata = self.metadata or texts
 
-    def _note_chunk(self, found: Found) -> None:
+    def _note_chunk(self, found: Record) -> None:
         start_ns, end_ns = EVER_NS, 0
         about: list[memoryview] = []
         counts: Counter[int] = Counter()
@@ -237,7 +237,7 @@ class Recording:
                 channel = self.channels.get(number)
                 if self.about is None and channel and channel.topic == messages.ABOUT:
                     about.append(body)
-        except Damaged as fault:
+        except RecordError as fault:
             self.damage.append(Damage(found.at, found.length, str(fault)))
             return
         key = (zlib.crc32(found.inner), len(found.inner), start_ns, end_ns)

@@ -25,7 +25,7 @@ from fpvcar.server.auth.authorization import Access, Authorization
 from fpvcar.server.auth.credentials import KEY_BYTES
 from fpvcar.server.settings import Settings
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.server.sockets.session import ELSEWHERE, Closing
+from fpvcar.server.sockets.session import ELSEWHERE, SessionClosed
 from fpvcar.server.state import CarState, welcome
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.server.wheel import Wheel
@@ -131,12 +131,12 @@ class Hub:
         return session.rights.drive or self._seat.holds(session.client)
 
     def receive(self, session: Session, message: up.Upward) -> None:
-        """Act on a valid message of a browser. Raises Closing for a replaced socket.
+        """Act on a valid message of a browser. Raises SessionClosed for a replaced socket.
 
         A dead link may keep a replaced socket open for seconds; its page now uses another one.
         """
         if session.closing:
-            raise Closing(session.closing)
+            raise SessionClosed(session.closing)
         now_s = self._clock_s()
         if isinstance(message, up.Hello):
             self._hello(session, message, now_s)

@@ -33,7 +33,7 @@ from fpvcar.server.http.pages import (
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets import buttons_socket, drive_socket, redundant_link, video_socket
 from fpvcar.server.sockets.drive_socket import HELLO_S, Session
-from fpvcar.server.sockets.session import Closing
+from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.video.picture import PictureSettings
 from fpvcar.video.stream import Stream
 from fpvcar.wire import up
@@ -71,7 +71,7 @@ class Media(NamedTuple):
     settings: PictureSettings | None = None
 
 
-class Figures(Protocol):
+class MetricsSource(Protocol):
     """Metrics and state of the car: metrics.Metrics."""
 
     def text(self) -> str:
@@ -94,7 +94,7 @@ class Server:
         hub: Hub,
         devices: Devices,
         media: Media,
-        figures: Figures,
+        figures: MetricsSource,
         connections: Places,
         web_root: Path,
         panel: Panel | None = None,
@@ -199,7 +199,7 @@ class Server:
             self._sockets.leave(place)
 
     def _known(self, request: web.Request, session: Session) -> Rank:
-        """Return the rank of a session that has identified itself. Raises Closing for an excess
+        """Return the rank of a session that has identified itself. Raises SessionClosed for an excess
         watcher."""
         drives = self._hub.may_drive(session)
         rank = Rank.DRIVES if drives else Rank.WATCHES
@@ -209,7 +209,7 @@ class Server:
         full = f"{most} viewers are here already (server.max_viewers)"
         end = functools.partial(session.close, full)
         if not drives and self._watching.enter(session, session.address, end, rank):
-            raise Closing(full)
+            raise SessionClosed(full)
         return rank
 
     async def _video(self, request: web.Request) -> web.StreamResponse:

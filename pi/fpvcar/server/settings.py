@@ -7,7 +7,7 @@ Each method handles one message of one browser. hub.Hub calls it with the sender
 from collections.abc import Callable
 
 from fpvcar.config import Profile
-from fpvcar.server.http.limits import Meter
+from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.wire import up
@@ -26,7 +26,7 @@ class Settings:
         self._profile, self._changed = profile, changed
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder, self._picture = vehicle.recorder, vehicle.picture
-        self._pushes = Meter(PUSHES_PER_S, PUSHES_BURST)
+        self._pushes = TokenBucket(PUSHES_PER_S, PUSHES_BURST)
 
     def lights(self, session: Session, lights: up.Lights, now_s: float) -> None:
         """Switch the head lights, for any driver."""

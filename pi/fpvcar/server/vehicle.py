@@ -33,7 +33,7 @@ class Picture(Protocol):
         success."""
 
 
-class Senses(Protocol):
+class Sensors(Protocol):
     """Sensors of the car: suite.SensorSuite."""
 
     def ranges(self, now_s: float) -> tuple[telemetry.Range, ...]:
@@ -117,7 +117,7 @@ class Vehicle:
     control: Control
     lights: Lights
     camera: Stateful
-    senses: Senses
+    senses: Sensors
     recorder: Recorder = NoRecorder()
     picture: Picture | None = None
     """Settings of the picture; None if the camera has none."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fpvcar.config import Profile
 from fpvcar.drive.seat import Seat
 from fpvcar.server.auth.access import network_of
-from fpvcar.server.http.limits import Meter
+from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.sockets.drive_socket import Session
 from fpvcar.server.vehicle import Vehicle
 from fpvcar.wire import up
@@ -32,7 +32,7 @@ class Wheel:
         self._profile, self._changed = profile, changed
         self._control, self._lights = vehicle.control, vehicle.lights
         self._recorder = vehicle.recorder
-        self._others = Meter(OTHERS_PER_S, OTHERS_BURST)
+        self._others = TokenBucket(OTHERS_PER_S, OTHERS_BURST)
 
     # --- connecting and disconnecting ---
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from fpvcar.recordings import messages, names
-from fpvcar.recordings.library.drives import Wanted
+from fpvcar.recordings.library.drives import DriveFilter
 from fpvcar.recordings.messages import Stint, Stints
 from fpvcar.runtime.units import SECOND_NS
 from fpvstation.catalogue.catalogue import Catalogue
@@ -100,7 +100,7 @@ def questions(catalogue: Catalogue, count: int) -> dict[str, Callable[[], None]]
 
     def ask(least: int, before_ms: float = float("inf"), **wanted: object) -> Callable[[], None]:
         def act() -> None:
-            question = Wanted(**wanted)  # type: ignore[arg-type]
+            question = DriveFilter(**wanted)  # type: ignore[arg-type]
             found = catalogue.find(question, before_ms, 50)
             assert min(len(found.drives), 50) >= least
             assert msgspec.json.encode(found)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import RecordError
 from fpvcar.recorder import encoder
 from fpvcar.recorder.handover import ALL_MOST
 from fpvcar.recorder.thread import ENDED
@@ -129,7 +129,7 @@ def test_what_is_left_of_a_run_before_does_not_hold_up_this_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [OSError("no"), Damaged("it held before"), MemoryError(), KeyError()]
+    "fault", [OSError("no"), RecordError("it held before"), MemoryError(), KeyError()]
 )
 def test_what_cannot_be_salvaged_disturbs_nobody(fault: Exception) -> None:
     rig = Rig()

@@ -5,28 +5,28 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fpvcar.recorder.encoder import Begin, Keep, Noted
+from fpvcar.recorder.encoder import BeginCommand, KeepCommand, QueuedMessage
 from fpvcar.recorder.handover import ALL_MOST, Handover
 from tests.support.recording import about, step
 
 
-def noted(number: int, size: int = 512) -> Noted:
-    return Noted(number, number, 0, 0, step(), size)
+def noted(number: int, size: int = 512) -> QueuedMessage:
+    return QueuedMessage(number, number, 0, 0, step(), size)
 
 
 def test_all_is_taken_in_the_order_in_which_it_came() -> None:
-    handover, begin = Handover(), Begin(about(0), False, False)
+    handover, begin = Handover(), BeginCommand(about(0), False, False)
     handover.begin(begin)
     handover.put(noted(1))
     handover.keep(7)
     handover.put(noted(2))
-    assert handover.take() == [begin, noted(1), Keep(7), noted(2)]
+    assert handover.take() == [begin, noted(1), KeepCommand(7), noted(2)]
     assert handover.take() == []
 
 
 @given(some.lists(some.integers(1, ALL_MOST // 3), max_size=20))
 def test_what_has_room_never_outgrows_it(sizes: list[int]) -> None:
-    handover, put = Handover(), list[Noted]()
+    handover, put = Handover(), list[QueuedMessage]()
     for number, size in enumerate(sizes):
         one, before = noted(number, size), handover.waiting_bytes
         fits = handover.put(one)
@@ -45,9 +45,9 @@ def test_a_minute_is_asked_for_once_until_it_was_taken() -> None:
     handover = Handover()
     for now_ns in (5, 6, 7):
         handover.keep(now_ns)
-    assert handover.take() == [Keep(5)]
+    assert handover.take() == [KeepCommand(5)]
     handover.keep(8)
-    assert handover.take() == [Keep(8)]
+    assert handover.take() == [KeepCommand(8)]
 
 
 def test_two_threads_lose_nothing() -> None:
@@ -61,7 +61,7 @@ def test_two_threads_lose_nothing() -> None:
     thread.start()
     while thread.is_alive() or handover.waiting_bytes:
         some_taken = handover.take()
-        taken += [one.number for one in some_taken if isinstance(one, Noted)]
+        taken += [one.number for one in some_taken if isinstance(one, QueuedMessage)]
         handover.give_back(some_taken)
     thread.join()
     assert taken == list(range(count))

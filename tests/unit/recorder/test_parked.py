@@ -3,7 +3,7 @@
 import math
 
 from fpvcar.recorder.feed import Feed, Sources
-from fpvcar.recorder.retention import Room, Verdict, make_room
+from fpvcar.recorder.retention import Removal, SpaceLimits, make_room
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import messages, names
 from fpvcar.recordings.names import File
@@ -11,7 +11,7 @@ from fpvcar.runtime.units import SECOND_NS
 from tests.support.recorder import Rig
 from tests.support.recording import CATALOGUE, SETTINGS, UTC_NS, FakeFolder, about, name, second
 
-ROOM = Room(keep_free=100, most=1000)
+ROOM = SpaceLimits(keep_free=100, most=1000)
 OFFSET_NS = about(0).utc_offset_ns
 
 
@@ -23,9 +23,9 @@ def files(count: int, *parked: int) -> list[File]:
 
 def test_parked_ones_go_first_and_then_the_oldest() -> None:
     some = files(8, 3, 5)
-    assert make_room(some, 95, ROOM, False) == Verdict((name(3),), True)
+    assert make_room(some, 95, ROOM, False) == Removal((name(3),), True)
     more = make_room(some, 65, ROOM, False)
-    assert more == Verdict((name(3), name(5), name(1), name(2)), True)
+    assert more == Removal((name(3), name(5), name(1), name(2)), True)
 
 
 def test_the_newest_are_no_less_than_drives() -> None:
@@ -37,7 +37,7 @@ def test_the_newest_are_no_less_than_drives() -> None:
 
 
 def test_a_station_has_to_have_them_all_the_same() -> None:
-    assert make_room(files(8, 3), 0, ROOM, True) == Verdict((), False)
+    assert make_room(files(8, 3), 0, ROOM, True) == Removal((), False)
 
 
 def test_nobody_is_parked_where_nothing_is_known() -> None:
@@ -78,7 +78,7 @@ def test_what_is_parked_and_kept_stays() -> None:
     assert parked(disk) == [1, 2, 3, 4, 5]
     rotation.keep(UTC_NS + 26 * SECOND_NS)
     some = names.files_of(disk.entries())
-    assert make_room(some, 0, ROOM, False) == Verdict((), False)
+    assert make_room(some, 0, ROOM, False) == Removal((), False)
 
 
 def test_a_night_on_the_charger_leaves_the_drives() -> None:
@@ -86,7 +86,7 @@ def test_a_night_on_the_charger_leaves_the_drives() -> None:
     rotation = recorded(disk, range(200), range(100))
     drives = [name(number) for number in range(1, 21)]
     used = sum(map(len, disk.files.values()))
-    rotation._ring.room = Room(keep_free=0, most=used)
+    rotation._ring.room = SpaceLimits(keep_free=0, most=used)
     for number in range(200, 600):
         rotation.write(second(UTC_NS + number * SECOND_NS))
     assert set(drives) < set(disk.names)
@@ -99,7 +99,7 @@ def test_what_may_yet_be_kept_is_not_taken_before() -> None:
     disk = FakeFolder()
     rotation = recorded(disk, range(100), range(100))
     used = sum(map(len, disk.files.values()))
-    rotation._ring.room = Room(keep_free=0, most=used)
+    rotation._ring.room = SpaceLimits(keep_free=0, most=used)
     for number in range(100, 151):
         rotation.write(second(UTC_NS + number * SECOND_NS))
     assert parked(disk) == list(range(21, 31))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fpvcar import config
-from fpvcar.recorder.retention import Room, Use, Verdict, make_room, use_of
+from fpvcar.recorder.retention import Removal, SpaceLimits, Usage, make_room, use_of
 from fpvcar.recorder.rotation import Rotation
 from fpvcar.recordings import names
 from fpvcar.recordings.names import File
@@ -13,7 +13,7 @@ from fpvcar.runtime.units import MB, SECOND_NS
 from tests.support.recorder import Rig
 from tests.support.recording import CATALOGUE, UTC_NS, FakeFolder, about, name, second
 
-ROOM = Room(keep_free=100, most=1000)
+ROOM = SpaceLimits(keep_free=100, most=1000)
 SOME = st.lists(st.tuples(st.integers(0, 300), st.booleans()), max_size=6)
 
 
@@ -22,33 +22,33 @@ def ring(*given: tuple[str, int]) -> list[File]:
 
 
 FILES = [(name(number), 10) for number in range(1, 6)]
-ROOMY = Room(keep_free=100, most=1000)
+ROOMY = SpaceLimits(keep_free=100, most=1000)
 
 
 def test_with_room_nothing_goes() -> None:
-    assert make_room(ring(*FILES), 100, ROOMY, False) == Verdict((), True)
+    assert make_room(ring(*FILES), 100, ROOMY, False) == Removal((), True)
 
 
 def test_without_a_station_the_oldest_goes() -> None:
     verdict = make_room(ring(*FILES), 85, ROOMY, False)
-    assert verdict == Verdict((name(1), name(2)), True)
-    capped = make_room(ring(*FILES), 100, Room(100, 25), False)
-    assert capped == Verdict((name(1), name(2), name(3)), True)
+    assert verdict == Removal((name(1), name(2)), True)
+    capped = make_room(ring(*FILES), 100, SpaceLimits(100, 25), False)
+    assert capped == Removal((name(1), name(2), name(3)), True)
 
 
 def test_with_a_station_only_what_it_has_goes() -> None:
     files = ring(*FILES, (name(4) + ".ack", 0))
-    assert make_room(files, 85, ROOMY, True) == Verdict((name(4),), False)
-    assert make_room(files, 95, ROOMY, True) == Verdict((name(4),), True)
-    assert make_room(ring(*FILES), 0, ROOMY, True) == Verdict((), False)
+    assert make_room(files, 85, ROOMY, True) == Removal((name(4),), False)
+    assert make_room(files, 95, ROOMY, True) == Removal((name(4),), True)
+    assert make_room(ring(*FILES), 0, ROOMY, True) == Removal((), False)
 
 
 def test_what_the_station_has_goes_first_and_what_is_kept_last() -> None:
     files = ring(*FILES, (name(4) + ".ack", 0), (name(1) + ".keep", 0))
     verdict = make_room(files, 85, ROOMY, False)
-    assert verdict == Verdict((name(4), name(2)), True)
+    assert verdict == Removal((name(4), name(2)), True)
     most = make_room(files, 0, ROOMY, False)
-    assert most == Verdict((name(4), name(2), name(3), name(5)), False)
+    assert most == Removal((name(4), name(2), name(3), name(5)), False)
 
 
 def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
@@ -56,7 +56,7 @@ def test_a_clock_that_stood_wrong_does_not_cost_the_drive_of_now() -> None:
     files = ring(*now, *FILES)
     current = "Plague-19700101T000200Z"
     some = make_room(files, 75, ROOMY, False, current)
-    assert some == Verdict((now[0][0], name(1), name(2)), True)
+    assert some == Removal((now[0][0], name(1), name(2)), True)
     most = make_room(files, 0, ROOMY, False, current)
     assert most.gone[-1] == now[1][0] and not most.enough
 
@@ -66,30 +66,30 @@ def test_what_was_parked_goes_first_unless_it_is_new() -> None:
         one._replace(parked=one.name.number in (2, 15, 16))
         for one in ring(*((name(number), 10) for number in range(1, 17)))
     ]
-    gone = make_room(files, 0, Room(1000, 9999), False).gone
+    gone = make_room(files, 0, SpaceLimits(1000, 9999), False).gone
     assert gone[:3] == (name(2), name(1), name(3)) and gone[-2:] == (name(15), name(16))
 
 
 def test_open_files_never_go() -> None:
     files = ring((name(1) + ".part", 10), (name(2) + ".roll", 10))
-    assert make_room(files, 0, ROOMY, False) == Verdict((), False)
+    assert make_room(files, 0, ROOMY, False) == Removal((), False)
 
 
 # --- room left ---
 
 
 def test_it_ends_where_the_first_of_both_bounds_is() -> None:
-    assert ROOM.left(500, Use()) == 400
-    assert ROOM.left(5000, Use(own=700)) == 300
-    assert ROOM.left(90, Use()) == ROOM.left(5000, Use(own=1200)) == 0
+    assert ROOM.left(500, Usage()) == 400
+    assert ROOM.left(5000, Usage(own=700)) == 300
+    assert ROOM.left(90, Usage()) == ROOM.left(5000, Usage(own=1200)) == 0
 
 
 def test_what_a_base_station_has_is_room() -> None:
     files = names.files_of(
         [(name(1), 10), (name(1) + ".ack", 0), (name(2), 20), (name(3) + ".part", 5)]
     )
-    assert use_of(files) == Use(10, 25)
-    assert ROOM.left(120, Use(10, 25)) == 30
+    assert use_of(files) == Usage(10, 25)
+    assert ROOM.left(120, Usage(10, 25)) == 30
 
 
 @given(SOME, st.integers(0, 1500), st.integers(0, 300), st.integers(0, 1500))
@@ -97,7 +97,7 @@ def test_the_ring_agrees_to_the_byte(
     some: list[tuple[int, bool]], free: int, keep_free: int, most: int
 ) -> None:
     """Check that exactly this size fits without a loss, and one byte more does not."""
-    room = Room(keep_free, most)
+    room = SpaceLimits(keep_free, most)
     entries = [(name(number), size) for number, (size, _) in enumerate(some)]
     fetched = [name(number) for number, (_, has) in enumerate(some) if has]
     entries += [(one + ".ack", 0) for one in fetched]
@@ -139,7 +139,7 @@ def test_it_is_known_after_a_file_went_for_the_open_one() -> None:
         assert rotation.left == disk.free() + spare - 2 * MB
     assert disk.names == [name(2) + ".part"]
     own = len(disk.files[name(2) + ".part"])
-    rotation._ring.room = Room(keep_free=0, most=MB)
+    rotation._ring.room = SpaceLimits(keep_free=0, most=MB)
     rotation.write(second(UTC_NS + 6 * SECOND_NS))
     assert own < len(disk.files[name(2) + ".part"]) == MB - (rotation.left or 0)
 

@@ -5,9 +5,9 @@ import errno
 import pytest
 
 from fpvcar import config
-from fpvcar.recorder.retention import NoRoom, Room
+from fpvcar.recorder.retention import CardFull, SpaceLimits
 from fpvcar.recorder.rotation import Rotation, split
-from fpvcar.recorder.writer import Item
+from fpvcar.recorder.writer import EncodedMessage
 from fpvcar.runtime.units import MB, SECOND_NS
 from tests.support.recording import (
     CATALOGUE,
@@ -23,8 +23,8 @@ from tests.support.recording import (
 )
 
 
-def item(at_s: float, key: bool = False) -> Item:
-    return Item(1, int(at_s * SECOND_NS), b"x", key)
+def item(at_s: float, key: bool = False) -> EncodedMessage:
+    return EncodedMessage(1, int(at_s * SECOND_NS), b"x", key)
 
 
 # --- start of the next file ---
@@ -140,7 +140,7 @@ def test_a_full_card_makes_room_by_the_oldest() -> None:
     disk = FakeFolder(room=200_000)
     settings = config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8)
     rotation = recorded(disk, 5, settings)
-    rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
+    rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
     for number in range(5, 40):
         rotation.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) not in disk.names and disk.free() >= 90_000
@@ -152,7 +152,7 @@ def test_a_full_card_takes_others_before_the_drive_of_now() -> None:
     for number in range(1, 4):  # of a future day, by the present clock
         disk.files[f"Plague-20301121T193100Z-{number:04d}.mcap"] = bytearray(150_000)
     rotation = recorded(disk, 5, config.Recording(segment_s=5.0, keep_free_mb=0, max_mb=8))
-    rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
+    rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
     for number in range(5, 20):
         rotation.write(second(UTC_NS + number * SECOND_NS))
     assert name(1) in disk.names
@@ -164,9 +164,9 @@ def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(segment_s: float
     disk = FakeFolder(room=150_000)
     settings = config.Recording(segment_s=segment_s, station=True, max_mb=8)
     rotation = Rotation(disk, settings, CATALOGUE)
-    rotation._ring.room = Room(keep_free=100_000, most=8 * MB)
+    rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
     rotation.begin(about(0), False)
-    with pytest.raises(NoRoom, match="until a base station has some; make room, or sudo"):
+    with pytest.raises(CardFull, match="until a base station has some; make room, or sudo"):
         for number in range(100):
             rotation.write(second(UTC_NS + number * SECOND_NS))
     rotation.abandon()

@@ -269,6 +269,6 @@ def test_records_say_what_is_wrong_with_them() -> None:
         (records.CHUNK_INDEX, bytes(80)),
         (records.STATISTICS, b""),
     ):
-        with pytest.raises(parsing.Damaged):
+        with pytest.raises(parsing.RecordError):
             parsing.check(opcode, body)
     assert Counter(one.topic for one in ALL)["/recording"] == 2

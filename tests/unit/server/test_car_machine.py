@@ -34,7 +34,7 @@ from fpvcar.config import GuardMode
 from fpvcar.drive.gate import Cause
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.server.sockets.session import Closing
+from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.wire import up
 from fpvcar.wire.wheels import WheelsReason
 from tests.support.hub import CODES, PROFILE
@@ -96,7 +96,7 @@ class Car(WiredCar, RuleBasedStateMachine):
             return
         try:
             self.hub.receive(page.session, message)
-        except Closing:
+        except SessionClosed:
             page.session = None
 
     def drive(self, page: Page, throttle: float, steer: float, late_ms: float) -> None:

@@ -1,6 +1,6 @@
 """Random sequences of faults, with pages that lie, flood, replay and freeze.
 
-    page -> kernel's queue -> pace (RateLimit) -> Shortcut -> Session -> Hub -> gate
+    page -> kernel's queue -> pace (RateLimit) -> FastPath -> Session -> Hub -> gate
         -> packets -> Wheels: lease, bridges -> fake pins, dead man
 
 Every part of the car is real, time is an argument, and each sequence follows from its seed. Two
@@ -24,8 +24,8 @@ from fpvcar.server.auth.access import Rights
 from fpvcar.server.http.limits import RateLimit
 from fpvcar.server.http.listener import READ_BYTES
 from fpvcar.server.sockets.drive_socket import Session, _direct
-from fpvcar.server.sockets.fast_path import TEXT, Shortcut, unmasked
-from fpvcar.server.sockets.session import Closing
+from fpvcar.server.sockets.fast_path import TEXT, FastPath, unmasked
+from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.wire import down, up
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.wheels import WheelsReason
@@ -70,7 +70,7 @@ class Socket:
         self._rate = RateLimit(car.now_ns / 1e9)
         self._behind = LongWay()
         take = functools.partial(_direct, self.session, car.receive, lambda: car.now_ns / 1e9)
-        self._shortcut = Shortcut(self._behind, take, self.session.close, self.session.fresh.forget)
+        self._shortcut = FastPath(self._behind, take, self.session.close, self.session.fresh.forget)
 
     # Transport of the session.
 
@@ -121,7 +121,7 @@ class Socket:
             return
         try:
             self.car.receive(self.session, up.parse_upward(text))
-        except (WireError, Closing):
+        except (WireError, SessionClosed):
             pass
 
 

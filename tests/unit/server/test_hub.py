@@ -9,7 +9,7 @@ import pytest
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.hub import REST_AFTER_S, TIDY_S
 from fpvcar.server.sockets.drive_socket import Session
-from fpvcar.server.sockets.session import Closing
+from fpvcar.server.sockets.session import SessionClosed
 from fpvcar.wire import down, telemetry, up
 from tests.support.hub import PROFILE, House, Visitor
 
@@ -183,10 +183,10 @@ def test_a_socket_that_was_replaced_acts_no_more() -> None:
     ann.drive(0.0)
     again = house.visitor("Ann")
     again.drive(0.0)
-    with pytest.raises(Closing, match="opened again elsewhere"):
+    with pytest.raises(SessionClosed, match="opened again elsewhere"):
         ann.drive(1.0)
     assert house.duties == (0.0, 0.0)
-    with pytest.raises(Closing):
+    with pytest.raises(SessionClosed):
         ann.say(up.Release())
     assert again.state.role == "driver"
     assert house.hub.sessions == [again.session]
@@ -298,7 +298,7 @@ def test_hello_comes_first_and_once() -> None:
     stranger = Visitor(house, Session("10.0.0.9", Rights(), PROFILE.gate))
     for _ in range(2):
         stranger.say(up.Take())
-    with pytest.raises(Closing, match="3 bad messages in a row"):
+    with pytest.raises(SessionClosed, match="3 bad messages in a row"):
         stranger.say(up.Take())
     house.hub.leave(stranger.session)
     ann = house.visitor("Ann")

@@ -1,7 +1,7 @@
 """Export of recordings for other programs: one film, or tables.
 
-    files, sorted by time -> mp4_export.Film, frames unchanged -> OUT.mp4
-                          -> table_writers.Sheets -> OUT/TOPIC.csv | .parquet
+    files, sorted by time -> mp4_export.Mp4Export, frames unchanged -> OUT.mp4
+                          -> table_writers.RecordingTables -> OUT/TOPIC.csv | .parquet
 
 Only one file is open at a time: a day has more files than a process may open. OUT is published
 complete or not at all.
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, ExportError, Film
+from fpvcar.recordings.export.mp4_export import PAUSE_MOST_NS, ExportError, Mp4Export
 from fpvcar.recordings.export.progress import Progress
 from fpvcar.recordings.export.table_writers import CsvFile, ParquetFile, write_tables
 from fpvcar.recordings.overview import overview_of
@@ -49,7 +49,7 @@ class File(NamedTuple):
     recording: str
 
 
-class Input(NamedTuple):
+class OpenRecording(NamedTuple):
     """Recording that is open for reading."""
 
     path: Path
@@ -71,7 +71,7 @@ class Report:
         self.incomplete = True
         self.say(words)
 
-    def judged(self, inputs: Iterable[Input]) -> Iterator[Recording]:
+    def judged(self, inputs: Iterable[OpenRecording]) -> Iterator[Recording]:
         """Yield the recordings of `inputs`; set `incomplete` if any of them is incomplete."""
         for path, recording in inputs:
             self.incomplete = self.incomplete or cut_short(path, recording)
@@ -105,7 +105,9 @@ def in_order(
     return sorted(found.values(), key=lambda one: one.start_ns)
 
 
-def one_by_one(ordered: Iterable[File], say: Callable[[str], None]) -> Generator[Input, None, None]:
+def one_by_one(
+    ordered: Iterable[File], say: Callable[[str], None]
+) -> Generator[OpenRecording, None, None]:
     """Open one recording at a time; each is closed when the next one is requested.
 
     Losses are reported to `say`. Raises ReadError, OSError.
@@ -114,7 +116,7 @@ def one_by_one(ordered: Iterable[File], say: Callable[[str], None]) -> Generator
         with reader.read(one.path) as recording:
             for words in losses(one.path, recording):
                 say(words)
-            yield Input(one.path, recording)
+            yield OpenRecording(one.path, recording)
 
 
 @contextlib.contextmanager
@@ -245,7 +247,7 @@ def _write(
         again = one_by_one(ordered, lambda _: None)
         with contextlib.closing(once), contextlib.closing(again):
             passes = iter((once, again))
-            film = Film(lambda: report.judged(next(passes)))
+            film = Mp4Export(lambda: report.judged(next(passes)))
             return _write_film(film, new, progress, report)
     if kind == "parquet":
         require("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
@@ -261,7 +263,7 @@ def _write(
     return f"{len(rows)} tables, {sum(rows.values()):,} rows"
 
 
-def _write_film(film: Film, new: Path, progress: Progress, report: Report) -> str:
+def _write_film(film: Mp4Export, new: Path, progress: Progress, report: Report) -> str:
     done = 0
     for done in film.plan():
         progress.to(done, time.monotonic())

@@ -33,7 +33,7 @@ SLICE = 4096
 block the gate of a Pi Zero W for some 0.2 s."""
 
 
-class Sets(NamedTuple):
+class ParameterSets(NamedTuple):
     """Parameter sets of a key frame."""
 
     sps: tuple[bytes, ...]
@@ -48,13 +48,13 @@ class Chunk(NamedTuple):
     description: int
 
 
-def sets_of(nals: Sequence[bytes]) -> Sets:
+def sets_of(nals: Sequence[bytes]) -> ParameterSets:
     """Return the parameter sets among the NAL units of a key frame."""
     by = {kind: tuple(nal for nal in nals if nal[0] & 31 == kind) for kind in (h264.SPS, h264.PPS)}
-    return Sets(by[h264.SPS], by[h264.PPS])
+    return ParameterSets(by[h264.SPS], by[h264.PPS])
 
 
-def check(sets: Sets) -> None:
+def check(sets: ParameterSets) -> None:
     """Raise SpsError for parameter sets that mp4 cannot hold."""
     shape_of(sets.sps[0])
     most = max(map(len, (*sets.sps, *sets.pps)))
@@ -73,7 +73,7 @@ def sample_of(nals: Iterable[bytes]) -> bytes:
 
 
 @dataclass
-class Index:
+class SampleIndex:
     """Index of the samples: size, duration and key frames.
 
     Uses some 12 bytes a sample: 1.3 MB an hour at 30 samples a second.
@@ -86,11 +86,11 @@ class Index:
     """Durations of all samples; the last one is appended when it is known."""
     keys: "array[int]" = field(default_factory=lambda: array("I"))
     """Numbers of the key frames, from 1."""
-    sets: dict[Sets, int] = field(default_factory=dict)
+    sets: dict[ParameterSets, int] = field(default_factory=dict)
     chunks: list[Chunk] = field(default_factory=list)
     media_bytes: int = 0
 
-    def add(self, size: int, key: Sets | None) -> None:
+    def add(self, size: int, key: ParameterSets | None) -> None:
         """Add a sample. Pass `key` only for a key frame: its parameter sets, accepted by
         `check`."""
         self.sizes.append(size)
@@ -196,7 +196,7 @@ def full(kind: bytes, version: int, flags: int, *parts: bytes) -> bytes:
     return box(kind, _u32(version << 24 | flags), *parts)
 
 
-def _avc1(sets: Sets) -> bytes:
+def _avc1(sets: ParameterSets) -> bytes:
     sps, pps = sets
     width, height, chroma, *more = shape_of(sps[0])
     high = bytes([0xFC | chroma, *(0xF8 | bits for bits in more), 0])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from fpvcar.recordings.export import pictures
-from fpvcar.recordings.export.mp4 import Index, Sets, check, sample_of, sets_of
+from fpvcar.recordings.export.mp4 import ParameterSets, SampleIndex, check, sample_of, sets_of
 from fpvcar.recordings.export.pictures import LEAD_NS, Frame
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
@@ -30,22 +30,22 @@ class ExportError(Exception):
     """Error: the export is impossible. The text gives the reason and the next step."""
 
 
-class Stretch(NamedTuple):
+class TimeRange(NamedTuple):
     """Time range, UTC."""
 
     start_ns: int = 0
     end_ns: int = EVER_NS
 
 
-WHOLE = Stretch()
+WHOLE = TimeRange()
 
 
-class Shown(NamedTuple):
+class FilmPicture(NamedTuple):
     """Picture of the film; `sets` is set for key frames only."""
 
     frame: Frame
     nals: list[bytes]
-    sets: Sets | None
+    sets: ParameterSets | None
 
 
 class Timeline:
@@ -63,7 +63,7 @@ class Timeline:
         self._missed, self._doubled = missed, doubled
         self._last_us, self._waiting = -1, False
 
-    def shown(self, frame: Frame) -> Shown | None:
+    def shown(self, frame: Frame) -> FilmPicture | None:
         """Return the next picture for the film; None if it is left out."""
         if frame.capture_ns // 1000 <= self._last_us:
             self._doubled()  # from a file given twice, or a different clock
@@ -77,10 +77,10 @@ class Timeline:
             self._missed(frame.capture_ns)
             return None
         self._last_us = frame.capture_ns // 1000
-        return Shown(frame, nals, sets)
+        return FilmPicture(frame, nals, sets)
 
 
-class Film:
+class Mp4Export:
     """Film of several recordings. `opened()` reopens the recordings, one after the other.
 
     The film begins with the last key frame before the stretch, if there is one.
@@ -89,12 +89,12 @@ class Film:
     def __init__(
         self,
         opened: Callable[[], Iterable[Recording]],
-        stretch: Stretch = WHOLE,
+        stretch: TimeRange = WHOLE,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         """Call `rest` repeatedly while the film's index is written."""
         self._opened, self._stretch, self._rest = opened, stretch, rest
-        self._index, self._head = Index(), b""
+        self._index, self._head = SampleIndex(), b""
         self.left_out = self.doubled = 0
 
     @property
@@ -180,7 +180,7 @@ class Film:
         self,
         missed: Callable[[int], None] = lambda _: None,
         doubled: Callable[[], None] = lambda: None,
-    ) -> Iterator[Shown]:
+    ) -> Iterator[FilmPicture]:
         """Yield the pictures of the film; every call yields the same pictures."""
         line = Timeline(missed, doubled)
         for recording in self._opened():
@@ -208,7 +208,7 @@ def _size(nals: list[bytes]) -> int:
     return sum(4 + len(nal) for nal in nals if nal[0] & 31 != h264.AUD)
 
 
-def _possible(sets: Sets) -> bool:
+def _possible(sets: ParameterSets) -> bool:
     try:
         check(sets)
     except SpsError:

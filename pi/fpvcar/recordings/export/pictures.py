@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     unit: bytes
 
 
-class Decodable:
+class DecodableFilter:
     """Filter for decodable /camera messages of one recording.
 
     Passes pictures from the first key frame on; after a gap, from the next key frame on.
@@ -67,7 +67,7 @@ def frames(
 
     `missed` is called with the time of every other picture.
     """
-    decodable = Decodable()
+    decodable = DecodableFilter()
     for message in recording.messages({messages.CAMERA}, start_ns, end_ns):
         frame = decodable.frame(message)
         if frame is None:

@@ -29,7 +29,7 @@ class Series(Struct, frozen=True):
     v: list[float | None]
 
 
-class Change(Struct, frozen=True):
+class ReasonChange(Struct, frozen=True):
     """Change of the gate's reason at time `t`."""
 
     t: float
@@ -49,7 +49,7 @@ class Plots(Struct, frozen=True):
     start_ms: float
     seconds: float
     series: list[Series]
-    reasons: list[Change]
+    reasons: list[ReasonChange]
     marks: list[Mark]
     gaps: list[Gap]
 
@@ -125,7 +125,7 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     """Return the plot data of one file. Raises OSError."""
     start_ns, lines = recording.start_ns, dict[Line, list[tuple[float, float | None]]]()
     seconds = (recording.end_ns - start_ns) / SECOND_NS
-    reasons: list[Change] = []
+    reasons: list[ReasonChange] = []
     marks: list[Mark] = []
     wanted = {topic for topic in recording.counts if not topic.startswith(messages.POINTS)} - {
         messages.CAMERA,
@@ -143,7 +143,7 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
             lines.setdefault(line, []).append((t, value))
         if isinstance(message, messages.Step):
             if not reasons or reasons[-1].reason != message.reason:
-                reasons.append(Change(t, message.reason))
+                reasons.append(ReasonChange(t, message.reason))
         elif isinstance(message, messages.Event) and one.topic == messages.MARK:
             marks.append(Mark(t, message.text))
     series = [Series(*line, *thinned(points, seconds, most)) for line, points in lines.items()]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fpvcar.recordings import messages
 from fpvcar.recordings.export.mp4_export import Timeline
-from fpvcar.recordings.export.pictures import Decodable
+from fpvcar.recordings.export.pictures import DecodableFilter
 from fpvcar.recordings.export.tables import (
     Cell,
     Columns,
@@ -34,7 +34,7 @@ def has_parquet() -> bool:
     return importlib.util.find_spec("pyarrow") is not None
 
 
-class Sheet(Protocol):
+class TableWriter(Protocol):
     """Writer of one table."""
 
     def add(self, row: tuple[Cell, ...]) -> None:
@@ -44,15 +44,15 @@ class Sheet(Protocol):
         """Flush buffered rows and complete the table."""
 
 
-class Sheets:
+class RecordingTables:
     """Tables of a recording: one per topic, created at its first message.
 
     Topics of other programs are ignored. `begin` creates a writer from a name and columns.
     """
 
-    def __init__(self, begin: Callable[[str, Columns], Sheet]) -> None:
+    def __init__(self, begin: Callable[[str, Columns], TableWriter]) -> None:
         self._begin = begin
-        self._open: dict[str, Sheet] = {}
+        self._open: dict[str, TableWriter] = {}
         self.rows: dict[str, int] = {}
         """Number of rows by topic."""
         self.unread = 0
@@ -64,7 +64,7 @@ class Sheets:
 
         Pictures that the film leaves out have no row.
         """
-        about, decodable = recording.about, Decodable()
+        about, decodable = recording.about, DecodableFilter()
         name = about.recording if about else ""
         if name != self._recording:  # the clock may have been set: start a new film
             self._timeline, self._recording = Timeline(), name
@@ -209,7 +209,7 @@ class PackedParquet(ParquetFile):
         yield self._held.getvalue()
 
 
-class Written(NamedTuple):
+class RowCounts(NamedTuple):
     """Rows by topic, and the number of messages that could not be decoded."""
 
     rows: dict[str, int]
@@ -221,12 +221,12 @@ def write_tables(
     folder: Path,
     kind: type[CsvFile] | type[ParquetFile],
     tell: Callable[[int], None],
-) -> Written:
+) -> RowCounts:
     """Write one file per topic. Raises OSError.
 
     `tell` is called with the number of bytes read so far.
     """
-    sheets = Sheets(lambda name, columns: kind(folder / (name + kind.suffix), columns))
+    sheets = RecordingTables(lambda name, columns: kind(folder / (name + kind.suffix), columns))
     done = 0
     try:
         for recording in recordings:
@@ -235,4 +235,4 @@ def write_tables(
                 tell(done)
     finally:
         sheets.close()
-    return Written(sheets.rows, sheets.unread)
+    return RowCounts(sheets.rows, sheets.unread)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import FileSource, inner_records
-from fpvcar.mcap.walk import Damage, Found, Walk
+from fpvcar.mcap.walk import Damage, Record, Walk
 from fpvcar.recordings import messages
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.runtime.units import MIB, SECOND_NS
@@ -48,7 +48,7 @@ def first_picture(path: Path, from_s: float = 0.0) -> Frame | None:
     return None
 
 
-def _inside(found: Found) -> Iterable[tuple[int, bytes | memoryview]]:
+def _inside(found: Record) -> Iterable[tuple[int, bytes | memoryview]]:
     if found.opcode == records.CHUNK:
         return inner_records(found.inner)
     return [(found.opcode, found.body)]

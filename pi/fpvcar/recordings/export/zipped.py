@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import reader
-from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, Sheets
+from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, RecordingTables
 from fpvcar.recordings.export.tables import Columns
 from fpvcar.recordings.reader import ReadError
 from fpvcar.recordings.repair.damage import losses
@@ -38,7 +38,7 @@ FILES = """\
 """
 
 
-class _Pieces:
+class _OutputBuffer:
     """Output stream for zipfile: not seekable, drained after each step."""
 
     def __init__(self) -> None:
@@ -76,13 +76,13 @@ class DriveZip:
         self._car, self._paths, self._rest = car, list(paths), rest
         self._kind, self._files = kind, files
         self.missing: list[str] = []
-        self._sheets = Sheets(self._begin)
+        self._sheets = RecordingTables(self._begin)
         self._held: dict[str, PackedCsv | PackedParquet] = {}
         self._rounds = 0
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the zip; some pieces are empty, to keep each step short."""
-        out = _Pieces()
+        out = _OutputBuffer()
         # zipfile calls only these two methods of a stream.
         with zipfile.ZipFile(out, "w") as made:  # type: ignore[call-overload]
             for path in self._paths:

@@ -20,7 +20,7 @@ PIECE = MIB
 READ_BYTES = 256 * 1024
 
 
-class Summing:
+class Checksummer:
     """Incremental SHA-256 of a file and of each of its pieces."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ def plausible(sums: Sums) -> bool:
 
 def read(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
     """Compute the checksums of a file. Calls `rest` between reads. Raises OSError."""
-    summing = Summing()
+    summing = Checksummer()
     with path.open("rb") as file:
         while data := file.read(READ_BYTES):
             summing.add(data)

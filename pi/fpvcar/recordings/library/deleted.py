@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.recordings.library.drives import Gone, Part
+from fpvcar.recordings.library.drives import DeletedTest, Part
 from fpvcar.recordings.library.notes import Notes
 from fpvcar.recordings.library.summaries import Entry
 from fpvcar.recordings.names import stem
@@ -19,7 +19,7 @@ SLACK_S = 0.01
 """Times that differ by less than this are equal."""
 
 
-class Span(NamedTuple):
+class DeletedRange(NamedTuple):
     """Deleted range of a file that began at `start_ms`; `from_s` and `to_s` count from there.
 
     A car without a clock battery may reuse the name of a removed file. The start time tells the two
@@ -31,15 +31,15 @@ class Span(NamedTuple):
     to_s: float
 
 
-class Deleted:
+class DeletionRegister:
     """Register of the deleted ranges in one folder. Blocks: call it from a thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._notes = Notes(folder, NAME, Span)
+        self._notes = Notes(folder, NAME, DeletedRange)
 
-    def gone(self) -> Gone:
+    def gone(self) -> DeletedTest:
         """Return a test for deleted ranges. If the card fails, it reports no range as deleted."""
-        said: dict[str, list[Span]] = {}
+        said: dict[str, list[DeletedRange]] = {}
         with contextlib.suppress(OSError):
             said = self._notes.read()
 
@@ -60,6 +60,6 @@ class Deleted:
         """
         said = dict(self._notes.read())
         for one in parts:
-            span = Span(one.start_ms, one.from_s, one.to_s)
+            span = DeletedRange(one.start_ms, one.from_s, one.to_s)
             said[stem(one.name)] = [*said.get(stem(one.name), ()), span]
         self._notes.write(said, there)

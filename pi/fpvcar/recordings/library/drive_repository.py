@@ -1,6 +1,6 @@
 """Drives of a folder for the recordings page: search, rename and delete.
 
-A base station implements Shelf separately, for the drives of many cars.
+A base station implements DriveRepository separately, for the drives of many cars.
 """
 
 import contextlib
@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from fpvcar.recordings import names
-from fpvcar.recordings.library.deleted import Deleted
-from fpvcar.recordings.library.drives import Drive, Part, Wanted, drives_of
-from fpvcar.recordings.library.recording_index import Library, Page
+from fpvcar.recordings.library.deleted import DeletionRegister
+from fpvcar.recordings.library.drives import Drive, DriveFilter, Part, drives_of
+from fpvcar.recordings.library.recording_index import Page, RecordingIndex
 from fpvcar.recordings.library.titles import Titles
 
 LOOK_S = 1.5
@@ -33,7 +33,7 @@ class DriveBusy(Exception):
     """Error: the drive cannot be changed now. The text gives the time to retry."""
 
 
-class Copy(msgspec.Struct, frozen=True):
+class DriveCopy(msgspec.Struct, frozen=True):
     """Copy of a drive in another place; `place` is "" in a station's own store.
 
     `verified_s` is the UTC time of the last verification, 0 if unknown. `whole` is true if the copy
@@ -45,7 +45,7 @@ class Copy(msgspec.Struct, frozen=True):
     whole: bool
 
 
-class Found(NamedTuple):
+class DrivePage(NamedTuple):
     """Page of a drive list, newest first; `more` is true if older drives follow.
 
     `drivers` lists the drivers of all drives. `unread` is the number of files not indexed yet.
@@ -56,10 +56,10 @@ class Found(NamedTuple):
     more: bool
     drivers: Sequence[str]
     unread: int
-    copies: dict[str, list[Copy]] = {}
+    copies: dict[str, list[DriveCopy]] = {}
 
 
-class Shelf(Protocol):
+class DriveRepository(Protocol):
     """Store of recordings. Every call blocks: call it from a thread."""
 
     editable: bool
@@ -77,7 +77,7 @@ class Shelf(Protocol):
     def page(self, before: str, most: int) -> Page:
         """List the last `most` files whose names sort before `before`; "" for no limit."""
 
-    def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
+    def find(self, wanted: DriveFilter, before_ms: float, most: int) -> DrivePage:
         """List up to `most` drives that began before this UTC time."""
 
     def name(self, drive: str, title: str) -> None:
@@ -90,22 +90,26 @@ class Shelf(Protocol):
         """
 
 
-class FolderShelf:
-    """Recordings of a library. With `folder` None, renaming and deleting are disabled."""
+class FolderRepository:
+    """Recordings of an index. With `folder` None, renaming and deleting are disabled."""
 
     def __init__(
-        self, library: Library, folder: Path | None, hides_parked: bool, rest: Callable[[], None]
+        self,
+        library: RecordingIndex,
+        folder: Path | None,
+        hides_parked: bool,
+        rest: Callable[[], None],
     ) -> None:
         """Call `rest` before processing each drive, to yield to an active drive."""
         self._library, self._rest = library, rest
         self._folder, self._hides_parked = folder, hides_parked
         self.editable = folder is not None
         self._titles = Titles(folder) if folder is not None else None
-        self._deleted = Deleted(folder) if folder is not None else None
+        self._deleted = DeletionRegister(folder) if folder is not None else None
         self.writing, self.page = library.writing, library.page
         self.paths = library.paths
 
-    def find(self, wanted: Wanted, before_ms: float, most: int) -> Found:
+    def find(self, wanted: DriveFilter, before_ms: float, most: int) -> DrivePage:
         """List drives; parked ranges are shown if the user chose the files or if all are parked."""
         drives, unread = self._all()
         if not self._hides_parked or all(one.parked for one in drives):
@@ -114,9 +118,9 @@ class FolderShelf:
         found = [one for one in found if one.start_ms < before_ms]
         drivers = sorted({name for one in drives for name in one.drivers})
         more, found = len(found) > most, found[:most]
-        return Found(found, more, drivers, unread, self._copies(found))
+        return DrivePage(found, more, drivers, unread, self._copies(found))
 
-    def _copies(self, drives: Iterable[Drive]) -> dict[str, list[Copy]]:
+    def _copies(self, drives: Iterable[Drive]) -> dict[str, list[DriveCopy]]:
         """Return the copies on a base station, found by the receipts beside the files."""
         if self._folder is None:
             return {}
@@ -127,7 +131,7 @@ class FolderShelf:
                 for one in drives
             }
             return {
-                drive: [Copy(STATION, 0.0, all(parts))]
+                drive: [DriveCopy(STATION, 0.0, all(parts))]
                 for drive, parts in fetched.items()
                 if any(parts)
             }

@@ -20,7 +20,7 @@ STEP_MOST_NS = 100_000_000
 TOPICS = frozenset({messages.STEP, messages.DRIVER})
 
 
-class _Open:
+class _OpenStint:
     """Stint that is still in progress."""
 
     def __init__(self, name: str, now_ns: int) -> None:
@@ -41,7 +41,7 @@ class Tally:
         """True after the first step. Without steps, the driver is unknown."""
         self._top_mps = top_mps
         self._done: list[Stint] = []
-        self._open: _Open | None = None
+        self._open: _OpenStint | None = None
         self._name = ""
         self._cause: str | None = ""
 
@@ -63,7 +63,7 @@ class Tally:
             return
         if stint.name:  # change of driver without a pause
             self._close()
-            self._open = _Open(name, log_ns)
+            self._open = _OpenStint(name, log_ns)
         else:
             stint.name = name
 
@@ -76,7 +76,7 @@ class Tally:
         if step.reason == "nobody":
             self._close()
             return
-        stint = self._open = self._open or _Open(self._name, log_ns)
+        stint = self._open = self._open or _OpenStint(self._name, log_ns)
         passed_ns = min(max(0, log_ns - stint.to_ns), STEP_MOST_NS)
         # The slew state is the motor output since the last step.
         speed_mps = abs(step.slew.drive) * self._top_mps

@@ -73,7 +73,7 @@ class Drive(Struct, frozen=True):
         return [(stem(one.name), (one.from_s + one.to_s) / 2) for one in self.parts]
 
 
-class Wanted(NamedTuple):
+class DriveFilter(NamedTuple):
     """Filter of a drive list; times are UTC. `causes` are stop causes.
 
     `wheel` is "parked", "driven" (driven, or with a mark), or "" for all.
@@ -95,7 +95,7 @@ class Wanted(NamedTuple):
             and (not self.text or self._says(drive))
         )
 
-    def unhidden(self) -> "Wanted":
+    def unhidden(self) -> "DriveFilter":
         """Return the filter extended to parked ranges that have no mark."""
         return self._replace(wheel="") if self.wheel == "driven" else self
 
@@ -112,7 +112,7 @@ class Wanted(NamedTuple):
         )
 
 
-Gone = Callable[[Entry, float, float], bool]
+DeletedTest = Callable[[Entry, float, float], bool]
 """Test whether a range of a file, in seconds, was deleted. See deleted.py."""
 
 
@@ -157,7 +157,7 @@ def _follows(run: _Run, one: Entry) -> bool:
     return -OVERLAP_S < pause_s < PAUSE_S
 
 
-class _Stretch(NamedTuple):
+class _DriveRange(NamedTuple):
     """Range of a run in ms. A parked range has no driver."""
 
     start_ms: float
@@ -175,7 +175,7 @@ def _driven(run: _Run) -> Iterator[tuple[float, float]]:
             yield start_ms, max(start_ms, min(stint.to_ns / 1e6, _end_ms(one)))
 
 
-def _stretches(run: _Run) -> list[_Stretch]:
+def _stretches(run: _Run) -> list[_DriveRange]:
     """Split a run. Parked time under SPLIT_S at either end joins the nearest drive."""
     short_ms = SPLIT_S * 1000.0
     busy: list[list[float]] = []
@@ -184,16 +184,16 @@ def _stretches(run: _Run) -> list[_Stretch]:
             busy[-1][1] = max(busy[-1][1], end_ms)
         else:
             busy.append([start_ms, end_ms])
-    at_ms, found = run.start_ms, list[_Stretch]()
+    at_ms, found = run.start_ms, list[_DriveRange]()
     for start_ms, end_ms in busy:
         if start_ms - at_ms < short_ms:
             start_ms = at_ms
         else:
-            found.append(_Stretch(at_ms, start_ms, True))
-        found.append(_Stretch(start_ms, end_ms, False))
+            found.append(_DriveRange(at_ms, start_ms, True))
+        found.append(_DriveRange(start_ms, end_ms, False))
         at_ms = end_ms
     if not found or run.end_ms - at_ms >= short_ms:
-        found.append(_Stretch(at_ms, run.end_ms, True))
+        found.append(_DriveRange(at_ms, run.end_ms, True))
     else:
         found[-1] = found[-1]._replace(end_ms=max(at_ms, run.end_ms))
     return found
@@ -202,7 +202,7 @@ def _stretches(run: _Run) -> list[_Stretch]:
 def drives_of(
     entries: Iterable[Entry],
     rest: Callable[[], None] = lambda: None,
-    gone: Gone = lambda file, from_s, to_s: False,
+    gone: DeletedTest = lambda file, from_s, to_s: False,
 ) -> list[Drive]:
     """Return the drives of all files, newest first. Calls `rest` before each drive.
 
@@ -211,7 +211,7 @@ def drives_of(
     found = []
     for run in _runs(entries):
         starts_ms = [one.start_ms for one in run.files]
-        made = list[tuple[_Stretch, list[Entry]]]()
+        made = list[tuple[_DriveRange, list[Entry]]]()
         for one in _stretches(run):
             rest()
             first = max(0, bisect.bisect_left(starts_ms, one.start_ms) - 2)
@@ -229,20 +229,20 @@ def drives_of(
     return sorted(found, key=lambda one: (one.start_ms, one.parked), reverse=True)
 
 
-def _range(one: Entry, stretch: _Stretch) -> tuple[float, float]:
+def _range(one: Entry, stretch: _DriveRange) -> tuple[float, float]:
     """Return the overlap of a file and a stretch, in seconds from the file's start."""
     from_s = min(one.seconds, max(0.0, (stretch.start_ms - one.start_ms) / 1000.0))
     to_s = min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
     return from_s, max(from_s, to_s)
 
 
-def _near(files: Sequence[Entry], stretch: _Stretch) -> list[Entry]:
+def _near(files: Sequence[Entry], stretch: _DriveRange) -> list[Entry]:
     """Return the files that overlap a stretch; at least one, however short the stretch."""
     near = [one for one in files if _shares(one, stretch)]
     return near or [max(files, key=lambda one: _shared_ms(one, stretch))]
 
 
-def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
+def _drive(near: Sequence[Entry], stretch: _DriveRange, of: Counter[str]) -> Drive:
     """Build a drive. `of` counts the drives that use each file."""
     parts = [_part(one, stretch, of[one.name] > 1) for one in near]
     stints = [
@@ -268,18 +268,18 @@ def _drive(near: Sequence[Entry], stretch: _Stretch, of: Counter[str]) -> Drive:
     )
 
 
-def _shares(one: Entry, stretch: _Stretch) -> bool:
+def _shares(one: Entry, stretch: _DriveRange) -> bool:
     """Return whether a file overlaps a stretch. A file under LEAST_S must begin in it."""
     if one.seconds < LEAST_S:
         return stretch.start_ms <= one.start_ms <= stretch.end_ms
     return _shared_ms(one, stretch) >= LEAST_S * 1000.0
 
 
-def _shared_ms(one: Entry, stretch: _Stretch) -> float:
+def _shared_ms(one: Entry, stretch: _DriveRange) -> float:
     return min(_end_ms(one), stretch.end_ms) - max(one.start_ms, stretch.start_ms)
 
 
-def _part(one: Entry, stretch: _Stretch, shared: bool) -> Part:
+def _part(one: Entry, stretch: _DriveRange, shared: bool) -> Part:
     from_s, to_s = _range(one, stretch)
     marks = tuple(mark for mark in one.marks if from_s <= mark.t <= to_s)
     return Part(

@@ -42,7 +42,7 @@ class _Line(msgspec.Struct, Generic[T], array_like=True):
     known: T
 
 
-class Index(Generic[T]):
+class IndexFile(Generic[T]):
     """Index file of one folder; `kind` is the type of its summaries."""
 
     def __init__(self, folder: Path, kind: type[T]) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fpvcar.mcap.parsing import Damaged, PackageMissing
+from fpvcar.mcap.parsing import PackageMissing, RecordError
 from fpvcar.recordings import names
 from fpvcar.recordings.library import summaries
-from fpvcar.recordings.library.index import Index, Stamp, stamp_of
+from fpvcar.recordings.library.index import IndexFile, Stamp, stamp_of
 from fpvcar.recordings.library.summaries import Entry
 from fpvcar.recordings.reader import PackageNeeded, ReadError
 from fpvcar.runtime import files
@@ -27,7 +27,7 @@ AGAIN_S = 5.0
 ENTRIES_MAX = 10_000
 UNSAVED_MOST = 16
 """Scanned files after which the index is written. The limit reduces wear of the card."""
-UNREADABLE = (OSError, ReadError, Damaged, PackageMissing)
+UNREADABLE = (OSError, ReadError, RecordError, PackageMissing)
 """Exceptions that `entry_of` may raise."""
 
 
@@ -58,14 +58,14 @@ class Page(NamedTuple):
     more: bool
 
 
-class Known(NamedTuple):
+class IndexedFiles(NamedTuple):
     """Summaries of the scanned files, and the number of files not scanned yet."""
 
     entries: list[Entry]
     unread: int
 
 
-class Library:
+class RecordingIndex:
     """Recordings returned by `listed()`. Blocks: call it from a thread."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Library:
         self._files, self._clock_s, self._rest = listed, clock_s, rest
         self._known: dict[Path, tuple[Stamp, Entry]] = {}
         self._growing_known: dict[Path, tuple[float, Entry]] = {}
-        self._index = Index(folder, Entry) if folder is not None else None
+        self._index = IndexFile(folder, Entry) if folder is not None else None
         self._read, self._unsaved = False, 0
 
     def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
@@ -114,7 +114,7 @@ class Library:
         self._write_index()
         return Page(found, len(paths) > most)
 
-    def known(self, look_s: float) -> Known:
+    def known(self, look_s: float) -> IndexedFiles:
         """List files in the index and files being written; scan new ones for up to `look_s`.
 
         New files are scanned newest first.
@@ -134,7 +134,7 @@ class Library:
             if entry is not None:
                 found.append(entry)
         self._write_index()
-        return Known(found[::-1], unread)
+        return IndexedFiles(found[::-1], unread)
 
     def remove(self, wanted: Collection[str]) -> list[str]:
         """Delete sealed files with these names and their side files, permanently and synced.

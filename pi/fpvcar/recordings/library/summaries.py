@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import CHUNK_MOST, FileSource, Source, good_chunk, inner_records
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import RecordError
 from fpvcar.mcap.tail import Tail, tail_of
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.library import driver_spans
@@ -19,7 +19,7 @@ from fpvcar.recordings.repair.damage import missing
 from fpvcar.runtime.units import SECOND_NS
 
 BRIEF = frozenset({messages.MARK, messages.STINTS})
-Said = tuple[str, int, bytes]
+StoredMessage = tuple[str, int, bytes]
 """Topic, log_ns and data of a message."""
 
 
@@ -57,7 +57,7 @@ class Entry(Struct, frozen=True):
 def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     """Summarise a file that is no longer written to.
 
-    If the file must be read whole, `rest` is called before each piece. Raises ReadError, Damaged,
+    If the file must be read whole, `rest` is called before each piece. Raises ReadError, RecordError,
     PackageMissing, OSError.
     """
     source = FileSource(path)
@@ -122,7 +122,7 @@ def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
 
 
 def _stints(
-    path: Path, brief: Overview, said: Iterable[Said], rest: Callable[[], None]
+    path: Path, brief: Overview, said: Iterable[StoredMessage], rest: Callable[[], None]
 ) -> tuple[Stint, ...] | None:
     """Return the stints the recorder stored at the end of a file, or a tally of its steps."""
     for topic, _, data in said:
@@ -154,10 +154,12 @@ def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...
     return tuple(marks)
 
 
-def _indexed_messages(source: Source, tail: Tail, topics: Collection[str]) -> Iterable[Said]:
+def _indexed_messages(
+    source: Source, tail: Tail, topics: Collection[str]
+) -> Iterable[StoredMessage]:
     """Yield the messages on these topics, located by the summary's chunk index.
 
-    Raises Damaged, OSError.
+    Raises RecordError, OSError.
     """
     wanted = {one.number: one.topic for one in tail.channels if one.topic in topics}
     for opcode, body in tail.records:
@@ -179,10 +181,10 @@ def _indexed(fields: parsing.Fields) -> set[int]:
     return found
 
 
-def _messages(chunk: bytes, wanted: dict[int, str]) -> Iterable[Said]:
+def _messages(chunk: bytes, wanted: dict[int, str]) -> Iterable[StoredMessage]:
     try:
         inner = good_chunk(chunk[records.HEAD.size :])
-    except Damaged:
+    except RecordError:
         return
     for opcode, body in inner_records(inner):
         topic = wanted.get(int.from_bytes(body[:2], "little"))

@@ -16,7 +16,7 @@ from fpvcar.recordings.names import stem
 
 NAME = ".titles.json"
 TITLE_MOST = 64
-Said = dict[str, list[tuple[float, str]]]
+TitlesByFile = dict[str, list[tuple[float, str]]]
 
 
 class Titles:
@@ -27,7 +27,7 @@ class Titles:
 
     def named(self, drives: Sequence[Drive]) -> list[Drive]:
         """Return the drives with their titles; without titles if the card fails."""
-        said = Said()
+        said = TitlesByFile()
         with contextlib.suppress(OSError):
             said = self._notes.read()
         return [
@@ -51,7 +51,7 @@ class Titles:
         self._notes.write(said, there)
 
 
-def _title(drive: Drive, said: Said) -> str:
+def _title(drive: Drive, said: TitlesByFile) -> str:
     for one in drive.parts:
         for at_s, text in said.get(stem(one.name), []):
             if one.from_s <= at_s <= one.to_s:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import good_chunk, inner_records
-from fpvcar.mcap.parsing import Damaged
+from fpvcar.mcap.parsing import RecordError
 from fpvcar.mcap.records import ChunkPlace, Counts
-from fpvcar.mcap.walk import Damage, Found
+from fpvcar.mcap.walk import Damage, Record
 from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Recording
 
@@ -138,7 +138,7 @@ def rewritten(recording: Recording) -> Iterator[bytes]:
         body = data[records.HEAD.size :]
         try:
             inner = good_chunk(body)
-        except Damaged:  # valid in the first scan: the card is failing
+        except RecordError:  # valid in the first scan: the card is failing
             continue
         chunk = _chunk(size, body, inner)
         if chunk.counts:
@@ -178,9 +178,9 @@ class Ending:
         channels."""
         return self._summary.counts.keys() <= self._summary.channels.keys()
 
-    def note(self, one: Found | Damage) -> None:
+    def note(self, one: Record | Damage) -> None:
         """Process the next step of the walk."""
-        if isinstance(one, Found) and one.opcode == records.CHUNK:
+        if isinstance(one, Record) and one.opcode == records.CHUNK:
             self._behind = False  # the supposed end was not the end
             self._give_up_indexes()
             self._note_chunk(one)
@@ -204,7 +204,7 @@ class Ending:
         indexes = b"".join(self._due)
         return indexes + self._summary.ending(self.cut + len(indexes))
 
-    def _note_chunk(self, found: Found) -> None:
+    def _note_chunk(self, found: Record) -> None:
         self.chunks += 1
         for opcode, body in inner_records(found.inner):
             if opcode == records.SCHEMA:
@@ -218,7 +218,7 @@ class Ending:
             self._summary.add(chunk)
             self._due = chunk.indexes
 
-    def _note_between(self, found: Found) -> None:
+    def _note_between(self, found: Record) -> None:
         if found.opcode == records.METADATA:
             name, _ = parsing.take_metadata(found.body)
             if name == messages.METADATA:

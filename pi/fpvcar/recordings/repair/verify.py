@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from fpvcar.mcap import parsing, records
 from fpvcar.mcap.chunks import inner_records
-from fpvcar.mcap.walk import Damage, Found
+from fpvcar.mcap.walk import Damage, Record
 from fpvcar.recordings import messages
 from fpvcar.recordings.reader import Recording, about_of
 
@@ -72,7 +72,7 @@ def astray(recording: Recording) -> Iterator[str]:
     yield from _summary(recording, chunks)
 
 
-def _chunk(found: Found) -> _Chunk:
+def _chunk(found: Record) -> _Chunk:
     head, at = parsing.take_chunk(found.body), 0
     entries: dict[int, list[_Entry]] = {}
     for opcode, body in inner_records(found.inner):
@@ -90,7 +90,7 @@ def _times(chunk: _Chunk) -> Iterator[str]:
         yield f"at byte {chunk.at}: a chunk's times are not those of its messages"
 
 
-def _index(found: Found, chunk: _Chunk) -> Iterator[str]:
+def _index(found: Record, chunk: _Chunk) -> Iterator[str]:
     number = parsing.take_index(found.body)
     entries = sorted(struct.iter_unpack("<QQ", found.body[6:]))
     if entries != sorted(chunk.messages.get(number, [])):

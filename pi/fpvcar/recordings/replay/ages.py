@@ -12,28 +12,28 @@ from typing import NamedTuple
 from fpvcar.recordings.messages import Step
 
 
-class Seen(NamedTuple):
+class CapturedPicture(NamedTuple):
     """Picture on /camera: its capture time (CLOCK_MONOTONIC) and sequence number."""
 
     capture_ns: int
     sequence: int
 
 
-class Aged(NamedTuple):
+class AgeMismatch(NamedTuple):
     """Step with a picture age other than the expected `age_s`."""
 
     step: Step
     age_s: float
 
 
-class Ages:
+class AgeCheck:
     """Comparison of /camera and /step messages, in recorded order."""
 
     def __init__(self) -> None:
-        self._newest: Seen | None = None
-        self._doubt: Aged | None = None
+        self._newest: CapturedPicture | None = None
+        self._doubt: AgeMismatch | None = None
 
-    def note(self, picture: Seen) -> Aged | None:
+    def note(self, picture: CapturedPicture) -> AgeMismatch | None:
         """Process the next picture; return the first step since the last one with a wrong age.
 
         Returns None if a picture is missing between the two.
@@ -50,4 +50,4 @@ class Ages:
         capture_s = self._newest.capture_ns // 1000 / 1e6
         age_s = max(0.0, step.now_ns / 1e9 - capture_s)
         if self._doubt is None and repr(age_s) != repr(step.picture_age_s):
-            self._doubt = Aged(step, age_s)
+            self._doubt = AgeMismatch(step, age_s)

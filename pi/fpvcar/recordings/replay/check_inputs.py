@@ -12,30 +12,30 @@ from fpvcar.recordings.messages import Step, WishIn
 FRESH = "fresh"
 
 
-class Given(NamedTuple):
+class RecordedWish(NamedTuple):
     """Message on /wish with its sequence number."""
 
     wish: WishIn
     sequence: int
 
 
-class Unlike(NamedTuple):
+class WishMismatch(NamedTuple):
     """Step with a wish that differs from `wish`, the last fresh one."""
 
     step: Step
     wish: WishIn | None
 
 
-class Wishes:
+class WishCheck:
     """Comparison of /wish and /step messages, in recorded order."""
 
     def __init__(self) -> None:
         self._sequence: int | None = None
         self._fresh: WishIn | None = None
         self._given_s: float | None = None
-        self._doubt: Unlike | None = None
+        self._doubt: WishMismatch | None = None
 
-    def note(self, given: Given) -> Unlike | None:
+    def note(self, given: RecordedWish) -> WishMismatch | None:
         """Process the next /wish; return the step before it if its wish differed.
 
         Returns None if a /wish is missing between the two.
@@ -58,8 +58,8 @@ class Wishes:
             (wish.throttle, wish.steer)
         )
         if not like and self._doubt is None:
-            self._doubt = Unlike(step, fresh)
+            self._doubt = WishMismatch(step, fresh)
 
-    def end(self) -> Unlike | None:
+    def end(self) -> WishMismatch | None:
         """Return the mismatch still pending at the end."""
         return self._doubt if self._sequence is not None else None

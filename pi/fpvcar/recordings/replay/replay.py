@@ -25,8 +25,8 @@ from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Step, WishIn
 from fpvcar.recordings.reader import Message
-from fpvcar.recordings.replay.ages import Aged, Ages, Seen
-from fpvcar.recordings.replay.check_inputs import Given, Unlike, Wishes
+from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
+from fpvcar.recordings.replay.check_inputs import RecordedWish, WishCheck, WishMismatch
 from fpvcar.wire.telemetry import Range
 
 
@@ -39,14 +39,14 @@ class Difference(NamedTuple):
     again: object
 
 
-class Hole(NamedTuple):
+class StepGap(NamedTuple):
     """Period with missing steps; times are CLOCK_MONOTONIC in s."""
 
     from_s: float
     to_s: float
 
 
-class Known(NamedTuple):
+class GuardResult(NamedTuple):
     """Free path computed by the guard, with the sensors that have too few samples.
 
     `ahead` and `back` name these sensors for each direction.
@@ -64,7 +64,7 @@ class Known(NamedTuple):
         )
 
 
-class Memory:
+class GuardReplica:
     """Replica of the guard's memory, with a test of its agreement with the car's guard.
 
     `seen` counts the ranges of a sensor since it last had no target, for the closing speed. `ever`
@@ -87,7 +87,7 @@ class Memory:
         """Mark the first step of a run: the guard's memory was empty."""
         self._whole = True
 
-    def look(self, step: Step, throttle: float) -> Known:
+    def look(self, step: Step, throttle: float) -> GuardResult:
         """Return the free path and the uncertain sensors; `throttle` is the previous step's."""
         now_s = step.now_ns / 1e9
         if self._began_s is None:
@@ -96,12 +96,12 @@ class Memory:
         settled = now_s - self._began_s >= self._settles_s
         unsure = [one for one in step.ranges if not self._sure(one, now_s, settled)]
         if self._whole:
-            return Known(free)
+            return GuardResult(free)
         ahead, back = (
             tuple(one.name for one in unsure if guard.covers(one, bearing_deg))
             for bearing_deg in (guard.AHEAD_DEG, guard.BACK_DEG)
         )
-        return Known(free, ahead, back)
+        return GuardResult(free, ahead, back)
 
     def _sure(self, one: Range, now_s: float, settled: bool) -> bool:
         if one.state != "ok" or one.age_s is None or one.age_s > self._stale_s:
@@ -125,7 +125,7 @@ class Memory:
             counts[one.name] = counts.get(one.name, 0) + 1
 
 
-class Chain:
+class StepReplay:
     """Replay of consecutive steps of one run.
 
     `unsure` counts the steps with an uncertain guard result in either direction. `unsure_by` counts
@@ -135,17 +135,17 @@ class Chain:
     def __init__(self, profile: Profile) -> None:
         self.unsure, self.unsure_by = 0, Counter[str]()
         self._profile = profile
-        self._memory = Memory(profile.guard)
+        self._memory = GuardReplica(profile.guard)
         self._latches: Latches | None = None
         self._slew: Slew | None = None
         self._throttle = 0.0
 
-    def again(self, step: Step) -> Iterator[Difference | Hole]:
+    def again(self, step: Step) -> Iterator[Difference | StepGap]:
         """Replay one step; yield gaps and differences."""
         if self._slew is None and step.slew == Slew():
             self._memory.begins()
         if self._slew is not None and step.slew.at_s > self._slew.at_s:
-            yield Hole(self._slew.at_s, step.slew.at_s)
+            yield StepGap(self._slew.at_s, step.slew.at_s)
             self._forget()
         found = [*self._before(step), *self._after(step)]
         self._throttle = step.throttle
@@ -153,11 +153,11 @@ class Chain:
         if found:
             self._slew = self._latches = None
         if any(one.what == "free" for one in found):
-            self._memory = Memory(self._profile.guard)
+            self._memory = GuardReplica(self._profile.guard)
 
     def _forget(self) -> None:
         self._slew = self._latches = None
-        self._memory = Memory(self._profile.guard)
+        self._memory = GuardReplica(self._profile.guard)
 
     def _before(self, step: Step) -> Iterator[Difference]:
         """Compare the recorded start of this step with the replayed end of the previous one."""
@@ -219,15 +219,15 @@ def reachable(before: Latches, now: Latches) -> bool:
     return now in (gate.resume(before, True), gate.resume(before, False))
 
 
-class Verdict(NamedTuple):
-    """Outcome of a replay; `unsure` and `unsure_by` are defined in Chain."""
+class ReplayResult(NamedTuple):
+    """Outcome of a replay; `unsure` and `unsure_by` are defined in StepReplay."""
 
     steps: int
     first_ns: int
     last_ns: int
     differences: list[Difference]
     differing: int
-    holes: list[Hole]
+    holes: list[StepGap]
     unsure: int
     unsure_by: Counter[str]
 
@@ -236,32 +236,36 @@ DIFFERENCES_MAX = 5
 """Maximum number of differences reported in full."""
 
 
-def run(profile: Profile, recorded: Iterable[Step | Given | Seen]) -> Verdict:
+def run(
+    profile: Profile, recorded: Iterable[Step | RecordedWish | CapturedPicture]
+) -> ReplayResult:
     """Replay all steps of one run in recorded order."""
-    chain, first, holes = Chain(profile), list[Difference](), list[Hole]()
+    chain, first, holes = StepReplay(profile), list[Difference](), list[StepGap]()
     total = count = first_ns = last_ns = 0
     for found in _differences(recorded, chain):
         if isinstance(found, Step):
             first_ns, last_ns = first_ns or found.now_ns, found.now_ns
             total += 1
-        elif isinstance(found, Hole):
+        elif isinstance(found, StepGap):
             holes.append(found)
         else:
             count += 1
             if len(first) < DIFFERENCES_MAX:
                 first.append(found)
-    return Verdict(total, first_ns, last_ns, first, count, holes, chain.unsure, chain.unsure_by)
+    return ReplayResult(
+        total, first_ns, last_ns, first, count, holes, chain.unsure, chain.unsure_by
+    )
 
 
 def _differences(
-    recorded: Iterable[Step | Given | Seen], chain: Chain
-) -> Iterator[Step | Difference | Hole]:
+    recorded: Iterable[Step | RecordedWish | CapturedPicture], chain: StepReplay
+) -> Iterator[Step | Difference | StepGap]:
     """Yield each step, followed by its differences."""
-    wishes, ages = Wishes(), Ages()
+    wishes, ages = WishCheck(), AgeCheck()
     for message in recorded:
-        if isinstance(message, Given):
+        if isinstance(message, RecordedWish):
             yield from _unlike(wishes.note(message))
-        elif isinstance(message, Seen):
+        elif isinstance(message, CapturedPicture):
             yield from _aged(ages.note(message))
         else:
             yield message
@@ -271,13 +275,13 @@ def _differences(
     yield from _unlike(wishes.end())
 
 
-def _aged(found: Aged | None) -> Iterator[Difference]:
+def _aged(found: AgeMismatch | None) -> Iterator[Difference]:
     if found is not None:
         step = found.step
         yield Difference(step, "picture_age_s", step.picture_age_s, found.age_s)
 
 
-def _unlike(found: Unlike | None) -> Iterator[Difference]:
+def _unlike(found: WishMismatch | None) -> Iterator[Difference]:
     if found is not None:
         yield Difference(found.step, "wish", found.step.wish, found.wish)
 
@@ -286,17 +290,19 @@ TOPICS = frozenset({messages.STEP, messages.WISH, messages.CAMERA})
 """Topics needed for a replay."""
 
 
-def given_of(recorded: Iterable[Message], utc_offset_ns: int) -> Iterator[Step | Given | Seen]:
+def given_of(
+    recorded: Iterable[Message], utc_offset_ns: int
+) -> Iterator[Step | RecordedWish | CapturedPicture]:
     """Yield the steps, wishes and pictures among messages of TOPICS.
 
     Raises messages.FormatError.
     """
     for one in recorded:
         if one.topic == messages.CAMERA:
-            yield Seen(one.publish_ns - utc_offset_ns, one.sequence)
+            yield CapturedPicture(one.publish_ns - utc_offset_ns, one.sequence)
             continue
         message = messages.decode(one.topic, one.data)
         if isinstance(message, Step):
             yield message
         elif isinstance(message, WishIn):
-            yield Given(message, one.sequence)
+            yield RecordedWish(message, one.sequence)

@@ -32,7 +32,7 @@ from fpvcar.drive.control import Control
 from fpvcar.drive.gate import Decision
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import JSON, PRIVATE, quoted
-from fpvcar.server.vehicle import Senses
+from fpvcar.server.vehicle import Sensors
 
 BASE = "/api/calibration"
 SEE_S = 0.02
@@ -50,7 +50,7 @@ class CalibrationApi:
         self,
         tuner: Tuner,
         control: Control,
-        senses: Senses,
+        senses: Sensors,
         rights: RecordingRights,
         file: Path,
         profile: Path | None = None,

@@ -21,8 +21,8 @@ from aiohttp import web
 
 from fpvcar.config import PLAIN
 from fpvcar.recordings.export.table_writers import has_parquet
-from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, Shelf
-from fpvcar.recordings.library.drives import Wanted
+from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, DriveRepository
+from fpvcar.recordings.library.drives import DriveFilter
 from fpvcar.recordings.library.titles import TITLE_MOST
 from fpvcar.server.api.downloads import Downloads
 from fpvcar.server.api.recordings_rights import RecordingRights
@@ -34,7 +34,7 @@ WHEEL = ("", "driven", "parked")
 log = logging.getLogger("fpvcar.recordings")
 
 
-class Shown(NamedTuple):
+class ListContext(NamedTuple):
     """Additional figures of a list: the car's name, and whether the page can link to a seat."""
 
     car: str
@@ -43,11 +43,15 @@ class Shown(NamedTuple):
     """True on a base station. The page then requests more: see fpvstation/web/page.py."""
 
 
-class Drives:
+class DrivesApi:
     """Routes of drives. Naming and deleting are available if the shelf is editable."""
 
     def __init__(
-        self, shelf: Shelf, downloads: Downloads, rights: RecordingRights, shown: Shown
+        self,
+        shelf: DriveRepository,
+        downloads: Downloads,
+        rights: RecordingRights,
+        shown: ListContext,
     ) -> None:
         self._shelf, self._downloads = shelf, downloads
         self._rights, self._shown = rights, shown
@@ -119,7 +123,7 @@ def _changing() -> Iterator[None]:
         raise web.HTTPConflict(text=f"{fault}\n") from None
 
 
-def _wanted(request: web.Request) -> Wanted:
+def _wanted(request: web.Request) -> DriveFilter:
     """Return the filter of a list request. Raises HTTPBadRequest."""
     query = request.query
     wheel = query.get("wheel", "")
@@ -127,7 +131,7 @@ def _wanted(request: web.Request) -> Wanted:
         raise web.HTTPBadRequest(
             text=f'wheel = "{quoted(wheel)}" refused: expected driven or parked.\n'
         )
-    return Wanted(
+    return DriveFilter(
         query.get("driver", ""),
         wheel,
         number_of(request, "since", float("-inf"), 0.0, 1e15),

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from fpvcar.mcap.parsing import PackageMissing
 from fpvcar.recordings import names, reader
-from fpvcar.recordings.export.mp4_export import Film, Stretch
+from fpvcar.recordings.export.mp4_export import Mp4Export, TimeRange
 from fpvcar.recordings.export.table_writers import PackedCsv, PackedParquet, has_parquet
-from fpvcar.recordings.library.drive_repository import Shelf
+from fpvcar.recordings.library.drive_repository import DriveRepository
 from fpvcar.recordings.reader import EVER_NS, ReadError, Recording
 from fpvcar.recordings.repair.damage import losses
 
@@ -32,7 +32,7 @@ TYPES = {
 }
 
 
-class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
+class ExportRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Export request: files, and for a film the time range within them (UTC)."""
 
     kind: Literal["film", "zip", "csv", "parquet"]
@@ -58,7 +58,7 @@ class Export(Struct):
     fault: str = ""
 
 
-Work: TypeAlias = "Film | DriveZip"
+Work: TypeAlias = "Mp4Export | DriveZip"
 
 
 class Job:
@@ -124,14 +124,14 @@ class Job:
         yield from self.work.pieces()
 
 
-class Workshop:
+class JobFactory:
     """Factory of jobs for the recordings on a shelf. `rest` makes the thread rest."""
 
-    def __init__(self, shelf: Shelf, car: str, rest: Callable[[], None]) -> None:
+    def __init__(self, shelf: DriveRepository, car: str, rest: Callable[[], None]) -> None:
         self._shelf, self._writing = shelf, shelf.writing
         self._car, self._rest = car, rest
 
-    def job(self, wanted: Wanted, now_s: float) -> Job:
+    def job(self, wanted: ExportRequest, now_s: float) -> Job:
         """Create a job for a request. Raises FileNotFoundError, OSError."""
         if wanted.kind == "parquet" and not has_parquet():
             raise FileNotFoundError("Parquet needs pyarrow, which is not here: use CSV")
@@ -144,8 +144,8 @@ class Workshop:
         if wanted.kind == "film":
             shown.state, notes = "planning", list[str]()
             end_ns = min(round(wanted.to_ms * 1e6), EVER_NS)
-            stretch = Stretch(round(wanted.from_ms * 1e6), end_ns)
-            film = Film(lambda: self._opened(wanted.files, notes), stretch, self._rest)
+            stretch = TimeRange(round(wanted.from_ms * 1e6), end_ns)
+            film = Mp4Export(lambda: self._opened(wanted.files, notes), stretch, self._rest)
             return Job(shown, lambda: film, notes, now_s)
         growing = set(filter(self._writing, paths))
         whole = [path for path in paths if path not in growing]
@@ -203,7 +203,7 @@ def name_of(film: str, incomplete: bool) -> str:
     return f"{stem}-incomplete{dot}{suffix}" if incomplete else film
 
 
-def _name(car: str, wanted: Wanted) -> str:
+def _name(car: str, wanted: ExportRequest) -> str:
     """Return a name based on the start time of the exported data."""
     if wanted.from_ms:
         return names.recording_name(car, round(wanted.from_ms * 1e6))

@@ -21,10 +21,10 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
-from fpvcar.recordings.export.mp4_export import ExportError, Film
+from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export
 from fpvcar.recordings.reader import ReadError
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
-from fpvcar.server.api.export_jobs import TYPES, Job, Wanted, Workshop, name_of, some
+from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, name_of, some
 from fpvcar.server.http.responses import JSON, PRIVATE
 
 EXPORTS = "/api/recordings/exports"
@@ -37,12 +37,12 @@ UNSEEN_S = 90.0
 minute."""
 
 
-class Exports:
+class ExportsApi:
     """Routes of exports. `let_in` raises for clients that may not view recordings."""
 
     def __init__(
         self,
-        workshop: Workshop,
+        workshop: JobFactory,
         downloads: Downloads,
         let_in: Callable[[web.Request], None],
         clock_s: Callable[[], float] = time.monotonic,
@@ -104,7 +104,7 @@ class Exports:
         shown = job.shown
         if shown.state == "planning":
             raise web.HTTPConflict(text="It is being looked through: ask again.\n")
-        if isinstance(job.work, Film) and not job.work.size:
+        if isinstance(job.work, Mp4Export) and not job.work.size:
             raise web.HTTPGone(text=f"{shown.fault or 'It was cancelled.'}\n")
         headers = {
             **PRIVATE,
@@ -156,7 +156,7 @@ class Exports:
 
     async def _plan(self, job: Job) -> None:
         film, shown = job.work, job.shown
-        assert isinstance(film, Film)
+        assert isinstance(film, Mp4Export)
         steps = film.plan()
         try:
             while (done := await self._downloads.in_thread(partial(some, steps))) >= 0:
@@ -177,7 +177,7 @@ class Exports:
             self._downloads.later(steps.close)
 
 
-async def _wanted(request: web.Request) -> Wanted:
+async def _wanted(request: web.Request) -> ExportRequest:
     """Read and validate a request. Raises HTTPBadRequest, HTTPRequestEntityTooLarge."""
     body = b""
     async for piece in request.content.iter_chunked(ASKED_MAX):
@@ -189,7 +189,7 @@ async def _wanted(request: web.Request) -> Wanted:
                 text=f"More than {ASKED_MAX} bytes of names: ask for fewer files.\n",
             )
     try:
-        wanted = msgspec.json.decode(body, type=Wanted)
+        wanted = msgspec.json.decode(body, type=ExportRequest)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise web.HTTPBadRequest(text=f"Refused: {fault}.\n") from None
     if not wanted.files or not 0.0 <= wanted.from_ms <= wanted.to_ms:

@@ -27,15 +27,15 @@ from fpvcar.recordings.export import pictures, plots
 from fpvcar.recordings.export.pictures import Frame
 from fpvcar.recordings.export.thumbnail import first_picture
 from fpvcar.recordings.library.cache import RecordingCache
-from fpvcar.recordings.library.drive_repository import FolderShelf, Shelf
-from fpvcar.recordings.library.recording_index import Library
+from fpvcar.recordings.library.drive_repository import DriveRepository, FolderRepository
+from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.recordings.reader import Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.server.api.downloads import CpuThrottle, Downloads, as_file
-from fpvcar.server.api.drives_api import Drives
-from fpvcar.server.api.drives_api import Shown as Shown
-from fpvcar.server.api.export_jobs import Workshop
-from fpvcar.server.api.exports import Exports
+from fpvcar.server.api.drives_api import DrivesApi
+from fpvcar.server.api.drives_api import ListContext as ListContext
+from fpvcar.server.api.export_jobs import JobFactory
+from fpvcar.server.api.exports import ExportsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import BYTES, JSON, answering, number_of
 from fpvcar.wire.video import pack_video
@@ -49,7 +49,7 @@ SHEET_MAX_S = 60.0
 """Most seconds of a contact sheet per request: one picture per second."""
 
 
-class Recordings:
+class RecordingsApi:
     """Routes of recordings. `files()` returns the recordings, unless a shelf is passed instead.
 
     `driven()` returns whether a driver has the wheel; answers are then sent more slowly.
@@ -57,8 +57,8 @@ class Recordings:
 
     def __init__(
         self,
-        files: Callable[[], Iterable[Path]] | Shelf,
-        shown: Shown,
+        files: Callable[[], Iterable[Path]] | DriveRepository,
+        shown: ListContext,
         rights: RecordingRights,
         driven: Callable[[], bool] = lambda: False,
         clock_s: Callable[[], float] = time.monotonic,
@@ -67,10 +67,10 @@ class Recordings:
         """Create the routes; `folder` may store an index of the recordings."""
         throttle = CpuThrottle(driven)
         rest = throttle.rest
-        self._shelf: Shelf
+        self._shelf: DriveRepository
         if callable(files):
-            library = Library(files, rest=rest, folder=folder)
-            self._shelf = FolderShelf(library, folder, shown.seat, rest)
+            library = RecordingIndex(files, rest=rest, folder=folder)
+            self._shelf = FolderRepository(library, folder, shown.seat, rest)
         else:
             self._shelf = files
         self._shown = shown
@@ -79,9 +79,9 @@ class Recordings:
         """Other senders of this folder's files use the same object, to share its thread and its
         rate."""
         self._rights = rights
-        self._drives = Drives(self._shelf, self.downloads, rights, shown)
-        workshop = Workshop(self._shelf, shown.car, rest)
-        self._exports = Exports(workshop, self.downloads, rights.let_in, clock_s)
+        self._drives = DrivesApi(self._shelf, self.downloads, rights, shown)
+        workshop = JobFactory(self._shelf, shown.car, rest)
+        self._exports = ExportsApi(workshop, self.downloads, rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:

@@ -31,7 +31,7 @@ RESERVED_US = 3_600_000_000
 an hour at most."""
 
 
-class Replays:
+class ReplayGuard:
     """Replay protection for one station: each request number is accepted once. Pure."""
 
     def __init__(self, bound: int) -> None:
@@ -73,7 +73,7 @@ class Stations(Devices):
 
     def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
         super().__init__(key, codes, path)
-        self._replays: dict[str, Replays] = {}
+        self._replays: dict[str, ReplayGuard] = {}
 
     def pair(self, name: str, address: str, now_s: float) -> Device:
         """Add a station to the list."""
@@ -110,7 +110,7 @@ class Stations(Devices):
         )
 
     def _refuse_replay(self, station: Device, nonce: str) -> None:
-        replays = self._replays.setdefault(station.id, Replays(station.numbers_below))
+        replays = self._replays.setdefault(station.id, ReplayGuard(station.numbers_below))
         if not replays.take(nonce):
             newest = str(replays.newest)
             mac = wire.answer_mac(self.key_of(station.id), nonce, newest.encode())

@@ -27,7 +27,7 @@ LINES_PER_S, LINES_BURST = 1.0, 10.0
 log = logging.getLogger("fpvcar.access")
 
 
-class Meter:
+class TokenBucket:
     """Token bucket: `rate` messages a second, bursts of `burst`."""
 
     def __init__(self, rate: float, burst: float) -> None:
@@ -215,13 +215,13 @@ class LogRateLimit:
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._meters: dict[str, Meter] = {}
+        self._meters: dict[str, TokenBucket] = {}
         self._left_out: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Called by `logging`: False drops the record."""
         kind = str(record.msg)
-        meter = self._meters.setdefault(kind, Meter(LINES_PER_S, LINES_BURST))
+        meter = self._meters.setdefault(kind, TokenBucket(LINES_PER_S, LINES_BURST))
         if not meter.allow(self._clock_s()):
             self._left_out[kind] += 1
             return False

@@ -3,7 +3,7 @@
     accept -> Places.enter -> plain: aiohttp's protocol
                            -> https: a handshake of TLS_S at most first
     each read: READ_BYTES at most; a plain peer beyond its RateLimit is paused, and its wishes
-               delayed by the pause move nothing (Shortcut.paced)
+               delayed by the pause move nothing (FastPath.paced)
 
 asyncio's own acceptor cannot count a TLS handshake, and on EMFILE it retries its whole backlog and
 schedules a retry for each connection.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from fpvcar.server.http.limits import Places, RateLimit
-from fpvcar.server.sockets.fast_path import Shortcut
+from fpvcar.server.sockets.fast_path import FastPath
 
 BACKLOG = 128
 TLS_S = 5.0
@@ -212,7 +212,7 @@ def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
 
     def forget() -> None:
         protocol = transport.get_protocol()
-        if isinstance(protocol, Shortcut):
+        if isinstance(protocol, FastPath):
             protocol.paced()
 
     def go_on() -> None:

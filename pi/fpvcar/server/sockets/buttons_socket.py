@@ -13,8 +13,8 @@ import time
 from aiohttp import WSMessage, WSMsgType, web
 
 from fpvcar.buttons.panel import Panel
-from fpvcar.server.http.limits import Meter
-from fpvcar.server.sockets.session import CLOSE_S, Closing, TextSession
+from fpvcar.server.http.limits import TokenBucket
+from fpvcar.server.sockets.session import CLOSE_S, SessionClosed, TextSession
 from fpvcar.wire.buttons import ButtonsUpward, Choose, Hold, parse_buttons_upward
 from fpvcar.wire.errors import WireError
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES
@@ -54,8 +54,8 @@ async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
 
 
 async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> None:
-    """Read messages until the page disconnects. Raises Closing."""
-    meter, loop = Meter(MESSAGES_PER_S, BURST), asyncio.get_running_loop()
+    """Read messages until the page disconnects. Raises SessionClosed."""
+    meter, loop = TokenBucket(MESSAGES_PER_S, BURST), asyncio.get_running_loop()
     try:
         async with asyncio.timeout(SILENCE_S) as waiting:
             async for message in ws:
@@ -69,7 +69,7 @@ async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> 
                 # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(0)
     except TimeoutError:
-        raise Closing(f"no word for {SILENCE_S:.0f} s") from None
+        raise SessionClosed(f"no word for {SILENCE_S:.0f} s") from None
     finally:
         panel.leave(session)
 

@@ -14,9 +14,9 @@ from fpvcar import config
 from fpvcar.drive.gate import Freshness
 from fpvcar.server.auth.access import Rights
 from fpvcar.server.auth.remembered_browsers import Device
-from fpvcar.server.http.limits import Meter
-from fpvcar.server.sockets.fast_path import Shortcut
-from fpvcar.server.sockets.session import CLOSE_S, Closing, TextSession
+from fpvcar.server.http.limits import TokenBucket
+from fpvcar.server.sockets.fast_path import FastPath
+from fpvcar.server.sockets.session import CLOSE_S, SessionClosed, TextSession
 from fpvcar.wire import down, up
 from fpvcar.wire.json_text import DRIVE_MAX_BYTES, Down
 
@@ -55,8 +55,8 @@ class Session(TextSession[up.Upward]):
         """Time of the last action by a person; automatic messages of the page do not count."""
         self.client, self.video, self.name = "", "", ""
         self.fresh = Freshness(limits.stale_s, limits.late_s)
-        self.meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
-        self.patience = Meter(FLOOD_PER_S, FLOOD_BURST)
+        self.meter = TokenBucket(MESSAGES_PER_S, MESSAGES_PER_S)
+        self.patience = TokenBucket(FLOOD_PER_S, FLOOD_BURST)
         self.report: up.Report | None = None
         self.lost: float | None = None
         """Share of its picture packets that was retransmitted lately."""
@@ -114,7 +114,7 @@ async def serve(
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
     direct = functools.partial(_direct, session, receive, clock_s)
-    shortcut = Shortcut(behind, direct, session.close, session.fresh.forget)
+    shortcut = FastPath(behind, direct, session.close, session.fresh.forget)
     transport.set_protocol(shortcut)
     listening = _listen(ws, session, receive, clock_s, shortcut)
     await session.run(ws, transport, listening, log)
@@ -137,7 +137,7 @@ def _direct(
         heard = session.read(WSMsgType.TEXT, text, up.parse_upward)
         if heard is not None:
             receive(session, heard)
-    except Closing as reason:
+    except SessionClosed as reason:
         session.closing = str(reason)
         return False
     return True
@@ -148,16 +148,16 @@ async def _listen(
     session: Session,
     receive: Callable[[Session, up.Upward], None],
     clock_s: Callable[[], float],
-    shortcut: Shortcut,
+    shortcut: FastPath,
 ) -> None:
-    """Read messages until the browser disconnects. Raises Closing."""
+    """Read messages until the browser disconnects. Raises SessionClosed."""
     try:
         async with asyncio.timeout(HELLO_S) as waiting:
             async for message in ws:
                 if message.type is WSMsgType.TEXT:
                     shortcut.heard()
                 if session.closing:
-                    raise Closing(session.closing)
+                    raise SessionClosed(session.closing)
                 now_s = clock_s()
                 allowed = session.meter.allow(now_s) or message.data == ESTOP
                 pause_s = 0.0
@@ -177,4 +177,4 @@ async def _listen(
                 # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(pause_s)
     except TimeoutError:
-        raise Closing(f"no hello within {HELLO_S:.0f} s") from None
+        raise SessionClosed(f"no hello within {HELLO_S:.0f} s") from None

@@ -1,6 +1,6 @@
 """Fast path for whole text frames of a browser: handled in the callback that read them.
 
-    socket -> Shortcut -> take(text)           handled at once
+    socket -> FastPath -> take(text)           handled at once
                        -> aiohttp's protocol   all other frames, and texts that take declines
                        -> refuse(reason)       a frame that clients must not send
 
@@ -31,7 +31,7 @@ HEADS_MOST = 256
 one read."""
 
 
-class Shortcut(asyncio.Protocol):
+class FastPath(asyncio.Protocol):
     """Protocol in front of `behind`, the protocol of a WebSocket with a finished handshake.
 
     `take` handles a text and returns True, or returns False to have it forwarded. `refuse(reason)`

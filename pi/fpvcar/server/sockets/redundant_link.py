@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 from aiohttp import WSMsgType, web
 
-from fpvcar.server.http.limits import Meter
+from fpvcar.server.http.limits import TokenBucket
 from fpvcar.server.hub import Hub
 from fpvcar.server.sockets.drive_socket import HELLO_S, MESSAGES_PER_S, Session
-from fpvcar.server.sockets.session import CLOSE_S, REFUSED, Closing
+from fpvcar.server.sockets.session import CLOSE_S, REFUSED, SessionClosed
 from fpvcar.server.sockets.video_link import Link
 from fpvcar.server.sockets.video_socket import HEARTBEAT_S, Sender
 from fpvcar.wire import up
@@ -51,7 +51,7 @@ async def serve(
         session = await _hello(ws, hub)
         sender = senders.get(session.video)
         if sender is None:
-            raise Closing("/ws/video first")
+            raise SessionClosed("/ws/video first")
         promote()
         link = Link(transport)
         sender.copy_to(link)
@@ -59,7 +59,7 @@ async def serve(
             await _listen(ws, hub, session, clock_s)
         finally:
             sender.copy_no_more(link)
-    except Closing as reason:
+    except SessionClosed as reason:
         log.info("%s: copies closed: %s", request.remote, reason)
         try:
             async with asyncio.timeout(CLOSE_S):
@@ -72,19 +72,19 @@ async def serve(
 async def _hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
     """Return the session of the page that opened the socket.
 
-    Raises Closing for every page other than the driver's.
+    Raises SessionClosed for every page other than the driver's.
     """
     try:
         async with asyncio.timeout(HELLO_S):
             message = await ws.receive()
     except TimeoutError:
-        raise Closing(f"no hello within {HELLO_S:.0f} s") from None
+        raise SessionClosed(f"no hello within {HELLO_S:.0f} s") from None
     hello = _heard(message.type, message.data)
     if not isinstance(hello, up.Hello):
-        raise Closing("hello first")
+        raise SessionClosed("hello first")
     session = hub.page_at_the_wheel(hello.client)
     if session is None:
-        raise Closing("not at the wheel")
+        raise SessionClosed("not at the wheel")
     return session
 
 
@@ -97,27 +97,27 @@ async def _listen(
     new session. A wish counts only with a nonce that this session was sent. Wishes of the
     session before are dropped unread, as their higher `seq` would make the new ones "old".
 
-    Raises Closing once the page has lost the wheel, and for other messages.
+    Raises SessionClosed once the page has lost the wheel, and for other messages.
     """
-    meter = Meter(MESSAGES_PER_S, MESSAGES_PER_S)
+    meter = TokenBucket(MESSAGES_PER_S, MESSAGES_PER_S)
     session.copies += 1
     try:
         async for message in ws:
             if not hub.has_wheel(session.client):
-                raise Closing("not at the wheel")
+                raise SessionClosed("not at the wheel")
             current = hub.page_at_the_wheel(session.client)  # None while /ws/drive reconnects
             if current is not None and current is not session:
                 session.copies -= 1
                 current.copies += 1
                 session = current
             if not meter.allow(clock_s()):
-                raise Closing(f"more than {MESSAGES_PER_S:.0f} messages a second")
+                raise SessionClosed(f"more than {MESSAGES_PER_S:.0f} messages a second")
             if message.type is WSMsgType.PING:
                 await ws.pong(message.data)
             elif message.type is not WSMsgType.PONG:
                 wish = _heard(message.type, message.data)
                 if not isinstance(wish, up.Drive):
-                    raise Closing("wishes only")
+                    raise SessionClosed("wishes only")
                 if current is not None and current.fresh.sent_us(wish.seen):
                     hub.receive(current, wish)
     finally:

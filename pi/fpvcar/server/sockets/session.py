@@ -35,7 +35,7 @@ ELSEWHERE = 4001
 Message = TypeVar("Message")
 
 
-class Closing(Exception):
+class SessionClosed(Exception):
     """Raised to end the session; the text is the reason sent to the browser."""
 
 
@@ -62,7 +62,7 @@ class TextSession(Generic[Message]):
     ) -> Message | None:
         """Return the message of a frame; None if it is refused or unknown.
 
-        Raises Closing for one malformed message too many.
+        Raises SessionClosed for one malformed message too many.
         """
         try:
             if kind is not WSMsgType.TEXT:
@@ -83,11 +83,11 @@ class TextSession(Generic[Message]):
         return message
 
     def refuse(self, error: Error) -> None:
-        """Answer a malformed message with an error. Raises Closing at the third in a row."""
+        """Answer a malformed message with an error. Raises SessionClosed at the third in a row."""
         self.send(error)
         self._strikes += 1
         if self._strikes >= STRIKES:
-            raise Closing(f"{STRIKES} bad messages in a row: {error.what}")
+            raise SessionClosed(f"{STRIKES} bad messages in a row: {error.what}")
 
     # --- outgoing ---
 
@@ -139,12 +139,12 @@ class TextSession(Generic[Message]):
         listening: Coroutine[Any, Any, None],
         log: logging.Logger,
     ) -> None:
-        """Send queued messages while `listening` reads, until it ends or raises Closing."""
+        """Send queued messages while `listening` reads, until it ends or raises SessionClosed."""
         self._ws, self._transport = ws, transport
         sender = asyncio.create_task(self._send_all(ws))
         try:
             await listening
-        except Closing as reason:
+        except SessionClosed as reason:
             log.info("%s: closed: %s", self.address, reason)
             self.close(str(reason))
             await asyncio.wait([sender], timeout=CLOSE_S)

@@ -92,11 +92,11 @@ class Link:
         self._transport.abort()
 
 
-class Way:
+class ViewerConnection:
     """Connection of a viewer, with its throughput and free room.
 
     `sent` and `delivered` are the numbers of the newest unit written, and of the newest unit
-    acknowledged by the peer. See Undelivered.
+    acknowledged by the peer. See UndeliveredUnits.
     """
 
     def __init__(self, link: Link, now_s: float) -> None:
@@ -132,7 +132,7 @@ class Way:
         self.room = False
 
 
-class Undelivered:
+class UndeliveredUnits:
     """Units that one of two connections has sent and neither has delivered yet.
 
     A unit is useless without the unit before it. If one connection stalls with a unit for which the
@@ -152,12 +152,12 @@ class Undelivered:
         self._units.append((self._count, frame))
         return self._count
 
-    def forget(self, ways: Iterable[Way]) -> None:
+    def forget(self, ways: Iterable[ViewerConnection]) -> None:
         """Drop the units that have arrived."""
         delivered = max(way.delivered for way in ways)
         while self._units and self._units[0][0] <= delivered:
             self._units.popleft()
 
-    def next_for(self, way: Way) -> tuple[int, Frame] | None:
+    def next_for(self, way: ViewerConnection) -> tuple[int, Frame] | None:
         """Return the oldest unit that a connection has not sent, with its number."""
         return next((unit for unit in self._units if unit[0] > way.sent), None)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
-from fpvcar.server.http.limits import Meter
-from fpvcar.server.sockets.video_link import Link, Undelivered, Way
+from fpvcar.server.http.limits import TokenBucket
+from fpvcar.server.sockets.video_link import Link, UndeliveredUnits, ViewerConnection
 from fpvcar.video.packet_loss import LossMeter
 from fpvcar.video.stream import DRIVER_AGAIN_S, Stream, Viewer
 from fpvcar.wire import up
@@ -59,9 +59,9 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         now_s = time.monotonic()
-        self._first = Way(link, now_s)
-        self._copies: Way | None = None
-        self._undelivered = Undelivered()
+        self._first = ViewerConnection(link, now_s)
+        self._copies: ViewerConnection | None = None
+        self._undelivered = UndeliveredUnits()
         self._queued_s = float("-inf")
         self._blocked_s: float | None = None
         self._reported_s, self._reported_dropped = now_s, 0
@@ -75,7 +75,7 @@ class Sender:
         between the connections, or using the second one once the first stalls, took 91 to 152 ms.
         """
         self._end_copies()
-        self._copies = Way(link, time.monotonic())
+        self._copies = ViewerConnection(link, time.monotonic())
 
     def copy_no_more(self, link: Link) -> None:
         """Stop using this copy connection after it has closed."""
@@ -138,7 +138,7 @@ class Sender:
                 pause_s = self._pause_s(now_s, room and frame is None)
                 return min(pause_s or POLL_S, POLL_S) if lagging else pause_s
 
-    def _catch_up(self, ways: list[Way], now_s: float) -> bool:
+    def _catch_up(self, ways: list[ViewerConnection], now_s: float) -> bool:
         """Send on each connection with room the oldest unit that only the other one has sent.
 
         Units that have arrived are skipped. Returns whether more such units remain.
@@ -154,7 +154,7 @@ class Sender:
             lagging = lagging or unit is not None
         return lagging
 
-    def _look_at_copies(self, copies: Way, now_s: float) -> Way | None:
+    def _look_at_copies(self, copies: ViewerConnection, now_s: float) -> ViewerConnection | None:
         """Return the second connection if it is open and useful; its faults do not affect the
         viewer."""
         try:
@@ -169,7 +169,7 @@ class Sender:
                 self._queued_s = now_s
         return None if now_s - self._queued_s < ALONE_S else self._copies
 
-    def _report(self, now_s: float, room: bool, copies: Way | None) -> None:
+    def _report(self, now_s: float, room: bool, copies: ViewerConnection | None) -> None:
         if room or not self._viewer.wants:
             self._blocked_s = None
         elif self._blocked_s is None:
@@ -271,7 +271,7 @@ async def _listen(
     ws: web.WebSocketResponse, viewer: Viewer, hello: Callable[[str], str | None]
 ) -> tuple[int, str] | None:
     """Read until the browser closes; return (code, reason) for a refused frame, None otherwise."""
-    meter, ignored = Meter(KEYS_PER_S, KEYS_BURST), 0
+    meter, ignored = TokenBucket(KEYS_PER_S, KEYS_BURST), 0
     async for message in ws:
         control = message.type in (WSMsgType.PING, WSMsgType.PONG)
         allowed = meter.allow(time.monotonic())

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fpvcar.recordings.library.drives import Drive, Wanted
+from fpvcar.recordings.library.drives import Drive, DriveFilter
 from fpvstation.catalogue import catalogue_schema, probe
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.catalogue.search import entry_in, place_of
@@ -55,7 +55,7 @@ def opened(tmp_path: Path, store: Store, store_id: str = "s1") -> Catalogue:
 
 def drives(catalogue: Catalogue, before_ms: float = FOREVER, **wanted: object) -> list[Drive]:
     """Return the drives of a list."""
-    found = catalogue.find(Wanted(**wanted), before_ms, 50)  # type: ignore[arg-type]
+    found = catalogue.find(DriveFilter(**wanted), before_ms, 50)  # type: ignore[arg-type]
     return [msgspec.json.decode(msgspec.json.encode(one), type=Drive) for one in found.drives]
 
 
@@ -255,13 +255,13 @@ def test_the_list_is_that_of_the_car(catalogue: Catalogue) -> None:
     """Equal filters give equal results on both: see recordings/library/drives.py."""
     (drive,) = drives(catalogue)
     for wanted in (
-        Wanted(wheel="parked"),
-        Wanted(wheel="driven"),
-        Wanted(driver="Ada"),
-        Wanted(since_ms=drive.start_ms),
-        Wanted(until_ms=drive.start_ms),
-        Wanted(since_ms=drive.start_ms + 1),
-        Wanted(until_ms=drive.start_ms + 1),
+        DriveFilter(wheel="parked"),
+        DriveFilter(wheel="driven"),
+        DriveFilter(driver="Ada"),
+        DriveFilter(since_ms=drive.start_ms),
+        DriveFilter(until_ms=drive.start_ms),
+        DriveFilter(since_ms=drive.start_ms + 1),
+        DriveFilter(until_ms=drive.start_ms + 1),
     ):
         shown = catalogue.find(wanted, FOREVER, 50).drives
         assert len(shown) == wanted.takes(drive), wanted

@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def sums_of(data: bytes) -> Sums:
-    summing = checksums.Summing()
+    summing = checksums.Checksummer()
     summing.add(data)
     return summing.sums()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from fpvcar.recordings.library.drives import Wanted
+from fpvcar.recordings.library.drives import DriveFilter
 from fpvstation.catalogue.catalogue import Catalogue
 from fpvstation.fetch.cars import Cars
 from fpvstation.fetch.scheduler import CarState, FetchScheduler
@@ -143,7 +143,7 @@ def test_the_copy_on_the_car_stands_first(page: Page, tmp_path: Path) -> None:
     inventory, sizes = page._scheduler.inventory, {NAME: (tmp_path / ".made").stat().st_size}
 
     def places() -> set[tuple[str, bool]]:
-        found = page._catalogue.find(Wanted(), float("inf"), 9).copies.values()
+        found = page._catalogue.find(DriveFilter(), float("inf"), 9).copies.values()
         assert all(one.verified_s > 1e9 for copies in found for one in copies)
         return {(copies[0].place, copies[0].whole) for copies in found}
 

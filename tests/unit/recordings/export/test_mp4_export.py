@@ -12,7 +12,7 @@ import pytest
 
 from fpvcar.recordings import messages, reader
 from fpvcar.recordings.export import mp4
-from fpvcar.recordings.export.mp4_export import ExportError, Film, Stretch
+from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export, TimeRange
 from fpvcar.recordings.reader import EVER_NS, Recording
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.video import h264
@@ -30,14 +30,14 @@ def opened(*paths: Path) -> Callable[[], Iterator[Recording]]:
     return each
 
 
-def planned(*paths: Path, start_ns: int = 0, end_ns: int = EVER_NS) -> Film:
-    film = Film(opened(*paths), Stretch(start_ns, end_ns))
+def planned(*paths: Path, start_ns: int = 0, end_ns: int = EVER_NS) -> Mp4Export:
+    film = Mp4Export(opened(*paths), TimeRange(start_ns, end_ns))
     for _ in film.plan():
         pass
     return film
 
 
-def made(film: Film, path: Path) -> Path:
+def made(film: Mp4Export, path: Path) -> Path:
     path.write_bytes(b"".join(film.pieces()))
     assert path.stat().st_size == film.size, "the size that was promised"
     return path
@@ -183,7 +183,7 @@ def test_one_that_grows_is_as_long_as_was_promised(tmp_path: Path) -> None:
 
 def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
     sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
-    index, small = mp4.Index(), mp4.Index()
+    index, small = mp4.SampleIndex(), mp4.SampleIndex()
     for number in range(5):
         index.add(1 << 30, sets)
         small.add(1 << 10, sets)
@@ -206,7 +206,7 @@ def test_a_film_of_more_than_4_gib_has_wide_places() -> None:
 def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
     """Building a table in one call would keep the interpreter from the gate."""
     sets = mp4.sets_of(h264.nal_units(encode(1)[0]))
-    index, rests = mp4.Index(), list[int]()
+    index, rests = mp4.SampleIndex(), list[int]()
     for number in range(108_000):
         index.add(5000 + number % 7, None if number % 30 else sets)
         index.lengths_us.append(33_333 + number % 2)
@@ -229,7 +229,7 @@ def test_an_hour_is_indexed_in_slices_and_once(tmp_path: Path) -> None:
 def test_a_plan_rests_while_it_writes_the_index(tmp_path: Path) -> None:
     path = McapFile(list(mcaps.pictures(1.0))).to(tmp_path / "a.mcap")
     rests = list[int]()
-    film = Film(opened(path), rest=lambda: rests.append(film.size))
+    film = Mp4Export(opened(path), rest=lambda: rests.append(film.size))
     for _ in film.plan():
         assert not rests
     assert rests == [0] * 5, "for each table, before the head is there"

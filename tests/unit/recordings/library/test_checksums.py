@@ -16,7 +16,7 @@ NAME = "Plague-20261121T193100Z-0001.mcap"
 
 @pytest.mark.parametrize("size", [0, 1, MIB - 1, MIB, MIB + 1, 3 * MIB + 7])
 def test_pieces_and_whole_are_those_of_the_bytes(size: int) -> None:
-    data, summing = os.urandom(size), checksums.Summing()
+    data, summing = os.urandom(size), checksums.Checksummer()
     for at in range(0, size, 300_000):
         summing.add(data[at : at + 300_000])
     made = summing.sums()
@@ -65,7 +65,7 @@ def test_without_room_to_keep_them_they_are_told_all_the_same(tmp_path: Path) ->
 
 
 def of(data: bytes) -> bytes:
-    summing = checksums.Summing()
+    summing = checksums.Checksummer()
     summing.add(data)
     return checksums.encoded(summing.sums())
 

@@ -9,7 +9,7 @@ from fpvbench.world.process import World
 from fpvbench.world.scene import Layout, Ramp
 from fpvcar.drive import mixing
 from fpvcar.drive.gate import Cause, Hold, Latches
-from fpvcar.recorder.encoder import Encoder, Noted
+from fpvcar.recorder.encoder import Encoder, QueuedMessage
 from fpvcar.recorder.writer import Writer
 from fpvcar.recordings import messages
 from fpvcar.recordings.library import driver_spans
@@ -124,7 +124,7 @@ def written(said: Timed) -> Recording:
     writer, encoder = Writer(CATALOGUE, about()), Encoder()
     counts = {messages.DRIVER: itertools.count(), messages.STEP: itertools.count()}
     noted = [
-        Noted(CATALOGUE.numbers[topic], next(counts[topic]), at_ns, at_ns, message)
+        QueuedMessage(CATALOGUE.numbers[topic], next(counts[topic]), at_ns, at_ns, message)
         for at_s, message in sorted(said, key=lambda one: one[0])
         for at_ns in [UTC_NS + round(at_s * SECOND_NS)]
         for topic in [messages.DRIVER if isinstance(message, Turn) else messages.STEP]

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from fpvcar.recordings.library.deleted import NAME as DELETED
-from fpvcar.recordings.library.deleted import Deleted
-from fpvcar.recordings.library.drives import SPLIT_S, Drive, Wanted, drives_of
+from fpvcar.recordings.library.deleted import DeletionRegister
+from fpvcar.recordings.library.drives import SPLIT_S, Drive, DriveFilter, drives_of
 from fpvcar.recordings.library.summaries import Entry, Mark
 from fpvcar.recordings.library.titles import NAME as TITLES
 from fpvcar.recordings.library.titles import Titles
@@ -281,8 +281,8 @@ def test_what_stays_of_a_deleted_drive_is_none(tmp_path: Path) -> None:
     eve, _, bob, _, ann = drives_of(entries)
     assert [part.shared for part in bob.parts] == [True, False, True]
     there = [one.name for one in entries]
-    Deleted(tmp_path).note([part for part in bob.parts if part.shared], there)
-    gone = Deleted(tmp_path).gone()  # another process
+    DeletionRegister(tmp_path).note([part for part in bob.parts if part.shared], there)
+    gone = DeletionRegister(tmp_path).gone()  # another process
     assert bob in drives_of(entries, gone=gone), "its own file is there"
     left = drives_of([*entries[:2], *entries[3:]], gone=gone)
     assert [(one.drivers, one.start_ms, one.seconds) for one in left if not one.parked] == [
@@ -295,7 +295,7 @@ def test_a_drive_that_is_alone_in_no_file_may_be_deleted(tmp_path: Path) -> None
     entries = files([(0.0, 10.0, "Ann"), (41.0, 45.0, "Bob"), (76.0, 90.0, "Eve")], 90)
     bob = drives_of(entries)[2]
     assert bob.drivers == ("Bob",) and [part.shared for part in bob.parts] == [True]
-    deleted = Deleted(tmp_path)
+    deleted = DeletionRegister(tmp_path)
     deleted.note(bob.parts, [one.name for one in entries])
     left = drives_of(entries, gone=deleted.gone())
     assert bob not in left and len(left) == 4
@@ -305,7 +305,7 @@ def test_a_drive_that_is_alone_in_no_file_may_be_deleted(tmp_path: Path) -> None
 
 def test_a_deletion_goes_with_its_file(tmp_path: Path) -> None:
     first, second = drives_of(files([(0.0, 10.0, "Ann"), (45.0, 60.0, "Bob")], 60))[::2]
-    deleted = Deleted(tmp_path)
+    deleted = DeletionRegister(tmp_path)
     deleted.note([], [])
     assert not (tmp_path / DELETED).exists(), "the card is spared"
     name = first.parts[0].name
@@ -323,7 +323,7 @@ def test_a_list_is_filtered() -> None:
     drives = drives_of(entries)
 
     def starts(**wanted: object) -> list[float]:
-        takes = Wanted(**wanted).takes  # type: ignore[arg-type]
+        takes = DriveFilter(**wanted).takes  # type: ignore[arg-type]
         return [(one.start_ms - BEGAN_MS) / 1e3 for one in drives if takes(one)]
 
     assert starts() == [60.0, 20.0, 0.0]
@@ -334,6 +334,6 @@ def test_a_list_is_filtered() -> None:
     assert starts(text="emergency", causes=frozenset({"estop"})) == [60.0, 0.0]
     entries[0] = msgspec.structs.replace(entries[0], marks=(Mark(30.0, "there"),))
     marked = drives_of(entries)[1]
-    assert marked.parked and Wanted(wheel="driven").takes(marked)
+    assert marked.parked and DriveFilter(wheel="driven").takes(marked)
     titled = msgspec.structs.replace(drives[1], title="Parked at HOME")
-    assert Wanted(text="home").takes(titled)
+    assert DriveFilter(text="home").takes(titled)

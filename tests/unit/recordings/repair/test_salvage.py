@@ -316,7 +316,7 @@ def test_it_takes_a_moment_and_goes_on_at_the_next_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [OSError("no"), parsing.Damaged("no"), MemoryError(), KeyError(7)]
+    "fault", [OSError("no"), parsing.RecordError("no"), MemoryError(), KeyError(7)]
 )
 def test_whatever_is_in_a_leftover_stops_nobody(
     fault: Exception, caplog: pytest.LogCaptureFixture

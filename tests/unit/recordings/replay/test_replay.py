@@ -17,14 +17,14 @@ from fpvcar.drive.mixing import Slew
 from fpvcar.recordings import messages
 from fpvcar.recordings.messages import Step, Wish, WishIn
 from fpvcar.recordings.replay import replay
-from fpvcar.recordings.replay.ages import Aged, Ages, Seen
-from fpvcar.recordings.replay.check_inputs import Given
-from fpvcar.recordings.replay.replay import Hole, Verdict, reachable, same
+from fpvcar.recordings.replay.ages import AgeCheck, AgeMismatch, CapturedPicture
+from fpvcar.recordings.replay.check_inputs import RecordedWish
+from fpvcar.recordings.replay.replay import ReplayResult, StepGap, reachable, same
 from tests.support import mcaps
 from tests.support.mcaps import Drive, Logged, McapFile
 
 
-def again(drive: Drive, steps: Sequence[Step] | None = None) -> Verdict:
+def again(drive: Drive, steps: Sequence[Step] | None = None) -> ReplayResult:
     """Replay the drive's steps, or the given ones."""
     return replay.run(drive.profile, drive.steps if steps is None else steps)
 
@@ -124,7 +124,7 @@ def test_a_hole_is_said_and_it_goes_on_behind_it() -> None:
     steps = drive.go(20.0)
     verdict = again(drive, [*steps[:200], *steps[300:]])
     assert verdict.differing == 0 and verdict.steps == len(steps) - 100
-    assert verdict.holes == [Hole(steps[199].now_ns / 1e9, steps[299].now_ns / 1e9)]
+    assert verdict.holes == [StepGap(steps[199].now_ns / 1e9, steps[299].now_ns / 1e9)]
 
 
 @pytest.mark.parametrize("start", [1, 50, 333])
@@ -322,14 +322,14 @@ def test_each_step_was_given_what_was_wished(
 def test_a_wish_that_is_missing_is_no_difference() -> None:
     drive = Drive(1)
     drive.go(8.0)
-    given: list[Step | Given] = []
+    given: list[Step | RecordedWish] = []
     for number, one in enumerate(wished(drive)):
         message = messages.decode(one.topic, one.data)
         if isinstance(message, WishIn):
-            given.append(Given(message, number))
+            given.append(RecordedWish(message, number))
         elif isinstance(message, Step):
             given.append(message)
-    at = [n for n, one in enumerate(given) if isinstance(one, Given)][20]
+    at = [n for n, one in enumerate(given) if isinstance(one, RecordedWish)][20]
     verdict = replay.run(drive.profile, [*given[:at], *given[at + 2 :]])
     assert verdict.differing == 0
 
@@ -358,18 +358,20 @@ def aged(step: Step, age_s: float | None) -> Step:
 
 def test_ages_reports_a_difference_once_the_next_picture_proves_it() -> None:
     step = driven_once().steps[0]
-    ages = Ages()
+    ages = AgeCheck()
     ages.check(aged(step, 9.0))
-    assert ages.note(Seen(1_900_000_000, 5)) is None, "older pictures are not known"
+    assert ages.note(CapturedPicture(1_900_000_000, 5)) is None, "older pictures are not known"
     ages.check(aged(step, 2.0 - 1.9))
     ages.check(aged(step, None))
-    assert ages.note(Seen(1_950_000_000, 6)) is None
+    assert ages.note(CapturedPicture(1_950_000_000, 6)) is None
     ages.check(aged(step, 0.25))
     ages.check(aged(step, 0.5))
-    assert ages.note(Seen(1_960_000_000, 8)) is None, "a picture is missing"
+    assert ages.note(CapturedPicture(1_960_000_000, 8)) is None, "a picture is missing"
     ages.check(aged(step, up(2.0 - 1.96)))
     ages.check(aged(step, 0.5))
-    assert ages.note(Seen(1_970_000_000, 9)) == Aged(aged(step, up(2.0 - 1.96)), 2.0 - 1.96)
-    assert ages.note(Seen(2_100_000_000, 10)) is None
+    assert ages.note(CapturedPicture(1_970_000_000, 9)) == AgeMismatch(
+        aged(step, up(2.0 - 1.96)), 2.0 - 1.96
+    )
+    assert ages.note(CapturedPicture(2_100_000_000, 10)) is None
     ages.check(aged(step, 0.0))
-    assert ages.note(Seen(2_200_000_000, 11)) is None
+    assert ages.note(CapturedPicture(2_200_000_000, 11)) is None

@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fpvcar.recordings.library import recording_index
 from fpvcar.server.api import downloads
 from fpvcar.server.api.downloads import PIECE_BYTES, CpuThrottle, Downloads, RateLimit
-from fpvcar.server.api.recordings_api import Recordings, Shown
+from fpvcar.server.api.recordings_api import ListContext, RecordingsApi
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.slots import AT_ONCE_MAX, Slot, Slots
 from tests.support import mcaps
@@ -40,9 +40,9 @@ async def serving(
     folder: Path, driven: bool = False, stalled_s: float = 20.0
 ) -> AsyncIterator[TestClient[Any, Any]]:
     """Serve the routes on a port."""
-    routes = Recordings(
+    routes = RecordingsApi(
         lambda: recording_index.files_in(folder),
-        Shown("Plague", True),
+        ListContext("Plague", True),
         RecordingRights(),
         lambda: driven,
     )

@@ -9,7 +9,7 @@ import pytest
 from fpvcar.drive.gate import Latches
 from fpvcar.recordings import messages
 from fpvcar.recordings.library import drive_repository, recording_index, summaries
-from fpvcar.recordings.library.recording_index import Library
+from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.recordings.messages import Stint, Stints, Turn
 from fpvcar.runtime.units import SECOND_NS
 from fpvcar.server.api.recordings_rights import CODE, DeviceRights
@@ -307,7 +307,7 @@ def test_a_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.M
     steps = [mcaps.logged(messages.STEP, 180.0 + n / 50, step(n, after=CALM)) for n in range(100)]
     driver = mcaps.logged(messages.DRIVER, 181.0, Turn("Eve"))
     McapFile([*steps, driver], 4).to(folder / f"{RECORDING}-0004.mcap")
-    found = Library(lambda: recording_index.files_in(folder))
+    found = RecordingIndex(lambda: recording_index.files_in(folder))
     (eve,) = found.entries()[-1].stints or ()
     assert eve.name == "Eve" and eve.metres > 0.0
     looked: list[Path] = []
@@ -321,7 +321,7 @@ def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
     def clock_s() -> float:
         return float(next(ticks))
 
-    found = Library(lambda: recording_index.files_in(folder), clock_s)
+    found = RecordingIndex(lambda: recording_index.files_in(folder), clock_s)
     first = found.known(2.0)
     names = [one.name for one in first.entries]
     assert first.unread and names and names[-1].endswith("0003.mcap"), "the newest"
@@ -344,7 +344,7 @@ def test_what_cannot_be_read_is_walked_once(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(summaries, "entry_of", counting)
 
     def listing() -> list[summaries.Entry]:
-        return Library(lambda: recording_index.files_in(folder), folder=folder).entries()
+        return RecordingIndex(lambda: recording_index.files_in(folder), folder=folder).entries()
 
     first = listing()
     looked.clear()

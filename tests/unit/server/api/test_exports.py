@@ -14,12 +14,12 @@ import pytest
 from aiohttp import ClientError
 
 from fpvcar.recordings.export import mp4
-from fpvcar.recordings.export.mp4_export import Film
+from fpvcar.recordings.export.mp4_export import Mp4Export
 from fpvcar.recordings.export.zipped import DriveZip
-from fpvcar.recordings.library.drive_repository import FolderShelf
-from fpvcar.recordings.library.recording_index import Library
+from fpvcar.recordings.library.drive_repository import FolderRepository
+from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.server.api import exports
-from fpvcar.server.api.export_jobs import Wanted, Workshop
+from fpvcar.server.api.export_jobs import ExportRequest, JobFactory
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, McapFile
 from tests.support.recordings import Client, ask, one_drive
@@ -97,10 +97,10 @@ def test_a_plan_leaves_the_interpreter_to_who_drives_to_its_end(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests, before = list[int](), 0
-    shelf = FolderShelf(Library(folder.iterdir), None, False, lambda: None)
-    workshop = Workshop(shelf, "Plague", lambda: rests.append(1))
-    film = workshop.job(Wanted("film", NAMES), 0.0).work
-    assert isinstance(film, Film)
+    shelf = FolderRepository(RecordingIndex(folder.iterdir), None, False, lambda: None)
+    workshop = JobFactory(shelf, "Plague", lambda: rests.append(1))
+    film = workshop.job(ExportRequest("film", NAMES), 0.0).work
+    assert isinstance(film, Mp4Export)
     monkeypatch.setattr(mp4, "SLICE", 1)
     for _ in film.plan():
         before = len(rests)
@@ -295,9 +295,9 @@ def test_work_ends_with_who_wanted_it(
         finally:
             closed.set()
 
-    made = Film if kind == "film" else DriveZip
+    made = Mp4Export if kind == "film" else DriveZip
     monkeypatch.setattr(made, "pieces", endless)
-    monkeypatch.setattr(Film, "size", 1 << 40)
+    monkeypatch.setattr(Mp4Export, "size", 1 << 40)
 
     async def act(client: Client) -> None:
         one = await begun(client, kind)
@@ -325,7 +325,7 @@ def test_one_that_fails_in_the_middle_is_cut_and_said(
         yield bytes(1000)
         raise OSError(5, "Input/output error")
 
-    made = Film if kind == "film" else DriveZip
+    made = Mp4Export if kind == "film" else DriveZip
     monkeypatch.setattr(made, "pieces", failing)
 
     async def act(client: Client) -> None:

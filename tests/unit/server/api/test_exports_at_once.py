@@ -10,7 +10,7 @@ import pytest
 from aiohttp import ClientError, ClientResponse
 
 from fpvcar.recordings.export.zipped import DriveZip
-from fpvcar.server.api.export_jobs import Job, Workshop
+from fpvcar.server.api.export_jobs import Job, JobFactory
 from fpvcar.server.api.exports import AT_ONCE_MAX, EXPORTS
 from tests.support.recordings import NAME, Client, ask, one_drive
 
@@ -102,13 +102,13 @@ def test_places_are_taken_before_the_card_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a few of many simultaneous requests get a place."""
-    made, read = Workshop.job, threading.Event()
+    made, read = JobFactory.job, threading.Event()
 
     def slow(*given: Any) -> Job:
         read.wait(5.0)
         return made(*given)
 
-    monkeypatch.setattr(Workshop, "job", slow)
+    monkeypatch.setattr(JobFactory, "job", slow)
 
     async def act(client: Client) -> None:
         async def status() -> int:

@@ -14,7 +14,7 @@ from fpvcar.recordings.export import pictures
 from fpvcar.recordings.library import recording_index, summaries
 from fpvcar.recordings.library.cache import RecordingCache
 from fpvcar.recordings.library.index import NAME as INDEX
-from fpvcar.recordings.library.recording_index import Library
+from fpvcar.recordings.library.recording_index import RecordingIndex
 from fpvcar.wire import telemetry
 from tests.support import mcaps
 from tests.support.mcaps import BEGAN_NS, FRAME_NS, McapFile
@@ -73,7 +73,7 @@ def test_what_cannot_be_listed_hides_nothing_else(folder: Path) -> None:
 
 
 def test_a_card_that_fails_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (entry,) = Library(lambda: [folder / NAME / "x.mcap"]).entries()
+    (entry,) = RecordingIndex(lambda: [folder / NAME / "x.mcap"]).entries()
     assert entry.state == "damaged" and "Not a directory" in entry.lost
 
     def broken(_: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_long_list_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch)
         return real(path, *more)
 
     monkeypatch.setattr(summaries, "entry_of", counting)
-    found = Library(lambda: recording_index.files_in(folder))
+    found = RecordingIndex(lambda: recording_index.files_in(folder))
     assert found.entries() == found.entries() and len(looked) == 1
     os.utime(folder / NAME, (5, 5))
     found.entries()
@@ -269,7 +269,7 @@ def test_an_index_is_believed_as_long_as_it_is_right(
     def listed() -> list[summaries.Entry]:
         """Return the list of another process."""
         looked.clear()
-        return Library(lambda: recording_index.files_in(folder), folder=folder).entries()
+        return RecordingIndex(lambda: recording_index.files_in(folder), folder=folder).entries()
 
     monkeypatch.setattr(summaries, "entry_of", counting)
     first = listed()
@@ -293,7 +293,7 @@ def test_an_index_is_believed_as_long_as_it_is_right(
 def test_a_folder_that_takes_no_index_is_listed_all_the_same(folder: Path) -> None:
     names = many(folder, 20)
     (folder / INDEX).mkdir()
-    found = Library(lambda: recording_index.files_in(folder), folder=folder)
+    found = RecordingIndex(lambda: recording_index.files_in(folder), folder=folder)
     assert [one.name for one in found.entries()] == names
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fpvcar.server.auth.stations import RECENT, RESERVED_US, Replays
+from fpvcar.server.auth.stations import RECENT, RESERVED_US, ReplayGuard
 from fpvcar.wire import station as wire
 from tests.support.station import Client, ask_car, paired, signature, signed, stations_of
 
@@ -18,7 +18,7 @@ def ordered(number: int) -> str:
 
 
 def test_number_is_taken_once_in_any_order() -> None:
-    replays = Replays(0)
+    replays = ReplayGuard(0)
     for number in (5, 3, 9, 4):
         assert replays.take(ordered(number)), number
     for number in (5, 3, 9, 4, 0):
@@ -27,7 +27,7 @@ def test_number_is_taken_once_in_any_order() -> None:
 
 
 def test_number_below_the_remembered_ones_is_refused() -> None:
-    replays = Replays(0)
+    replays = ReplayGuard(0)
     for number in range(1, RECENT + 3):
         assert replays.take(ordered(2 * number))
     assert not replays.take(ordered(1)), "forgotten, so it may have been used"
@@ -37,13 +37,13 @@ def test_number_below_the_remembered_ones_is_refused() -> None:
 
 
 def test_numbers_up_to_the_saved_bound_are_refused() -> None:
-    replays = Replays(100)
+    replays = ReplayGuard(100)
     assert replays.newest == 100
     assert not replays.take(ordered(100)) and replays.take(ordered(101))
 
 
 def test_random_nonce_of_an_older_station_is_taken_once() -> None:
-    replays = Replays(0)
+    replays = ReplayGuard(0)
     nonces = [f"{number + 1:032x}"[::-1] for number in range(RECENT + 1)]
     assert all(map(replays.take, nonces))
     assert not any(map(replays.take, nonces[1:])), "the last RECENT are remembered"

@@ -13,10 +13,10 @@ from fpvcar.server.http.limits import (
     BYTES_PER_S,
     RESERVED,
     LogRateLimit,
-    Meter,
     Places,
     Rank,
     RateLimit,
+    TokenBucket,
     ViewerPlaces,
     connection_places,
 )
@@ -250,14 +250,14 @@ def test_rate_limit_is_64_kb_a_second_after_a_burst_of_512_kb() -> None:
 
 
 def test_the_meter_lets_bursts_pass_and_floods_not() -> None:
-    meter = Meter(rate=10.0, burst=20.0)
+    meter = TokenBucket(rate=10.0, burst=20.0)
     assert sum(meter.allow(5.0) for _ in range(100)) == 20
     assert sum(meter.allow(6.0) for _ in range(100)) == 10
     assert sum(meter.allow(1000.0) for _ in range(100)) == 20
 
 
 def test_meter_waits_for_a_whole_token() -> None:
-    meter = Meter(rate=1.0, burst=1.0)
+    meter = TokenBucket(rate=1.0, burst=1.0)
     assert meter.allow(0.0)
     assert not meter.allow(0.95)
     assert meter.allow(1.0)

@@ -17,7 +17,7 @@ from fpvcar.server.http import limits, listener
 from fpvcar.server.http.banner import in_url
 from fpvcar.server.http.limits import Places
 from fpvcar.server.http.listener import READ_BYTES, Listener
-from fpvcar.server.sockets.fast_path import Shortcut
+from fpvcar.server.sockets.fast_path import FastPath
 from tests.e2e.hostile import frame
 
 
@@ -155,8 +155,8 @@ async def test_wishes_that_waited_while_a_peer_was_paced_are_void(
             over.set()
         return True
 
-    def shortcut() -> Shortcut:
-        return Shortcut(asyncio.Protocol(), take, events.append, lambda: events.append("paced"))
+    def shortcut() -> FastPath:
+        return FastPath(asyncio.Protocol(), take, events.append, lambda: events.append("paced"))
 
     places = Places(3, 3)
     door = Listener(places, shortcut)

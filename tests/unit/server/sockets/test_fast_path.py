@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from fpvcar.server.sockets.fast_path import Shortcut
+from fpvcar.server.sockets.fast_path import FastPath
 
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
 CONTROL_MOST, LONGEST, AT_ONCE, CUT_MOST, HEADS_MOST = 125, 4096, 4, 64, 256
@@ -38,12 +38,12 @@ class Behind(asyncio.Protocol):
 
 
 class Rig:
-    """Shortcut whose owner takes all texts that do not begin with "no"."""
+    """FastPath whose owner takes all texts that do not begin with "no"."""
 
     def __init__(self) -> None:
         self.behind, self.taken = Behind(), list[str]()
         self.refused: list[str] = []
-        self.shortcut = Shortcut(self.behind, self._take, self.refused.append, lambda: None)
+        self.shortcut = FastPath(self.behind, self._take, self.refused.append, lambda: None)
 
     def _take(self, text: str) -> bool:
         if text.startswith("no"):
@@ -270,7 +270,7 @@ def test_the_rest_of_the_protocol_is_theirs() -> None:
             return True
 
     rig, fault = Rig(), OSError()
-    shortcut = Shortcut(Ended(), rig.shortcut._take, rig.refused.append, lambda: None)
+    shortcut = FastPath(Ended(), rig.shortcut._take, rig.refused.append, lambda: None)
     assert shortcut.eof_received() is True
     shortcut.pause_writing()
     shortcut.resume_writing()
@@ -280,6 +280,6 @@ def test_the_rest_of_the_protocol_is_theirs() -> None:
 
 def test_paced_is_called_for_a_peer_that_sends_too_fast() -> None:
     calls: list[str] = []
-    shortcut = Shortcut(Behind(), bool, calls.append, lambda: calls.append("paced"))
+    shortcut = FastPath(Behind(), bool, calls.append, lambda: calls.append("paced"))
     shortcut.paced()
     assert calls == ["paced"]
