@@ -93,7 +93,7 @@ def step_times(folder: Path) -> list[int]:
             assert "empty" in str(fault), str(fault)
             continue
         with made:
-            assert all(one.what.startswith("cut") for one in made.damage), made.damage
+            assert all(one.reason.startswith("cut") for one in made.damage), made.damage
             for message in made.messages([messages.STEP]):
                 one = messages.decode(messages.STEP, message.data)
                 assert isinstance(one, messages.Step)

@@ -34,7 +34,7 @@ def test_a_full_card_stops_the_recorder_only(tmp_path: Path) -> None:
             wait_for(lambda: writing.last_ns > before + 500_000_000, "it hangs")
             for path in files(folder):
                 with reader.read(path) as made:
-                    assert all(one.what.startswith("cut") for one in made.damage)
+                    assert all(one.reason.startswith("cut") for one in made.damage)
                 path.unlink()
             wait_for(lambda: writing.state == "ok", "it does not go on", 10.0)
             assert writing.end() == 0

@@ -125,8 +125,8 @@ def _verify(path: Path) -> bool:
     with reader.read(path) as recording:
         size = f"{recording.size / MB:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
-        astray = list(verify.astray(recording)) if recording.whole else []
-        doubts = list(verify.doubts(recording)) if recording.whole else []
+        astray = list(verify.index_faults(recording)) if recording.whole else []
+        doubts = list(verify.metadata_faults(recording)) if recording.whole else []
         mended = recording.whole and not astray and not doubts
         if mended and not recording.gaps:
             print(f"{path}: whole: {good} messages, {size}, every CRC holds")
@@ -184,7 +184,7 @@ def _say_what(path: Path, recording: Recording) -> None:
 def _say_damage(recording: Recording) -> None:
     """Print the damaged parts and the missing messages."""
     for one in recording.damage[:DAMAGE_SHOWN]:
-        print(f"  at byte {one.at}: {one.length} bytes: {one.what}")
+        print(f"  at byte {one.at}: {one.length} bytes: {one.reason}")
     if len(recording.damage) > DAMAGE_SHOWN:
         print(f"  and {len(recording.damage) - DAMAGE_SHOWN} more places")
     missing = list(damage.missing_messages(recording))

@@ -71,7 +71,7 @@ def _again(files: Iterator[OpenRecording]) -> int:
             names.append(path.name)
             missing = missing or damage.cut_short(path, recording)
             found = recording.messages(set(replay.TOPICS))
-            yield from replay.given_of(found, about.utc_offset_ns)
+            yield from replay.inputs_of(found, about.utc_offset_ns)
 
     began_s = time.monotonic()
     try:
@@ -115,7 +115,7 @@ def report(names: str, about: About, verdict: ReplayResult, took_s: float) -> It
 
 
 def _difference(one: Difference, at: str) -> Iterator[str]:
-    yield f"  {at} {one.what}"
+    yield f"  {at} {one.name}"
     yield f"    recorded  {one.recorded}"
-    yield f"    again     {one.again}"
+    yield f"    again     {one.replayed}"
     yield f"    step      {msgspec.json.encode(one.step).decode()}"

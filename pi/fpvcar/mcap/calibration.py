@@ -70,13 +70,13 @@ def _doubles(number: int, values: Sequence[float]) -> bytes:
 def take_calibration(data: bytes) -> tuple[int, str, Pinhole]:
     """Decode a foxglove.CameraCalibration of ours: its time in ns since 1970, frame and
     intrinsics. Raises ProtobufError."""
-    found = dict(fields(data))
-    matrix = found.get(6, b"")
+    values = dict(fields(data))
+    matrix = values.get(6, b"")
     if isinstance(matrix, int) or len(matrix) != _MATRIX.size:
         raise ProtobufError(f"an intrinsic matrix that is not of {_MATRIX.size} bytes")
-    made = Pinhole(_size(found.get(2)), _size(found.get(3)), _MATRIX.unpack(matrix)[0])
-    when = protobuf.take_timestamp(found.get(1, b""))
-    return when, protobuf.take_text(found.get(9, b"")), made
+    camera = Pinhole(_size(values.get(2)), _size(values.get(3)), _MATRIX.unpack(matrix)[0])
+    time_ns = protobuf.take_timestamp(values.get(1, b""))
+    return time_ns, protobuf.take_text(values.get(9, b"")), camera
 
 
 def _size(data: int | bytes | None) -> int:

@@ -51,19 +51,19 @@ class Transform(NamedTuple):
     rotation: Quaternion
 
 
-def transforms(time_ns: int, each: Iterable[Transform]) -> bytes:
+def transforms(time_ns: int, entries: Iterable[Transform]) -> bytes:
     """Encode transforms as a foxglove.FrameTransforms message."""
     when = protobuf.timestamp(time_ns)
     return b"".join(
         _message(
             1,
             _message(1, when)
-            + sized(2, one.parent.encode())
-            + sized(3, one.child.encode())
-            + _message(4, _doubles(one.translation))
-            + _message(5, _doubles(one.rotation)),
+            + sized(2, transform.parent.encode())
+            + sized(3, transform.child.encode())
+            + _message(4, _doubles(transform.translation))
+            + _message(5, _doubles(transform.rotation)),
         )
-        for one in each
+        for transform in entries
     )
 
 
@@ -85,21 +85,21 @@ def take_transforms(data: bytes) -> tuple[int, tuple[Transform, ...]]:
 
     Raises ProtobufError.
     """
-    time_ns, found = 0, []
+    time_ns, decoded = 0, []
     for number, value in fields(data):
         if number != 1 or isinstance(value, int):
             raise ProtobufError(f"field {number} where a transform was expected")
-        parts = dict(fields(value))
-        time_ns = protobuf.take_timestamp(parts.get(1, b""))
-        x, y, z, _ = _take_doubles(parts.get(4, b""))
-        made = Transform(
-            protobuf.take_text(parts.get(2, b"")),
-            protobuf.take_text(parts.get(3, b"")),
+        values = dict(fields(value))
+        time_ns = protobuf.take_timestamp(values.get(1, b""))
+        x, y, z, _ = _take_doubles(values.get(4, b""))
+        transform = Transform(
+            protobuf.take_text(values.get(2, b"")),
+            protobuf.take_text(values.get(3, b"")),
             (x, y, z),
-            _take_doubles(parts.get(5, b"")),
+            _take_doubles(values.get(5, b"")),
         )
-        found.append(made)
-    return time_ns, tuple(found)
+        decoded.append(transform)
+    return time_ns, tuple(decoded)
 
 
 def _take_doubles(data: int | bytes) -> Quaternion:

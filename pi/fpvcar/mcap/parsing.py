@@ -38,11 +38,11 @@ class Fields:
 
     def take(self, size: int) -> memoryview:
         """Read the next `size` bytes."""
-        found = self._body[self.at : self.at + size]
-        if len(found) < size:
+        data = self._body[self.at : self.at + size]
+        if len(data) < size:
             raise RecordError(f"{size} bytes where {self.left} are left")
         self.at += size
-        return found
+        return data
 
     def number(self, size: int) -> int:
         """Read an unsigned number of `size` bytes."""
@@ -58,11 +58,11 @@ class Fields:
     def map(self) -> dict[str, str]:
         """Read a map of names to texts."""
         inner = Fields(self.take(self.number(4)))
-        found = {}
+        texts = {}
         while inner.left:
             key = inner.text()
-            found[key] = inner.text()
-        return found
+            texts[key] = inner.text()
+        return texts
 
 
 class Schema(NamedTuple):
@@ -106,18 +106,18 @@ def take_schema(body: bytes | memoryview) -> Schema:
     """Parse a schema record. Raises RecordError."""
     fields = Fields(body)
     number, name, coding = fields.number(2), fields.text(), fields.text()
-    found = Schema(number, name, coding, bytes(fields.take(fields.number(4))))
+    schema = Schema(number, name, coding, bytes(fields.take(fields.number(4))))
     fields.end()
-    return found
+    return schema
 
 
 def take_channel(body: bytes | memoryview) -> Channel:
     """Parse a channel record. Raises RecordError."""
     fields = Fields(body)
-    found = Channel(fields.number(2), fields.number(2), fields.text(), fields.text())
+    channel = Channel(fields.number(2), fields.number(2), fields.text(), fields.text())
     fields.map()
     fields.end()
-    return found
+    return channel
 
 
 def take_chunk(body: bytes | memoryview) -> Chunk:
@@ -144,9 +144,9 @@ def take_index(body: bytes | memoryview) -> int:
 def take_metadata(body: bytes | memoryview) -> tuple[str, dict[str, str]]:
     """Parse a metadata record: its name and its texts. Raises RecordError."""
     fields = Fields(body)
-    found = fields.text(), fields.map()
+    record = fields.text(), fields.map()
     fields.end()
-    return found
+    return record
 
 
 def take_counts(body: bytes | memoryview) -> records.Counts:
@@ -231,6 +231,6 @@ def check(opcode: int, body: bytes | memoryview) -> None:
 
     Records of unknown opcodes pass: the format tells readers to skip them.
     """
-    known = _CHECKS.get(opcode)
-    if known is not None:
-        known(body)
+    validate = _CHECKS.get(opcode)
+    if validate is not None:
+        validate(body)

@@ -113,7 +113,7 @@ def log(time_ns: int, level: int, message: str, name: str) -> bytes:
 
 def descriptor_set(*files: bytes) -> bytes:
     """Encode a FileDescriptorSet, the form that MCAP requires for a schema."""
-    return b"".join(sized(1, one) for one in files)
+    return b"".join(sized(1, file) for file in files)
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
@@ -155,8 +155,8 @@ def take_timestamp(data: int | bytes) -> int:
     """Decode a Timestamp to ns since 1970, less than 2**63. Raises ProtobufError."""
     if isinstance(data, int):
         raise ProtobufError("a number where a timestamp was expected")
-    found = dict(fields(data))
-    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    values = dict(fields(data))
+    seconds, nanos = values.get(1, 0), values.get(2, 0)
     if isinstance(seconds, bytes) or isinstance(nanos, bytes):
         raise ProtobufError("bytes where a number was expected")
     time_ns = seconds * SECOND_NS + nanos

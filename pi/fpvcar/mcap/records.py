@@ -105,7 +105,7 @@ class ChunkPlace(NamedTuple):
 
 def chunk_index(place: ChunkPlace) -> bytes:
     """Encode a chunk's entry in the summary."""
-    offsets = b"".join(struct.pack("<HQ", *one) for one in place.index_at.items())
+    offsets = b"".join(struct.pack("<HQ", *entry) for entry in place.index_at.items())
     body = struct.pack("<4QI", place.start_ns, place.end_ns, place.at, place.length, len(offsets))
     body += offsets + struct.pack("<Q", place.index_length) + _text(place.compression)
     return record(CHUNK_INDEX, body + struct.pack("<QQ", place.stored, place.size))
@@ -145,8 +145,8 @@ def statistics(counts: Counts) -> bytes:
         counts.end_ns,
         10 * len(counts.messages),
     )
-    each = b"".join(struct.pack("<HQ", *one) for one in counts.messages.items())
-    return record(STATISTICS, body + each)
+    entries = b"".join(struct.pack("<HQ", *entry) for entry in counts.messages.items())
+    return record(STATISTICS, body + entries)
 
 
 def data_end() -> bytes:
@@ -159,8 +159,8 @@ def summary(at: int, groups: Iterable[tuple[int, bytes]]) -> bytes:
     body, offsets = b"", b""
     for opcode, group in groups:
         if group:
-            where = struct.pack("<BQQ", opcode, at + len(body), len(group))
-            offsets += record(SUMMARY_OFFSET, where)
+            position = struct.pack("<BQQ", opcode, at + len(body), len(group))
+            offsets += record(SUMMARY_OFFSET, position)
             body += group
     offsets_at, body = at + len(body), body + offsets
     head = HEAD.pack(FOOTER, FOOTER_FIXED.size) + struct.pack("<QQ", at, offsets_at)

@@ -26,9 +26,9 @@ def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
 
     `at_instead`: its position, if it differs from the footer's.
     """
-    most = records.FOOTER_SIZE + len(records.MAGIC)
-    at = source.size - most
-    end = source.read(at, most) if at >= len(records.MAGIC) else b""
+    ending_size = records.FOOTER_SIZE + len(records.MAGIC)
+    at = source.size - ending_size
+    end = source.read(at, ending_size) if at >= len(records.MAGIC) else b""
     if end[records.FOOTER_SIZE :] != records.MAGIC:
         return None
     opcode, size = _HEAD.unpack_from(end)
@@ -44,11 +44,11 @@ def tail_of(source: Source, at_instead: int | None = None) -> Tail | None:
     if footer.crc not in (0, crc):
         return None
     try:
-        found = [(op, bytes(one)) for op, one in inner_records(memoryview(body))]
-        channels = [take_channel(one) for op, one in found if op == records.CHANNEL]
-        for opcode, one in found:
+        summary = [(op, bytes(content)) for op, content in inner_records(memoryview(body))]
+        channels = [take_channel(content) for op, content in summary if op == records.CHANNEL]
+        for opcode, content in summary:
             if opcode != records.CHANNEL:
-                parsing.check(opcode, one)
+                parsing.check(opcode, content)
     except RecordError:
         return None
-    return Tail(start - _DATA_END_SIZE, data_end, found, channels)
+    return Tail(start - _DATA_END_SIZE, data_end, summary, channels)

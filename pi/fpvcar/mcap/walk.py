@@ -23,7 +23,7 @@ class Damage(NamedTuple):
 
     at: int
     length: int
-    what: str
+    reason: str
     cut: bool = False
     """The file ends in the middle of this record."""
     repeated: bool = False
@@ -59,16 +59,16 @@ class Walk:
             if self._ends(at):
                 return
             try:
-                found = self._take(at)
+                record = self._take(at)
             except RecordError as fault:
-                past = self._past(at)
-                cut = past == self._end and not self._whole(at)
-                what = f"cut: {fault}" if cut else str(fault)
-                yield Damage(at, past - at, what, cut)
-                at = past
+                next_at = self._past(at)
+                cut = next_at == self._end and not self._whole(at)
+                reason = f"cut: {fault}" if cut else str(fault)
+                yield Damage(at, next_at - at, reason, cut)
+                at = next_at
             else:
-                yield found
-                at += found.length
+                yield record
+                at += record.length
 
     def _ends(self, at: int) -> bool:
         magic = records.MAGIC

@@ -64,23 +64,27 @@ class Encoder:
     def __init__(self) -> None:
         self._broken: set[int] = set()
 
-    def items(self, noted: Iterable[QueuedMessage]) -> list[EncodedMessage]:
+    def items(self, queue: Iterable[QueuedMessage]) -> list[EncodedMessage]:
         """Encode the messages; return only the valid ones."""
-        found = []
-        for one in noted:
-            message, data = self._encoded(one)
+        items = []
+        for queued in queue:
+            message, data = self._encoded(queued)
             if data is not None:
-                record = records.message(one.number, one.sequence, one.log_ns, one.publish_ns, data)
-                told = message if isinstance(message, TALLIED) else None
-                found.append(EncodedMessage(one.number, one.log_ns, record, one.key, told))
-        return found
+                record = records.message(
+                    queued.number, queued.sequence, queued.log_ns, queued.publish_ns, data
+                )
+                source = message if isinstance(message, TALLIED) else None
+                items.append(
+                    EncodedMessage(queued.number, queued.log_ns, record, queued.key, source)
+                )
+        return items
 
-    def _encoded(self, one: QueuedMessage) -> tuple[messages.Message | None, bytes | None]:
+    def _encoded(self, queued: QueuedMessage) -> tuple[messages.Message | None, bytes | None]:
         try:
-            message = one.message() if callable(one.message) else one.message
+            message = queued.message() if callable(queued.message) else queued.message
             return message, messages.encode(message)
         except Exception:  # a bug: still write the other messages
-            if one.number not in self._broken:
-                self._broken.add(one.number)
-                log.exception("not recorded: channel %d", one.number)
+            if queued.number not in self._broken:
+                self._broken.add(queued.number)
+                log.exception("not recorded: channel %d", queued.number)
             return None, None

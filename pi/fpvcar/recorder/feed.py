@@ -46,25 +46,25 @@ WELL = {"ok", "none", "starting"}
 """States of camera, wheels and pins that are not faults."""
 MARK_MOST = 64
 log = logging.getLogger("fpvcar.recorder")
-_Given = ParamSpec("_Given")
+_Arguments = ParamSpec("_Arguments")
 
 
 def harmless(
-    act: "Callable[Concatenate[Feed, _Given], None]",
-) -> "Callable[Concatenate[Feed, _Given], None]":
+    act: "Callable[Concatenate[Feed, _Arguments], None]",
+) -> "Callable[Concatenate[Feed, _Arguments], None]":
     """Wrap a method of Feed: log its first exception and suppress all exceptions."""
     name = getattr(act, "__name__", "")
 
-    def tried(self: "Feed", /, *given: _Given.args, **named: _Given.kwargs) -> None:
+    def wrapper(self: "Feed", /, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> None:
         try:
-            act(self, *given, **named)
+            act(self, *args, **kwargs)
         except Exception:
             if name not in self.broken:
                 self.broken.add(name)
                 log.exception("not recorded: %s", name)
 
-    tried.__doc__ = act.__doc__
-    return tried
+    wrapper.__doc__ = act.__doc__
+    return wrapper
 
 
 class Sources(NamedTuple):
@@ -114,7 +114,10 @@ def plot_of(stepped: GateRun, ranges: Sequence[Range], offset_ns: int) -> messag
         **{f"duty_{number}": duty for number, duty in enumerate(stepped.duties, 1)},
         "picture_age_s": nan if world.picture_age_s is None else world.picture_age_s,
         "battery_v": nan if stepped.volts is None else stepped.volts,
-        **{f"{one.name}_m": nan if one.range_m is None else one.range_m for one in ranges},
+        **{
+            f"{sensor.name}_m": nan if sensor.range_m is None else sensor.range_m
+            for sensor in ranges
+        },
     }
     return messages.Plot(stepped.now_ns + offset_ns, tuple(figures), tuple(figures.values()))
 
@@ -205,14 +208,14 @@ class Feed:
         `lamps` are head, reversing, left and right indicator.
         """
         names = self._sources.buttons
-        lit = tuple(one for n, one in enumerate(names) if view.lit >> n & 1)
+        lit = tuple(name for n, name in enumerate(names) if view.lit >> n & 1)
         buttons = messages.Buttons(lit, view.mode, view.length, view.done, view.best)
-        for topic, said in (
+        for topic, message in (
             (messages.BUTTONS, buttons),
             (messages.LIGHTS, messages.Lights(*lamps)),
         ):
-            if self._lasting.get(topic) != said:
-                self._put_lasting(topic, said)
+            if self._lasting.get(topic) != message:
+                self._put_lasting(topic, message)
 
     @harmless
     def latency(self, name: str, drives: bool, report: up.Report, lost: float | None) -> None:
@@ -281,9 +284,9 @@ class Feed:
             self._recorder.attend()
         self._seconds += 1
         self._repeat_lasting()
-        measured = health()
-        self._note_parts(measured)
-        self._recorder.put(messages.HEALTH, measured)
+        state = health()
+        self._note_parts(state)
+        self._recorder.put(messages.HEALTH, state)
 
     def _put_lasting(self, topic: str, message: messages.Message) -> None:
         self._lasting[topic] = message
@@ -326,22 +329,24 @@ class Feed:
                 self._recorder.note(f"{part}: {state}", level, part)
         self._parts = states
 
-    def _read_state(self, one: Range, now_s: float) -> None:
+    def _read_state(self, sensor: Range, now_s: float) -> None:
         """Record the state of a sensor that can no longer measure."""
-        self._states[one.name] = one.state
-        if one.state != "ok":
+        self._states[sensor.name] = sensor.state
+        if sensor.state != "ok":
             self._read_measured()  # earlier than the change of state
             now_ns = round(now_s * 1e9)
-            self._put_range(one.name, now_ns, one.bearing_deg, None, one.state)
+            self._put_range(sensor.name, now_ns, sensor.bearing_deg, None, sensor.state)
 
     @harmless
     def _read_measured(self) -> None:
         """Record all measurements since the start of this recording."""
         began_ns = self._recorder.began_ns
-        for one in self._sources.measured():
-            when_ns = round(one.at_s * 1e9)
+        for measurement in self._sources.measured():
+            when_ns = round(measurement.at_s * 1e9)
             if when_ns >= began_ns:
-                self._put_range(one.name, when_ns, one.bearing_deg, one.range_m, "ok")
+                self._put_range(
+                    measurement.name, when_ns, measurement.bearing_deg, measurement.range_m, "ok"
+                )
 
     def _put_range(
         self, name: str, when_ns: int, bearing_deg: float, range_m: float | None, state: str

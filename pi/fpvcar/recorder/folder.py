@@ -114,18 +114,18 @@ class Folder:
 
     def entries(self) -> list[tuple[str, int]]:
         """List the files, without links, folders and files removed during the scan."""
-        found = []
+        entries = []
         with os.scandir(self.path) as listing:
-            for one in listing:
+            for entry in listing:
                 with contextlib.suppress(FileNotFoundError):  # removed during the scan
-                    if one.is_file(follow_symlinks=False):
-                        found.append((one.name, one.stat(follow_symlinks=False).st_size))
-        return found
+                    if entry.is_file(follow_symlinks=False):
+                        entries.append((entry.name, entry.stat(follow_symlinks=False).st_size))
+        return entries
 
     def free(self) -> int:
         """Return the space available to an ordinary user, in bytes."""
-        found = os.statvfs(self.path)
-        return found.f_bavail * found.f_frsize
+        status = os.statvfs(self.path)
+        return status.f_bavail * status.f_frsize
 
     def create(self, name: str) -> int:
         """Open a new file for appending and sync its name."""
@@ -141,12 +141,12 @@ class Folder:
     def append(self, file: int, parts: Sequence[bytes]) -> None:
         """Write with as few system calls as the kernel allows."""
         for start in range(0, len(parts), PIECES_MOST):
-            some = [part for part in parts[start : start + PIECES_MOST] if part]
-            left = sum(map(len, some)) - os.writev(file, some) if some else 0
-            if left:  # a nearly full card accepts fewer bytes; the next write reports the error
-                rest = memoryview(b"".join(some))[-left:]
-                while rest:
-                    rest = rest[os.write(file, rest) :]
+            buffers = [part for part in parts[start : start + PIECES_MOST] if part]
+            unwritten = sum(map(len, buffers)) - os.writev(file, buffers) if buffers else 0
+            if unwritten:  # a nearly full card accepts less; the next write reports the error
+                remaining = memoryview(b"".join(buffers))[-unwritten:]
+                while remaining:
+                    remaining = remaining[os.write(file, remaining) :]
 
     def sync(self, file: int) -> None:
         """Sync data and size, but not the timestamps.
@@ -159,8 +159,8 @@ class Folder:
             raise OSError(errno.ESTALE, "the folder was replaced by another one")
 
     def _identify(self) -> tuple[int, int]:
-        about = os.stat(self.path)
-        return about.st_dev, about.st_ino
+        status = os.stat(self.path)
+        return status.st_dev, status.st_ino
 
     def shorten(self, file: int, size: int) -> None:
         """Truncate the file; the next append continues there."""

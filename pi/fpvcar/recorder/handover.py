@@ -38,18 +38,18 @@ class Handover:
         """Return whether a picture of `size` bytes fits, leaving space for other messages."""
         return self.waiting_bytes + size <= VIDEO_MOST
 
-    def put(self, one: QueuedMessage) -> bool:
+    def put(self, message: QueuedMessage) -> bool:
         """Queue a message; return False if there is no space."""
-        put_bytes = self._put_bytes + one.size
+        put_bytes = self._put_bytes + message.size
         if put_bytes - self._given_back_bytes > ALL_MOST:
             return False
         self._put_bytes = put_bytes
-        self._queue.append(one)
+        self._queue.append(message)
         return True
 
-    def begin(self, one: BeginCommand) -> None:
+    def begin(self, command: BeginCommand) -> None:
         """Queue the start of another recording."""
-        self._queue.append(one)
+        self._queue.append(command)
 
     def keep(self, now_ns: int) -> None:
         """Queue a request to keep the last minute; ignored if one is queued already."""
@@ -66,9 +66,11 @@ class Handover:
     def take(self) -> list[Entry]:
         """Return and remove all queued entries in order."""
         taken = [self._queue.popleft() for _ in range(len(self._queue))]
-        self._keeps_taken += sum(isinstance(one, KeepCommand) for one in taken)
+        self._keeps_taken += sum(isinstance(entry, KeepCommand) for entry in taken)
         return taken
 
     def give_back(self, taken: Sequence[Entry]) -> None:
         """Release the queue space of written or lost messages."""
-        self._given_back_bytes += sum(one.size for one in taken if isinstance(one, QueuedMessage))
+        self._given_back_bytes += sum(
+            entry.size for entry in taken if isinstance(entry, QueuedMessage)
+        )

@@ -175,16 +175,16 @@ class Recorder:
         if thread.dead:
             thread.revive()
             self._begin()
-        by_ns = self._offset_now() - self.offset_ns
-        if abs(by_ns) > CLOCK_SET_NS:
-            self.note(f"the clock was set by {by_ns / SECOND_NS:+.0f} s", messages.WARNING)
+        shift_ns = self._offset_now() - self.offset_ns
+        if abs(shift_ns) > CLOCK_SET_NS:
+            self.note(f"the clock was set by {shift_ns / SECOND_NS:+.0f} s", messages.WARNING)
             self._begin()
         if thread.state != "ok":
             return
         if thread.recoveries > self._recoveries_noted:
             self._recoveries_noted = thread.recoveries
-            words = f"recording goes on after: {thread.recovered_from}"
-            self.note(words, messages.WARNING)
+            text = f"recording goes on after: {thread.recovered_from}"
+            self.note(text, messages.WARNING)
         dropped = self.dropped
         if dropped > self._dropped_noted:
             lost, self._dropped_noted = dropped - self._dropped_noted, dropped

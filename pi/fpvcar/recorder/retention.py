@@ -25,8 +25,8 @@ class Usage(NamedTuple):
 def use_of(files: Iterable[names.File]) -> Usage:
     """Sum the sizes of both kinds."""
     sizes = {True: 0, False: 0}
-    for one in files:
-        sizes[one.acknowledged] += one.size
+    for file in files:
+        sizes[file.acknowledged] += file.size
     return Usage(sizes[True], sizes[False])
 
 
@@ -58,20 +58,20 @@ def make_room(
     Open files are never removed.
     """
     files = sorted(files)
-    used = sum(one.size for one in files)
-    sealed = [one for one in files if one.name.suffix == names.SEALED]
-    may = [one for one in sealed if one.acknowledged]
+    used = sum(file.size for file in files)
+    sealed = [file for file in files if file.name.suffix == names.SEALED]
+    candidates = [file for file in sealed if file.acknowledged]
     if not station:
-        more = [one for one in sealed if not one.acknowledged and not one.kept]
-        more.sort(key=lambda one: one.name.recording == current)
-        new = {one.name for one in more[len(more) - len(more) // NEW_SHARE :]}
-        may += sorted(more, key=lambda one: not one.parked or one.name in new)
+        unfetched = [file for file in sealed if not file.acknowledged and not file.kept]
+        unfetched.sort(key=lambda file: file.name.recording == current)
+        new = {file.name for file in unfetched[len(unfetched) - len(unfetched) // NEW_SHARE :]}
+        candidates += sorted(unfetched, key=lambda file: not file.parked or file.name in new)
     gone = []
-    for one in may:
+    for file in candidates:
         if free >= room.keep_free and used <= room.most:
             break
-        gone.append(one.name.text)
-        free, used = free + one.size, used - one.size
+        gone.append(file.name.text)
+        free, used = free + file.size, used - file.size
     return Removal(tuple(gone), free >= room.keep_free and used <= room.most)
 
 
@@ -106,18 +106,18 @@ class Ring:
         """
         free = self._folder.free()
         files = [
-            one._replace(parked=one.parked and one.name.text not in recent)
-            for one in names.files_of(self._folder.entries())
+            file._replace(parked=file.parked and file.name.text not in recent)
+            for file in names.files_of(self._folder.entries())
         ]
         station = self._settings.station
         gone, enough = make_room(files, free, self.room, station, current)
         for name in gone:
             log.info("%s goes: the card is full", name)
-            for one in names.BESIDE:
-                self._folder.remove(name + one)
+            for suffix in names.BESIDE:
+                self._folder.remove(name + suffix)
             self._folder.remove(name)
         others = {*gone, opened[0]}
-        self._use = use_of(one for one in files if one.name.text not in others)
+        self._use = use_of(file for file in files if file.name.text not in others)
         free = self._folder.free()
         self._note_left(free, opened[1])
         if not enough:

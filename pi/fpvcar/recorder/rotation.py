@@ -44,9 +44,9 @@ def split(
 
 def _named(name: str, suffix: str = names.SEALED) -> str:
     """Return the name of the same file with another suffix."""
-    found = names.parse(name)
-    assert found is not None  # created or parsed by this module
-    return names.file_name(found.recording, found.number, suffix)
+    parsed = names.parse(name)
+    assert parsed is not None  # created or parsed by this module
+    return names.file_name(parsed.recording, parsed.number, suffix)
 
 
 class RecentFile(NamedTuple):
@@ -108,8 +108,8 @@ class Rotation:
         """
         if self._file is not None:
             self._seal()
-        by_ns = about.utc_offset_ns - self.offset_ns  # change of the clock
-        self._recent = [one._replace(end_ns=one.end_ns + by_ns) for one in self._recent]
+        shift_ns = about.utc_offset_ns - self.offset_ns  # change of the clock
+        self._recent = [file._replace(end_ns=file.end_ns + shift_ns) for file in self._recent]
         self._about, self._rolling, self._number = about, rolling, 0
 
     def write(self, items: Sequence[EncodedMessage]) -> None:
@@ -140,18 +140,18 @@ class Rotation:
         """
         if self._recent:
             self.enter(now_ns)
-            there = dict(self._folder.entries())  # files may have been deleted
-            self._recent = [one for one in self._recent if one.name in there]
-        wanted = [one for one in self._recent if one.end_ns >= now_ns - MINUTE_NS]
-        for one in wanted:
-            final = _named(one.name) if one.closed else _named(one.name, OPEN)
-            self._folder.touch(_named(one.name) + names.KEPT)
-            if one.name != final:
-                self._folder.rename(one.name, final)
-            if not one.closed:
+            existing = dict(self._folder.entries())  # files may have been deleted
+            self._recent = [file for file in self._recent if file.name in existing]
+        to_keep = [file for file in self._recent if file.end_ns >= now_ns - MINUTE_NS]
+        for file in to_keep:
+            final = _named(file.name) if file.closed else _named(file.name, OPEN)
+            self._folder.touch(_named(file.name) + names.KEPT)
+            if file.name != final:
+                self._folder.rename(file.name, final)
+            if not file.closed:
                 self.leftovers.append(final)
-            self._recent.remove(one)
-        kept = len(wanted)
+            self._recent.remove(file)
+        kept = len(to_keep)
         if self._file is not None and not self._kept:
             self._folder.touch(_named(self._name) + names.KEPT)
             if self._name.endswith(ROLLING):
@@ -171,9 +171,9 @@ class Rotation:
         try:
             if self._file is not None:
                 self._seal()
-            for one in self._recent:
-                if one.name.endswith(ROLLING) and self._entered:
-                    self._folder.remove(one.name)
+            for file in self._recent:
+                if file.name.endswith(ROLLING) and self._entered:
+                    self._folder.remove(file.name)
         finally:
             self.abandon()
 
@@ -205,16 +205,16 @@ class Rotation:
             return
         self._folder.enter()
         self._entered = True
-        found = sorted(text for text, _ in self._folder.entries())
-        self._recent = [one for one in self._recent if one.name in found]
-        known = {one.name for one in self._recent}
-        for text in found:
+        file_names = sorted(text for text, _ in self._folder.entries())
+        self._recent = [file for file in self._recent if file.name in file_names]
+        recent = {file.name for file in self._recent}
+        for text in file_names:
             name = names.parse(text)
             if name is None:
                 continue
             if name.suffix == OPEN:
                 self.leftovers.append(text)
-            elif name.suffix == ROLLING and text not in known:
+            elif name.suffix == ROLLING and text not in recent:
                 self._recent.append(RecentFile(text, now_ns, closed=False))
 
     # --- one file ---
@@ -291,13 +291,13 @@ class Rotation:
 
     def _forget_old(self, now_ns: int) -> None:
         """Remove rolling files older than a minute; drop sealed ones from the list."""
-        left = []
-        for one in self._recent:
-            if one.end_ns >= now_ns - MINUTE_NS:
-                left.append(one)
-            elif one.name.endswith(ROLLING):
-                self._folder.remove(one.name)
-        self._recent = left
+        remaining = []
+        for file in self._recent:
+            if file.end_ns >= now_ns - MINUTE_NS:
+                remaining.append(file)
+            elif file.name.endswith(ROLLING):
+                self._folder.remove(file.name)
+        self._recent = remaining
 
     # --- disk space ---
 
@@ -313,5 +313,5 @@ class Rotation:
     def _make_room(self) -> None:
         assert self._about is not None  # `begin` was called before
         opened = (self._name, self._good) if self._file is not None else ("", 0)
-        recent = {one.name for one in self._recent}
+        recent = {file.name for file in self._recent}
         self._ring.make_room(self._about.recording, opened, recent)

@@ -27,7 +27,7 @@ def about(profile: Profile) -> messages.About:
 def catalogue(sources: Sources) -> Catalogue:
     """Return all topics of a car; its range sensors are known from the beginning."""
     ranges = sources.ranges(time.monotonic())
-    return Catalogue(topics.topics([one.name for one in ranges]))
+    return Catalogue(topics.topics([sensor.name for sensor in ranges]))
 
 
 class CarRecorder:

@@ -96,30 +96,30 @@ class RecorderThread(Periodic):
             self.writing_since_s = 0.0
 
     def _write(self, taken: Sequence[Entry], now_s: float) -> None:
-        noted: list[QueuedMessage] = []
-        for number, one in enumerate(taken):
-            if isinstance(one, QueuedMessage):
-                noted.append(one)
+        pending: list[QueuedMessage] = []
+        for number, entry in enumerate(taken):
+            if isinstance(entry, QueuedMessage):
+                pending.append(entry)
                 continue
             try:
-                self._flush(noted, now_s)
-                self._command(one)
+                self._flush(pending, now_s)
+                self._command(entry)
             except Exception:
                 self._let_go()
                 self._skip(taken[number:])
                 raise
-            noted = []
-        self._flush(noted, now_s)
+            pending = []
+        self._flush(pending, now_s)
 
     def _skip(self, entries: Sequence[Entry]) -> None:
         """Drop messages after a fault, but keep commands."""
-        for one in entries:
-            if isinstance(one, BeginCommand):
-                self._command(one)  # no file is open, so this writes no data
-            elif isinstance(one, QueuedMessage):
+        for entry in entries:
+            if isinstance(entry, BeginCommand):
+                self._command(entry)  # no file is open, so this writes no data
+            elif isinstance(entry, QueuedMessage):
                 self.lost += 1
-            elif isinstance(one, KeepCommand):  # the first request includes later ones
-                self._keep_due = self._keep_due or one
+            elif isinstance(entry, KeepCommand):  # the first request includes later ones
+                self._keep_due = self._keep_due or entry
 
     def _keep_again(self) -> None:
         """Retry a keep request that failed."""
@@ -130,37 +130,37 @@ class RecorderThread(Periodic):
             except OSError:  # other writes report the card's state
                 self._keep_due = due
 
-    def _flush(self, noted: list[QueuedMessage], now_s: float) -> None:
-        if not noted:
+    def _flush(self, pending: list[QueuedMessage], now_s: float) -> None:
+        if not pending:
             return
         if now_s < self._again_s or not self._writes:
-            self.lost += len(noted) if now_s < self._again_s else 0
+            self.lost += len(pending) if now_s < self._again_s else 0
             return
         written = 0
         try:
-            items = self._encoder.items(noted)
+            items = self._encoder.items(pending)
             self._rotation.write(items)
             written = len(items)
         finally:
-            self.lost += len(noted) - written
+            self.lost += len(pending) - written
         if self.state != "ok":
             log.info("recording goes on")
             self.recovered_from, self.state = self.state, "ok"
             self.recoveries += 1
 
-    def _command(self, one: BeginCommand | KeepCommand | RestCommand) -> None:
-        if isinstance(one, BeginCommand):
-            self._writes = not one.idle
-            self._rotation.begin(one.about, one.rolling)
-        elif isinstance(one, RestCommand):
-            self._rotation.end_soon(one.now_ns + self._rotation.offset_ns)
-        elif self._rotation.keep(one.now_ns + self._rotation.offset_ns):
+    def _command(self, command: BeginCommand | KeepCommand | RestCommand) -> None:
+        if isinstance(command, BeginCommand):
+            self._writes = not command.idle
+            self._rotation.begin(command.about, command.rolling)
+        elif isinstance(command, RestCommand):
+            self._rotation.end_soon(command.now_ns + self._rotation.offset_ns)
+        elif self._rotation.keep(command.now_ns + self._rotation.offset_ns):
             self.kept += 1
 
-    def _failed(self, words: str, known: bool) -> None:
-        if words != self.state:
-            log.warning("not recording: %s", words, exc_info=not known)
-        self.state = words
+    def _failed(self, reason: str, known: bool) -> None:
+        if reason != self.state:
+            log.warning("not recording: %s", reason, exc_info=not known)
+        self.state = reason
         self._let_go()
 
     def _let_go(self) -> None:

@@ -28,14 +28,14 @@ If any chunk is damaged, the others remain readable.
 class EncodedMessage(NamedTuple):
     """Encoded message for a file.
 
-    `key`: a file may begin with this message. `told` is the original message if a Tally needs it.
+    `key`: a file may begin with this message. `source` is the original message if a Tally needs it.
     """
 
     number: int
     log_ns: int
     record: bytes
     key: bool = False
-    told: messages.Message | None = None
+    source: messages.Message | None = None
 
 
 class Catalogue:
@@ -43,7 +43,7 @@ class Catalogue:
 
     def __init__(self, topics: Sequence[Topic]) -> None:
         self.topics = tuple(topics)
-        self.numbers = {one.name: n for n, one in enumerate(self.topics, 1)}
+        self.numbers = {topic.name: n for n, topic in enumerate(self.topics, 1)}
         kinds = [topic[2:] for topic in self.topics]
         ids = {kind: number for number, kind in enumerate(dict.fromkeys(kinds), 1)}
         self.schema_count = len(ids)
@@ -98,18 +98,18 @@ class Writer:
         front, items = self._front(items)
         index: dict[int, list[int]] = {}
         offset = len(front)
-        for number, log_ns, data, _, told in items:
-            if told is not None:
-                self._tally.note(log_ns, told)
+        for number, log_ns, data, _, source in items:
+            if source is not None:
+                self._tally.note(log_ns, source)
             entries = index.get(number)
             if entries is None:
                 entries = index[number] = []
             entries.append(log_ns)
             entries.append(offset)
             offset += len(data)
-        times = [one.log_ns for one in items]
+        times = [item.log_ns for item in items]
         start_ns, end_ns = min(times), max(times)
-        body = b"".join([front, *(one.record for one in items)])
+        body = b"".join([front, *(item.record for item in items)])
         head = records.chunk_head(start_ns, end_ns, body)
         at, length = self.size, len(head) + offset
         index_at, indexes = self._indexes(index, at + length)
@@ -134,7 +134,7 @@ class Writer:
 
     def end(self) -> bytes:
         """Encode driver stints, data end, summary and footer."""
-        last = b"".join(self.chunk(self._stints())) if self._tally.heard else b""
+        last = b"".join(self.chunk(self._stints())) if self._tally.has_steps else b""
         counts = Counts(
             self._counts,
             self._catalogue.schema_count,
@@ -173,13 +173,13 @@ class Writer:
     def _places_at(self, log_ns: int) -> list[EncodedMessage]:
         """Encode the sensor positions and the camera's intrinsics. A salvaged file of an older
         version has no topics for them."""
-        said: dict[str, messages.Message] = {
+        by_topic: dict[str, messages.Message] = {
             messages.TRANSFORMS: messages.Transforms(log_ns, self._transforms)
         }
         if self._intrinsics is not None:
-            said[messages.CALIBRATION] = messages.Calibration(log_ns, self._intrinsics)
+            by_topic[messages.CALIBRATION] = messages.Calibration(log_ns, self._intrinsics)
         items = []
-        for topic, message in said.items():
+        for topic, message in by_topic.items():
             number = self._catalogue.numbers.get(topic)
             if number is not None:
                 data = messages.encode(message)

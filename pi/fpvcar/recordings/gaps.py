@@ -40,18 +40,20 @@ class GapDetector:
             self.gaps.append(Gap(number, sequence - last[0] - 1, last[1], log_ns))
         self._last[number] = sequence, log_ns
 
-    def all(self, summary: Iterable[tuple[int, bytes]], found: Mapping[int, int]) -> Iterator[Gap]:
+    def all(
+        self, summary: Iterable[tuple[int, bytes]], received: Mapping[int, int]
+    ) -> Iterator[Gap]:
         """Yield the gaps, and further losses according to the summary's counts.
 
-        `found` is the number of messages present by channel.
+        `received` is the number of messages present by channel.
         """
         yield from self.gaps
-        known = Counter[int]()
+        in_gaps = Counter[int]()
         for gap in self.gaps:
-            known[gap.number] += gap.lost
+            in_gaps[gap.number] += gap.lost
         for opcode, body in summary:
             if opcode == records.STATISTICS:
                 for number, count in parsing.take_counts(body).messages.items():
-                    more = count - found.get(number, 0) - known[number]
-                    if more > 0:
-                        yield Gap(number, more)
+                    lost = count - received.get(number, 0) - in_gaps[number]
+                    if lost > 0:
+                        yield Gap(number, lost)

@@ -395,35 +395,35 @@ def decode(topic: str, data: bytes) -> Message:
 
 
 def _picture(data: bytes) -> Picture:
-    found = dict(protobuf.fields(data))
-    unit = found.get(3, b"")
+    values = dict(protobuf.fields(data))
+    unit = values.get(3, b"")
     if isinstance(unit, int):
         raise protobuf.ProtobufError("a number where a picture was expected")
     return Picture(
-        protobuf.take_timestamp(found.get(1, b"")),
+        protobuf.take_timestamp(values.get(1, b"")),
         unit,
-        protobuf.take_text(found.get(4, b"")),
-        protobuf.take_text(found.get(2, b"")),
+        protobuf.take_text(values.get(4, b"")),
+        protobuf.take_text(values.get(2, b"")),
     )
 
 
 def _event(data: bytes) -> Event:
-    found = dict(protobuf.fields(data))
-    level = found.get(2, 0)
+    values = dict(protobuf.fields(data))
+    level = values.get(2, 0)
     if isinstance(level, bytes):
         raise protobuf.ProtobufError("bytes where a level was expected")
     return Event(
-        protobuf.take_timestamp(found.get(1, b"")),
+        protobuf.take_timestamp(values.get(1, b"")),
         level,
-        protobuf.take_text(found.get(3, b"")),
-        protobuf.take_text(found.get(4, b"")),
+        protobuf.take_text(values.get(3, b"")),
+        protobuf.take_text(values.get(4, b"")),
     )
 
 
 def _points(data: bytes) -> Points:
-    found = dict(protobuf.fields(data))
+    values = dict(protobuf.fields(data))
     return Points(
-        protobuf.take_timestamp(found.get(1, b"")),
-        cloud.take_points(found.get(6, b"")),
-        protobuf.take_text(found.get(2, b"")),
+        protobuf.take_timestamp(values.get(1, b"")),
+        cloud.take_points(values.get(6, b"")),
+        protobuf.take_text(values.get(2, b"")),
     )

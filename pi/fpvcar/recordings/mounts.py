@@ -26,19 +26,19 @@ def positions(profile: Mapping[str, Any]) -> dict[str, Point]:
 
     `profile` has the form used in messages.About.
     """
-    return {name: _position(one) for name, one in _ranges(profile)}
+    return {name: _position(section) for name, section in _ranges(profile)}
 
 
 def transforms(profile: Mapping[str, Any]) -> tuple[Transform, ...]:
     """Return the transforms of the camera and of each range sensor."""
     camera = _position(profile.get("camera", {}))
-    found = [Transform(messages.CAR_FRAME, messages.FRAME_ID, camera, OPTICAL)]
-    for name, one in _ranges(profile):
-        half = math.radians(one.get("bearing_deg", 0.0)) / 2.0
-        turned = (0.0, 0.0, math.sin(half), math.cos(half))
+    result = [Transform(messages.CAR_FRAME, messages.FRAME_ID, camera, OPTICAL)]
+    for name, section in _ranges(profile):
+        half = math.radians(section.get("bearing_deg", 0.0)) / 2.0
+        rotation = (0.0, 0.0, math.sin(half), math.cos(half))
         frame = f"range_{name}"
-        found.append(Transform(messages.CAR_FRAME, frame, _position(one), turned))
-    return tuple(found)
+        result.append(Transform(messages.CAR_FRAME, frame, _position(section), rotation))
+    return tuple(result)
 
 
 def intrinsics(profile: Mapping[str, Any]) -> Pinhole | None:

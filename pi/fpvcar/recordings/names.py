@@ -56,10 +56,10 @@ def file_name(recording: str, number: int, suffix: str = SEALED) -> str:
 
 def parse(text: str) -> Name | None:
     """Parse a file name; return None for foreign files."""
-    found = _NAME.fullmatch(text)
-    if found is None:
+    match = _NAME.fullmatch(text)
+    if match is None:
         return None
-    car, began, number, suffix = found.groups()
+    car, began, number, suffix = match.groups()
     return Name(began, int(number), car, suffix, text)
 
 
@@ -81,13 +81,13 @@ class File(NamedTuple):
 def files_of(entries: Iterable[tuple[str, int]]) -> list[File]:
     """Return the recordings among (name, size) of a folder, oldest first."""
     sizes = dict(entries)
-    found = []
+    recordings = []
     for text, size in sizes.items():
         name = parse(text)
         if name is not None:
             marks = (text + mark in sizes for mark in MARKS)
-            found.append(File(name, size, *marks))
-    return sorted(found)
+            recordings.append(File(name, size, *marks))
+    return sorted(recordings)
 
 
 def files(paths: Iterable[Path], say: Callable[[str], None]) -> list[Path]:
@@ -95,13 +95,13 @@ def files(paths: Iterable[Path], say: Callable[[str], None]) -> list[Path]:
 
     `say` is called for a folder without recordings.
     """
-    found: list[Path] = []
+    recordings: list[Path] = []
     for path in paths:
         if not path.is_dir():
-            found.append(path)
+            recordings.append(path)
             continue
-        inside = files_of((one.name, 0) for one in path.iterdir())
-        found += [path / one.name.text for one in inside]
-        if not inside:
+        contents = files_of((entry.name, 0) for entry in path.iterdir())
+        recordings += [path / entry.name.text for entry in contents]
+        if not contents:
             say(f"{path}: no recordings in it")
-    return found
+    return recordings

@@ -32,14 +32,19 @@ def overview_of(path: Path) -> Overview:
     try:
         tail = tail_of(source)
         if tail is not None:
-            found = closed_overview(source, tail)
-            if found is not None:
-                return found._replace(about=_about(source, tail))
+            overview = closed_overview(source, tail)
+            if overview is not None:
+                return overview._replace(about=_about(source, tail))
     finally:
         source.close()
-    with reader.read(path) as whole:
+    with reader.read(path) as recording:
         return Overview(
-            whole.start_ns, whole.end_ns, whole.size, whole.closed, dict(whole.counts), whole.about
+            recording.start_ns,
+            recording.end_ns,
+            recording.size,
+            recording.closed,
+            dict(recording.counts),
+            recording.about,
         )
 
 
@@ -48,21 +53,21 @@ def closed_overview(source: Source, tail: Tail) -> Overview | None:
 
     Returns None if the summary has no statistics.
     """
-    by = {op: body for op, body in tail.records if op == records.STATISTICS}
-    if not by:
+    bodies = {op: body for op, body in tail.records if op == records.STATISTICS}
+    if not bodies:
         return None
-    counts = parsing.take_counts(by[records.STATISTICS])
-    topics = {one.topic: counts.messages.get(one.number, 0) for one in tail.channels}
+    counts = parsing.take_counts(bodies[records.STATISTICS])
+    topics = {channel.topic: counts.messages.get(channel.number, 0) for channel in tail.channels}
     return Overview(counts.start_ns, counts.end_ns, source.size, True, topics, None)
 
 
 def _about(source: Source, tail: Tail) -> messages.About | None:
     """Return the metadata before the first chunk of a closed file. Raises OSError."""
     texts: dict[str, str] = {}
-    for one in Walk(source, min(tail.at, WINDOW)).steps():
-        if isinstance(one, Damage) or one.opcode == records.CHUNK:
+    for step in Walk(source, min(tail.at, WINDOW)).steps():
+        if isinstance(step, Damage) or step.opcode == records.CHUNK:
             break
-        if one.opcode == records.METADATA:
-            name, found = parsing.take_metadata(one.body)
-            texts = found if name == messages.METADATA else texts
+        if step.opcode == records.METADATA:
+            name, entries = parsing.take_metadata(step.body)
+            texts = entries if name == messages.METADATA else texts
     return about_of(texts)

@@ -99,7 +99,7 @@ class Recording:
         """Content of the metadata record, not covered by any CRC."""
         self._source = source
         self._by_number: Counter[int] = Counter()
-        self._sequences, self._known = GapDetector(), set[tuple[int, int, int, int]]()
+        self._sequences, self._chunk_keys = GapDetector(), set[tuple[int, int, int, int]]()
         self._read_tail()
         self._scan()
 
@@ -120,12 +120,12 @@ class Recording:
     @property
     def start_ns(self) -> int:
         """Return the UTC time of the first message, 0 if empty."""
-        return min((one.start_ns for one in self.chunks if one.messages), default=0)
+        return min((span.start_ns for span in self.chunks if span.messages), default=0)
 
     @property
     def end_ns(self) -> int:
         """Return the UTC time of the last message, 0 if empty."""
-        return max((one.end_ns for one in self.chunks), default=0)
+        return max((span.end_ns for span in self.chunks), default=0)
 
     @property
     def whole(self) -> bool:
@@ -139,15 +139,15 @@ class Recording:
 
         `topics` None selects all topics.
         """
-        wanted = {
+        topic_of = {
             number: channel.topic
             for number, channel in self.channels.items()
             if topics is None or channel.topic in topics
         }
         for span in self.chunks:
             if span.end_ns >= start_ns and span.start_ns <= end_ns:
-                for one in self._chunk(span):
-                    message = _message(one, wanted)
+                for body in self._chunk(span):
+                    message = _message(body, topic_of)
                     if message and start_ns <= message.log_ns <= end_ns:
                         yield message
 
@@ -185,20 +185,20 @@ class Recording:
 
     def _scan(self) -> None:
         summary = self.tail
-        for one in self.walk():
-            if isinstance(one, Damage):
-                self.damage.append(one)
-            elif one.opcode == records.CHUNK:
-                self._note_chunk(one)
-            elif one.opcode == records.MESSAGE:  # in foreign files, or a flipped bit
-                words = "a message outside of a chunk: no CRC covers it"
-                self.damage.append(Damage(one.at, one.length, words))
-            elif one.opcode == records.DATA_END and not self.closed:
+        for step in self.walk():
+            if isinstance(step, Damage):
+                self.damage.append(step)
+            elif step.opcode == records.CHUNK:
+                self._note_chunk(step)
+            elif step.opcode == records.MESSAGE:  # in foreign files, or a flipped bit
+                reason = "a message outside of a chunk: no CRC covers it"
+                self.damage.append(Damage(step.at, step.length, reason))
+            elif step.opcode == records.DATA_END and not self.closed:
                 self.was_closed = True
-                tail = tail_of(self._source, one.at + one.length)  # bytes before it were lost
+                tail = tail_of(self._source, step.at + step.length)  # bytes before it were lost
                 summary = tail.records if tail else []
             else:
-                self._note(one.opcode, one.body)
+                self._note(step.opcode, step.body)
         if not self.chunks and self.damage and self.damage[0].at == 0:
             raise ReadError(_no_mcap(self._source))
         for number, count in self._by_number.items():
@@ -220,13 +220,13 @@ class Recording:
             if name == messages.METADATA:
                 self.metadata = self.metadata or texts
 
-    def _note_chunk(self, found: Record) -> None:
+    def _note_chunk(self, record: Record) -> None:
         start_ns, end_ns = EVER_NS, 0
         about: list[memoryview] = []
         counts: Counter[int] = Counter()
         bodies: list[memoryview] = []
         try:
-            for opcode, body in inner_records(found.inner):
+            for opcode, body in inner_records(record.inner):
                 if opcode != records.MESSAGE:
                     self._note_verified(opcode, body)
                     continue
@@ -238,19 +238,19 @@ class Recording:
                 if self.about is None and channel and channel.topic == messages.ABOUT:
                     about.append(body)
         except RecordError as fault:
-            self.damage.append(Damage(found.at, found.length, str(fault)))
+            self.damage.append(Damage(record.at, record.length, str(fault)))
             return
-        key = (zlib.crc32(found.inner), len(found.inner), start_ns, end_ns)
-        if counts and key in self._known:
-            words = "a chunk that stands before it already"
-            self.damage.append(Damage(found.at, found.length, words, repeated=True))
+        key = (zlib.crc32(record.inner), len(record.inner), start_ns, end_ns)
+        if counts and key in self._chunk_keys:
+            reason = "a chunk that stands before it already"
+            self.damage.append(Damage(record.at, record.length, reason, repeated=True))
             return
-        self._known.add(key)
+        self._chunk_keys.add(key)
         for body in bodies:
             self._sequences.note(body)
         self._by_number += counts
         start_ns, count = (start_ns, counts.total()) if counts else (0, 0)
-        self.chunks.append(Span(found.at, found.length, start_ns, end_ns, count))
+        self.chunks.append(Span(record.at, record.length, start_ns, end_ns, count))
         for body in about:
             self.about = self.about or _about(bytes(body[records.MESSAGE_FIXED :]))
 
@@ -269,8 +269,8 @@ def _number_and_time(body: memoryview) -> tuple[int, int]:
     return number, int.from_bytes(body[6:14], "little")
 
 
-def _message(body: memoryview, wanted: dict[int, str]) -> Message | None:
-    topic = wanted.get(int.from_bytes(body[:2], "little"))
+def _message(body: memoryview, topic_of: dict[int, str]) -> Message | None:
+    topic = topic_of.get(int.from_bytes(body[:2], "little"))
     if topic is None or len(body) < records.MESSAGE_FIXED:
         return None
     sequence, log_ns = int.from_bytes(body[2:6], "little"), body[6:14]
@@ -285,10 +285,10 @@ def _message(body: memoryview, wanted: dict[int, str]) -> Message | None:
 
 def _about(data: bytes) -> messages.About | None:
     try:
-        found = messages.decode(messages.ABOUT, data)
+        message = messages.decode(messages.ABOUT, data)
     except messages.FormatError:
         return None
-    return found if isinstance(found, messages.About) else None
+    return message if isinstance(message, messages.About) else None
 
 
 def _no_mcap(source: Source) -> str:

@@ -24,8 +24,8 @@ def json_schema(kind: type[Struct]) -> bytes:
     """Return a JSON Schema with an object as root: Foxglove does not resolve $ref there."""
     (root,), defined = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     name = str(root["$ref"]).rpartition("/")[2]
-    whole = {"title": name, **defined.pop(name)}
-    return messages.encode_json({**whole, "$defs": defined} if defined else whole)
+    schema = {"title": name, **defined.pop(name)}
+    return messages.encode_json({**schema, "$defs": defined} if defined else schema)
 
 
 def topics(ranges: Iterable[str] = ()) -> tuple[Topic, ...]:

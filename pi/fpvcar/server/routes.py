@@ -199,8 +199,10 @@ class Server:
             self._sockets.leave(place)
 
     def _known(self, request: web.Request, session: Session) -> Rank:
-        """Return the rank of a session that has identified itself. Raises SessionClosed for an excess
-        watcher."""
+        """Return the rank of a session that has identified itself.
+
+        Raises SessionClosed for an excess watcher.
+        """
         drives = self._hub.may_drive(session)
         rank = Rank.DRIVES if drives else Rank.WATCHES
         self._promote(request, rank)

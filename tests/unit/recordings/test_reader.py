@@ -95,7 +95,7 @@ def test_a_file_cut_anywhere_yields_all_whole_chunks(cut: int) -> None:
     assert list(made.messages()) == expected
     assert not made.closed
     if made.damage:
-        assert made.damage[-1].what.startswith("cut")
+        assert made.damage[-1].reason.startswith("cut")
         assert made.damage[-1].at + made.damage[-1].length == cut
 
 

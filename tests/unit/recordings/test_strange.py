@@ -59,7 +59,7 @@ def test_foreign_files_are_read(compression: CompressionType) -> None:
 def test_what_is_not_read_is_refused_by_name(data: bytes, words: str) -> None:
     made = recording(data)
     assert list(made.messages()) == [] and made.damage and made.closed
-    assert all(words in one.what for one in made.damage)
+    assert all(words in one.reason for one in made.damage)
 
 
 def test_a_package_that_is_not_there_is_named(
@@ -80,7 +80,7 @@ def test_a_package_that_is_not_there_is_named(
             first_picture(path)
     assert __main__.main(["log", "verify", str(path)]) == 0
     strange = theirs(CompressionType.ZSTD).replace(b"zstd", b"zstx")
-    said_of_it = {one.what for one in recording(strange).damage}
+    said_of_it = {one.reason for one in recording(strange).damage}
     assert any("compressed by 'zstx'" in one for one in said_of_it)
 
 
@@ -139,7 +139,7 @@ def test_a_chunk_that_is_not_made_of_records_is_no_chunk(inner: bytes, words: st
     next_one = raw_chunk(LIGHTS, records.message(1, 3, 5, 5, b"{}"))
     made = recording(records.MAGIC + records.header("x") + good + bad + next_one)
     assert [one.sequence for one in made.messages()] == [1, 3]
-    assert len(made.damage) == 1 and words in made.damage[0].what
+    assert len(made.damage) == 1 and words in made.damage[0].reason
     assert made.counts == {"/lights": 2}
 
 
@@ -150,7 +150,7 @@ def test_a_chunk_that_is_too_large_is_left_alone(monkeypatch: pytest.MonkeyPatch
     next_one = raw_chunk(LIGHTS, records.message(1, 3, 5, 5, b"{}"))
     made = recording(records.MAGIC + records.header("x") + small + large + next_one)
     assert [one.sequence for one in made.messages()] == [1, 3]
-    assert "expected <= 400" in made.damage[0].what
+    assert "expected <= 400" in made.damage[0].reason
 
 
 def test_what_is_unknown_in_a_chunk_is_stepped_over() -> None:

@@ -62,14 +62,14 @@ class Report:
     def __init__(self, say: Callable[[str], None]) -> None:
         self.out, self.lines, self.incomplete = say, list[str](), False
 
-    def say(self, words: str) -> None:
+    def say(self, text: str) -> None:
         """Report a message that is not necessarily a loss."""
-        self.lines.append(words)
-        self.out(words)
+        self.lines.append(text)
+        self.out(text)
 
-    def lost(self, words: str) -> None:
+    def lost(self, text: str) -> None:
         self.incomplete = True
-        self.say(words)
+        self.say(text)
 
     def judged(self, inputs: Iterable[OpenRecording]) -> Iterator[Recording]:
         """Yield the recordings of `inputs`; set `incomplete` if any of them is incomplete."""
@@ -90,19 +90,19 @@ def in_order(
     An unreadable file in a folder is left out and reported. An empty file is reported to `say`, as
     power failed when the recorder created it; any other file to `lost`. Raises ReadError, OSError.
     """
-    found: dict[Path, File] = {}
-    for given in paths:
-        for path in names.files([given], say):
+    by_path: dict[Path, File] = {}
+    for argument in paths:
+        for path in names.files([argument], say):
             try:
-                seen = overview_of(path)
+                overview = overview_of(path)
             except ReadError as fault:
-                if path == given:
+                if path == argument:
                     raise
                 (lost if lost and path.stat().st_size else say)(str(fault))
                 continue
-            name = seen.about.recording if seen.about else ""
-            found[path] = File(path, seen.size, seen.start_ns, seen.end_ns, name)
-    return sorted(found.values(), key=lambda one: one.start_ns)
+            name = overview.about.recording if overview.about else ""
+            by_path[path] = File(path, overview.size, overview.start_ns, overview.end_ns, name)
+    return sorted(by_path.values(), key=lambda file: file.start_ns)
 
 
 def one_by_one(
@@ -112,11 +112,11 @@ def one_by_one(
 
     Losses are reported to `say`. Raises ReadError, OSError.
     """
-    for one in ordered:
-        with reader.read(one.path) as recording:
-            for words in losses(one.path, recording):
-                say(words)
-            yield OpenRecording(one.path, recording)
+    for file in ordered:
+        with reader.read(file.path) as recording:
+            for loss in losses(file.path, recording):
+                say(loss)
+            yield OpenRecording(file.path, recording)
 
 
 @contextlib.contextmanager
@@ -135,8 +135,8 @@ def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
         if folder:
             new.mkdir()
         yield new
-        for one in [*new.iterdir(), new] if folder else [new]:
-            files.sync(one)
+        for path in [*new.iterdir(), new] if folder else [new]:
+            files.sync(path)
         _put(new, out, place / "old", force)
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -174,7 +174,7 @@ def _set_aside(out: Path, old: Path) -> str:
 
 def refuse_two_films(ordered: Sequence[File]) -> None:
     """Raise ExportError if these files cannot form one film. Call before writing any output."""
-    with_times = [one for one in ordered if one.end_ns]
+    with_times = [file for file in ordered if file.end_ns]
     for before, after in itertools.pairwise(with_times):
         pause_ns = after.start_ns - before.end_ns
         names = f"{before.path.name} and {after.path.name}"
@@ -204,17 +204,17 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool 
     With `partial`, losses give status 0 instead of damage.INCOMPLETE.
     """
     say = sys.stderr
-    report = Report(lambda words: print(f"fpvcar export: {words}", file=say))
+    report = Report(lambda text: print(f"fpvcar export: {text}", file=say))
     try:
         ordered = in_order(paths, report.say, report.lost)
         if kind == "mp4":
             refuse_two_films(ordered)
-        whole = sum(one.size for one in ordered) * (2 if kind == "mp4" else 1)
-        progress = Progress(say, whole, time.monotonic())
+        total = sum(file.size for file in ordered) * (2 if kind == "mp4" else 1)
+        progress = Progress(say, total, time.monotonic())
         with published(out, force, kind != "mp4") as new:
-            report.out = lambda words: progress.say(f"fpvcar export: {words}")
+            report.out = lambda text: progress.say(f"fpvcar export: {text}")
             try:
-                words = _write(kind, ordered, new, progress, report)
+                summary = _write(kind, ordered, new, progress, report)
             finally:
                 progress.end()
             if kind != "mp4":
@@ -224,7 +224,7 @@ def run(kind: str, out: Path, paths: Sequence[Path], force: bool, partial: bool 
     except (ExportError, ReadError) as fault:
         print(f"fpvcar export: {fault}", file=say)
         return 1
-    print(f"{out}: {words}")
+    print(f"{out}: {summary}")
     if report.incomplete:
         verb = "accepted" if partial else "--partial accepts that"
         print(f"fpvcar export: recorded data is missing in {out}: {verb}", file=say)
@@ -242,19 +242,19 @@ def _write(
     kind: str, ordered: Sequence[File], new: Path, progress: Progress, report: Report
 ) -> str:
     """Write the export and return its summary. Raises ExportError, ReadError, OSError."""
-    once = one_by_one(ordered, report.say)
+    first_pass = one_by_one(ordered, report.say)
     if kind == "mp4":
-        again = one_by_one(ordered, lambda _: None)
-        with contextlib.closing(once), contextlib.closing(again):
-            passes = iter((once, again))
+        second_pass = one_by_one(ordered, lambda _: None)
+        with contextlib.closing(first_pass), contextlib.closing(second_pass):
+            passes = iter((first_pass, second_pass))
             film = Mp4Export(lambda: report.judged(next(passes)))
             return _write_film(film, new, progress, report)
     if kind == "parquet":
         require("pyarrow", "pip install pyarrow, or take --csv", "--parquet")
     file = ParquetFile if kind == "parquet" else CsvFile
-    with contextlib.closing(once):
+    with contextlib.closing(first_pass):
         rows, unread = write_tables(
-            report.judged(once), new, file, lambda done: progress.to(done, time.monotonic())
+            report.judged(first_pass), new, file, lambda done: progress.to(done, time.monotonic())
         )
     if not rows:
         raise ExportError("there is nothing in these files that makes a table")
@@ -273,6 +273,6 @@ def _write_film(film: Mp4Export, new: Path, progress: Progress, report: Report) 
         for piece in film.pieces():
             done += file.write(piece)
             progress.to(done, time.monotonic())
-    for words in film.missing:
-        report.lost(words)
+    for loss in film.missing:
+        report.lost(loss)
     return f"{counted(film.pictures, 'picture')}, {film.seconds:.1f} s"

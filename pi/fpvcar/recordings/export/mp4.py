@@ -50,8 +50,10 @@ class Chunk(NamedTuple):
 
 def sets_of(nals: Sequence[bytes]) -> ParameterSets:
     """Return the parameter sets among the NAL units of a key frame."""
-    by = {kind: tuple(nal for nal in nals if nal[0] & 31 == kind) for kind in (h264.SPS, h264.PPS)}
-    return ParameterSets(by[h264.SPS], by[h264.PPS])
+    by_kind = {
+        kind: tuple(nal for nal in nals if nal[0] & 31 == kind) for kind in (h264.SPS, h264.PPS)
+    }
+    return ParameterSets(by_kind[h264.SPS], by_kind[h264.PPS])
 
 
 def check(sets: ParameterSets) -> None:
@@ -123,20 +125,20 @@ class SampleIndex:
         at += len(mdat) + 4 * count
         if large or at + self.media_bytes >= LARGE:
             large, at = True, at + 4 * count
-        places = itertools.accumulate((one.size for one in self.chunks), initial=at)
+        places = itertools.accumulate((chunk.size for chunk in self.chunks), initial=at)
         table = _table(itertools.islice(places, count), rest, "Q" if large else "I")
-        where = full(b"co64" if large else b"stco", 0, 0, _u32(count), table)
-        return brand + self._moov(*tables, where) + mdat
+        offsets = full(b"co64" if large else b"stco", 0, 0, _u32(count), table)
+        return brand + self._moov(*tables, offsets) + mdat
 
     def _moov(self, *tables: bytes) -> bytes:
         length = self.length_us
         width, height, *_ = shape_of(next(iter(self.sets)).sps[0])
-        made = struct.pack(">2Q", *2 * [self.began_s + EPOCH_S])
+        times = struct.pack(">2Q", *2 * [self.began_s + EPOCH_S])
         mvhd = full(
             b"mvhd",
             1,
             0,
-            made,
+            times,
             struct.pack(">IQ", SECOND_US, length),
             struct.pack(">IH10x", 1 << 16, 1 << 8),
             _MATRIX,
@@ -147,13 +149,13 @@ class SampleIndex:
             b"tkhd",
             1,
             3,
-            made,
+            times,
             struct.pack(">I4xQ16x", 1, length),
             _MATRIX,
             struct.pack(">2I", width << 16, height << 16),
         )
         language = 0x55C4  # "und": undetermined
-        mdhd = full(b"mdhd", 1, 0, made, struct.pack(">IQH2x", SECOND_US, length, language))
+        mdhd = full(b"mdhd", 1, 0, times, struct.pack(">IQH2x", SECOND_US, length, language))
         hdlr = full(b"hdlr", 0, 0, bytes(4), b"vide", bytes(12), b"car\0")
         dref = full(b"dref", 0, 0, _u32(1), full(b"url ", 0, 1))
         minf = box(
@@ -164,7 +166,7 @@ class SampleIndex:
 
     def _tables(self, rest: Callable[[], None]) -> list[bytes]:
         """Encode stbl without the chunk offsets, which depend on the size of the other tables."""
-        described = [_avc1(one) for one in self.sets]
+        described = [_avc1(sets) for sets in self.sets]
         runs = (
             (sum(1 for _ in same), length) for length, same in itertools.groupby(self.lengths_us)
         )
@@ -228,10 +230,10 @@ def _u32(value: int) -> bytes:
 
 
 def _table(values: Iterable[int], rest: Callable[[], None], kind: str = "I") -> bytes:
-    made, left = array(kind), iter(values)
-    while some := array(kind, itertools.islice(left, SLICE)):
-        made += some
+    table, remaining = array(kind), iter(values)
+    while part := array(kind, itertools.islice(remaining, SLICE)):
+        table += part
         rest()
     if sys.byteorder == "little":
-        made.byteswap()
-    return made.tobytes()
+        table.byteswap()
+    return table.tobytes()

@@ -63,7 +63,7 @@ class Timeline:
         self._missed, self._doubled = missed, doubled
         self._last_us, self._waiting = -1, False
 
-    def shown(self, frame: Frame) -> FilmPicture | None:
+    def picture(self, frame: Frame) -> FilmPicture | None:
         """Return the next picture for the film; None if it is left out."""
         if frame.capture_ns // 1000 <= self._last_us:
             self._doubled()  # from a file given twice, or a different clock
@@ -110,12 +110,12 @@ class Mp4Export:
     @property
     def missing(self) -> list[str]:
         """Return messages about recorded pictures that the film lacks."""
-        said = []
+        lines = []
         if self.left_out:
-            said.append(f"{self.left_out} pictures are left out: no key frame leads up to them")
+            lines.append(f"{self.left_out} pictures are left out: no key frame leads up to them")
         if self.doubled:
-            said.append(f"{self.doubled} pictures are left out: their time is in it already")
-        return said
+            lines.append(f"{self.doubled} pictures are left out: their time is in it already")
+        return lines
 
     @property
     def size(self) -> int:
@@ -155,20 +155,20 @@ class Mp4Export:
     def pieces(self) -> Iterator[bytes]:
         """Yield the film in pieces. Raises ExportError if a file has changed, ReadError,
         OSError."""
-        held, size = [self._head], len(self._head)
+        pending, size = [self._head], len(self._head)
         sizes = iter(self._index.sizes)
-        for wanted, shown in zip(sizes, self._shown(), strict=False):
+        for expected, shown in zip(sizes, self._shown(), strict=False):
             sample = sample_of(shown.nals)
-            if len(sample) != wanted:
+            if len(sample) != expected:
                 raise ExportError("a recording has changed meanwhile: export it again")
-            held.append(sample)
+            pending.append(sample)
             size += len(sample)
             if size >= PIECE_BYTES:
-                yield b"".join(held)
-                held, size = [], 0
+                yield b"".join(pending)
+                pending, size = [], 0
         if next(sizes, None) is not None:
             raise ExportError("a recording has gone meanwhile: export the rest again")
-        yield b"".join(held)
+        yield b"".join(pending)
 
     def _doubled(self) -> None:
         self.doubled += 1
@@ -185,7 +185,7 @@ class Mp4Export:
         line = Timeline(missed, doubled)
         for recording in self._opened():
             for frame in self._leading(recording, missed):
-                shown = line.shown(frame)
+                shown = line.picture(frame)
                 if shown is not None:
                     yield shown
 

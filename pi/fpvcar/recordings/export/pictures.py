@@ -82,13 +82,13 @@ def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
 
     Raises OSError, and ReadError if the pictures exceed STRETCH_MOST.
     """
-    found: list[Frame] = []
+    pictures: list[Frame] = []
     for from_ns in (max(0, start_ns - LEAD_NS), 0):
-        some = frames(recording, from_ns, end_ns + LATE_NS)
-        found = _leading_up(some, start_ns, end_ns)
-        if from_ns <= recording.start_ns or found and found[0].capture_ns <= start_ns:
+        candidates = frames(recording, from_ns, end_ns + LATE_NS)
+        pictures = _leading_up(candidates, start_ns, end_ns)
+        if from_ns <= recording.start_ns or pictures and pictures[0].capture_ns <= start_ns:
             break
-    return found
+    return pictures
 
 
 def each_second(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
@@ -96,27 +96,27 @@ def each_second(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]
 
     Raises OSError, and ReadError if the pictures exceed STRETCH_MOST.
     """
-    found, size = dict[int, Frame](), 0
+    by_second, size = dict[int, Frame](), 0
     for frame in frames(recording, start_ns, end_ns + LATE_NS):
         second = (frame.capture_ns - start_ns) // SECOND_NS
-        if frame.key and start_ns <= frame.capture_ns < end_ns and second not in found:
-            found[second] = frame
+        if frame.key and start_ns <= frame.capture_ns < end_ns and second not in by_second:
+            by_second[second] = frame
             size += len(frame.unit)
             _refuse_more(size)
-    return list(found.values())
+    return list(by_second.values())
 
 
-def _leading_up(some: Iterable[Frame], start_ns: int, end_ns: int) -> list[Frame]:
-    found, size = list[Frame](), 0
-    for frame in some:
+def _leading_up(candidates: Iterable[Frame], start_ns: int, end_ns: int) -> list[Frame]:
+    pictures, size = list[Frame](), 0
+    for frame in candidates:
         if frame.capture_ns >= end_ns:
             continue
         if frame.key and frame.capture_ns <= start_ns:
-            found, size = [], 0
-        found.append(frame)
+            pictures, size = [], 0
+        pictures.append(frame)
         size += len(frame.unit)
         _refuse_more(size)
-    return found
+    return pictures
 
 
 def _refuse_more(size: int) -> None:

@@ -71,9 +71,9 @@ def values(topic: str, message: messages.Message) -> Iterator[Value]:
         name = topic.removeprefix(messages.RANGE)
         yield Line("range", name, "m"), message.range_m
     elif isinstance(message, telemetry.Battery):
-        heard = message.state == "ok"  # otherwise these values are outdated
-        yield Line("battery", "volts", "V"), message.volts if heard else None
-        yield Line("current", "amps", "A"), message.amps if heard else None
+        valid = message.state == "ok"  # otherwise these values are outdated
+        yield Line("battery", "volts", "V"), message.volts if valid else None
+        yield Line("current", "amps", "A"), message.amps if valid else None
     elif isinstance(message, messages.Step):
         wish = message.wish
         yield Line("setpoint", "throttle wished", ""), wish.throttle if wish else None
@@ -113,12 +113,12 @@ def _thin(
 
 
 def _extremes(stretch: list[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
-    known = [(v, t) for t, v in stretch if v is not None]
-    if not known:
+    present = [(v, t) for t, v in stretch if v is not None]
+    if not present:
         return stretch[:1]
-    found = sorted({min(known)[::-1], max(known)[::-1]})
+    extremes = sorted({min(present)[::-1], max(present)[::-1]})
     # Keep a break of the line at the end of the time step.
-    return [*found, stretch[-1]] if stretch[-1][1] is None else [*found]
+    return [*extremes, stretch[-1]] if stretch[-1][1] is None else [*extremes]
 
 
 def plots_of(recording: Recording, most: int = POINTS) -> Plots:
@@ -127,31 +127,31 @@ def plots_of(recording: Recording, most: int = POINTS) -> Plots:
     seconds = (recording.end_ns - start_ns) / SECOND_NS
     reasons: list[ReasonChange] = []
     marks: list[Mark] = []
-    wanted = {topic for topic in recording.counts if not topic.startswith(messages.POINTS)} - {
+    topics = {topic for topic in recording.counts if not topic.startswith(messages.POINTS)} - {
         messages.CAMERA,
         messages.WISH,
         messages.ABOUT,
         messages.PLOT,
     }
-    for one in recording.messages(wanted):
-        t = (one.log_ns - start_ns) / SECOND_NS
+    for record in recording.messages(topics):
+        t = (record.log_ns - start_ns) / SECOND_NS
         try:
-            message = messages.decode(one.topic, one.data)
+            message = messages.decode(record.topic, record.data)
         except messages.FormatError:  # a topic of another program or of a newer car
             continue
-        for line, value in values(one.topic, message):
+        for line, value in values(record.topic, message):
             lines.setdefault(line, []).append((t, value))
         if isinstance(message, messages.Step):
             if not reasons or reasons[-1].reason != message.reason:
                 reasons.append(ReasonChange(t, message.reason))
-        elif isinstance(message, messages.Event) and one.topic == messages.MARK:
+        elif isinstance(message, messages.Event) and record.topic == messages.MARK:
             marks.append(Mark(t, message.text))
     series = [Series(*line, *thinned(points, seconds, most)) for line, points in lines.items()]
     gaps = [
         Gap(
-            (damaged_at_ns(recording, one) - start_ns) / SECOND_NS,
-            f"{one.length} bytes are missing ({one.what})",
+            (damaged_at_ns(recording, damage) - start_ns) / SECOND_NS,
+            f"{damage.length} bytes are missing ({damage.reason})",
         )
-        for one in recording.damage
+        for damage in recording.damage
     ]
     return Plots(start_ns / 1e6, seconds, series, reasons, marks, gaps)

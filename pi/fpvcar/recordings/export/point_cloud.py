@@ -33,4 +33,4 @@ def _arc(bearing_deg: float) -> tuple[tuple[float, float], ...]:
     step_deg = BEAM_DEG / (BEAM_POINTS - 1)
     first_deg = bearing_deg - BEAM_DEG / 2.0
     angles = [math.radians(first_deg + n * step_deg) for n in range(BEAM_POINTS)]
-    return tuple((math.cos(one), math.sin(one)) for one in angles)
+    return tuple((math.cos(angle), math.sin(angle)) for angle in angles)

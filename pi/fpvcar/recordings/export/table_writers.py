@@ -75,25 +75,25 @@ class RecordingTables:
             if table is None:
                 continue
             try:
-                said = messages.decode(topic, message.data)
+                decoded = messages.decode(topic, message.data)
             except messages.FormatError:
                 self.unread += 1
-                said = None
+                decoded = None
             if topic == messages.CAMERA:
                 frame = decodable.frame(message)
-                if frame is None or self._timeline.shown(frame) is None:
+                if frame is None or self._timeline.picture(frame) is None:
                     continue
-            if said is None:
+            if decoded is None:
                 continue
             if topic not in self._open:
                 self._open[topic] = self._begin(file_stem(topic), columns_of(table))
-            self._open[topic].add(row_of(table, said, message.publish_ns, offset_ns))
+            self._open[topic].add(row_of(table, decoded, message.publish_ns, offset_ns))
             self.rows[topic] = self.rows.get(topic, 0) + 1
 
     def close(self) -> None:
         """Close all tables; the next row creates new ones."""
-        for one in self._open.values():
-            one.close()
+        for writer in self._open.values():
+            writer.close()
         self._open.clear()
 
 

@@ -57,12 +57,16 @@ def _step_row(step: messages.Step) -> tuple[Cell, ...]:
 
 _RANGE = Table(
     {"bearing_deg": float, "range_m": float, "state": str},
-    lambda one: (one.bearing_deg, one.range_m, one.state),
+    lambda message: (message.bearing_deg, message.range_m, message.state),
 )
-_LOG = Table({"level": int, "name": str, "text": str}, lambda one: (one.level, one.name, one.text))
+_LOG = Table(
+    {"level": int, "name": str, "text": str},
+    lambda message: (message.level, message.name, message.text),
+)
 TABLES: dict[str, Table] = {
     messages.CAMERA: Table(
-        {"key_frame": bool, "size_bytes": int}, lambda one: (h264.is_key(one.unit), len(one.unit))
+        {"key_frame": bool, "size_bytes": int},
+        lambda message: (h264.is_key(message.unit), len(message.unit)),
     ),
     messages.BATTERY: Table(
         {
@@ -73,7 +77,14 @@ TABLES: dict[str, Table] = {
             "age_s": float,
             "state": str,
         },
-        lambda one: (one.volts, one.amps, one.share, one.low, one.age_s, one.state),
+        lambda message: (
+            message.volts,
+            message.amps,
+            message.share,
+            message.low,
+            message.age_s,
+            message.state,
+        ),
     ),
     messages.WISH: Table(
         {
@@ -84,7 +95,14 @@ TABLES: dict[str, Table] = {
             "name": str,
             "verdict": str,
         },
-        lambda one: (one.seq, one.t, one.throttle, one.steer, one.name, one.verdict),
+        lambda message: (
+            message.seq,
+            message.t,
+            message.throttle,
+            message.steer,
+            message.name,
+            message.verdict,
+        ),
     ),
     messages.STEP: Table(
         {
@@ -109,24 +127,30 @@ TABLES: dict[str, Table] = {
         },
         _step_row,
     ),
-    messages.DRIVER: Table({"name": str, "why": str}, lambda one: (one.name, one.why)),
+    messages.DRIVER: Table({"name": str, "why": str}, lambda message: (message.name, message.why)),
     messages.LIGHTS: Table(
         {"head": bool, "reversing": bool, "left": bool, "right": bool},
-        lambda one: (one.head, one.reversing, one.left, one.right),
+        lambda message: (message.head, message.reversing, message.left, message.right),
     ),
     messages.BUTTONS: Table(
         {"lit": str, "mode": str, "length": int, "done": int, "best": int},
-        lambda one: (" ".join(one.lit), one.mode, one.length, one.done, one.best),
+        lambda message: (
+            " ".join(message.lit),
+            message.mode,
+            message.length,
+            message.done,
+            message.best,
+        ),
     ),
     messages.HEALTH: Table(
         {"camera": str, "wheels": str, "board": str, "viewers": int, "figures": str, "faults": str},
-        lambda one: (
-            one.camera,
-            one.wheels,
-            one.board,
-            one.viewers,
-            msgspec.json.encode(one.figures).decode(),
-            "; ".join(one.faults),
+        lambda message: (
+            message.camera,
+            message.wheels,
+            message.board,
+            message.viewers,
+            msgspec.json.encode(message.figures).decode(),
+            "; ".join(message.faults),
         ),
     ),
     messages.LATENCY: Table(
@@ -140,15 +164,15 @@ TABLES: dict[str, Table] = {
             "dropped": int,
             "share_lost": float,
         },
-        lambda one: (
-            one.name,
-            one.drives,
-            one.path,
-            one.picture_ms,
-            one.link_ms,
-            one.fps,
-            one.dropped,
-            one.lost,
+        lambda message: (
+            message.name,
+            message.drives,
+            message.path,
+            message.picture_ms,
+            message.link_ms,
+            message.fps,
+            message.dropped,
+            message.lost,
         ),
     ),
     messages.EVENT: _LOG,

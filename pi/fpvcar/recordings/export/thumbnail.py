@@ -48,10 +48,10 @@ def first_picture(path: Path, from_s: float = 0.0) -> Frame | None:
     return None
 
 
-def _inside(found: Record) -> Iterable[tuple[int, bytes | memoryview]]:
-    if found.opcode == records.CHUNK:
-        return inner_records(found.inner)
-    return [(found.opcode, found.body)]
+def _inside(record: Record) -> Iterable[tuple[int, bytes | memoryview]]:
+    if record.opcode == records.CHUNK:
+        return inner_records(record.inner)
+    return [(record.opcode, record.body)]
 
 
 def _key_frame(message: bytes | memoryview) -> Frame | None:

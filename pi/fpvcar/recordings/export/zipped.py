@@ -84,48 +84,48 @@ class DriveZip:
         """Yield the zip; some pieces are empty, to keep each step short."""
         out = _OutputBuffer()
         # zipfile calls only these two methods of a stream.
-        with zipfile.ZipFile(out, "w") as made:  # type: ignore[call-overload]
+        with zipfile.ZipFile(out, "w") as archive:  # type: ignore[call-overload]
             for path in self._paths:
-                for _ in self._file(made, path):
+                for _ in self._file(archive, path):
                     yield out.take()
-            for _ in self._put_tables(made):
+            for _ in self._put_tables(archive):
                 yield out.take()
             if self._sheets.unread:
                 self.missing.append(f"{self._sheets.unread} messages could not be read for a table")
-            said = "\n".join(self.missing) or "Nothing is missing."
+            losses_text = "\n".join(self.missing) or "Nothing is missing."
             info = _entry("README.txt", time.time(), zipfile.ZIP_DEFLATED)
-            made.writestr(
+            archive.writestr(
                 info,
                 README.format(
                     car=self._car,
-                    missing=said,
+                    missing=losses_text,
                     files=FILES if self._files else "",
                     suffix=self._kind.suffix,
                 ),
             )
         yield out.take()
 
-    def _file(self, made: zipfile.ZipFile, path: Path) -> Iterator[None]:
+    def _file(self, archive: zipfile.ZipFile, path: Path) -> Iterator[None]:
         try:
             if self._files:
-                yield from self._bytes(made, path)
+                yield from self._bytes(archive, path)
             yield from self._rows(path)
         except FileNotFoundError:
             self.missing.append(f"{path.name}: has just gone")
         except (ReadError, PackageMissing) as fault:
             self.missing.append(f"{fault}".replace(str(path), path.name))
         except OSError as fault:
-            words = f"cannot be read to its end: {fault.strerror or fault}"
-            self.missing.append(f"{path.name}: {words}")
-        if sum(one.size for one in self._held.values()) > TABLES_HELD:
-            yield from self._put_tables(made)
+            reason = f"cannot be read to its end: {fault.strerror or fault}"
+            self.missing.append(f"{path.name}: {reason}")
+        if sum(table.size for table in self._held.values()) > TABLES_HELD:
+            yield from self._put_tables(archive)
 
-    def _bytes(self, made: zipfile.ZipFile, path: Path) -> Iterator[None]:
+    def _bytes(self, archive: zipfile.ZipFile, path: Path) -> Iterator[None]:
         with path.open("rb") as file:
-            about = path.stat()
-            entry = _entry(path.name, about.st_mtime, zipfile.ZIP_STORED)
-            entry.file_size = about.st_size  # decides whether zipfile uses 64-bit sizes
-            with made.open(entry, "w") as inside:
+            status = path.stat()
+            entry = _entry(path.name, status.st_mtime, zipfile.ZIP_STORED)
+            entry.file_size = status.st_size  # decides whether zipfile uses 64-bit sizes
+            with archive.open(entry, "w") as inside:
                 self._rest()
                 while piece := file.read(PIECE_BYTES):
                     inside.write(piece)
@@ -143,14 +143,14 @@ class DriveZip:
         self._held[name] = self._kind(columns)
         return self._held[name]
 
-    def _put_tables(self, made: zipfile.ZipFile) -> Iterator[None]:
+    def _put_tables(self, archive: zipfile.ZipFile) -> Iterator[None]:
         self._sheets.close()
         self._rounds += 1
         folder = "tables" if self._rounds == 1 else f"tables-{self._rounds}"
-        for name, one in sorted(self._held.items()):
+        for name, table in sorted(self._held.items()):
             entry = _entry(f"{folder}/{name}{self._kind.suffix}", time.time(), zipfile.ZIP_DEFLATED)
-            with made.open(entry, "w") as inside:
-                for piece in one.pieces():
+            with archive.open(entry, "w") as inside:
+                for piece in table.pieces():
                     self._rest()
                     inside.write(piece)
                     yield

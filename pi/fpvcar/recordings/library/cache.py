@@ -27,19 +27,19 @@ class RecordingCache:
 
         Raises ReadError, OSError.
         """
-        about, now_s = path.stat(), self._clock_s()
-        stamp = (about.st_ino, 0 if growing else (about.st_size, about.st_mtime_ns))
+        status, now_s = path.stat(), self._clock_s()
+        stamp = (status.st_ino, 0 if growing else (status.st_size, status.st_mtime_ns))
         cached = self._open.pop(path, None)
         if cached is not None:
             if cached[0] == stamp and not (growing and now_s - cached[1] > AGAIN_S):
                 self._open[path] = cached
                 return cached[2]
             cached[2].close()
-        found = reader.read(path, self._rest)
-        self._open[path] = stamp, now_s, found
+        recording = reader.read(path, self._rest)
+        self._open[path] = stamp, now_s, recording
         while len(self._open) > OPEN_MAX:
             self._open.popitem(last=False)[1][2].close()
-        return found
+        return recording
 
     def close(self) -> None:
         """Close all cached recordings."""

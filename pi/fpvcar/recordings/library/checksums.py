@@ -30,13 +30,13 @@ class Checksummer:
 
     def add(self, data: bytes) -> None:
         """Add the next bytes of the file."""
-        left = memoryview(data)
-        self._whole.update(left)
-        while left:
+        rest = memoryview(data)
+        self._whole.update(rest)
+        while rest:
             room = PIECE - self.size % PIECE
-            some, left = left[:room], left[room:]
-            self._piece.update(some)
-            self.size += len(some)
+            part, rest = rest[:room], rest[room:]
+            self._piece.update(part)
+            self.size += len(part)
             if self.size % PIECE == 0:
                 self._pieces.append(self._piece.hexdigest())
                 self._piece = hashlib.sha256()
@@ -67,7 +67,7 @@ def plausible(sums: Sums) -> bool:
     return (
         sums.size >= 0
         and len(sums.pieces) == pieces_of(sums.size)
-        and all(SHA256.fullmatch(one) for one in (sums.sha256, *sums.pieces))
+        and all(SHA256.fullmatch(digest) for digest in (sums.sha256, *sums.pieces))
     )
 
 
@@ -87,13 +87,13 @@ def sums_of(path: Path, rest: Callable[[], None] = lambda: None) -> Sums:
 
     Raises OSError.
     """
-    kept = path.with_name(path.name + SUMS)
+    sums_path = path.with_name(path.name + SUMS)
     size = path.stat().st_size
     with contextlib.suppress(OSError, ValueError, msgspec.DecodeError, RecursionError):
-        found = msgspec.json.decode(kept.read_bytes(), type=Sums)
-        if found.size == size and plausible(found):
-            return found
-    made = read(path, rest)
+        stored = msgspec.json.decode(sums_path.read_bytes(), type=Sums)
+        if stored.size == size and plausible(stored):
+            return stored
+    computed = read(path, rest)
     with contextlib.suppress(OSError):  # the card is full: computed again next time
-        files.write_whole(kept, [encoded(made)])
-    return made
+        files.write_whole(sums_path, [encoded(computed)])
+    return computed

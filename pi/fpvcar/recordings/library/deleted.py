@@ -39,27 +39,27 @@ class DeletionRegister:
 
     def gone(self) -> DeletedTest:
         """Return a test for deleted ranges. If the card fails, it reports no range as deleted."""
-        said: dict[str, list[DeletedRange]] = {}
+        ranges: dict[str, list[DeletedRange]] = {}
         with contextlib.suppress(OSError):
-            said = self._notes.read()
+            ranges = self._notes.read()
 
         def gone(file: Entry, from_s: float, to_s: float) -> bool:
             return any(
-                one.start_ms == file.start_ms
-                and one.from_s - SLACK_S <= from_s
-                and to_s <= one.to_s + SLACK_S
-                for one in said.get(stem(file.name), ())
+                span.start_ms == file.start_ms
+                and span.from_s - SLACK_S <= from_s
+                and to_s <= span.to_s + SLACK_S
+                for span in ranges.get(stem(file.name), ())
             )
 
         return gone
 
-    def note(self, parts: Iterable[Part], there: Collection[str]) -> None:
-        """Mark these parts as deleted. `there` lists the names of all remaining files.
+    def note(self, parts: Iterable[Part], file_names: Collection[str]) -> None:
+        """Mark these parts as deleted. `file_names` lists the names of all remaining files.
 
         Raises OSError.
         """
-        said = dict(self._notes.read())
-        for one in parts:
-            span = DeletedRange(one.start_ms, one.from_s, one.to_s)
-            said[stem(one.name)] = [*said.get(stem(one.name), ()), span]
-        self._notes.write(said, there)
+        ranges = dict(self._notes.read())
+        for part in parts:
+            span = DeletedRange(part.start_ms, part.from_s, part.to_s)
+            ranges[stem(part.name)] = [*ranges.get(stem(part.name), ()), span]
+        self._notes.write(ranges, file_names)

@@ -65,7 +65,7 @@ class DriveRepository(Protocol):
     editable: bool
     """True if drives can be renamed."""
 
-    def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
+    def paths(self, file_names: Iterable[str]) -> dict[str, Path]:
         """Return the files with these names.
 
         A file that was sealed a moment ago is also found under its previous name.
@@ -77,13 +77,13 @@ class DriveRepository(Protocol):
     def page(self, before: str, most: int) -> Page:
         """List the last `most` files whose names sort before `before`; "" for no limit."""
 
-    def find(self, wanted: DriveFilter, before_ms: float, most: int) -> DrivePage:
+    def find(self, drive_filter: DriveFilter, before_ms: float, most: int) -> DrivePage:
         """List up to `most` drives that began before this UTC time."""
 
-    def name(self, drive: str, title: str) -> None:
+    def name(self, drive_id: str, title: str) -> None:
         """Set the title of a drive. Raises DriveMissing, DriveBusy, OSError."""
 
-    def delete(self, drive: str) -> tuple[list[str], list[str]]:
+    def delete(self, drive_id: str) -> tuple[list[str], list[str]]:
         """Delete a drive's files; return the names of the removed files and of the kept ones.
 
         Raises DriveMissing, DriveBusy, OSError.
@@ -109,41 +109,41 @@ class FolderRepository:
         self.writing, self.page = library.writing, library.page
         self.paths = library.paths
 
-    def find(self, wanted: DriveFilter, before_ms: float, most: int) -> DrivePage:
+    def find(self, drive_filter: DriveFilter, before_ms: float, most: int) -> DrivePage:
         """List drives; parked ranges are shown if the user chose the files or if all are parked."""
         drives, unread = self._all()
-        if not self._hides_parked or all(one.parked for one in drives):
-            wanted = wanted.unhidden()
-        found = [one for one in drives if wanted.takes(one)]
-        found = [one for one in found if one.start_ms < before_ms]
-        drivers = sorted({name for one in drives for name in one.drivers})
-        more, found = len(found) > most, found[:most]
-        return DrivePage(found, more, drivers, unread, self._copies(found))
+        if not self._hides_parked or all(drive.parked for drive in drives):
+            drive_filter = drive_filter.unhidden()
+        matches = [drive for drive in drives if drive_filter.takes(drive)]
+        matches = [drive for drive in matches if drive.start_ms < before_ms]
+        drivers = sorted({name for drive in drives for name in drive.drivers})
+        more, matches = len(matches) > most, matches[:most]
+        return DrivePage(matches, more, drivers, unread, self._copies(matches))
 
     def _copies(self, drives: Iterable[Drive]) -> dict[str, list[DriveCopy]]:
         """Return the copies on a base station, found by the receipts beside the files."""
         if self._folder is None:
             return {}
         with contextlib.suppress(OSError):
-            there = set(os.listdir(self._folder))
+            file_names = set(os.listdir(self._folder))
             fetched = {
-                one.id: [part.name + names.ACKNOWLEDGED in there for part in one.parts]
-                for one in drives
+                drive.id: [part.name + names.ACKNOWLEDGED in file_names for part in drive.parts]
+                for drive in drives
             }
             return {
-                drive: [DriveCopy(STATION, 0.0, all(parts))]
-                for drive, parts in fetched.items()
+                drive_id: [DriveCopy(STATION, 0.0, all(parts))]
+                for drive_id, parts in fetched.items()
                 if any(parts)
             }
         return {}
 
-    def name(self, drive: str, title: str) -> None:
+    def name(self, drive_id: str, title: str) -> None:
         assert self._titles is not None  # guaranteed by `editable`
         drives = self._whole()
-        there = [part.name for one in drives for part in one.parts]
-        self._titles.name(_named(drive, drives), title, there)
+        file_names = [part.name for drive in drives for part in drive.parts]
+        self._titles.name(_named(drive_id, drives), title, file_names)
 
-    def delete(self, drive: str) -> tuple[list[str], list[str]]:
+    def delete(self, drive_id: str) -> tuple[list[str], list[str]]:
         """Delete a drive, except for files still being written and files shared with another
         drive.
 
@@ -151,20 +151,20 @@ class FolderRepository:
         """
         assert self._deleted is not None  # guaranteed by `editable`
         drives = self._whole()
-        one = _named(drive, drives)
-        if one.state == "open" or any(map(self._writing, one.parts)):
+        drive = _named(drive_id, drives)
+        if drive.state == "open" or any(map(self._writing, drive.parts)):
             raise DriveBusy(
                 "This drive is still being recorded: a minute after it ended it can be deleted."
             )
-        going = {part.name for part in one.parts if not part.shared}
-        shared = [part for part in one.parts if part.shared]
-        there = {part.name for other in drives for part in other.parts} - going
+        own = {part.name for part in drive.parts if not part.shared}
+        shared = [part for part in drive.parts if part.shared]
+        remaining = {part.name for entry in drives for part in entry.parts} - own
         # Register the ranges first: a drive whose own files could not be removed is still listed.
         try:
-            self._deleted.note(shared, there)
+            self._deleted.note(shared, remaining)
         except OSError as fault:  # for example a full card: the removed files make room
             log.warning("what stays of a deleted drive is listed: %s", fault)
-        return self._library.remove(going), [part.name for part in shared]
+        return self._library.remove(own), [part.name for part in shared]
 
     def _whole(self) -> list[Drive]:
         """Return all drives. Raises DriveBusy while files are not indexed, as they may be
@@ -176,19 +176,19 @@ class FolderRepository:
 
     def _all(self) -> tuple[list[Drive], int]:
         """Return the drives and the number of files that are not indexed yet."""
-        known = self._library.known(LOOK_S)
+        indexed = self._library.scan(LOOK_S)
         if self._titles is None or self._deleted is None:
-            return drives_of(known.entries, self._rest), known.unread
-        drives = drives_of(known.entries, self._rest, self._deleted.gone())
-        return self._titles.named(drives), known.unread
+            return drives_of(indexed.entries, self._rest), indexed.unread
+        drives = drives_of(indexed.entries, self._rest, self._deleted.gone())
+        return self._titles.named(drives), indexed.unread
 
     def _writing(self, part: Part) -> bool:
         path = self._library.paths([part.name]).get(part.name)
         return path is not None and not path.name.endswith(names.SEALED)
 
 
-def _named(drive: str, drives: Sequence[Drive]) -> Drive:
+def _named(drive_id: str, drives: Sequence[Drive]) -> Drive:
     """Return the drive with this ID. Raises DriveMissing."""
     with contextlib.suppress(StopIteration):
-        return next(one for one in drives if one.id == drive)
+        return next(drive for drive in drives if drive.id == drive_id)
     raise DriveMissing("There is no such drive any more: look at the list again.")

@@ -37,7 +37,7 @@ class Tally:
 
     def __init__(self, top_mps: float) -> None:
         """Take the car's speed at full throttle, `top_mps`."""
-        self.heard = False
+        self.has_steps = False
         """True after the first step. Without steps, the driver is unknown."""
         self._top_mps = top_mps
         self._done: list[Stint] = []
@@ -71,8 +71,8 @@ class Tally:
         if self._open is not None and log_ns - self._open.to_ns > HOLE_NS:
             self._close()
         cause = _cause(step)
-        stopped = cause is not None and self.heard and cause != self._cause
-        self.heard, self._cause = True, cause
+        stopped = cause is not None and self.has_steps and cause != self._cause
+        self.has_steps, self._cause = True, cause
         if step.reason == "nobody":
             self._close()
             return
@@ -102,16 +102,16 @@ def _cause(step: Step) -> str | None:
 def top_mps(about: messages.About | None) -> float:
     """Return the speed at full throttle from a file's car profile, or the default."""
     guard = about.profile.get("guard") if about else None
-    found = guard.get("top_mps") if isinstance(guard, dict) else None
-    return float(found) if isinstance(found, int | float) else config.Guard().top_mps
+    speed_mps = guard.get("top_mps") if isinstance(guard, dict) else None
+    return float(speed_mps) if isinstance(speed_mps, int | float) else config.Guard().top_mps
 
 
 def stints_of(recording: Recording) -> tuple[Stint, ...] | None:
     """Tally a whole file; return None if it contains no steps. Raises OSError."""
     tally = Tally(top_mps(recording.about))
-    for one in recording.messages(TOPICS):
+    for message in recording.messages(TOPICS):
         try:
-            tally.note(one.log_ns, messages.decode(one.topic, one.data))
+            tally.note(message.log_ns, messages.decode(message.topic, message.data))
         except messages.FormatError:
             continue
-    return tally.stints() if tally.heard else None
+    return tally.stints() if tally.has_steps else None

@@ -70,7 +70,7 @@ class Drive(Struct, frozen=True):
     @property
     def moments(self) -> list[tuple[str, float]]:
         """Return the middle of each part as (file stem, seconds). Titles are keyed by these."""
-        return [(stem(one.name), (one.from_s + one.to_s) / 2) for one in self.parts]
+        return [(stem(part.name), (part.from_s + part.to_s) / 2) for part in self.parts]
 
 
 class DriveFilter(NamedTuple):
@@ -92,7 +92,7 @@ class DriveFilter(NamedTuple):
             self._at_wheel(drive)
             and (not self.driver or self.driver in drive.drivers)
             and self.since_ms <= drive.start_ms < self.until_ms
-            and (not self.text or self._says(drive))
+            and (not self.text or self._mentions(drive))
         )
 
     def unhidden(self) -> "DriveFilter":
@@ -101,14 +101,14 @@ class DriveFilter(NamedTuple):
 
     def _at_wheel(self, drive: Drive) -> bool:
         if self.wheel == "driven":
-            return not drive.parked or any(one.marks for one in drive.parts)
+            return not drive.parked or any(part.marks for part in drive.parts)
         return not self.wheel or drive.parked
 
-    def _says(self, drive: Drive) -> bool:
+    def _mentions(self, drive: Drive) -> bool:
         text = self.text.casefold()
-        said = (drive.title, *(mark.text for one in drive.parts for mark in one.marks))
+        texts = (drive.title, *(mark.text for part in drive.parts for mark in part.marks))
         return not self.causes.isdisjoint(drive.stops) or any(
-            text in one.casefold() for one in said
+            text in candidate.casefold() for candidate in texts
         )
 
 
@@ -136,24 +136,28 @@ def _end_ms(entry: Entry) -> float:
 
 def _runs(entries: Iterable[Entry]) -> list[_Run]:
     runs: list[_Run] = []
-    of: dict[str, _Run] = {}
-    last: dict[str, _Run] = {}
+    by_recording: dict[str, _Run] = {}
+    by_car: dict[str, _Run] = {}
     """Last run of each car: two cars may drive at once."""
-    for one in sorted(entries, key=lambda one: one.start_ms):
-        recording = stem(one.name).rpartition("-")[0] or one.name
+    for entry in sorted(entries, key=lambda entry: entry.start_ms):
+        recording = stem(entry.name).rpartition("-")[0] or entry.name
         car = recording.rpartition("-")[0]
-        before = [known[key] for known, key in ((of, recording), (last, car)) if key in known]
-        run = next((run for run in before if _follows(run, one)), None)
+        candidates = [
+            runs_by_key[key]
+            for runs_by_key, key in ((by_recording, recording), (by_car, car))
+            if key in runs_by_key
+        ]
+        run = next((run for run in candidates if _follows(run, entry)), None)
         if run is None:
             run = _Run([])
             runs.append(run)
-        run.files.append(one)
-        of[recording] = last[car] = run
+        run.files.append(entry)
+        by_recording[recording] = by_car[car] = run
     return runs
 
 
-def _follows(run: _Run, one: Entry) -> bool:
-    pause_s = (one.start_ms - run.end_ms) / 1000.0
+def _follows(run: _Run, entry: Entry) -> bool:
+    pause_s = (entry.start_ms - run.end_ms) / 1000.0
     return -OVERLAP_S < pause_s < PAUSE_S
 
 
@@ -167,15 +171,15 @@ class _DriveRange(NamedTuple):
 
 def _driven(run: _Run) -> Iterator[tuple[float, float]]:
     """Yield the times with a driver, or with an unknown driver. Other times are parked."""
-    for one in run.files:
-        if one.stints is None:
-            yield one.start_ms, _end_ms(one)
-        for stint in one.stints or ():
-            start_ms = min(max(one.start_ms, stint.from_ns / 1e6), _end_ms(one))
-            yield start_ms, max(start_ms, min(stint.to_ns / 1e6, _end_ms(one)))
+    for entry in run.files:
+        if entry.stints is None:
+            yield entry.start_ms, _end_ms(entry)
+        for stint in entry.stints or ():
+            start_ms = min(max(entry.start_ms, stint.from_ns / 1e6), _end_ms(entry))
+            yield start_ms, max(start_ms, min(stint.to_ns / 1e6, _end_ms(entry)))
 
 
-def _stretches(run: _Run) -> list[_DriveRange]:
+def _ranges(run: _Run) -> list[_DriveRange]:
     """Split a run. Parked time under SPLIT_S at either end joins the nearest drive."""
     short_ms = SPLIT_S * 1000.0
     busy: list[list[float]] = []
@@ -184,19 +188,19 @@ def _stretches(run: _Run) -> list[_DriveRange]:
             busy[-1][1] = max(busy[-1][1], end_ms)
         else:
             busy.append([start_ms, end_ms])
-    at_ms, found = run.start_ms, list[_DriveRange]()
+    at_ms, ranges = run.start_ms, list[_DriveRange]()
     for start_ms, end_ms in busy:
         if start_ms - at_ms < short_ms:
             start_ms = at_ms
         else:
-            found.append(_DriveRange(at_ms, start_ms, True))
-        found.append(_DriveRange(start_ms, end_ms, False))
+            ranges.append(_DriveRange(at_ms, start_ms, True))
+        ranges.append(_DriveRange(start_ms, end_ms, False))
         at_ms = end_ms
-    if not found or run.end_ms - at_ms >= short_ms:
-        found.append(_DriveRange(at_ms, run.end_ms, True))
+    if not ranges or run.end_ms - at_ms >= short_ms:
+        ranges.append(_DriveRange(at_ms, run.end_ms, True))
     else:
-        found[-1] = found[-1]._replace(end_ms=max(at_ms, run.end_ms))
-    return found
+        ranges[-1] = ranges[-1]._replace(end_ms=max(at_ms, run.end_ms))
+    return ranges
 
 
 def drives_of(
@@ -208,88 +212,88 @@ def drives_of(
 
     Drives whose files are all `gone` are omitted.
     """
-    found = []
+    result = []
     for run in _runs(entries):
-        starts_ms = [one.start_ms for one in run.files]
-        made = list[tuple[_DriveRange, list[Entry]]]()
-        for one in _stretches(run):
+        starts_ms = [file.start_ms for file in run.files]
+        ranges = list[tuple[_DriveRange, list[Entry]]]()
+        for span in _ranges(run):
             rest()
-            first = max(0, bisect.bisect_left(starts_ms, one.start_ms) - 2)
-            last = bisect.bisect_right(starts_ms, one.end_ms)
-            near = _near(run.files[first:last], one)
-            if not all(gone(file, *_range(file, one)) for file in near):
-                made.append((one, near))
+            first = max(0, bisect.bisect_left(starts_ms, span.start_ms) - 2)
+            last = bisect.bisect_right(starts_ms, span.end_ms)
+            near = _near(run.files[first:last], span)
+            if not all(gone(file, *_range(file, span)) for file in near):
+                ranges.append((span, near))
         owners, drives = Counter[str](), Counter[str]()
-        for one, near in made:
+        for span, near in ranges:
             owners.update(file.name for file in near)
-            if not one.parked:  # parked time does not make a file shared
+            if not span.parked:  # parked time does not make a file shared
                 drives.update(file.name for file in near)
-        for one, near in made:
-            found.append(_drive(near, one, owners if one.parked else drives))
-    return sorted(found, key=lambda one: (one.start_ms, one.parked), reverse=True)
+        for span, near in ranges:
+            result.append(_drive(near, span, owners if span.parked else drives))
+    return sorted(result, key=lambda drive: (drive.start_ms, drive.parked), reverse=True)
 
 
-def _range(one: Entry, stretch: _DriveRange) -> tuple[float, float]:
-    """Return the overlap of a file and a stretch, in seconds from the file's start."""
-    from_s = min(one.seconds, max(0.0, (stretch.start_ms - one.start_ms) / 1000.0))
-    to_s = min(one.seconds, (stretch.end_ms - one.start_ms) / 1000.0)
+def _range(entry: Entry, span: _DriveRange) -> tuple[float, float]:
+    """Return the overlap of a file and a range, in seconds from the file's start."""
+    from_s = min(entry.seconds, max(0.0, (span.start_ms - entry.start_ms) / 1000.0))
+    to_s = min(entry.seconds, (span.end_ms - entry.start_ms) / 1000.0)
     return from_s, max(from_s, to_s)
 
 
-def _near(files: Sequence[Entry], stretch: _DriveRange) -> list[Entry]:
-    """Return the files that overlap a stretch; at least one, however short the stretch."""
-    near = [one for one in files if _shares(one, stretch)]
-    return near or [max(files, key=lambda one: _shared_ms(one, stretch))]
+def _near(files: Sequence[Entry], span: _DriveRange) -> list[Entry]:
+    """Return the files that overlap a range; at least one, however short the range."""
+    near = [entry for entry in files if _shares(entry, span)]
+    return near or [max(files, key=lambda entry: _shared_ms(entry, span))]
 
 
-def _drive(near: Sequence[Entry], stretch: _DriveRange, of: Counter[str]) -> Drive:
+def _drive(near: Sequence[Entry], span: _DriveRange, of: Counter[str]) -> Drive:
     """Build a drive. `of` counts the drives that use each file."""
-    parts = [_part(one, stretch, of[one.name] > 1) for one in near]
+    parts = [_part(entry, span, of[entry.name] > 1) for entry in near]
     stints = [
         stint
-        for one in near
-        for stint in one.stints or ()
-        if stretch.start_ms <= stint.from_ns / 1e6 <= stretch.end_ms and not stretch.parked
+        for entry in near
+        for stint in entry.stints or ()
+        if span.start_ms <= stint.from_ns / 1e6 <= span.end_ms and not span.parked
     ]
     stops = Counter[str]()
     for stint in stints:
         stops.update(stint.stops)
     return Drive(
-        f"{stem(parts[0].name)}@{parts[0].from_s:.0f}{'p' * stretch.parked}",
-        stretch.start_ms,
-        (stretch.end_ms - stretch.start_ms) / 1000.0,
-        stretch.parked,
-        tuple(dict.fromkeys(one.name for one in stints if one.name)),
+        f"{stem(parts[0].name)}@{parts[0].from_s:.0f}{'p' * span.parked}",
+        span.start_ms,
+        (span.end_ms - span.start_ms) / 1000.0,
+        span.parked,
+        tuple(dict.fromkeys(stint.name for stint in stints if stint.name)),
         dict(stops),
-        round(sum(one.metres for one in stints), 1) if stints else None,
-        sum(one.bytes for one in parts),
+        round(sum(stint.metres for stint in stints), 1) if stints else None,
+        sum(part.bytes for part in parts),
         _state(parts),
         tuple(parts),
     )
 
 
-def _shares(one: Entry, stretch: _DriveRange) -> bool:
-    """Return whether a file overlaps a stretch. A file under LEAST_S must begin in it."""
-    if one.seconds < LEAST_S:
-        return stretch.start_ms <= one.start_ms <= stretch.end_ms
-    return _shared_ms(one, stretch) >= LEAST_S * 1000.0
+def _shares(entry: Entry, span: _DriveRange) -> bool:
+    """Return whether a file overlaps a range. A file under LEAST_S must begin in it."""
+    if entry.seconds < LEAST_S:
+        return span.start_ms <= entry.start_ms <= span.end_ms
+    return _shared_ms(entry, span) >= LEAST_S * 1000.0
 
 
-def _shared_ms(one: Entry, stretch: _DriveRange) -> float:
-    return min(_end_ms(one), stretch.end_ms) - max(one.start_ms, stretch.start_ms)
+def _shared_ms(entry: Entry, span: _DriveRange) -> float:
+    return min(_end_ms(entry), span.end_ms) - max(entry.start_ms, span.start_ms)
 
 
-def _part(one: Entry, stretch: _DriveRange, shared: bool) -> Part:
-    from_s, to_s = _range(one, stretch)
-    marks = tuple(mark for mark in one.marks if from_s <= mark.t <= to_s)
+def _part(entry: Entry, span: _DriveRange, shared: bool) -> Part:
+    from_s, to_s = _range(entry, span)
+    marks = tuple(mark for mark in entry.marks if from_s <= mark.t <= to_s)
     return Part(
-        one.name,
-        one.start_ms,
-        one.seconds,
-        one.bytes,
-        one.state,
-        one.lost,
-        one.pictures,
+        entry.name,
+        entry.start_ms,
+        entry.seconds,
+        entry.bytes,
+        entry.state,
+        entry.lost,
+        entry.pictures,
         from_s,
         to_s,
         shared,
@@ -298,5 +302,5 @@ def _part(one: Entry, stretch: _DriveRange, shared: bool) -> Part:
 
 
 def _state(parts: Iterable[Part]) -> str:
-    states = {one.state for one in parts}
-    return next((one for one in ("open", "damaged") if one in states), "closed")
+    states = {part.state for part in parts}
+    return next((state for state in ("open", "damaged") if state in states), "closed")

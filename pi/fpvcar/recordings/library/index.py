@@ -39,7 +39,7 @@ class _Line(msgspec.Struct, Generic[T], array_like=True):
 
     name: str
     stamp: Stamp
-    known: T
+    summary: T
 
 
 class IndexFile(Generic[T]):
@@ -52,8 +52,8 @@ class IndexFile(Generic[T]):
 
     def read(self, rest: Callable[[], None] = lambda: None) -> dict[str, tuple[Stamp, T]]:
         """Return the index entries by name, empty if unreadable. Calls `rest` before each line."""
-        found: dict[str, tuple[Stamp, T]] = {}
-        wrong = 0
+        entries: dict[str, tuple[Stamp, T]] = {}
+        unreadable = 0
         try:
             lines = self._path.read_bytes().splitlines()
         except FileNotFoundError:
@@ -64,20 +64,20 @@ class IndexFile(Generic[T]):
         for line in lines:
             rest()
             try:
-                one: _Line[T] = self._decoder.decode(line)
+                entry: _Line[T] = self._decoder.decode(line)
             except (ValueError, msgspec.DecodeError, RecursionError):
-                wrong += 1
+                unreadable += 1
             else:
-                found[one.name] = one.stamp, one.known
-        if wrong:
-            log.info("%s: %d lines cannot be read, made anew", self._path, wrong)
-        return found
+                entries[entry.name] = entry.stamp, entry.summary
+        if unreadable:
+            log.info("%s: %d lines cannot be read, made anew", self._path, unreadable)
+        return entries
 
-    def write(self, known: Mapping[str, tuple[Stamp, T]]) -> None:
+    def write(self, entries: Mapping[str, tuple[Stamp, T]]) -> None:
         """Replace the index file. If that fails, the next list is slow again."""
         lines = (
-            msgspec.json.encode(_Line(name, stamp, one)) + b"\n"
-            for name, (stamp, one) in known.items()
+            msgspec.json.encode(_Line(name, stamp, summary)) + b"\n"
+            for name, (stamp, summary) in entries.items()
         )
         with contextlib.suppress(OSError):
             files.write_whole(self._path, lines)

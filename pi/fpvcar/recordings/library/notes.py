@@ -25,29 +25,29 @@ class Notes(Generic[T]):
         self._decoder: msgspec.json.Decoder[dict[str, list[T]]] = msgspec.json.Decoder(
             dict[str, list[kind]]  # type: ignore[valid-type]
         )
-        self._said: dict[str, list[T]] | None = None
+        self._notes: dict[str, list[T]] | None = None
 
     def read(self) -> dict[str, list[T]]:
         """Return the notes by file stem. Reads the file on the first call only. Raises OSError."""
-        if self._said is not None:
-            return self._said
+        if self._notes is not None:
+            return self._notes
         try:
-            self._said = self._decoder.decode(self._path.read_bytes())
+            self._notes = self._decoder.decode(self._path.read_bytes())
         except FileNotFoundError:
-            self._said = {}
+            self._notes = {}
         except (ValueError, msgspec.DecodeError, RecursionError) as fault:
             self._path.replace(self._bad)
             log.warning("%s: set aside as %s: %s", self._path, self._bad.name, fault)
-            self._said = {}
-        return self._said
+            self._notes = {}
+        return self._notes
 
-    def write(self, said: Mapping[str, list[T]], there: Collection[str]) -> None:
-        """Replace the file if its content changes. `there` lists the names of all recordings.
+    def write(self, notes: Mapping[str, list[T]], file_names: Collection[str]) -> None:
+        """Replace the file if its content changes. `file_names` lists the names of all recordings.
 
         Notes on other recordings are dropped. Raises OSError.
         """
-        known = {stem(one) for one in there}
-        new = {file: some for file, some in said.items() if some and file in known}
+        stems = {stem(name) for name in file_names}
+        new = {file: values for file, values in notes.items() if values and file in stems}
         if new != self.read():
             files.write_whole(self._path, [msgspec.json.encode(new)])
-            self._said = new
+            self._notes = new

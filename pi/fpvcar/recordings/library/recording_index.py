@@ -39,14 +39,16 @@ def files_in(directory: Path) -> list[Path]:
     otherwise.
     """
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as listing:
-        return sorted(directory / one.name for one in listing if _is_recording(one))
+        return sorted(directory / entry.name for entry in listing if _is_recording(entry))
     return []
 
 
-def _is_recording(one: "os.DirEntry[str]") -> bool:
+def _is_recording(entry: "os.DirEntry[str]") -> bool:
     try:
-        one.name.encode()  # names that are not UTF-8 cannot be sent to a page
-        return one.name.endswith((names.SEALED, names.OPEN)) and one.is_file(follow_symlinks=False)
+        entry.name.encode()  # names that are not UTF-8 cannot be sent to a page
+        return entry.name.endswith((names.SEALED, names.OPEN)) and entry.is_file(
+            follow_symlinks=False
+        )
     except (UnicodeEncodeError, OSError):
         return False
 
@@ -85,15 +87,15 @@ class RecordingIndex:
         self._index = IndexFile(folder, Entry) if folder is not None else None
         self._read, self._unsaved = False, 0
 
-    def paths(self, wanted: Iterable[str]) -> dict[str, Path]:
+    def paths(self, file_names: Iterable[str]) -> dict[str, Path]:
         """Return the recordings with these names. No other file can be requested.
 
         A file that was sealed a moment ago is also found under its previous name.
         """
-        there = {path.name: path for path in self._files()}
-        sealed = {name: name.removesuffix(names.OPEN) + names.SEALED for name in wanted}
-        found = {name: there.get(name) or there.get(sealed[name]) for name in sealed}
-        return {name: path for name, path in found.items() if path is not None}
+        by_name = {path.name: path for path in self._files()}
+        sealed = {name: name.removesuffix(names.OPEN) + names.SEALED for name in file_names}
+        matches = {name: by_name.get(name) or by_name.get(sealed[name]) for name in sealed}
+        return {name: path for name, path in matches.items() if path is not None}
 
     def writing(self, path: Path) -> bool:
         """Return whether this file is still being written."""
@@ -108,19 +110,19 @@ class RecordingIndex:
 
     def page(self, before: str = "", most: int = sys.maxsize) -> Page:
         """List the last `most` files whose names sort before `before`; "" for no limit."""
-        paths = [one for one in self._files() if not before or one.name < before]
+        paths = [path for path in self._files() if not before or path.name < before]
         self._read_index()
-        found = [entry for one in paths[-most:] if (entry := self._entry(one))]
+        entries = [entry for path in paths[-most:] if (entry := self._entry(path))]
         self._write_index()
-        return Page(found, len(paths) > most)
+        return Page(entries, len(paths) > most)
 
-    def known(self, look_s: float) -> IndexedFiles:
+    def scan(self, look_s: float) -> IndexedFiles:
         """List files in the index and files being written; scan new ones for up to `look_s`.
 
         New files are scanned newest first.
         """
         self._read_index()
-        spent_s, found, unread = 0.0, list[Entry](), 0
+        spent_s, entries, unread = 0.0, list[Entry](), 0
         for path in reversed(list(self._files())):
             self._rest()
             entry = self._remembered(path)
@@ -132,36 +134,36 @@ class RecordingIndex:
                 entry = self._entry(path)
                 spent_s += self._clock_s() - began_s
             if entry is not None:
-                found.append(entry)
+                entries.append(entry)
         self._write_index()
-        return IndexedFiles(found[::-1], unread)
+        return IndexedFiles(entries[::-1], unread)
 
-    def remove(self, wanted: Collection[str]) -> list[str]:
+    def remove(self, file_names: Collection[str]) -> list[str]:
         """Delete sealed files with these names and their side files, permanently and synced.
 
         Returns the names of the deleted files. Raises OSError.
         """
-        folders, gone = set[Path](), list[str]()
+        folders, deleted = set[Path](), list[str]()
         for path in list(self._files()):
-            if path.name in wanted and path.name.endswith(names.SEALED):
-                for one in (*(path.name + end for end in names.BESIDE), path.name):
-                    path.with_name(one).unlink(missing_ok=True)
+            if path.name in file_names and path.name.endswith(names.SEALED):
+                for name in (*(path.name + end for end in names.BESIDE), path.name):
+                    path.with_name(name).unlink(missing_ok=True)
                 folders.add(path.parent)
-                gone.append(path.name)
+                deleted.append(path.name)
                 self._known.pop(path, None)
         for folder in folders:
             files.sync(folder)
-        return gone
+        return deleted
 
     def _growing(self, path: Path, about: os.stat_result) -> bool:
         is_open = path.name.endswith(names.OPEN)
         return is_open and self._clock_s() - about.st_mtime < WRITING_S
 
     def _remembered(self, path: Path) -> Entry | None:
-        known = self._known.get(path)
+        cached = self._known.get(path)
         with contextlib.suppress(OSError):
-            if known is not None and known[0] == stamp_of(path.stat()):
-                return known[1]
+            if cached is not None and cached[0] == stamp_of(path.stat()):
+                return cached[1]
         return None
 
     def _entry(self, path: Path) -> Entry | None:
@@ -172,17 +174,17 @@ class RecordingIndex:
             stamp = stamp_of(about)
             if self._growing(path, about):
                 return self._open_entry(path, stamp)
-            known = self._known.get(path)
-            if known is None or known[0] != stamp:
+            cached = self._known.get(path)
+            if cached is None or cached[0] != stamp:
                 self._rest()
                 return self._note(path, stamp, summaries.entry_of(path, self._rest))
-            return known[1]
+            return cached[1]
         except FileNotFoundError:  # removed by the ring, or closed at this moment
             return None
         except UNREADABLE as fault:
             entry = unreadable_entry(path, stamp, fault)
-            passes = isinstance(fault, OSError | PackageNeeded | PackageMissing)
-            return entry if passes else self._note(path, stamp, entry)
+            temporary = isinstance(fault, OSError | PackageNeeded | PackageMissing)
+            return entry if temporary else self._note(path, stamp, entry)
 
     def _note(self, path: Path, stamp: Stamp, entry: Entry) -> Entry:
         self._known[path] = stamp, entry
@@ -192,11 +194,11 @@ class RecordingIndex:
     def _open_entry(self, path: Path, stamp: Stamp) -> Entry:
         """Summarise a file that is being written, at most once every AGAIN_S."""
         now_s = self._clock_s()
-        known = self._growing_known.get(path)
-        if known is None or not 0.0 <= now_s - known[0] < AGAIN_S:
-            known = now_s, summaries.open_entry(path, stamp, self._rest)
-            self._growing_known = {path: known}  # only one file is written at a time
-        return known[1]
+        cached = self._growing_known.get(path)
+        if cached is None or not 0.0 <= now_s - cached[0] < AGAIN_S:
+            cached = now_s, summaries.open_entry(path, stamp, self._rest)
+            self._growing_known = {path: cached}  # only one file is written at a time
+        return cached[1]
 
     def _read_index(self) -> None:
         """Read the index on the first call."""
@@ -209,14 +211,14 @@ class RecordingIndex:
     def _write_index(self) -> None:
         """Write the index after enough new files; drop entries of removed files."""
         if len(self._known) > ENTRIES_MAX or self._unsaved >= UNSAVED_MOST:
-            there = set(self._files())
-            self._known = {path: one for path, one in self._known.items() if path in there}
+            existing = set(self._files())
+            self._known = {path: cached for path, cached in self._known.items() if path in existing}
         if self._index is not None and self._unsaved >= UNSAVED_MOST:
             self._unsaved, folder = 0, self._index.folder
             self._index.write(
                 {
-                    str(path.relative_to(folder)): one
-                    for path, one in self._known.items()
+                    str(path.relative_to(folder)): cached
+                    for path, cached in self._known.items()
                     if path.is_relative_to(folder)
                 }
             )
@@ -224,8 +226,8 @@ class RecordingIndex:
 
 def unreadable_entry(path: Path, stamp: Stamp, fault: Exception) -> Entry:
     """Return a summary of an unreadable file with the reason."""
-    began_ms, words = stamp.changed_ns / 1e6, _words(path, fault)
-    return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", 0, words)
+    began_ms, reason = stamp.changed_ns / 1e6, _words(path, fault)
+    return Entry(path.name, began_ms, 0.0, stamp.size, "damaged", 0, reason)
 
 
 def _words(path: Path, fault: Exception) -> str:

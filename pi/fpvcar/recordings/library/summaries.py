@@ -57,8 +57,8 @@ class Entry(Struct, frozen=True):
 def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
     """Summarise a file that is no longer written to.
 
-    If the file must be read whole, `rest` is called before each piece. Raises ReadError, RecordError,
-    PackageMissing, OSError.
+    If the file must be read whole, `rest` is called before each piece. Raises ReadError,
+    RecordError, PackageMissing, OSError.
     """
     source = FileSource(path)
     try:
@@ -68,10 +68,10 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
         brief = closed_overview(source, tail) or overview_of(path)
         if not brief.closed:
             return _whole_entry(path, rest)
-        said = list(_indexed_messages(source, tail, BRIEF))
+        stored = list(_indexed_messages(source, tail, BRIEF))
     finally:
         source.close()
-    marks = [(log_ns, data) for topic, log_ns, data in said if topic == messages.MARK]
+    marks = [(log_ns, data) for topic, log_ns, data in stored if topic == messages.MARK]
     return Entry(
         path.name,
         brief.start_ns / 1e6,
@@ -82,69 +82,69 @@ def entry_of(path: Path, rest: Callable[[], None] = lambda: None) -> Entry:
         "",
         _marks(marks, brief.start_ns),
         brief.counts.get(messages.CAMERA, 0),
-        _stints(path, brief, said, rest),
+        _stints(path, brief, stored, rest),
     )
 
 
 def open_entry(path: Path, stamp: Stamp, rest: Callable[[], None]) -> Entry:
     """Summarise a file that is being written, up to its last write. Raises as entry_of."""
-    with reader.read(path, rest) as found:
-        start_ns = found.start_ns or stamp.changed_ns
-        seconds = max(0, (found.end_ns or stamp.changed_ns) - start_ns) / SECOND_NS
+    with reader.read(path, rest) as recording:
+        start_ns = recording.start_ns or stamp.changed_ns
+        seconds = max(0, (recording.end_ns or stamp.changed_ns) - start_ns) / SECOND_NS
         return Entry(
             path.name,
             start_ns / 1e6,
             seconds,
             stamp.size,
             "open",
-            found.counts.total(),
+            recording.counts.total(),
             "",
-            _marks(_marked(found), start_ns),
-            found.counts[messages.CAMERA],
-            driver_spans.stints_of(found),
+            _marks(_marked(recording), start_ns),
+            recording.counts[messages.CAMERA],
+            driver_spans.stints_of(recording),
         )
 
 
 def _whole_entry(path: Path, rest: Callable[[], None]) -> Entry:
-    with reader.read(path, rest) as found:
+    with reader.read(path, rest) as recording:
         return Entry(
             path.name,
-            found.start_ns / 1e6,
-            (found.end_ns - found.start_ns) / SECOND_NS,
-            found.size,
+            recording.start_ns / 1e6,
+            (recording.end_ns - recording.start_ns) / SECOND_NS,
+            recording.size,
             "damaged",
-            found.counts.total(),
-            "; ".join(missing(found)),
-            _marks(_marked(found), found.start_ns),
-            found.counts[messages.CAMERA],
-            driver_spans.stints_of(found),
+            recording.counts.total(),
+            "; ".join(missing(recording)),
+            _marks(_marked(recording), recording.start_ns),
+            recording.counts[messages.CAMERA],
+            driver_spans.stints_of(recording),
         )
 
 
 def _stints(
-    path: Path, brief: Overview, said: Iterable[StoredMessage], rest: Callable[[], None]
+    path: Path, brief: Overview, stored: Iterable[StoredMessage], rest: Callable[[], None]
 ) -> tuple[Stint, ...] | None:
     """Return the stints the recorder stored at the end of a file, or a tally of its steps."""
-    for topic, _, data in said:
+    for topic, _, data in stored:
         if topic == messages.STINTS:
             try:
-                found = messages.decode(topic, data)
+                message = messages.decode(topic, data)
             except messages.FormatError:
                 break
-            return found.stints if isinstance(found, messages.Stints) else None
+            return message.stints if isinstance(message, messages.Stints) else None
     if not brief.counts.get(messages.STEP):
         return None
-    with reader.read(path, rest) as whole:
-        return driver_spans.stints_of(whole)
+    with reader.read(path, rest) as recording:
+        return driver_spans.stints_of(recording)
 
 
 def _marked(recording: Recording) -> Iterable[tuple[int, bytes]]:
-    return ((one.log_ns, one.data) for one in recording.messages({messages.MARK}))
+    return ((message.log_ns, message.data) for message in recording.messages({messages.MARK}))
 
 
-def _marks(found: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:
+def _marks(marked: Iterable[tuple[int, bytes]], start_ns: int) -> tuple[Mark, ...]:
     marks = []
-    for log_ns, data in found:
+    for log_ns, data in marked:
         try:
             event = messages.decode(messages.MARK, data)
         except messages.FormatError:
@@ -161,33 +161,35 @@ def _indexed_messages(
 
     Raises RecordError, OSError.
     """
-    wanted = {one.number: one.topic for one in tail.channels if one.topic in topics}
+    topic_of = {
+        channel.number: channel.topic for channel in tail.channels if channel.topic in topics
+    }
     for opcode, body in tail.records:
-        if opcode != records.CHUNK_INDEX or not wanted:
+        if opcode != records.CHUNK_INDEX or not topic_of:
             continue
         fields = parsing.Fields(body)
         fields.take(16)
         at, length = fields.number(8), fields.number(8)
-        if not wanted.keys().isdisjoint(_indexed(fields)) and length <= CHUNK_MOST:
-            yield from _messages(source.read(at, length), wanted)
+        if not topic_of.keys().isdisjoint(_indexed(fields)) and length <= CHUNK_MOST:
+            yield from _messages(source.read(at, length), topic_of)
 
 
 def _indexed(fields: parsing.Fields) -> set[int]:
     """Return the channels that have messages in a chunk."""
-    inner, found = parsing.Fields(fields.take(fields.number(4))), set()
+    inner, numbers = parsing.Fields(fields.take(fields.number(4))), set()
     while inner.left:
-        found.add(inner.number(2))
+        numbers.add(inner.number(2))
         inner.take(8)
-    return found
+    return numbers
 
 
-def _messages(chunk: bytes, wanted: dict[int, str]) -> Iterable[StoredMessage]:
+def _messages(chunk: bytes, topic_of: dict[int, str]) -> Iterable[StoredMessage]:
     try:
         inner = good_chunk(chunk[records.HEAD.size :])
     except RecordError:
         return
     for opcode, body in inner_records(inner):
-        topic = wanted.get(int.from_bytes(body[:2], "little"))
+        topic = topic_of.get(int.from_bytes(body[:2], "little"))
         if opcode == records.MESSAGE and topic is not None:
             log_ns = int.from_bytes(body[6:14], "little")
             yield topic, log_ns, bytes(body[records.MESSAGE_FIXED :])

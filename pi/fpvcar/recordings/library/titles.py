@@ -27,33 +27,34 @@ class Titles:
 
     def named(self, drives: Sequence[Drive]) -> list[Drive]:
         """Return the drives with their titles; without titles if the card fails."""
-        said = TitlesByFile()
+        titles = TitlesByFile()
         with contextlib.suppress(OSError):
-            said = self._notes.read()
+            titles = self._notes.read()
         return [
-            msgspec.structs.replace(one, title=_title(one, said)) if said else one for one in drives
+            msgspec.structs.replace(drive, title=_title(drive, titles)) if titles else drive
+            for drive in drives
         ]
 
-    def name(self, drive: Drive, title: str, there: Collection[str]) -> None:
-        """Set the title of a drive; "" removes it. `there` lists the names of all files.
+    def name(self, drive: Drive, title: str, file_names: Collection[str]) -> None:
+        """Set the title of a drive; "" removes it. `file_names` lists the names of all files.
 
         Titles of other files are dropped. Raises OSError.
         """
-        said = dict(self._notes.read())
-        for one, (file, moment_s) in zip(drive.parts, drive.moments, strict=True):
-            said[file] = [
+        titles = dict(self._notes.read())
+        for part, (file, moment_s) in zip(drive.parts, drive.moments, strict=True):
+            titles[file] = [
                 (at_s, text)
-                for at_s, text in said.get(file, [])
-                if not one.from_s <= at_s <= one.to_s
+                for at_s, text in titles.get(file, [])
+                if not part.from_s <= at_s <= part.to_s
             ]
             if title:
-                said[file].append((round(moment_s, 3), title))
-        self._notes.write(said, there)
+                titles[file].append((round(moment_s, 3), title))
+        self._notes.write(titles, file_names)
 
 
-def _title(drive: Drive, said: TitlesByFile) -> str:
-    for one in drive.parts:
-        for at_s, text in said.get(stem(one.name), []):
-            if one.from_s <= at_s <= one.to_s:
+def _title(drive: Drive, titles: TitlesByFile) -> str:
+    for part in drive.parts:
+        for at_s, text in titles.get(stem(part.name), []):
+            if part.from_s <= at_s <= part.to_s:
                 return text
     return ""

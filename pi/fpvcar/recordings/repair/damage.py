@@ -17,10 +17,10 @@ def missing_messages(recording: Recording) -> Iterator[str]:
     for gap in recording.gaps:
         channel = recording.channels.get(gap.number)
         topic = channel.topic if channel else f"channel {gap.number}"
-        where = "at the beginning or the end"
+        period = "at the beginning or the end"
         if gap.after_ns:
-            where = f"from {utc_text(gap.after_ns)} to {utc_text(gap.before_ns)}"
-        yield f"{topic}: {gap.lost} messages are missing {where}"
+            period = f"from {utc_text(gap.after_ns)} to {utc_text(gap.before_ns)}"
+        yield f"{topic}: {gap.lost} messages are missing {period}"
 
 
 def damaged_at_ns(recording: Recording, damage: Damage) -> int:
@@ -41,10 +41,10 @@ def losses(path: Path, recording: Recording) -> Iterator[str]:
     if not recording.closed:
         last = utc_text(recording.end_ns)
         yield f"{path}: {unclosed(recording)}; what is in it ends at {last}"
-    for one in recording.damage:
-        where = utc_text(damaged_at_ns(recording, one))
-        verb = "are there twice" if one.repeated else "are missing"
-        yield f"{path}: {one.length} bytes {verb} at {where} ({one.what})"
+    for damage in recording.damage:
+        time = utc_text(damaged_at_ns(recording, damage))
+        verb = "are there twice" if damage.repeated else "are missing"
+        yield f"{path}: {damage.length} bytes {verb} at {time} ({damage.reason})"
     for words in missing_messages(recording):
         yield f"{path}: {words}"
 
@@ -54,7 +54,7 @@ def incomplete(recording: Recording) -> bool:
 
     Repeated chunks do not count. A file that was never closed contains all synced data.
     """
-    return bool(recording.gaps) or any(not one.repeated for one in recording.damage)
+    return bool(recording.gaps) or any(not damage.repeated for damage in recording.damage)
 
 
 def cut_short(path: Path, recording: Recording) -> bool:
@@ -70,7 +70,7 @@ def cut_short(path: Path, recording: Recording) -> bool:
 
 def missing(recording: Recording) -> list[str]:
     """Return short descriptions of all losses."""
-    words = [] if recording.closed else [unclosed(recording)]
-    for one in recording.damage:
-        words.append(f"{one.length} bytes at {one.at} are damaged ({one.what})")
-    return [*words, *missing_messages(recording)]
+    lines = [] if recording.closed else [unclosed(recording)]
+    for damage in recording.damage:
+        lines.append(f"{damage.length} bytes at {damage.at} are damaged ({damage.reason})")
+    return [*lines, *missing_messages(recording)]

@@ -90,8 +90,8 @@ class _Summary:
             {number: self.counts[number] for number in self.channels},
             len(self.schemas),
             len(self.places),
-            min((one.start_ns for one in self.places), default=0),
-            max((one.end_ns for one in self.places), default=0),
+            min((place.start_ns for place in self.places), default=0),
+            max((place.end_ns for place in self.places), default=0),
         )
         end = records.data_end()
         return end + records.summary(
@@ -178,52 +178,52 @@ class Ending:
         channels."""
         return self._summary.counts.keys() <= self._summary.channels.keys()
 
-    def note(self, one: Record | Damage) -> None:
+    def note(self, step: Record | Damage) -> None:
         """Process the next step of the walk."""
-        if isinstance(one, Record) and one.opcode == records.CHUNK:
+        if isinstance(step, Record) and step.opcode == records.CHUNK:
             self._behind = False  # the supposed end was not the end
             self._give_up_indexes()
-            self._note_chunk(one)
+            self._note_chunk(step)
         elif self._behind:  # a truncated summary
             return
-        elif isinstance(one, Damage):
-            if one.cut:
-                self.cut = one.at
+        elif isinstance(step, Damage):
+            if step.cut:
+                self.cut = step.at
                 return
             self.damaged = True
             self._give_up_indexes()
-        elif one.opcode == records.DATA_END:
-            self.cut, self._behind = one.at, True
+        elif step.opcode == records.DATA_END:
+            self.cut, self._behind = step.at, True
             return
         else:
-            self._note_between(one)
-        self.cut = one.at + one.length
+            self._note_between(step)
+        self.cut = step.at + step.length
 
     def appended(self) -> bytes:
         """Encode the bytes to append at `cut`."""
         indexes = b"".join(self._due)
         return indexes + self._summary.ending(self.cut + len(indexes))
 
-    def _note_chunk(self, found: Record) -> None:
+    def _note_chunk(self, record: Record) -> None:
         self.chunks += 1
-        for opcode, body in inner_records(found.inner):
+        for opcode, body in inner_records(record.inner):
             if opcode == records.SCHEMA:
                 schema = parsing.take_schema(body)
                 self._summary.schemas[schema.number] = records.schema(*schema)
             elif opcode == records.CHANNEL:
                 channel = parsing.take_channel(body)
                 self._summary.channels[channel.number] = records.channel(*channel)
-        chunk = _chunk(found.at, found.body, found.inner)
+        chunk = _chunk(record.at, record.body, record.inner)
         if chunk.counts:
             self._summary.add(chunk)
             self._due = chunk.indexes
 
-    def _note_between(self, found: Record) -> None:
-        if found.opcode == records.METADATA:
-            name, _ = parsing.take_metadata(found.body)
+    def _note_between(self, record: Record) -> None:
+        if record.opcode == records.METADATA:
+            name, _ = parsing.take_metadata(record.body)
             if name == messages.METADATA:
-                self._summary.metadata = records.metadata_index(found.at, found.length, name)
-        if self._due and records.record(found.opcode, found.body) == self._due[0]:
+                self._summary.metadata = records.metadata_index(record.at, record.length, name)
+        if self._due and records.record(record.opcode, record.body) == self._due[0]:
             del self._due[0]
         else:
             self._give_up_indexes()

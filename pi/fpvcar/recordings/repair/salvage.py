@@ -46,8 +46,8 @@ def salvage(folder: Path, name: str) -> Iterator[None]:
         if tail_of(source) is None:  # otherwise power failed just before the rename
             ending = Ending()
             if source.size:
-                for one in Walk(source, source.size).steps():
-                    ending.note(one)
+                for step in Walk(source, source.size).steps():
+                    ending.note(step)
                     yield
             if not (ending.chunks or ending.damaged):
                 part.unlink()

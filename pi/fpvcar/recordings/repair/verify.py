@@ -33,7 +33,7 @@ class _Chunk(NamedTuple):
     messages: dict[int, list[_Entry]]
 
 
-def doubts(recording: Recording) -> Iterator[str]:
+def metadata_faults(recording: Recording) -> Iterator[str]:
     """Yield problems with metadata and data end of a complete recording."""
     index = any(
         opcode == records.METADATA_INDEX and _index_name(body) == messages.METADATA
@@ -56,45 +56,45 @@ def _index_name(body: bytes) -> str:
     return fields.text()
 
 
-def astray(recording: Recording) -> Iterator[str]:
+def index_faults(recording: Recording) -> Iterator[str]:
     """Yield the wrong indexes of a complete recording. Raises OSError."""
     chunks: dict[int, _Chunk] = {}
     last: _Chunk | None = None
-    for one in recording.walk():
-        if isinstance(one, Damage):
+    for record in recording.walk():
+        if isinstance(record, Damage):
             continue
-        if one.opcode == records.CHUNK:
-            last = _chunk(one)
-            chunks[one.at] = last
+        if record.opcode == records.CHUNK:
+            last = _chunk(record)
+            chunks[record.at] = last
             yield from _times(last)
-        elif one.opcode == records.MESSAGE_INDEX and last is not None:
-            yield from _index(one, last)
+        elif record.opcode == records.MESSAGE_INDEX and last is not None:
+            yield from _index(record, last)
     yield from _summary(recording, chunks)
 
 
-def _chunk(found: Record) -> _Chunk:
-    head, at = parsing.take_chunk(found.body), 0
+def _chunk(record: Record) -> _Chunk:
+    head, at = parsing.take_chunk(record.body), 0
     entries: dict[int, list[_Entry]] = {}
-    for opcode, body in inner_records(found.inner):
+    for opcode, body in inner_records(record.inner):
         if opcode == records.MESSAGE:
             number = int.from_bytes(body[:2], "little")
             log_ns = int.from_bytes(body[6:14], "little")
             entries.setdefault(number, []).append((log_ns, at))
         at += records.HEAD.size + len(body)
-    return _Chunk(found.at, found.length, head.start_ns, head.end_ns, entries)
+    return _Chunk(record.at, record.length, head.start_ns, head.end_ns, entries)
 
 
 def _times(chunk: _Chunk) -> Iterator[str]:
-    times = [log_ns for some in chunk.messages.values() for log_ns, _ in some]
+    times = [log_ns for entries in chunk.messages.values() for log_ns, _ in entries]
     if times and (min(times), max(times)) != (chunk.start_ns, chunk.end_ns):
         yield f"at byte {chunk.at}: a chunk's times are not those of its messages"
 
 
-def _index(found: Record, chunk: _Chunk) -> Iterator[str]:
-    number = parsing.take_index(found.body)
-    entries = sorted(struct.iter_unpack("<QQ", found.body[6:]))
+def _index(record: Record, chunk: _Chunk) -> Iterator[str]:
+    number = parsing.take_index(record.body)
+    entries = sorted(struct.iter_unpack("<QQ", record.body[6:]))
     if entries != sorted(chunk.messages.get(number, [])):
-        yield f"at byte {found.at}: an index that is not of the chunk before it"
+        yield f"at byte {record.at}: an index that is not of the chunk before it"
 
 
 def _summary(recording: Recording, chunks: dict[int, _Chunk]) -> Iterator[str]:

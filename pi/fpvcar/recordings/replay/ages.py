@@ -38,10 +38,10 @@ class AgeCheck:
 
         Returns None if a picture is missing between the two.
         """
-        before, doubt = self._newest, self._doubt
+        before, mismatch = self._newest, self._doubt
         self._newest, self._doubt = picture, None
-        whole = before is not None and picture.sequence == before.sequence + 1
-        return doubt if whole else None
+        consecutive = before is not None and picture.sequence == before.sequence + 1
+        return mismatch if consecutive else None
 
     def check(self, step: Step) -> None:
         """Check the next step. Skipped if the camera has ended, as there is no age to compare."""

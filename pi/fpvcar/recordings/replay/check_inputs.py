@@ -35,17 +35,17 @@ class WishCheck:
         self._given_s: float | None = None
         self._doubt: WishMismatch | None = None
 
-    def note(self, given: RecordedWish) -> WishMismatch | None:
+    def note(self, recorded: RecordedWish) -> WishMismatch | None:
         """Process the next /wish; return the step before it if its wish differed.
 
         Returns None if a /wish is missing between the two.
         """
-        whole = self._sequence is not None and given.sequence == self._sequence + 1
-        doubt, self._doubt = self._doubt, None
-        self._sequence = given.sequence
-        if given.wish.verdict == FRESH:
-            self._fresh = given.wish
-        return doubt if whole else None
+        consecutive = self._sequence is not None and recorded.sequence == self._sequence + 1
+        mismatch, self._doubt = self._doubt, None
+        self._sequence = recorded.sequence
+        if recorded.wish.verdict == FRESH:
+            self._fresh = recorded.wish
+        return mismatch if consecutive else None
 
     def check(self, step: Step) -> None:
         """Compare the next step with the last fresh wish."""
@@ -54,10 +54,10 @@ class WishCheck:
             return
         self._given_s = wish.received_s
         fresh, self._fresh = self._fresh, None
-        like = fresh is not None and repr((fresh.throttle, fresh.steer)) == repr(
+        matches = fresh is not None and repr((fresh.throttle, fresh.steer)) == repr(
             (wish.throttle, wish.steer)
         )
-        if not like and self._doubt is None:
+        if not matches and self._doubt is None:
             self._doubt = WishMismatch(step, fresh)
 
     def end(self) -> WishMismatch | None:

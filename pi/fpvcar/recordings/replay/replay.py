@@ -34,9 +34,9 @@ class Difference(NamedTuple):
     """Replayed value that differs from the recorded one."""
 
     step: Step
-    what: str
+    name: str
     recorded: object
-    again: object
+    replayed: object
 
 
 class StepGap(NamedTuple):
@@ -94,35 +94,35 @@ class GuardReplica:
             self._began_s = now_s
         free = self.guard.update(step.ranges, now_s, throttle)
         settled = now_s - self._began_s >= self._settles_s
-        unsure = [one for one in step.ranges if not self._sure(one, now_s, settled)]
+        unsure = [sensor for sensor in step.ranges if not self._sure(sensor, now_s, settled)]
         if self._whole:
             return GuardResult(free)
         ahead, back = (
-            tuple(one.name for one in unsure if guard.covers(one, bearing_deg))
+            tuple(sensor.name for sensor in unsure if guard.covers(sensor, bearing_deg))
             for bearing_deg in (guard.AHEAD_DEG, guard.BACK_DEG)
         )
         return GuardResult(free, ahead, back)
 
-    def _sure(self, one: Range, now_s: float, settled: bool) -> bool:
-        if one.state != "ok" or one.age_s is None or one.age_s > self._stale_s:
-            return settled and self._ever.get(one.name, 0) >= guard.SAMPLES
-        self._note(one, now_s - one.age_s)
-        if one.range_m is None and self._gone.get(one.name, 0) < guard.GONE:
-            return settled and self._ever.get(one.name, 0) >= guard.SAMPLES
-        return self._seen.get(one.name, 0) >= guard.SAMPLES
+    def _sure(self, sensor: Range, now_s: float, settled: bool) -> bool:
+        if sensor.state != "ok" or sensor.age_s is None or sensor.age_s > self._stale_s:
+            return settled and self._ever.get(sensor.name, 0) >= guard.SAMPLES
+        self._note(sensor, now_s - sensor.age_s)
+        if sensor.range_m is None and self._gone.get(sensor.name, 0) < guard.GONE:
+            return settled and self._ever.get(sensor.name, 0) >= guard.SAMPLES
+        return self._seen.get(sensor.name, 0) >= guard.SAMPLES
 
-    def _note(self, one: Range, at_s: float) -> None:
-        if at_s <= self._last_s.get(one.name, -math.inf):
+    def _note(self, sensor: Range, at_s: float) -> None:
+        if at_s <= self._last_s.get(sensor.name, -math.inf):
             return
-        self._last_s[one.name] = at_s
-        if one.range_m is None:
-            self._gone[one.name] = self._gone.get(one.name, 0) + 1
-            if self._gone[one.name] >= guard.GONE:
-                self._seen[one.name] = guard.SAMPLES  # the guard discarded the earlier ranges
+        self._last_s[sensor.name] = at_s
+        if sensor.range_m is None:
+            self._gone[sensor.name] = self._gone.get(sensor.name, 0) + 1
+            if self._gone[sensor.name] >= guard.GONE:
+                self._seen[sensor.name] = guard.SAMPLES  # the guard discarded the earlier ranges
             return
-        self._gone[one.name] = 0
+        self._gone[sensor.name] = 0
         for counts in (self._seen, self._ever):
-            counts[one.name] = counts.get(one.name, 0) + 1
+            counts[sensor.name] = counts.get(sensor.name, 0) + 1
 
 
 class StepReplay:
@@ -140,19 +140,19 @@ class StepReplay:
         self._slew: Slew | None = None
         self._throttle = 0.0
 
-    def again(self, step: Step) -> Iterator[Difference | StepGap]:
+    def replay(self, step: Step) -> Iterator[Difference | StepGap]:
         """Replay one step; yield gaps and differences."""
         if self._slew is None and step.slew == Slew():
             self._memory.begins()
         if self._slew is not None and step.slew.at_s > self._slew.at_s:
             yield StepGap(self._slew.at_s, step.slew.at_s)
             self._forget()
-        found = [*self._before(step), *self._after(step)]
+        differences = [*self._before(step), *self._after(step)]
         self._throttle = step.throttle
-        yield from found
-        if found:
+        yield from differences
+        if differences:
             self._slew = self._latches = None
-        if any(one.what == "free" for one in found):
+        if any(difference.name == "free" for difference in differences):
             self._memory = GuardReplica(self._profile.guard)
 
     def _forget(self) -> None:
@@ -163,9 +163,9 @@ class StepReplay:
         """Compare the recorded start of this step with the replayed end of the previous one."""
         if self._slew is not None and not same(step.slew, self._slew):
             yield Difference(step, "slew", step.slew, self._slew)
-        held = self._latches
-        if held is not None and not reachable(held, step.latches):
-            yield Difference(step, "latches", step.latches, held)
+        latches = self._latches
+        if latches is not None and not reachable(latches, step.latches):
+            yield Difference(step, "latches", step.latches, latches)
 
     def _after(self, step: Step) -> Iterator[Difference]:
         now_s = step.now_ns / 1e9
@@ -180,32 +180,32 @@ class StepReplay:
             decision.throttle, decision.steer, self._profile.motors, supply_v, before, now_s
         )
         self._latches = decision.latches
-        for what, recorded, again in (
+        for name, recorded, replayed in (
             ("throttle", step.throttle, decision.throttle),
             ("steer", step.steer, decision.steer),
             ("reason", step.reason, str(decision.reason)),
             ("latches after", step.after, decision.latches),
             ("duties", step.duties, duties),
         ):
-            if not same(recorded, again):
-                yield Difference(step, what, recorded, again)
+            if not same(recorded, replayed):
+                yield Difference(step, name, recorded, replayed)
 
     def _free(self, step: Step) -> Free:
         """Return the guard's free path for this mode, as used by control.Control."""
         if step.guard_mode == "off":
             return Free()
-        known = self._memory.look(step, self._throttle)
+        result = self._memory.look(step, self._throttle)
         if step.guard_mode != "limit":
             return Free()
-        unsure = {*known.ahead, *known.back}
+        unsure = {*result.ahead, *result.back}
         self.unsure += bool(unsure)
         self.unsure_by.update(unsure)
-        return known.with_recorded(step.free)
+        return result.with_recorded(step.free)
 
 
-def same(recorded: object, again: object) -> bool:
+def same(recorded: object, replayed: object) -> bool:
     """Return whether two values are equal bit for bit; 0.0 and -0.0 differ."""
-    return recorded == again and repr(recorded) == repr(again)
+    return recorded == replayed and repr(recorded) == repr(replayed)
 
 
 def reachable(before: Latches, now: Latches) -> bool:
@@ -240,25 +240,25 @@ def run(
     profile: Profile, recorded: Iterable[Step | RecordedWish | CapturedPicture]
 ) -> ReplayResult:
     """Replay all steps of one run in recorded order."""
-    chain, first, holes = StepReplay(profile), list[Difference](), list[StepGap]()
+    step_replay, first, holes = StepReplay(profile), list[Difference](), list[StepGap]()
     total = count = first_ns = last_ns = 0
-    for found in _differences(recorded, chain):
-        if isinstance(found, Step):
-            first_ns, last_ns = first_ns or found.now_ns, found.now_ns
+    for item in _differences(recorded, step_replay):
+        if isinstance(item, Step):
+            first_ns, last_ns = first_ns or item.now_ns, item.now_ns
             total += 1
-        elif isinstance(found, StepGap):
-            holes.append(found)
+        elif isinstance(item, StepGap):
+            holes.append(item)
         else:
             count += 1
             if len(first) < DIFFERENCES_MAX:
-                first.append(found)
+                first.append(item)
     return ReplayResult(
-        total, first_ns, last_ns, first, count, holes, chain.unsure, chain.unsure_by
+        total, first_ns, last_ns, first, count, holes, step_replay.unsure, step_replay.unsure_by
     )
 
 
 def _differences(
-    recorded: Iterable[Step | RecordedWish | CapturedPicture], chain: StepReplay
+    recorded: Iterable[Step | RecordedWish | CapturedPicture], step_replay: StepReplay
 ) -> Iterator[Step | Difference | StepGap]:
     """Yield each step, followed by its differences."""
     wishes, ages = WishCheck(), AgeCheck()
@@ -271,38 +271,38 @@ def _differences(
             yield message
             wishes.check(message)
             ages.check(message)
-            yield from chain.again(message)
+            yield from step_replay.replay(message)
     yield from _unlike(wishes.end())
 
 
-def _aged(found: AgeMismatch | None) -> Iterator[Difference]:
-    if found is not None:
-        step = found.step
-        yield Difference(step, "picture_age_s", step.picture_age_s, found.age_s)
+def _aged(mismatch: AgeMismatch | None) -> Iterator[Difference]:
+    if mismatch is not None:
+        step = mismatch.step
+        yield Difference(step, "picture_age_s", step.picture_age_s, mismatch.age_s)
 
 
-def _unlike(found: WishMismatch | None) -> Iterator[Difference]:
-    if found is not None:
-        yield Difference(found.step, "wish", found.step.wish, found.wish)
+def _unlike(mismatch: WishMismatch | None) -> Iterator[Difference]:
+    if mismatch is not None:
+        yield Difference(mismatch.step, "wish", mismatch.step.wish, mismatch.wish)
 
 
 TOPICS = frozenset({messages.STEP, messages.WISH, messages.CAMERA})
 """Topics needed for a replay."""
 
 
-def given_of(
+def inputs_of(
     recorded: Iterable[Message], utc_offset_ns: int
 ) -> Iterator[Step | RecordedWish | CapturedPicture]:
     """Yield the steps, wishes and pictures among messages of TOPICS.
 
     Raises messages.FormatError.
     """
-    for one in recorded:
-        if one.topic == messages.CAMERA:
-            yield CapturedPicture(one.publish_ns - utc_offset_ns, one.sequence)
+    for raw in recorded:
+        if raw.topic == messages.CAMERA:
+            yield CapturedPicture(raw.publish_ns - utc_offset_ns, raw.sequence)
             continue
-        message = messages.decode(one.topic, one.data)
+        message = messages.decode(raw.topic, raw.data)
         if isinstance(message, Step):
             yield message
         elif isinstance(message, WishIn):
-            yield RecordedWish(message, one.sequence)
+            yield RecordedWish(message, raw.sequence)

@@ -93,7 +93,7 @@ def test_one_bit_is_found_where_it_is(what: str) -> None:
     verdict = again(drive, steps)
     assert verdict.differing >= 1
     first = verdict.differences[0]
-    assert (first.step, first.what) == (steps[at], what)
+    assert (first.step, first.name) == (steps[at], what)
     assert {one.step for one in verdict.differences} == {steps[at]}, "and nowhere else"
     assert verdict.holes == []
 
@@ -158,7 +158,7 @@ def test_what_one_way_cannot_be_checked_is_counted_and_the_other_way_is() -> Non
     ahead, back = steps[at].free
     steps[at] = structs.replace(steps[at], free=Free(up(ahead), back))
     first = again(drive, steps[1:]).differences[0]
-    assert (first.step, first.what) == (steps[at], "free")
+    assert (first.step, first.name) == (steps[at], "free")
 
 
 def test_a_guard_that_lies_is_found_soon_after_a_hole() -> None:

@@ -312,7 +312,7 @@ def test_a_file_without_a_brief_is_read_once(folder: Path, monkeypatch: pytest.M
     assert eve.name == "Eve" and eve.metres > 0.0
     looked: list[Path] = []
     monkeypatch.setattr(summaries, "entry_of", lambda path, _: looked.append(path))
-    assert len(found.known(1.0).entries) == 4 and looked == []
+    assert len(found.scan(1.0).entries) == 4 and looked == []
 
 
 def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
@@ -322,11 +322,11 @@ def test_what_is_not_looked_into_in_time_is_counted(folder: Path) -> None:
         return float(next(ticks))
 
     found = RecordingIndex(lambda: recording_index.files_in(folder), clock_s)
-    first = found.known(2.0)
+    first = found.scan(2.0)
     names = [one.name for one in first.entries]
     assert first.unread and names and names[-1].endswith("0003.mcap"), "the newest"
     for _ in range(3):
-        last = found.known(2.0)
+        last = found.scan(2.0)
     assert last.unread == 0 and len(last.entries) == 3
 
 
