@@ -34,7 +34,7 @@ EQUIVALENTS: dict[str, str] = {
     "limits.RateLimit.__init__: constant 0.0 -> -0.1": "a debt below 0 counts as 0",
     "limits.Rank: constant 2 -> 3": "of ranks only the order counts, and the fair share "
     "of a driver's place is never computed",
-    "limits.connection_places: soft < wanted: < -> <=": "a limit that is as wanted is set "
+    "limits.connection_places: soft < needed: < -> <=": "a limit that is as wanted is set "
     "again to the same",
     "mixing.trimmed: value > 0.0: > -> >=": "zero is zero with either gain",
     "mixing.slewed: start_share * goal > 0.0: > -> >=": "with either one zero the start "

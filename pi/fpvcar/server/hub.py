@@ -78,7 +78,7 @@ class Hub:
         self._settings = Settings(profile, vehicle, changed.set)
         self._seat = self._wheel.seat
         self.authorization = Authorization(access, self.sessions, self._wheel, changed.set, utc_s)
-        self._senses, self._here_s = vehicle.senses, clock_s()
+        self._senses, self._page_seen_s = vehicle.senses, clock_s()
         self._state = CarState(vehicle, self._seat)
         self._handlers: dict[type, Callable[..., None]] = {
             up.Ping: self._ping,
@@ -110,7 +110,7 @@ class Hub:
 
     def page_of(self, video: str) -> Session | None:
         """Return the connected page with this video id."""
-        return next((one for one in self.sessions if one.video == video), None)
+        return next((session for session in self.sessions if session.video == video), None)
 
     def page_at_the_wheel(self, client: str) -> Session | None:
         """Return the page of this client, if it is connected and has the wheel."""
@@ -169,7 +169,7 @@ class Hub:
         self.changed.set()
 
     def _session_of(self, client: str) -> Session | None:
-        return next((one for one in self.sessions if one.client == client), None)
+        return next((session for session in self.sessions if session.client == client), None)
 
     def _ping(self, session: Session, ping: up.Ping, now_s: float) -> None:
         session.send(down.Pong(ping.seq, ping.t, int(now_s * 1e6), new_nonce()))
@@ -216,8 +216,8 @@ class Hub:
         self._wheel.tick(now_s)
         self.authorization.tick(now_s)
         if self.sessions:
-            self._here_s = now_s
-        self._senses.attend(now_s - self._here_s < REST_AFTER_S)
+            self._page_seen_s = now_s
+        self._senses.attend(now_s - self._page_seen_s < REST_AFTER_S)
         self._lights.record(self._recorder.status())
 
     def _show(self, now_s: float) -> None:

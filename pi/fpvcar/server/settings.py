@@ -63,7 +63,7 @@ class Settings:
         if session.is_grown_up("guard", "sets the guard", now_s):
             self._control.guard(guard.mode)
 
-    def picture(self, session: Session, wanted: up.SetPicture, now_s: float) -> None:
+    def picture(self, session: Session, change: up.SetPicture, now_s: float) -> None:
         """Set size, rate, flip, exposure, brightness and night, for a grown-up."""
         if not session.is_grown_up("picture", "sets the picture", now_s):
             return
@@ -72,7 +72,7 @@ class Settings:
             error = Error("too many pushes", "picture", most, "wait", "too_often")
             session.deny(error, now_s)
             return
-        unknown = "to" if self._picture is None else self._picture.change(wanted.to)
+        unknown = "to" if self._picture is None else self._picture.change(change.to)
         if unknown is not None:
             session.deny(
                 Error(
@@ -87,7 +87,7 @@ class Settings:
         self._changed()
 
     def record(
-        self, session: Session, wanted: up.SetRecording | up.Keep | up.Mark, now_s: float
+        self, session: Session, command: up.SetRecording | up.Keep | up.Mark, now_s: float
     ) -> None:
         """Keep the last minute or mark a moment, for any driver; switch recording, for a
         grown-up.
@@ -100,12 +100,12 @@ class Settings:
             most = f"{PUSHES_PER_S:g} a second"
             error = Error("too many pushes", "record", most, "wait", "too_often")
             session.deny(error, now_s)
-        elif isinstance(wanted, up.SetRecording):
-            self._switch(session, wanted.on, now_s)
-        elif isinstance(wanted, up.Keep):
+        elif isinstance(command, up.SetRecording):
+            self._switch(session, command.on, now_s)
+        elif isinstance(command, up.Keep):
             self._recorder.keep(session.name)
         else:
-            self._recorder.mark(wanted.text, session.name)
+            self._recorder.mark(command.text, session.name)
         self._changed()
 
     def _switch(self, session: Session, on: bool, now_s: float) -> None:

@@ -101,7 +101,7 @@ def test_an_index_that_leads_astray_is_found(
     data, path = file(5), tmp_path / "astray.mcap"
     path.write_bytes(data)
     with reader.read(path) as made:
-        assert list(verify.astray(made)) == []
+        assert list(verify.index_faults(made)) == []
         span = made.chunks[2]
     behind = span.at + span.length
     for at, words in (
@@ -126,7 +126,7 @@ def test_a_summary_that_is_of_another_file_is_found(tmp_path: Path) -> None:
         lines = [body for opcode, body in made.tail if opcode == records.CHUNK_INDEX]
     with recording(many) as other:
         other.tail = [(records.CHUNK_INDEX, lines[0]), (records.CHUNK_INDEX, bytes(60))]
-        said = list(verify.astray(other))
+        said = list(verify.index_faults(other))
     assert said == ["in the summary: no such chunk at byte 0", "in the summary: 2 of 5 chunks"]
 
 

@@ -42,7 +42,7 @@ def test_foreign_files_are_read(compression: CompressionType) -> None:
     data = theirs(compression)
     made = recording(data)
     assert made.whole and made.counts == {"/lights": 40} and made.about is None
-    assert list(verify.astray(made)) == []
+    assert list(verify.index_faults(made)) == []
     assert [one.log_ns for one in made.messages()] == list(range(40))
     for span in made.chunks:
         broken = recording(flipped(data, span.at + 70, 4))

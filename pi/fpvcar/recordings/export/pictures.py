@@ -76,7 +76,7 @@ def frames(
             yield frame
 
 
-def stretch(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
+def frames_between(recording: Recording, start_ns: int, end_ns: int) -> list[Frame]:
     """Return the pictures captured from `start_ns` to before `end_ns`, with the preceding ones
     needed to decode them: from the last key frame at or before `start_ns`.
 

@@ -89,7 +89,7 @@ class CalibrationApi:
 
     async def _all(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request, GROWN_UP)
-        return _said(self._tuner.as_json())
+        return _json(self._tuner.as_json())
 
     async def _step(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request, GROWN_UP)
@@ -103,9 +103,9 @@ class CalibrationApi:
         limit = control.limit_now(now_s)
         step = self._tuner.asked(limit, volts, now_s)
         if step is None:
-            return _said(None)
+            return _json(None)
         back = held_back(control.decision, step["wish"]["throttle"], limit, limit < control.limit)
-        return _said({**step, "moves": any(control.duties), "held_back": back})
+        return _json({**step, "moves": any(control.duties), "held_back": back})
 
     async def _written(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request, GROWN_UP)
@@ -189,7 +189,7 @@ class CalibrationApi:
                 raise web.HTTPInsufficientStorage(
                     text=f"It holds until the car starts again, but is not kept: {fault}\n"
                 ) from None
-        return _said(self._tuner.as_json())
+        return _json(self._tuner.as_json())
 
     # --- input of the step ---
 
@@ -256,15 +256,15 @@ def held_back(
     return None
 
 
-def _said(what: object) -> web.Response:
-    return web.Response(body=msgspec.json.encode(what), headers=JSON)
+def _json(value: object) -> web.Response:
+    return web.Response(body=msgspec.json.encode(value), headers=JSON)
 
 
 def apply_to(*tuned: Callable[[Profile], None]) -> Callable[[Profile], None]:
     """Return a function that passes a profile to each part that drives or measures by it."""
 
     def apply(profile: Profile) -> None:
-        for one in tuned:
-            one(profile)
+        for tune in tuned:
+            tune(profile)
 
     return apply

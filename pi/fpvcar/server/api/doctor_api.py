@@ -34,21 +34,21 @@ class DoctorApi:
         """Create the route; `argv` is the command line that prints the list."""
         self._argv, self._rights, self._moves = leashed(argv), rights, moves
         self._within_s = within_s
-        self._looking: asyncio.Task[bytes] | None = None
+        self._check: asyncio.Task[bytes] | None = None
 
     def add_to(self, app: web.Application) -> None:
         """Add the route; call this before adding a catch-all route."""
-        app.router.add_post("/api/doctor", self._look)
+        app.router.add_post("/api/doctor", self._run)
 
-    async def _look(self, request: web.Request) -> web.Response:
+    async def _run(self, request: web.Request) -> web.Response:
         self._rights.let_grown_up(request, GROWN_UP)
         if self._moves():
             raise web.HTTPConflict(text=MOVES)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._said())
-        return web.Response(body=await asyncio.shield(self._looking), headers=JSON)
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(self._report())
+        return web.Response(body=await asyncio.shield(self._check), headers=JSON)
 
-    async def _said(self) -> bytes:
+    async def _report(self) -> bytes:
         """Return the output of the process. Raises HTTPServiceUnavailable."""
         pipe = asyncio.subprocess.PIPE
         try:
@@ -73,7 +73,7 @@ class DoctorApi:
         return out
 
 
-def _failed(why: str) -> web.HTTPServiceUnavailable:
+def _failed(reason: str) -> web.HTTPServiceUnavailable:
     return web.HTTPServiceUnavailable(
-        text=f"Nobody could look: {why}. By hand: sudo fpvcar doctor\n"
+        text=f"Nobody could look: {reason}. By hand: sudo fpvcar doctor\n"
     )

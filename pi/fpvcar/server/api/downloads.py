@@ -84,8 +84,8 @@ def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
 
     Raises HTTPException.
     """
-    wanted_etags, known_etags = request.if_match, request.if_none_match
-    if wanted_etags is not None and not _among(wanted_etags, etag, weak=False):
+    accepted, known_etags = request.if_match, request.if_none_match
+    if accepted is not None and not _among(accepted, etag, weak=False):
         raise web.HTTPPreconditionFailed(text="The recording is another one now.\n")
     if known_etags is not None and _among(known_etags, etag, weak=True):
         raise web.HTTPNotModified(headers={"ETag": f'"{etag}"'})
@@ -93,19 +93,19 @@ def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
     if "Range" not in request.headers or not whole:
         return Part(200, 0, size)
     try:
-        wanted = range(size)[request.http_range]
+        requested = range(size)[request.http_range]
     except ValueError:  # no range, several, or backwards
-        wanted = range(0)
-    if not wanted:
+        requested = range(0)
+    if not requested:
         raise web.HTTPRequestRangeNotSatisfiable(
             text=f"This range cannot be sent: there are {size} bytes.\n",
             headers={"Content-Range": f"bytes */{size}"},
         )
-    return Part(206, wanted.start, wanted.stop)
+    return Part(206, requested.start, requested.stop)
 
 
 def _among(etags: tuple[ETag, ...], etag: str, weak: bool) -> bool:
-    return any(one.value in ("*", etag) and (weak or not one.is_weak) for one in etags)
+    return any(tag.value in ("*", etag) and (weak or not tag.is_weak) for tag in etags)
 
 
 class Downloads:
@@ -171,15 +171,15 @@ class Downloads:
         """
         file = await self.in_thread(opened)
         try:
-            about = await self.in_thread(partial(os.fstat, file))
-            etag = etag or f"{about.st_ino:x}-{about.st_mtime_ns:x}-{about.st_size:x}"
-            part = part_of(request, etag, about.st_size)
+            status = await self.in_thread(partial(os.fstat, file))
+            etag = etag or f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
+            part = part_of(request, etag, status.st_size)
             response = web.StreamResponse(status=part.status, headers=headers)
             response.etag = etag
             response.headers["Accept-Ranges"] = "bytes"
             if part.status == 206:
                 response.headers["Content-Range"] = (
-                    f"bytes {part.begin}-{part.end - 1}/{about.st_size}"
+                    f"bytes {part.begin}-{part.end - 1}/{status.st_size}"
                 )
             response.content_length = part.end - part.begin
             await response.prepare(request)
@@ -269,7 +269,8 @@ class Downloads:
 def as_file(name: str) -> str:
     """Return the Content-Disposition of a download; RFC 6266, with both kinds of name."""
     plain = "".join(
-        one if one.isascii() and one.isprintable() and one not in '"\\' else "_" for one in name
+        letter if letter.isascii() and letter.isprintable() and letter not in '"\\' else "_"
+        for letter in name
     )
     if plain == name:
         return f'attachment; filename="{name}"'

@@ -66,7 +66,7 @@ class DrivesApi:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
-        wanted, most = _wanted(request), int(number_of(request, "most", MOST, 1, 1000))
+        drive_filter, most = _filter_of(request), int(number_of(request, "most", MOST, 1, 1000))
         before_ms = number_of(request, "before", float("inf"), 0.0, 1e15)
         grown_up = self._rights.grown_up(request)
 
@@ -78,7 +78,7 @@ class DrivesApi:
                     "removable": self._rights.takes_codes,
                     "editable": self._shelf.editable,
                     "parquet": has_parquet(),
-                    **self._shelf.find(wanted, before_ms, most)._asdict(),
+                    **self._shelf.find(drive_filter, before_ms, most)._asdict(),
                 }
             )
 
@@ -123,7 +123,7 @@ def _changing() -> Iterator[None]:
         raise web.HTTPConflict(text=f"{fault}\n") from None
 
 
-def _wanted(request: web.Request) -> DriveFilter:
+def _filter_of(request: web.Request) -> DriveFilter:
     """Return the filter of a list request. Raises HTTPBadRequest."""
     query = request.query
     wheel = query.get("wheel", "")

@@ -68,9 +68,9 @@ class Job:
     """
 
     def __init__(
-        self, shown: Export, fresh: Callable[[], Work], notes: list[str], now_s: float
+        self, export: Export, fresh: Callable[[], Work], notes: list[str], now_s: float
     ) -> None:
-        self.shown, self._fresh, self.notes, self.seen_s = shown, fresh, notes, now_s
+        self.export, self._fresh, self.notes, self.seen_s = export, fresh, notes, now_s
         self.work = fresh()
         self.cancelled, self._sending = False, 0
         self._cut: Callable[[], object] = lambda: None
@@ -78,15 +78,15 @@ class Job:
     @property
     def active(self) -> bool:
         """Return whether the thread is working on this export."""
-        return self.shown.state in ("planning", "sending")
+        return self.export.state in ("planning", "sending")
 
-    def said(self) -> Export:
+    def status(self) -> Export:
         """Return the current state of the export."""
         missing = [*self.notes, *self.work.missing]
         more = len(missing) - MISSING_MAX
         rest = [f"and {more} more"] if more > 0 else []
-        self.shown.missing = [*missing[:MISSING_MAX], *rest]
-        return self.shown
+        self.export.missing = [*missing[:MISSING_MAX], *rest]
+        return self.export
 
     def begin(self, cut: Callable[[], object]) -> int:
         """Begin a sending and end the previous one; return the number of the new sending.
@@ -96,27 +96,27 @@ class Job:
         self._cut()
         self._cut = cut
         self._sending += 1
-        self.cancelled, shown = False, self.shown
-        shown.state, shown.done, shown.fault = "sending", 0, ""
+        self.cancelled, export = False, self.export
+        export.state, export.done, export.fault = "sending", 0, ""
         return self._sending
 
     def sent(self, number: int, size: int) -> None:
         """Add to the bytes sent; only the newest sending counts."""
         if number == self._sending:
-            self.shown.done += size
+            self.export.done += size
 
     def over(self, number: int, state: str, fault: str) -> None:
         """Record the end of a sending."""
         if number == self._sending:
-            self.shown.state, self.shown.fault = state, fault
+            self.export.state, self.export.fault = state, fault
             self._cut = lambda: None
 
     def cancel(self) -> None:
         """End all work that is under way for this export."""
         self.cancelled = True
         self._cut()
-        if self.shown.state != "sent":
-            self.shown.state = "stopped"
+        if self.export.state != "sent":
+            self.export.state = "stopped"
 
     def pieces(self) -> Generator[bytes, None, None]:
         """Yield the bytes of the export."""
@@ -131,27 +131,27 @@ class JobFactory:
         self._shelf, self._writing = shelf, shelf.writing
         self._car, self._rest = car, rest
 
-    def job(self, wanted: ExportRequest, now_s: float) -> Job:
+    def job(self, request: ExportRequest, now_s: float) -> Job:
         """Create a job for a request. Raises FileNotFoundError, OSError."""
-        if wanted.kind == "parquet" and not has_parquet():
+        if request.kind == "parquet" and not has_parquet():
             raise FileNotFoundError("Parquet needs pyarrow, which is not here: use CSV")
-        paths = self._paths(wanted.files)
+        paths = self._paths(request.files)
         total = sum(path.stat().st_size for path in paths)
-        if wanted.kind in ("csv", "parquet"):
+        if request.kind in ("csv", "parquet"):
             total //= TABLES_SHARE
-        name = _name(self._car, wanted) + TYPES[wanted.kind][1]
-        shown = Export(secrets.token_urlsafe(12), wanted.kind, name, "ready", 0, total, False, [])
-        if wanted.kind == "film":
-            shown.state, notes = "planning", list[str]()
-            end_ns = min(round(wanted.to_ms * 1e6), EVER_NS)
-            stretch = TimeRange(round(wanted.from_ms * 1e6), end_ns)
-            film = Mp4Export(lambda: self._opened(wanted.files, notes), stretch, self._rest)
-            return Job(shown, lambda: film, notes, now_s)
+        name = _name(self._car, request) + TYPES[request.kind][1]
+        export = Export(secrets.token_urlsafe(12), request.kind, name, "ready", 0, total, False, [])
+        if request.kind == "film":
+            export.state, notes = "planning", list[str]()
+            end_ns = min(round(request.to_ms * 1e6), EVER_NS)
+            stretch = TimeRange(round(request.from_ms * 1e6), end_ns)
+            film = Mp4Export(lambda: self._opened(request.files, notes), stretch, self._rest)
+            return Job(export, lambda: film, notes, now_s)
         growing = set(filter(self._writing, paths))
-        whole = [path for path in paths if path not in growing]
-        words = "still being written, so it is not in here"
-        notes = [f"{path.name}: {words}" for path in paths if path in growing]
-        return Job(shown, lambda: self._zipped(whole, wanted.kind), notes, now_s)
+        sealed = [path for path in paths if path not in growing]
+        reason = "still being written, so it is not in here"
+        notes = [f"{path.name}: {reason}" for path in paths if path in growing]
+        return Job(export, lambda: self._zipped(sealed, request.kind), notes, now_s)
 
     def _zipped(self, paths: Sequence[Path], kind: str) -> "DriveZip":
         # Imported here: a car that exports nothing saves 1 MB.
@@ -160,18 +160,18 @@ class JobFactory:
         tables = PackedParquet if kind == "parquet" else PackedCsv
         return DriveZip(self._car, paths, self._rest, tables, kind == "zip")
 
-    def _paths(self, wanted: Sequence[str]) -> list[Path]:
+    def _paths(self, file_names: Sequence[str]) -> list[Path]:
         """Return the paths of these files. Raises FileNotFoundError."""
-        there = self._shelf.paths(wanted)
-        for name in wanted:
-            if name not in there:
+        paths = self._shelf.paths(file_names)
+        for name in file_names:
+            if name not in paths:
                 raise FileNotFoundError(f"{name}: is not there any more")
-        return [there[name] for name in wanted]
+        return [paths[name] for name in file_names]
 
-    def _opened(self, wanted: Sequence[str], notes: list[str]) -> Iterator[Recording]:
+    def _opened(self, file_names: Sequence[str], notes: list[str]) -> Iterator[Recording]:
         """Open the recordings in turn and note lost data."""
         notes.clear()
-        for name in wanted:
+        for name in file_names:
             path = Path(name)
             try:
                 path = self._paths([name])[0]
@@ -203,9 +203,9 @@ def name_of(film: str, incomplete: bool) -> str:
     return f"{stem}-incomplete{dot}{suffix}" if incomplete else film
 
 
-def _name(car: str, wanted: ExportRequest) -> str:
+def _name(car: str, request: ExportRequest) -> str:
     """Return a name based on the start time of the exported data."""
-    if wanted.from_ms:
-        return names.recording_name(car, round(wanted.from_ms * 1e6))
-    parsed = names.parse(wanted.files[0])
+    if request.from_ms:
+        return names.recording_name(car, round(request.from_ms * 1e6))
+    parsed = names.parse(request.files[0])
     return parsed.recording if parsed else car

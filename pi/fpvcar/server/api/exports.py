@@ -42,12 +42,12 @@ class ExportsApi:
 
     def __init__(
         self,
-        workshop: JobFactory,
+        factory: JobFactory,
         downloads: Downloads,
         let_in: Callable[[web.Request], None],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._workshop, self._downloads = workshop, downloads
+        self._factory, self._downloads = factory, downloads
         self._let_in, self._clock_s = let_in, clock_s
         self._jobs: dict[str, Job] = {}
         self._plans = set[asyncio.Task[None]]()
@@ -71,9 +71,9 @@ class ExportsApi:
 
     async def _begin(self, request: web.Request) -> web.Response:
         self._let_in(request)
-        wanted = await _wanted(request)
+        export_request = await _parse_request(request)
         self._refuse_more()
-        make = partial(self._workshop.job, wanted, self._clock_s())
+        make = partial(self._factory.job, export_request, self._clock_s())
         self._beginning += 1
         try:
             job = await self._downloads.in_thread(make)
@@ -81,11 +81,11 @@ class ExportsApi:
             raise web.HTTPNotFound(text=f"{fault}\n") from None
         finally:
             self._beginning -= 1
-        done = [one for one, job in self._jobs.items() if not job.active]
-        for old in done[: max(0, len(self._jobs) + 1 - KEPT_MAX)]:
+        finished = [job_id for job_id, job in self._jobs.items() if not job.active]
+        for old in finished[: max(0, len(self._jobs) + 1 - KEPT_MAX)]:
             del self._jobs[old]
-        self._jobs[job.shown.id] = job
-        if job.shown.state == "planning":
+        self._jobs[job.export.id] = job
+        if job.export.state == "planning":
             plan = asyncio.create_task(self._plan(job), name="plan of a film")
             self._plans.add(plan)
             plan.add_done_callback(self._plans.discard)
@@ -101,26 +101,26 @@ class ExportsApi:
 
     async def _send(self, request: web.Request) -> web.StreamResponse:
         job = self._job_of(request)
-        shown = job.shown
-        if shown.state == "planning":
+        export = job.export
+        if export.state == "planning":
             raise web.HTTPConflict(text="It is being looked through: ask again.\n")
         if isinstance(job.work, Mp4Export) and not job.work.size:
-            raise web.HTTPGone(text=f"{shown.fault or 'It was cancelled.'}\n")
+            raise web.HTTPGone(text=f"{export.fault or 'It was cancelled.'}\n")
         headers = {
             **PRIVATE,
-            "Content-Type": TYPES[shown.kind][0],
-            "Content-Disposition": as_file(shown.name),
+            "Content-Type": TYPES[export.kind][0],
+            "Content-Disposition": as_file(export.name),
         }
         send = partial(
             self._downloads.streamed,
             request,
             headers,
             job.pieces(),
-            shown.total if shown.exact else None,
+            export.total if export.exact else None,
         )
         if request.method == "HEAD":
             return await send(lambda _: None)
-        if shown.state != "sending":
+        if export.state != "sending":
             self._refuse_more()
         number = job.begin(partial(cut_off, request))
         state, fault = "stopped", ""
@@ -140,7 +140,7 @@ class ExportsApi:
 
     def _refuse_more(self) -> None:
         """Raise HTTPTooManyRequests if too many exports are under way."""
-        active = sum(one.active for one in self._jobs.values())
+        active = sum(job.active for job in self._jobs.values())
         if active + self._beginning >= AT_ONCE_MAX:
             raise web.HTTPTooManyRequests(
                 text=f"{AT_ONCE_MAX} exports are under way: wait for one to end, or cancel it.\n"
@@ -155,29 +155,29 @@ class ExportsApi:
         return job
 
     async def _plan(self, job: Job) -> None:
-        film, shown = job.work, job.shown
+        film, export = job.work, job.export
         assert isinstance(film, Mp4Export)
         steps = film.plan()
         try:
             while (done := await self._downloads.in_thread(partial(some, steps))) >= 0:
-                shown.done = done
+                export.done = done
                 if self._clock_s() - job.seen_s > UNSEEN_S:
                     job.cancelled = True
                 if job.cancelled:
-                    shown.state = "stopped"
+                    export.state = "stopped"
                     return
             if not film.size:
                 raise ExportError("no picture was recorded in this drive")
-            shown.state, shown.done, shown.exact = "ready", 0, True
-            shown.total = film.size
-            shown.name = name_of(shown.name, bool(job.said().missing))
+            export.state, export.done, export.exact = "ready", 0, True
+            export.total = film.size
+            export.name = name_of(export.name, bool(job.status().missing))
         except (ExportError, ReadError, OSError) as fault:
-            shown.state, shown.fault = "failed", str(fault)
+            export.state, export.fault = "failed", str(fault)
         finally:
             self._downloads.later(steps.close)
 
 
-async def _wanted(request: web.Request) -> ExportRequest:
+async def _parse_request(request: web.Request) -> ExportRequest:
     """Read and validate a request. Raises HTTPBadRequest, HTTPRequestEntityTooLarge."""
     body = b""
     async for piece in request.content.iter_chunked(ASKED_MAX):
@@ -189,19 +189,19 @@ async def _wanted(request: web.Request) -> ExportRequest:
                 text=f"More than {ASKED_MAX} bytes of names: ask for fewer files.\n",
             )
     try:
-        wanted = msgspec.json.decode(body, type=ExportRequest)
+        export_request = msgspec.json.decode(body, type=ExportRequest)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise web.HTTPBadRequest(text=f"Refused: {fault}.\n") from None
-    if not wanted.files or not 0.0 <= wanted.from_ms <= wanted.to_ms:
+    if not export_request.files or not 0.0 <= export_request.from_ms <= export_request.to_ms:
         raise web.HTTPBadRequest(text="Refused: expected files, and a time in them.\n")
-    named = Counter(wanted.files).most_common(1)
+    named = Counter(export_request.files).most_common(1)
     if named[0][1] > 1:
         raise web.HTTPBadRequest(
             text=f"Refused: {named[0][0][:80]!r} is named twice: name each file once.\n"
         )
-    return wanted
+    return export_request
 
 
 def _answer(job: Job, status: int = 200) -> web.Response:
-    body = msgspec.json.encode(job.said())
+    body = msgspec.json.encode(job.status())
     return web.Response(body=body, status=status, headers=JSON)

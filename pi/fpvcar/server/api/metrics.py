@@ -73,7 +73,7 @@ class Metrics:
     def _video(self, now_s: float) -> Iterator[Metric]:
         stream, camera = self._stream, self._camera
         stats = [viewer.stats(now_s) for viewer in stream.viewers]
-        driver = [one for one in stats if one.driver]
+        driver = [viewer for viewer in stats if viewer.driver]
         frames, sent_b, dropped = stream.gone
         yield counter("video_frames_total", "Access units of the camera.", stream.sequence)
         yield gauge("video_picture_age_seconds", "Of the newest one here.", camera.age_s(now_s))
@@ -87,15 +87,19 @@ class Metrics:
             driver[0].fps if driver else None,
         )
         yield counter(
-            "video_sent_frames_total", "To all viewers.", frames + sum(one.frames for one in stats)
+            "video_sent_frames_total",
+            "To all viewers.",
+            frames + sum(viewer.frames for viewer in stats),
         )
         yield counter(
-            "video_sent_bytes_total", "To all viewers.", sent_b + sum(one.bytes for one in stats)
+            "video_sent_bytes_total",
+            "To all viewers.",
+            sent_b + sum(viewer.bytes for viewer in stats),
         )
         yield counter(
             "video_dropped_frames_total",
             "For viewers that were behind.",
-            dropped + sum(one.dropped for one in stats),
+            dropped + sum(viewer.dropped for viewer in stats),
         )
         yield gauge("camera_up", "1 while it films.", camera.state == "ok")
         yield counter("camera_restarts_total", "Of its program.", camera.restarts)
@@ -132,7 +136,7 @@ class Metrics:
             "camera": self._camera.state,
             "board": self._panel.state,
             "pages": self._hub.reports(),
-            "video": [one.stats(now_s)._asdict() for one in self._stream.viewers],
+            "video": [viewer.stats(now_s)._asdict() for viewer in self._stream.viewers],
             "bitrate_wanted": self._stream.bitrate.wanted,
         }
 
@@ -162,9 +166,9 @@ class Metrics:
         battery = self._senses.battery(now_s)
         if battery is not None and not _young(battery):
             faults.append(f"battery: {_why(battery)}")
-        for one in self._senses.ranges(now_s):
-            if not _young(one):
-                faults.append(f"sensor {one.name}: {_why(one)}")
+        for sensor in self._senses.ranges(now_s):
+            if not _young(sensor):
+                faults.append(f"sensor {sensor.name}: {_why(sensor)}")
         recording = self._recorder.status()
         if recording is not None and recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
@@ -175,13 +179,13 @@ class Metrics:
         return faults
 
 
-def _young(one: telemetry.Range | telemetry.Battery) -> bool:
-    return one.state == "ok" and one.age_s is not None and one.age_s <= OLD_S
+def _young(reading: telemetry.Range | telemetry.Battery) -> bool:
+    return reading.state == "ok" and reading.age_s is not None and reading.age_s <= OLD_S
 
 
-def _why(one: telemetry.Range | telemetry.Battery) -> str:
-    age = "never measured" if one.age_s is None else f"{one.age_s:.1f} s ago"
-    return f"{one.state} ({age})"
+def _why(reading: telemetry.Range | telemetry.Battery) -> str:
+    age = "never measured" if reading.age_s is None else f"{reading.age_s:.1f} s ago"
+    return f"{reading.state} ({age})"
 
 
 def _seconds(ms: float | None) -> float | None:
@@ -199,13 +203,13 @@ def _gate(control: Control, now_s: float) -> Iterator[Metric]:
         "gate_reasons_total",
         "counter",
         "How often the gate came to each.",
-        [({"reason": one}, control.reasons[one]) for one in get_args(Reason)],
+        [({"reason": reason}, control.reasons[reason]) for reason in get_args(Reason)],
     )
     yield Metric(
         "stops_total",
         "counter",
         "Stops by cause.",
-        [({"cause": one}, control.stops[one]) for one in Cause if one != HANDOVER],
+        [({"cause": cause}, control.stops[cause]) for cause in Cause if cause != HANDOVER],
     )
     held = decision.latches.hold
     yield gauge("held", "1 while only a deliberate push lets the car go on.", held is not None)
@@ -227,19 +231,19 @@ def _sensors(senses: SensorSuite, now_s: float) -> Iterator[Metric]:
         "range_up",
         "gauge",
         "1 while the sensor measures.",
-        [({"sensor": one.name}, _young(one)) for one in ranges],
+        [({"sensor": sensor.name}, _young(sensor)) for sensor in ranges],
     )
     yield Metric(
         "range_age_seconds",
         "gauge",
         "Of the last measurement.",
-        [({"sensor": one.name}, one.age_s) for one in ranges],
+        [({"sensor": sensor.name}, sensor.age_s) for sensor in ranges],
     )
     yield Metric(
         "range_meters",
         "gauge",
         "What is seen; absent: no target.",
-        [({"sensor": one.name}, one.range_m) for one in ranges if _young(one)],
+        [({"sensor": sensor.name}, sensor.range_m) for sensor in ranges if _young(sensor)],
     )
     yield Metric(
         "readings_total",
@@ -273,9 +277,9 @@ def _machine(health: telemetry.Health) -> Iterator[Metric]:
     yield gauge("machine_uptime_seconds", "Since it started.", health.uptime_s)
 
 
-def _card(found: telemetry.Card) -> Iterator[Metric]:
-    yield gauge("machine_card_life_used", "Share, by the card's own word.", found.used)
-    yield gauge("machine_card_read_only", "1 while nothing can be kept.", found.read_only)
+def _card(card: telemetry.Card) -> Iterator[Metric]:
+    yield gauge("machine_card_life_used", "Share, by the card's own word.", card.used)
+    yield gauge("machine_card_read_only", "1 while nothing can be kept.", card.read_only)
 
 
 def _recorder(recording: telemetry.Recording | None) -> Iterator[Metric]:

@@ -56,9 +56,9 @@ class NetworkApi:
         seen_s = state.seen_s
         if seen_s is not None:
             seen_s += round(self._client.age_s())
-        said = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
-        said |= {"driven": self._driven(), "join_s": JOIN_S, "address": OWN_ADDRESS}
-        return web.Response(body=msgspec.json.encode(said), headers=JSON)
+        answer = msgspec.structs.asdict(msgspec.structs.replace(state, seen_s=seen_s))
+        answer |= {"driven": self._driven(), "join_s": JOIN_S, "address": OWN_ADDRESS}
+        return web.Response(body=msgspec.json.encode(answer), headers=JSON)
 
     async def _look(self, request: web.Request) -> web.Response:
         self._let_in(request)

@@ -19,18 +19,18 @@ class Metric(NamedTuple):
 
     name: str
     kind: str
-    words: str
+    help: str
     samples: Iterable[tuple[Labels, float | None]]
 
 
-def gauge(name: str, words: str, value: float | None, **labels: str) -> Metric:
+def gauge(name: str, help_text: str, value: float | None, **labels: str) -> Metric:
     """Return a family of one sample that can rise and fall."""
-    return Metric(name, "gauge", words, [(labels, value)])
+    return Metric(name, "gauge", help_text, [(labels, value)])
 
 
-def counter(name: str, words: str, value: float | None, **labels: str) -> Metric:
+def counter(name: str, help_text: str, value: float | None, **labels: str) -> Metric:
     """Return a family of one sample that only grows, until the program restarts."""
-    return Metric(name, "counter", words, [(labels, value)])
+    return Metric(name, "counter", help_text, [(labels, value)])
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
@@ -44,7 +44,7 @@ def exposition(metrics: Iterable[Metric]) -> str:
         ]
         if samples:
             name = f"fpvcar_{metric.name}"
-            lines += [f"# HELP {name} {_escaped(metric.words)}"]
+            lines += [f"# HELP {name} {_escaped(metric.help)}"]
             lines += [f"# TYPE {name} {metric.kind}", *samples]
     return "\n".join([*lines, ""])
 

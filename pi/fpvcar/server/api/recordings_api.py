@@ -80,8 +80,8 @@ class RecordingsApi:
         rate."""
         self._rights = rights
         self._drives = DrivesApi(self._shelf, self.downloads, rights, shown)
-        workshop = JobFactory(self._shelf, shown.car, rest)
-        self._exports = ExportsApi(workshop, self.downloads, rights.let_in, clock_s)
+        factory = JobFactory(self._shelf, shown.car, rest)
+        self._exports = ExportsApi(factory, self.downloads, rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
     def add_to(self, app: web.Application) -> None:
@@ -113,9 +113,9 @@ class RecordingsApi:
         most = int(number_of(request, "most", sys.maxsize, 1, sys.maxsize))
 
         def listed() -> bytes:
-            found, more = self._shelf.page(before, most)
-            said = {"car": car, "seat": seat, "recordings": found}
-            return _json({**said, "more": more} if paged else said)
+            entries, more = self._shelf.page(before, most)
+            answer = {"car": car, "seat": seat, "recordings": entries}
+            return _json({**answer, "more": more} if paged else answer)
 
         return await self.downloads.made(request, JSON, answering(listed))
 
@@ -135,11 +135,11 @@ class RecordingsApi:
         from_s = number_of(request, "from", 0.0, 0.0, 1e9)
         seconds = number_of(request, "seconds", 8.0, 0.0, STRETCH_MAX_S)
 
-        def frames(found: Recording) -> bytes:
+        def frames(recording: Recording) -> bytes:
             # The first picture was captured before it was recorded.
-            start_ns = from_s and found.start_ns + round(from_s * SECOND_NS)
-            end_ns = found.start_ns + round((from_s + seconds) * SECOND_NS)
-            return _pictures(pictures.stretch(found, int(start_ns), end_ns))
+            start_ns = from_s and recording.start_ns + round(from_s * SECOND_NS)
+            end_ns = recording.start_ns + round((from_s + seconds) * SECOND_NS)
+            return _pictures(pictures.frames_between(recording, int(start_ns), end_ns))
 
         return await self._reading(request, BYTES, frames)
 
@@ -148,10 +148,10 @@ class RecordingsApi:
         from_s = number_of(request, "from", 0.0, 0.0, 1e9)
         seconds = number_of(request, "seconds", SHEET_MAX_S, 0.0, SHEET_MAX_S)
 
-        def frames(found: Recording) -> bytes:
-            start_ns = found.start_ns + round(from_s * SECOND_NS)
+        def frames(recording: Recording) -> bytes:
+            start_ns = recording.start_ns + round(from_s * SECOND_NS)
             end_ns = start_ns + round(seconds * SECOND_NS)
-            return _pictures(pictures.each_second(found, start_ns, end_ns))
+            return _pictures(pictures.each_second(recording, start_ns, end_ns))
 
         return await self._reading(request, BYTES, frames)
 
@@ -172,7 +172,7 @@ class RecordingsApi:
         self._rights.let_in(request)
         points = int(number_of(request, "points", plots.POINTS, 2, 10_000))
         return await self._reading(
-            request, JSON, lambda found: _json(plots.plots_of(found, points))
+            request, JSON, lambda recording: _json(plots.plots_of(recording, points))
         )
 
     # --- reading, in a thread ---

@@ -58,9 +58,9 @@ class RecordingRights:
         if not self.grown_up(request):
             raise self._unauthorized(locked)
 
-    def _unauthorized(self, words: str) -> web.HTTPUnauthorized:
+    def _unauthorized(self, text: str) -> web.HTTPUnauthorized:
         headers = {**PRIVATE, "X-Opened-By": self.opened_by}
-        return web.HTTPUnauthorized(text=f"{words}\n", headers=headers)
+        return web.HTTPUnauthorized(text=f"{text}\n", headers=headers)
 
     def grown_up(self, request: web.Request) -> bool:
         """Return whether the client has grown-up rights."""
@@ -79,11 +79,11 @@ class DeviceRights(RecordingRights):
     def __init__(
         self,
         codes: CodeCheck,
-        known: Devices,
+        devices: Devices,
         clock_s: Callable[[], float] = time.monotonic,
         utc_s: Callable[[], float] = time.time,
     ) -> None:
-        self._codes, self._devices = codes, known
+        self._codes, self._devices = codes, devices
         self._clock_s, self._utc_s = clock_s, utc_s
 
     def add_to(self, app: web.Application) -> None:

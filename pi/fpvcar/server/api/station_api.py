@@ -85,8 +85,8 @@ class StationApi:
         await self._stations.save(self._utc_s())
         log.info("%s: paired with the base station %s", address, name)
         key = self._stations.key_of(station.id).hex()
-        made = wire.Pairing(self._car, self._stations.car, station.id, key)
-        return web.Response(body=msgspec.json.encode(made), headers=JSON)
+        pairing = wire.Pairing(self._car, self._stations.car, station.id, key)
+        return web.Response(body=msgspec.json.encode(pairing), headers=JSON)
 
     def _check_code(self, request: web.Request, address: str) -> None:
         now_s = self._clock_s()
@@ -101,56 +101,56 @@ class StationApi:
             raise web.HTTPUnauthorized(text="That is not the grown-ups' code.\n")
 
     async def _end(self, request: web.Request) -> web.Response:
-        station, _ = self._asking(request)
+        station, _ = self._authenticate(request)
         self._stations.end(station.id)
         log.info("%s has ended the pairing", station.name)
         return web.Response(status=204, headers=PRIVATE)
 
-    def _asking(self, request: web.Request) -> tuple[Device, str]:
-        station, nonce = self._stations.asking(request)
+    def _authenticate(self, request: web.Request) -> tuple[Device, str]:
+        station, nonce = self._stations.authenticate(request)
         self._stations.seen(station, station.name, self._utc_s())
         return station, nonce
 
     async def _own(self, request: web.Request) -> web.StreamResponse:
-        asking = self._asking(request)
-        return await self._signed(request, asking, lambda: self._certificate)
+        caller = self._authenticate(request)
+        return await self._signed(request, caller, lambda: self._certificate)
 
     # --- lists and files ---
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
-        asking = self._asking(request)
+        caller = self._authenticate(request)
         after, everything = request.query.get("after", ""), "all" in request.query
         most = int(number_of(request, "most", wire.LIST_MOST, 1, wire.LIST_MOST))
 
         def listed() -> object:
-            found = [
-                wire.Segment(one.name.text, one.size, one.acknowledged)
-                for one in names.files_of(_entries(self._folder))
-                if one.name.suffix == names.SEALED
-                and one.name.text > after
-                and (everything or not one.acknowledged)
+            segments = [
+                wire.Segment(file.name.text, file.size, file.acknowledged)
+                for file in names.files_of(_entries(self._folder))
+                if file.name.suffix == names.SEALED
+                and file.name.text > after
+                and (everything or not file.acknowledged)
             ]
-            found.sort(key=lambda one: one.name)
-            more = len(found) > most
+            segments.sort(key=lambda file: file.name)
+            more = len(segments) > most
             card = shutil.disk_usage(self._folder)
             return wire.Listing(
-                self._car, found[:most], more, self._driven(), card.free, card.total
+                self._car, segments[:most], more, self._driven(), card.free, card.total
             )
 
-        return await self._signed(request, asking, listed)
+        return await self._signed(request, caller, listed)
 
     async def _sums(self, request: web.Request) -> web.StreamResponse:
-        asking, path = self._asking(request), self._path(request)
-        return await self._signed(request, asking, lambda: sums_of(path, self._throttle.rest))
+        caller, path = self._authenticate(request), self._path(request)
+        return await self._signed(request, caller, lambda: sums_of(path, self._throttle.rest))
 
     async def _signed(
-        self, request: web.Request, asking: tuple[Device, str], make: Callable[[], object]
+        self, request: web.Request, caller: tuple[Device, str], make: Callable[[], object]
     ) -> web.StreamResponse:
         """Send the object that `make` returns, with its MAC.
 
         Both are computed in the thread, since signing a long list takes a while too.
         """
-        station, nonce = asking
+        station, nonce = caller
         key = self._stations.key_of(station.id)
 
         def made() -> tuple[bytes, str]:
@@ -161,7 +161,7 @@ class StationApi:
         return await self._downloads.made(request, {**JSON, wire.MAC: mac}, lambda: body)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
-        self._asking(request)
+        self._authenticate(request)
         path = self._path(request)
         rest = self._throttle.rest
         sums = await self._downloads.in_thread(answering(partial(sums_of, path, rest)))
@@ -171,21 +171,21 @@ class StationApi:
     # --- receipts ---
 
     async def _receipt(self, request: web.Request) -> web.Response:
-        station, _ = self._asking(request)
-        path, given = self._path(request), request.query.get("sha256", "")
+        station, _ = self._authenticate(request)
+        path, sha256 = self._path(request), request.query.get("sha256", "")
         ack = path.with_name(path.name + names.ACKNOWLEDGED)
 
-        def noted() -> None:
+        def write() -> None:
             own = sums_of(path, self._throttle.rest).sha256
-            if given != own:
+            if sha256 != own:
                 raise web.HTTPConflict(
                     text=f"Receipt refused: {path.name} is {own[:16]}..., and "
-                    f'"{quoted(given[:16])}..." was stored: fetch it again.\n'
+                    f'"{quoted(sha256[:16])}..." was stored: fetch it again.\n'
                 )
-            said = {"station": station.id, "sha256": own, "utc_s": self._utc_s()}
-            files.write_whole(ack, [msgspec.json.encode(said)])
+            receipt = {"station": station.id, "sha256": own, "utc_s": self._utc_s()}
+            files.write_whole(ack, [msgspec.json.encode(receipt)])
 
-        await self._downloads.in_thread(answering(noted))
+        await self._downloads.in_thread(answering(write))
         return web.Response(status=204, headers=PRIVATE)
 
     def _path(self, request: web.Request) -> Path:
@@ -202,9 +202,9 @@ def _entries(folder: Path) -> list[tuple[str, int]]:
     try:
         with os.scandir(folder) as listing:
             return [
-                (one.name, one.stat(follow_symlinks=False).st_size)
-                for one in listing
-                if one.is_file(follow_symlinks=False)
+                (entry.name, entry.stat(follow_symlinks=False).st_size)
+                for entry in listing
+                if entry.is_file(follow_symlinks=False)
             ]
     except FileNotFoundError:
         return []

@@ -37,16 +37,16 @@ class TrustApi:
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         page = page_response(self._web_root, "trust.html")
-        other = f"https://{in_url(request.url.host or '')}:{self._port}"
+        https_origin = f"https://{in_url(request.url.host or '')}:{self._port}"
         own = "connect-src 'self'"
-        page.headers[POLICY] = HEADERS[POLICY].replace(own, f"{own} {other}")
+        page.headers[POLICY] = HEADERS[POLICY].replace(own, f"{own} {https_origin}")
         return page
 
     async def _about(self, request: web.Request) -> web.Response:
-        said = {"https_port": self._port, "name": self._name, "fingerprint": ""}
+        answer = {"https_port": self._port, "name": self._name, "fingerprint": ""}
         if self._root:
-            said["fingerprint"] = credentials.fingerprint(self._root)
-        return web.json_response(said, headers=PRIVATE)
+            answer["fingerprint"] = credentials.fingerprint(self._root)
+        return web.json_response(answer, headers=PRIVATE)
 
     async def _certificate(self, request: web.Request) -> web.Response:
         if not self._root:

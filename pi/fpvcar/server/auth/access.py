@@ -26,7 +26,7 @@ TRIES_ALL_LONG = 200
 DRIVE_FORM = re.compile(r"\s*[0-9]{6}\s*", re.A)
 TOKEN_FORM = re.compile(r"[0-9a-f]{32}")
 """Form of an invitation token: 128 bits, impossible to guess."""
-KNOWN_MAX = 64
+TRUSTED_MAX = 64
 ADDRESSES_MAX = 1000
 HOST = re.compile(r"(\[(?P<address>[\w:.%-]+)\]|(?P<name>[\w.-]+))(:\d{1,5})?", re.A)
 """Host header (RFC 9110, 7.2), limited to characters used in addresses and the car's names."""
@@ -68,7 +68,7 @@ class CodeCheck:
         self._wrong: dict[str, deque[float]] = {}
         self._short_wrong: deque[float] = deque(maxlen=TRIES_ALL)
         self._long_wrong: deque[float] = deque(maxlen=TRIES_ALL_LONG)
-        self._known: dict[str, None] = {}
+        self._trusted: dict[str, None] = {}
 
     def wait_s(self, code: str, address: str, now_s: float) -> float:
         """Return the seconds this address must wait before it may try a code of this kind."""
@@ -77,7 +77,7 @@ class CodeCheck:
 
     def _crowd_s(self, code: str, network: str, now_s: float) -> float:
         wrong = self.wrong_tries(code)
-        if wrong is None or network in self._known or len(wrong) < (wrong.maxlen or 0):
+        if wrong is None or network in self._trusted or len(wrong) < (wrong.maxlen or 0):
             return 0.0
         return max(0.0, wrong[0] + TRIES_WINDOW_S - now_s)
 
@@ -103,9 +103,9 @@ class CodeCheck:
 
     def rights(self, code: str) -> Rights | None:
         """Return the rights that a code grants; None if it is wrong. Runs in constant time."""
-        given = code.encode(errors="surrogatepass")
-        grown_up = hmac.compare_digest(given, self._codes.grown_up.encode())
-        drive = hmac.compare_digest(given, self._codes.drive.encode())
+        code_bytes = code.encode(errors="surrogatepass")
+        grown_up = hmac.compare_digest(code_bytes, self._codes.grown_up.encode())
+        drive = hmac.compare_digest(code_bytes, self._codes.drive.encode())
         return Rights(drive=True, grown_up=grown_up) if grown_up or drive else None
 
     def unlock(self, code: str, address: str, now_s: float) -> Rights | None:
@@ -119,10 +119,10 @@ class CodeCheck:
         rights = self.rights(code.strip())
         if rights is not None:
             self._wrong.pop(address, None)
-            self._known.pop(address, None)
-            self._known[address] = None
-            if len(self._known) > KNOWN_MAX:
-                self._known.pop(next(iter(self._known)))
+            self._trusted.pop(address, None)
+            self._trusted[address] = None
+            if len(self._trusted) > TRUSTED_MAX:
+                self._trusted.pop(next(iter(self._trusted)))
             return rights
         if len(self._wrong) >= ADDRESSES_MAX and address not in self._wrong:
             self._wrong.pop(next(iter(self._wrong)))
@@ -198,7 +198,7 @@ def host_allowed(host: str | None, car_name: str, extra: Iterable[str] = ()) -> 
     if name is None:
         return False
     own = car_name.lower()
-    if name in {"localhost", own, f"{own}.local", *(one.lower() for one in extra)}:
+    if name in {"localhost", own, f"{own}.local", *(extra_name.lower() for extra_name in extra)}:
         return True
     try:
         ipaddress.ip_address(name)
@@ -220,5 +220,5 @@ def _hostname(host: str | None) -> str | None:
 
     urlsplit is unsuitable: it finds an address in "evil[::1]" and a host after "@".
     """
-    found = HOST.fullmatch(host or "")
-    return (found["address"] or found["name"]).lower() if found else None
+    match = HOST.fullmatch(host or "")
+    return (match["address"] or match["name"]).lower() if match else None

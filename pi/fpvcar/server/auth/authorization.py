@@ -84,7 +84,7 @@ class Authorization:
                 Error("wrong code", "", "", "look at the screen that started the car", "wrong_code")
             )
             return
-        session.rights, session.used_s = more(session.rights, rights), now_s
+        session.rights, session.used_s = union(session.rights, rights), now_s
         if session.device is None or session.device.guest:
             session.ticket = secrets.token_urlsafe(24)
         if session.device is not None and session.device.guest:
@@ -122,9 +122,9 @@ class Authorization:
 
     def claim(self, ticket: str) -> Device | None:
         """Add a page's device to the list; return None for an unknown ticket."""
-        given = ticket.encode(errors="surrogatepass")
+        ticket_bytes = ticket.encode(errors="surrogatepass")
         for session in self._sessions:
-            if session.ticket and hmac.compare_digest(session.ticket.encode(), given):
+            if session.ticket and hmac.compare_digest(session.ticket.encode(), ticket_bytes):
                 session.ticket = ""
                 if session.device is None:
                     session.device = self._devices.add(
@@ -145,14 +145,14 @@ class Authorization:
         device, utc_s = session.device, self._utc_s()
         if device is not None and device in self._devices.all():
             rights = device.rights(utc_s)
-            session.rights = more(session.rights, rights)
+            session.rights = union(session.rights, rights)
             if rights.grown_up:
                 used_s.append(now_s - (utc_s - device.used_s))
             self._devices.seen(device, session.name, utc_s)
         else:
             session.device = old.device if old else None
         if old is not None:
-            session.rights = more(session.rights, old.rights)
+            session.rights = union(session.rights, old.rights)
         session.used_s = max(used_s, default=now_s)  # connecting does not count as use
 
     def leave(self, session: Session) -> None:
@@ -192,10 +192,10 @@ class Authorization:
             self._end(guest.id, over, now_s)
         for session in self._pages():
             if session.rights.grown_up and self._unused(session, now_s):
-                words = f"{GROWN_UP_S / 60:.0f} min without use"
+                limit = f"{GROWN_UP_S / 60:.0f} min without use"
                 error = "the grown-ups' part is locked again"
                 next_step = "enter the grown-up code"
-                session.send(Error(error, "", words, next_step, "locked"))
+                session.send(Error(error, "", limit, next_step, "locked"))
                 self._lock(session)
 
     def _unused(self, session: Session, now_s: float) -> bool:
@@ -207,8 +207,8 @@ class Authorization:
         device = session.device
         if device is not None and device.rights(self._utc_s()).grown_up:
             return False
-        pages = [one for one in self._pages_of(session) if one.rights.grown_up]
-        return all(now_s - one.used_s >= GROWN_UP_S for one in pages)
+        pages = [page for page in self._pages_of(session) if page.rights.grown_up]
+        return all(now_s - page.used_s >= GROWN_UP_S for page in pages)
 
     def lock(self, session: Session, _: up.Lock, now_s: float) -> None:
         """Lock the grown-ups' part on this device."""
@@ -217,37 +217,37 @@ class Authorization:
     def _lock(self, session: Session) -> None:
         if session.device is not None:
             self._devices.lock(session.device)
-        for one in self._pages_of(session):
-            one.rights = Rights(drive=one.rights.drive)
+        for page in self._pages_of(session):
+            page.rights = Rights(drive=page.rights.drive)
         self._changed()
 
     def _pages_of(self, session: Session) -> list[Session]:
         """Return a page and the other pages on its device."""
         device = session.device
         return [
-            one
-            for one in self._pages()
-            if one is session or (device is not None and one.device is device)
+            page
+            for page in self._pages()
+            if page is session or (device is not None and page.device is device)
         ]
 
     def end(self, session: Session, end: up.End, now_s: float) -> None:
         """End a person's rights, on the list and on all pages, if a grown-up asks."""
         if not session.is_grown_up("end", "ends what others may do", now_s):
             return
-        for known in self._lists:
-            known.end(end.id)
-        words = "a grown-up has ended what you may do"
-        error = Error(words, "", "", "ask for the code", "ended")
+        for devices in self._lists:
+            devices.end(end.id)
+        reason = "a grown-up has ended what you may do"
+        error = Error(reason, "", "", "ask for the code", "ended")
         self._end(end.id, error, now_s)
         self.who(session, up.Who(), now_s)
 
-    def _end(self, person: str, why: Error, now_s: float) -> None:
+    def _end(self, person: str, reason: Error, now_s: float) -> None:
         """End the rights of a person on the list; a driver loses the wheel and the car stops."""
-        for one in [one for one in self._pages() if _id(one) == person]:
-            log.info("%s: %s", one.name, why.what)
-            one.rights, one.device, one.ticket = Rights(), None, ""
-            one.send(why)
-            self._wheel.release(one, up.Release(), now_s)
+        for page in [page for page in self._pages() if _id(page) == person]:
+            log.info("%s: %s", page.name, reason.what)
+            page.rights, page.device, page.ticket = Rights(), None, ""
+            page.send(reason)
+            self._wheel.release(page, up.Release(), now_s)
         self._changed()
 
     # --- the list ---
@@ -255,45 +255,45 @@ class Authorization:
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
         """Send a grown-up the list of drivers and viewers."""
         if session.is_grown_up("who", "sees who may drive", now_s):
-            people = (*self._here(session), *self._away())
+            people = (*self._connected(session), *self._absent())
             session.send(down.People(people, self.unsaved()))
 
     def unsaved(self) -> str:
         """Return the reason the list cannot be saved; "" if it is saved."""
-        return next((known.unsaved for known in self._lists if known.unsaved), "")
+        return next((devices.unsaved for devices in self._lists if devices.unsaved), "")
 
-    def _here(self, asking: Session) -> list[down.Person]:
-        mine = _id(asking)
+    def _connected(self, grown_up: Session) -> list[down.Person]:
+        mine = _id(grown_up)
         return [
             down.Person(
-                _id(one),
-                one.name,
-                address_class(one.address),
-                one.rights.grown_up,
-                self._holds(one),
-                _id(one) == mine,
-                left_s=self._left_s(one.device),
-                watches=not one.rights.drive,
+                _id(session),
+                session.name,
+                address_class(session.address),
+                session.rights.grown_up,
+                self._holds(session),
+                _id(session) == mine,
+                left_s=self._left_s(session.device),
+                watches=not session.rights.drive,
             )
-            for one in self._sessions
+            for session in self._sessions
         ]
 
-    def _away(self) -> list[down.Person]:
-        here, now_s = {_id(one) for one in self._sessions}, self._utc_s()
+    def _absent(self) -> list[down.Person]:
+        present, now_s = {_id(session) for session in self._sessions}, self._utc_s()
         return [
             down.Person(
-                one.id,
-                one.name,
-                one.where,
-                one.rights(now_s).grown_up,
+                device.id,
+                device.name,
+                device.where,
+                device.rights(now_s).grown_up,
                 False,
                 False,
-                max(0.0, now_s - one.seen_s),
-                self._left_s(one),
+                max(0.0, now_s - device.seen_s),
+                self._left_s(device),
             )
-            for known in self._lists
-            for one in known.all()
-            if one.id not in here
+            for devices in self._lists
+            for device in devices.all()
+            if device.id not in present
         ]
 
     def handlers(self) -> dict[type, Callable[..., None]]:
@@ -306,6 +306,6 @@ def _id(session: Session) -> str:
     return session.device.id if session.device else session.video
 
 
-def more(one: Rights, other: Rights) -> Rights:
+def union(rights: Rights, extra: Rights) -> Rights:
     """Return the union of two sets of rights."""
-    return Rights(one.drive or other.drive, one.grown_up or other.grown_up)
+    return Rights(rights.drive or extra.drive, rights.grown_up or extra.grown_up)

@@ -92,19 +92,19 @@ def load_key(directory: Path) -> bytes:
             if len(saved) == KEY_BYTES:
                 return saved
             _set_aside(path, f"{len(saved)} bytes are not a key of {KEY_BYTES}")
-        made = secrets.token_bytes(KEY_BYTES)
+        key = secrets.token_bytes(KEY_BYTES)
         with contextlib.suppress(FileExistsError):  # another process was first
-            files.write_whole(path, [made], replace)
-            return made
+            files.write_whole(path, [key], replace)
+            return key
     raise AssertionError("the second write replaces whatever is there")
 
 
-def _set_aside(path: Path, why: str) -> None:
+def _set_aside(path: Path, reason: str) -> None:
     """Rename an unusable file to NAME.bad and log it."""
     aside = path.with_name(f"{path.name}.bad")
     with contextlib.suppress(FileNotFoundError):
         path.replace(aside)
-        log.warning("%s: %s; kept as %s, made anew", path, why, aside.name)
+        log.warning("%s: %s; kept as %s, made anew", path, reason, aside.name)
 
 
 def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
@@ -117,12 +117,12 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     """
     key, certificate = directory / "https.key", directory / CERTIFICATE
     context = _load(key, certificate)
-    had = _names_of(certificate) if context is not None else None
-    wanted = list(dict.fromkeys([*names, *(had or ())]))[:NAMES_MAX]
-    if context is None or had is None or not set(names) <= set(had):
+    certified = _names_of(certificate) if context is not None else None
+    all_names = list(dict.fromkeys([*names, *(certified or ())]))[:NAMES_MAX]
+    if context is None or certified is None or not set(names) <= set(certified):
         if not wall_clock.sane(now_s := time.time()):
             raise RuntimeError(f"no certificate: {wall_clock.wrong(now_s)}")
-        _make_certificate(directory, key, certificate, wanted)
+        _make_certificate(directory, key, certificate, all_names)
         context = _load(key, certificate)
     if context is None:
         raise RuntimeError(f"no certificate: {certificate} cannot be read back")
@@ -146,13 +146,13 @@ def _load(key: Path, certificate: Path) -> ssl.SSLContext | None:
 
 def _names_of(certificate: Path) -> list[str] | None:
     """Return the names in a certificate; None if it ends within RENEW_DAYS."""
-    words = ["-checkend", str(RENEW_DAYS * 24 * 3600), "-ext", "subjectAltName"]
+    options = ["-checkend", str(RENEW_DAYS * 24 * 3600), "-ext", "subjectAltName"]
     try:
-        output = _openssl("x509", "-in", str(certificate), "-noout", *words)
+        output = _openssl("x509", "-in", str(certificate), "-noout", *options)
     except RuntimeError:
         return None
-    found = re.findall(r"(DNS|IP Address):([^,\s]+)", output.decode())
-    return [str(ipaddress.ip_address(name)) if kind != "DNS" else name for kind, name in found]
+    matches = re.findall(r"(DNS|IP Address):([^,\s]+)", output.decode())
+    return [str(ipaddress.ip_address(name)) if kind != "DNS" else name for kind, name in matches]
 
 
 def trusted(directory: Path) -> Path:
@@ -191,8 +191,8 @@ def _make_certificate(directory: Path, key: Path, certificate: Path, names: list
 
 def _outlives(certificate: Path, days: int) -> bool:
     seconds = str(days * 24 * 3600)
-    words = ["x509", "-in", str(certificate), "-noout", "-checkend", seconds]
-    return _succeeds(*words)
+    arguments = ["x509", "-in", str(certificate), "-noout", "-checkend", seconds]
+    return _succeeds(*arguments)
 
 
 def _vouches(root: Path, certificate: Path) -> bool:
@@ -200,9 +200,9 @@ def _vouches(root: Path, certificate: Path) -> bool:
     return _succeeds("verify", *purpose, "-CAfile", str(root), str(certificate))
 
 
-def _succeeds(*words: str) -> bool:
+def _succeeds(*arguments: str) -> bool:
     try:
-        _openssl(*words)
+        _openssl(*arguments)
     except RuntimeError:
         return False
     return True
@@ -215,7 +215,9 @@ def _make_root(key: Path, root: Path, names: list[str]) -> None:
     It may sign servers at addresses of home networks, at names below .local, and at the car's own
     names, but no e-mail address and no URI.
     """
-    may = [f"permitted;{one}" for one in (*NEAR, *map(_constraint, names), *NOTHING)]
+    constraints = [
+        f"permitted;{constraint}" for constraint in (*NEAR, *map(_constraint, names), *NOTHING)
+    ]
     hosts = (name for name in names if _kind(name) == "DNS" and name != "localhost")
     car = re.sub(r"[^\w.-]", "", next(hosts, ""))
     _make_pair(
@@ -226,7 +228,7 @@ def _make_root(key: Path, root: Path, names: list[str]) -> None:
         "basicConstraints=critical,CA:TRUE,pathlen:0",
         "keyUsage=critical,keyCertSign",
         SERVER_ONLY,
-        f"nameConstraints=critical,{','.join(may)}",
+        f"nameConstraints=critical,{','.join(constraints)}",
     )
 
 
@@ -234,8 +236,8 @@ def _make_pair(
     key: Path, certificate: Path, name: str, days: int, *extensions: str, by: Iterable[str] = ()
 ) -> None:
     """Create and save a key and its certificate, self-signed or signed `by` another one."""
-    added = [word for one in extensions for word in ("-addext", one)]
-    made = _openssl(
+    added = [argument for extension in extensions for argument in ("-addext", extension)]
+    output = _openssl(
         "req",
         "-x509",
         "-newkey",
@@ -258,23 +260,27 @@ def _make_pair(
         "-out",
         "-",
     )
-    head, begin, rest = made.partition(b"-----BEGIN CERTIFICATE-----")
+    head, begin, rest = output.partition(b"-----BEGIN CERTIFICATE-----")
     # A power cut between the two writes leaves a mismatched pair, and both are made again.
     files.write_whole(key, [head])
     files.write_whole(certificate, [begin + rest])
 
 
-def _openssl(*words: str) -> bytes:
+def _openssl(*arguments: str) -> bytes:
     """Return the output of an openssl command. Raises RuntimeError with its last error line."""
     try:
-        done = subprocess.run(
-            ["openssl", *words], check=True, capture_output=True, timeout=OPENSSL_S, input=CONFIG
+        process = subprocess.run(
+            ["openssl", *arguments],
+            check=True,
+            capture_output=True,
+            timeout=OPENSSL_S,
+            input=CONFIG,
         )
     except (OSError, subprocess.SubprocessError) as fault:
         output = getattr(fault, "stderr", b"") or b""
         last = output.decode(errors="replace").strip().splitlines()[-1:]
         raise RuntimeError(f"no certificate: {' '.join(last) or fault}") from None
-    return done.stdout
+    return process.stdout
 
 
 def _constraint(name: str) -> str:

@@ -75,10 +75,10 @@ class Devices:
 
     def __init__(self, key: bytes, codes: Codes, path: Path) -> None:
         self._own = key
-        said = f"pass {codes.drive} {codes.grown_up}".encode()
-        self._key = hmac.digest(key, said, "sha256")
+        codes_text = f"pass {codes.drive} {codes.grown_up}".encode()
+        self._key = hmac.digest(key, codes_text, "sha256")
         self._path = path
-        self._all = {one.id: one for one in _load(path)}
+        self._all = {device.id: device for device in _load(path)}
         self._changed, self._writing = asyncio.Event(), asyncio.Lock()
         self._saved_s = 0.0
         self.unsaved = ""
@@ -138,17 +138,17 @@ class Devices:
 
     def invitations(self) -> list[Device]:
         """Return the invitations that are still unused."""
-        return [one for one in self._all.values() if one.invitation]
+        return [device for device in self._all.values() if device.invitation]
 
     def invited(self, token: str, now_s: float) -> Device | None:
         """Return the invitation of this token; None if it is used, expired or unknown."""
-        given = self._token_mac(token)
-        found = [
-            one
-            for one in self.invitations()
-            if hmac.compare_digest(one.invitation, given) and now_s < one.until_s
+        mac = self._token_mac(token)
+        matches = [
+            device
+            for device in self.invitations()
+            if hmac.compare_digest(device.invitation, mac) and now_s < device.until_s
         ]
-        return found[0] if found else None
+        return matches[0] if matches else None
 
     def arrived(self, guest: Device, name: str, address: str, now_s: float) -> None:
         """Mark an invitation as used by this device; its token is invalid from now on."""
@@ -163,11 +163,11 @@ class Devices:
 
     def over(self, now_s: float) -> list[Device]:
         """Return the guests with an expired time limit."""
-        return [one for one in self.all() if one.guest and now_s >= one.until_s]
+        return [device for device in self.all() if device.guest and now_s >= device.until_s]
 
     def _token_mac(self, token: str) -> str:
-        said = b"invitation " + token.encode(errors="surrogatepass")
-        return hmac.new(self._key, said, "sha256").hexdigest()
+        message = b"invitation " + token.encode(errors="surrogatepass")
+        return hmac.new(self._key, message, "sha256").hexdigest()
 
     def cookie(self, device: Device) -> str:
         """Return the signed cookie that identifies this device."""
@@ -183,18 +183,18 @@ class Devices:
         """
         names = dict.fromkeys(map(cookie_name, (request.secure, False)))
         cookies = (request.cookies.get(name, "") for name in names)
-        found = (self.find(cookie, now_s) for cookie in cookies)
-        return next((one for one in found if one), None)
+        devices = (self.find(cookie, now_s) for cookie in cookies)
+        return next((device for device in devices if device), None)
 
     def find(self, cookie: str, now_s: float) -> Device | None:
         """Return the device of a cookie; None if it is forged, expired, or removed from the
         list."""
-        found = FORM.fullmatch(cookie)
-        if found is None:
+        match = FORM.fullmatch(cookie)
+        if match is None:
             return None
-        until_s = int(found["until"])
-        good = hmac.compare_digest(self._mac(found["id"], until_s), found["mac"])
-        return self._all.get(found["id"]) if good and now_s < until_s else None
+        until_s = int(match["until"])
+        good = hmac.compare_digest(self._mac(match["id"], until_s), match["mac"])
+        return self._all.get(match["id"]) if good and now_s < until_s else None
 
     def seen(self, device: Device, name: str, now_s: float) -> None:
         """Record that the device's page is connected, or was until now."""

@@ -1,7 +1,7 @@
 """Base stations that may fetch recordings: the saved list, and authentication of their requests.
 
     fpvstation pair, with the grown-ups' code -> id, and a key shared by car and station
-    each request of a station: X-Station, X-Nonce, X-Mac -> Stations.asking
+    each request of a station: X-Station, X-Nonce, X-Mac -> Stations.authenticate
 
 The key of a pair is derived from the car's own key and the id, so the list holds no secret. A
 station removed from the list stays removed.
@@ -90,19 +90,19 @@ class Stations(Devices):
         """Id of this car, so that a station can distinguish two cars of the same name."""
         return hmac.digest(self._own, b"car", "sha256").hex()[:16]
 
-    def asking(self, request: web.Request) -> tuple[Device, str]:
+    def authenticate(self, request: web.Request) -> tuple[Device, str]:
         """Authenticate a station's request; return the station and the nonce.
 
         Raises HTTPUnauthorized if authentication fails, HTTPForbidden for a repeated request.
         """
-        said = request.headers
-        station = self.get(said.get(wire.STATION, ""))
-        nonce, mac = said.get(wire.NONCE, ""), said.get(wire.MAC, "")
+        headers = request.headers
+        station = self.get(headers.get(wire.STATION, ""))
+        nonce, mac = headers.get(wire.NONCE, ""), headers.get(wire.MAC, "")
         if station is not None and wire.NONCE_FORM.fullmatch(nonce):
-            wanted = wire.request_mac(
+            expected = wire.request_mac(
                 self.key_of(station.id), nonce, request.method, request.raw_path
             )
-            if wire.macs_equal(mac, wanted):
+            if wire.macs_equal(mac, expected):
                 self._refuse_replay(station, nonce)
                 return station, nonce
         raise web.HTTPUnauthorized(

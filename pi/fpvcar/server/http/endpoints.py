@@ -61,8 +61,8 @@ def address(host: str, port: int, state: Path, car: str) -> Address:
     except RuntimeError as fault:
         log.warning("https is off: %s", fault)
     except OSError as fault:  # the card is full
-        words = fault.strerror or fault
-        log.warning("https is off: %s; sudo fpvcar doctor says where", words)
+        reason = fault.strerror or fault
+        log.warning("https is off: %s; sudo fpvcar doctor says where", reason)
     return Address(host, port, None)
 
 

@@ -130,7 +130,7 @@ class Places:
             return False
         place = self._held[least]
         share = "address" if of_its_network else "network"
-        theirs, own = (self._of[getattr(one, share)] for one in (place, newcomer))
+        theirs, own = (self._of[getattr(candidate, share)] for candidate in (place, newcomer))
         fair = theirs > own + place.rank
         if place.rank >= newcomer.rank and not fair:
             return False
@@ -174,7 +174,7 @@ class ViewerPlaces:
             return full
         if len(self._waiting) >= RESERVED:
             ((crowd, _),) = Counter(self._waiting.values()).most_common(1)
-            oldest = next(one for one, network in self._waiting.items() if network == crowd)
+            oldest = next(waiting for waiting, network in self._waiting.items() if network == crowd)
             del self._waiting[oldest]
             oldest()
         self._waiting[end] = network_of(address)
@@ -199,12 +199,12 @@ class ViewerPlaces:
 def connection_places(most: int, most_per_address: int) -> Places:
     """Create places for as many connections as descriptors allow; raise RLIMIT_NOFILE if
     possible."""
-    wanted = most + RESERVED + OWN_DESCRIPTORS
+    needed = most + RESERVED + OWN_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft < wanted:
+    if soft < needed:
         most = max(1, soft - RESERVED - OWN_DESCRIPTORS)
         log.warning("room for %d connections: RLIMIT_NOFILE is %d", most, soft)
     return Places(most, most_per_address)

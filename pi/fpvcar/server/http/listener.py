@@ -97,17 +97,17 @@ class Listener:
     async def open(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
         """Listen until `close`. Raises OSError if listening fails."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(
+        addresses = await loop.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         absent: OSError | None = None
         listeners = []
-        for family, _, _, _, where in dict.fromkeys(found):
+        for family, _, _, _, address in dict.fromkeys(addresses):
             try:
-                listeners.append(_listening(family, where))
+                listeners.append(_listening(family, address))
             except OSError as fault:
-                words = f"cannot listen on {host} port {port}: {fault.strerror}"
-                absent = OSError(fault.errno, words)
+                reason = f"cannot listen on {host} port {port}: {fault.strerror}"
+                absent = OSError(fault.errno, reason)
                 if fault.errno not in NO_SUCH_NETWORK:
                     raise absent from None
         if absent is not None and not listeners:
@@ -136,14 +136,14 @@ class Listener:
         with listener:
             while True:
                 try:
-                    peer, where = await loop.sock_accept(listener)
+                    peer, address = await loop.sock_accept(listener)
                 except ConnectionError:
                     continue  # it has disconnected again
                 except OSError as fault:  # no descriptor, no memory: others need them
                     log.warning("accept: %s; again in %g s", fault.strerror, AGAIN_S)
                     await asyncio.sleep(AGAIN_S)
                     continue
-                self._let_in(peer, str(where[0]), context)
+                self._let_in(peer, str(address[0]), context)
                 await asyncio.sleep(0)  # many newcomers must not delay open connections
 
     def _let_in(self, peer: socket.socket, address: str, context: ssl.SSLContext | None) -> None:
@@ -184,10 +184,10 @@ class Listener:
         if not self._was_full:
             log.warning("connection refused: %s", refusal)
         self._was_full = True
-        words = f"{refusal} already (server.max_connections, max_per_address).\n"
+        text = f"{refusal} already (server.max_connections, max_per_address).\n"
         answer = (
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\n"
-            f"Content-Length: {len(words)}\r\nConnection: close\r\n\r\n{words}"
+            f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}"
         )
         with peer, contextlib.suppress(OSError):
             peer.setblocking(False)
@@ -235,7 +235,7 @@ def _paced(transport: asyncio.Transport) -> Callable[[int], None]:
     return read
 
 
-def _listening(family: int, where: tuple[Any, ...]) -> socket.socket:
+def _listening(family: int, address: tuple[Any, ...]) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -243,7 +243,7 @@ def _listening(family: int, where: tuple[Any, ...]) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind(where)
+        listener.bind(address)
         listener.listen(BACKLOG)
         listener.setblocking(False)
     except OSError:

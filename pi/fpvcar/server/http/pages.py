@@ -93,10 +93,10 @@ def page_response(root: Path, name: str) -> web.FileResponse:
     kind = PAGE_TYPES.get(path.suffix)
     try:
         path = path.resolve()
-        found = path.is_relative_to(root) and path.is_file()
+        exists = path.is_relative_to(root) and path.is_file()
     except OSError:  # for example, a name that is too long
-        found = False
-    if kind is None or not found:
+        exists = False
+    if kind is None or not exists:
         raise web.HTTPNotFound(text=f"There is no /{_shown(name)} here.\n")
     return web.FileResponse(path, headers={**HEADERS, "Content-Type": kind})
 

@@ -51,7 +51,7 @@ class Slots:
         """Wait for a free slot, and take it."""
         while len(self._held) >= self._most:
             now_s = self._clock_s()
-            slowest = max(self._held, key=lambda one: one.blocked_s(now_s))
+            slowest = max(self._held, key=lambda held: held.blocked_s(now_s))
             left_s = self._slow_s - slowest.blocked_s(now_s)
             if left_s <= 0.0:
                 self.leave(slowest)

@@ -36,10 +36,10 @@ class Session(TextSession[ButtonsUpward]):
 
     def parse(self, text: str | bytes) -> ButtonsUpward:
         """Parse the message of one frame. Raises WireError."""
-        heard = parse_buttons_upward(text)
-        if not self.joined and isinstance(heard, Hold | Choose):
+        message = parse_buttons_upward(text)
+        if not self.joined and isinstance(message, Hold | Choose):
             raise WireError("hello first", None, "hello")
-        return heard
+        return message
 
 
 async def serve(request: web.Request, panel: Panel) -> web.WebSocketResponse:
@@ -75,10 +75,10 @@ async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> 
 
 
 def _take(session: Session, message: WSMessage, panel: Panel) -> None:
-    heard = session.read(message.type, message.data, session.parse)
-    if isinstance(heard, Hold | Choose):
-        panel.receive(session, heard)
-    elif heard is not None and not session.joined:
+    parsed = session.read(message.type, message.data, session.parse)
+    if isinstance(parsed, Hold | Choose):
+        panel.receive(session, parsed)
+    elif parsed is not None and not session.joined:
         session.joined = True
         session.send(panel.welcome())
         panel.join(session)

@@ -81,9 +81,9 @@ class Session(TextSession[up.Upward]):
         """Return whether a grown-up holds the session; if not, send an error: only a grown-up
         `acts`."""
         if not self.rights.grown_up:
-            words = f"only a grown-up {acts}"
+            reason = f"only a grown-up {acts}"
             next_step = "enter the grown-up code"
-            self.deny(down.Error(words, what, "", next_step, "grown_up_only"), now_s)
+            self.deny(down.Error(reason, what, "", next_step, "grown_up_only"), now_s)
         return self.rights.grown_up
 
     def deny(self, error: down.Error, now_s: float) -> None:
@@ -114,9 +114,9 @@ async def serve(
     behind = transport.get_protocol()
     assert isinstance(behind, asyncio.Protocol)
     direct = functools.partial(_direct, session, receive, clock_s)
-    shortcut = FastPath(behind, direct, session.close, session.fresh.forget)
-    transport.set_protocol(shortcut)
-    listening = _listen(ws, session, receive, clock_s, shortcut)
+    fast_path = FastPath(behind, direct, session.close, session.fresh.forget)
+    transport.set_protocol(fast_path)
+    listening = _listen(ws, session, receive, clock_s, fast_path)
     await session.run(ws, transport, listening, log)
     return ws
 
@@ -134,9 +134,9 @@ def _direct(
     if not session.client or session.closing or not session.meter.allow(clock_s()):
         return False
     try:
-        heard = session.read(WSMsgType.TEXT, text, up.parse_upward)
-        if heard is not None:
-            receive(session, heard)
+        message = session.read(WSMsgType.TEXT, text, up.parse_upward)
+        if message is not None:
+            receive(session, message)
     except SessionClosed as reason:
         session.closing = str(reason)
         return False
@@ -148,14 +148,14 @@ async def _listen(
     session: Session,
     receive: Callable[[Session, up.Upward], None],
     clock_s: Callable[[], float],
-    shortcut: FastPath,
+    fast_path: FastPath,
 ) -> None:
     """Read messages until the browser disconnects. Raises SessionClosed."""
     try:
         async with asyncio.timeout(HELLO_S) as waiting:
             async for message in ws:
                 if message.type is WSMsgType.TEXT:
-                    shortcut.heard()
+                    fast_path.acknowledge()
                 if session.closing:
                     raise SessionClosed(session.closing)
                 now_s = clock_s()
@@ -169,9 +169,9 @@ async def _listen(
                 elif message.type is WSMsgType.PING:
                     await ws.pong(message.data)
                 elif message.type is not WSMsgType.PONG:
-                    heard = session.read(message.type, message.data, up.parse_upward)
-                    if heard is not None:
-                        receive(session, heard)
+                    parsed = session.read(message.type, message.data, up.parse_upward)
+                    if parsed is not None:
+                        receive(session, parsed)
                 if session.client:
                     waiting.reschedule(None)
                 # Frames already received are read without a pause: let other tasks run.

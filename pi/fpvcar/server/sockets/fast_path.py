@@ -6,7 +6,7 @@
 
 aiohttp hands each frame to a waiting task. This costs two more turns of the event loop: as much
 time as handling the command itself. Frames stay in order: until a forwarded frame is acknowledged
-with `heard`, the frames behind it are forwarded as well. Reading ends at a CLOSE or a refused
+with `acknowledge`, the frames behind it are forwarded as well. Reading ends at a CLOSE or a refused
 frame.
 """
 
@@ -57,7 +57,7 @@ class FastPath(asyncio.Protocol):
         self.eof_received = behind.eof_received  # type: ignore[method-assign]
         self.connection_lost = behind.connection_lost  # type: ignore[method-assign]
 
-    def heard(self) -> None:
+    def acknowledge(self) -> None:
         """Acknowledge a forwarded text.
 
         The text may have arrived before this protocol was installed, from a peer that did not await

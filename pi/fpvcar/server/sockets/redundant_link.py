@@ -79,7 +79,7 @@ async def _hello(ws: web.WebSocketResponse, hub: Hub) -> Session:
             message = await ws.receive()
     except TimeoutError:
         raise SessionClosed(f"no hello within {HELLO_S:.0f} s") from None
-    hello = _heard(message.type, message.data)
+    hello = _parsed(message.type, message.data)
     if not isinstance(hello, up.Hello):
         raise SessionClosed("hello first")
     session = hub.page_at_the_wheel(hello.client)
@@ -115,7 +115,7 @@ async def _listen(
             if message.type is WSMsgType.PING:
                 await ws.pong(message.data)
             elif message.type is not WSMsgType.PONG:
-                wish = _heard(message.type, message.data)
+                wish = _parsed(message.type, message.data)
                 if not isinstance(wish, up.Drive):
                     raise SessionClosed("wishes only")
                 if current is not None and current.fresh.sent_us(wish.seen):
@@ -124,7 +124,7 @@ async def _listen(
         session.copies -= 1
 
 
-def _heard(kind: WSMsgType, data: str | bytes) -> up.Upward | None:
+def _parsed(kind: WSMsgType, data: str | bytes) -> up.Upward | None:
     """Return the message of a frame; None for a malformed one."""
     try:
         return up.parse_upward(data) if kind is WSMsgType.TEXT else None

@@ -58,8 +58,8 @@ class Link:
 
     def packets(self) -> tuple[int, int]:
         """Return (packets sent so far, packets retransmitted so far)."""
-        again, sent = PACKETS.unpack_from(self._info())
-        return sent, again
+        retransmitted, sent = PACKETS.unpack_from(self._info())
+        return sent, retransmitted
 
     def _info(self) -> bytes:
         return self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
@@ -109,7 +109,7 @@ class ViewerConnection:
         self._taken = 0
         self._ends: deque[tuple[int, int]] = deque()
 
-    def look(self, now_s: float) -> None:
+    def update(self, now_s: float) -> None:
         """Update the figures from the kernel's state."""
         acked, self.unacked, rtt_s, self.queue_s = self.link.read()
         self.meter.sample(now_s, acked, self.unacked, rtt_s)
@@ -152,12 +152,12 @@ class UndeliveredUnits:
         self._units.append((self._count, frame))
         return self._count
 
-    def forget(self, ways: Iterable[ViewerConnection]) -> None:
+    def forget(self, connections: Iterable[ViewerConnection]) -> None:
         """Drop the units that have arrived."""
-        delivered = max(way.delivered for way in ways)
+        delivered = max(connection.delivered for connection in connections)
         while self._units and self._units[0][0] <= delivered:
             self._units.popleft()
 
-    def next_for(self, way: ViewerConnection) -> tuple[int, Frame] | None:
+    def next_for(self, connection: ViewerConnection) -> tuple[int, Frame] | None:
         """Return the oldest unit that a connection has not sent, with its number."""
-        return next((unit for unit in self._units if unit[0] > way.sent), None)
+        return next((unit for unit in self._units if unit[0] > connection.sent), None)

@@ -115,55 +115,55 @@ class Sender:
         unit."""
         while True:
             now_s = time.monotonic()
-            self._first.look(now_s)
+            self._first.update(now_s)
             if now_s - self._first.meter.progress_s >= NO_PROGRESS_S:
                 log.info("viewer closed: it read nothing for %.0f s", NO_PROGRESS_S)
                 raise ConnectionAbortedError
-            copies = self._copies and self._look_at_copies(self._copies, now_s)
+            copies = self._copies and self._update_copies(self._copies, now_s)
             room = self._first.room or (copies is not None and copies.room)
             self._report(now_s, room, copies)
             if now_s >= self._losses.due_s:
                 self._losses.sample(now_s, *self._first.link.packets())
                 self._tell_lost(self._losses.share)
-            ways = [self._first] if copies is None else [self._first, copies]
-            lagging = copies is not None and self._catch_up(ways, now_s)
-            ways = [way for way in ways if way.room]
-            frame = self._viewer.next(bool(ways), now_s)
+            connections = [self._first] if copies is None else [self._first, copies]
+            lagging = copies is not None and self._catch_up(connections, now_s)
+            connections = [connection for connection in connections if connection.room]
+            frame = self._viewer.next(bool(connections), now_s)
             if frame is not None:
                 number = 0 if copies is None else self._undelivered.add(frame)
-                lagging = copies is not None and len(ways) < 2
-                for way in ways:
-                    way.send(now_s, frame.framed, number)
+                lagging = copies is not None and len(connections) < 2
+                for connection in connections:
+                    connection.send(now_s, frame.framed, number)
             if frame is None or not self._viewer.waiting:
                 pause_s = self._pause_s(now_s, room and frame is None)
                 return min(pause_s or POLL_S, POLL_S) if lagging else pause_s
 
-    def _catch_up(self, ways: list[ViewerConnection], now_s: float) -> bool:
+    def _catch_up(self, connections: list[ViewerConnection], now_s: float) -> bool:
         """Send on each connection with room the oldest unit that only the other one has sent.
 
         Units that have arrived are skipped. Returns whether more such units remain.
         """
-        self._undelivered.forget(ways)
+        self._undelivered.forget(connections)
         lagging = False
-        for way in ways:
-            unit = self._undelivered.next_for(way)
-            if unit is not None and way.room:
+        for connection in connections:
+            unit = self._undelivered.next_for(connection)
+            if unit is not None and connection.room:
                 number, frame = unit
-                way.send(now_s, frame.framed, number)
-                unit = self._undelivered.next_for(way)
+                connection.send(now_s, frame.framed, number)
+                unit = self._undelivered.next_for(connection)
             lagging = lagging or unit is not None
         return lagging
 
-    def _look_at_copies(self, copies: ViewerConnection, now_s: float) -> ViewerConnection | None:
+    def _update_copies(self, copies: ViewerConnection, now_s: float) -> ViewerConnection | None:
         """Return the second connection if it is open and useful; its faults do not affect the
         viewer."""
         try:
-            copies.look(now_s)
+            copies.update(now_s)
         except OSError:  # it is gone
             self._copies = None
         else:
-            stands = now_s - copies.meter.progress_s >= NO_PROGRESS_S
-            if stands or copies.link.closing:
+            stalled = now_s - copies.meter.progress_s >= NO_PROGRESS_S
+            if stalled or copies.link.closing:
                 self._end_copies()
             if min(self._first.queue_s, copies.queue_s) >= QUEUED_S:
                 self._queued_s = now_s
@@ -183,9 +183,9 @@ class Sender:
         blocked_s = 0.0 if self._blocked_s is None else now_s - self._blocked_s
         report = self._first.meter.report(blocked_s, dropped)
         if copies is not None:
-            other = copies.meter.report(blocked_s, dropped)
+            copies_report = copies.meter.report(blocked_s, dropped)
             lossy = self._losses.recent >= LOSSY
-            report = max(report, other)._replace(copies=2 if lossy else 1)
+            report = max(report, copies_report)._replace(copies=2 if lossy else 1)
         self._stream.report(self._viewer, report)
 
     def _pause_s(self, now_s: float, room: bool) -> float | None:
@@ -300,7 +300,7 @@ def _refusal(message: WSMessage, hello: Callable[[str], str | None]) -> tuple[in
     except WireError:
         greeting = None
     if not isinstance(greeting, up.Hello):
-        shown = message.data[:20]
-        return WSCloseCode.POLICY_VIOLATION, f'"{shown}" refused ({EXPECTED})'
+        excerpt = message.data[:20]
+        return WSCloseCode.POLICY_VIOLATION, f'"{excerpt}" refused ({EXPECTED})'
     reason = hello(greeting.client)
     return None if reason is None else (WSCloseCode.POLICY_VIOLATION, f"hello refused: {reason}")

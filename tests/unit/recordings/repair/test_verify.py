@@ -37,7 +37,7 @@ def holds(data: bytes) -> bool:
         return False
     if not made.whole:
         return False
-    return not [*verify.doubts(made), *verify.astray(made)]
+    return not [*verify.metadata_faults(made), *verify.index_faults(made)]
 
 
 def test_every_byte_behind_the_header_counts() -> None:
@@ -51,9 +51,9 @@ def test_every_byte_behind_the_header_counts() -> None:
 def test_a_summary_has_each_chunk() -> None:
     made = recording(small_files()[0])
     lines = [one for one in made.tail if one[0] == records.CHUNK_INDEX]
-    assert len(lines) > 1 and not list(verify.astray(made))
+    assert len(lines) > 1 and not list(verify.index_faults(made))
     made.tail.remove(lines[0])
-    (said,) = verify.astray(made)
+    (said,) = verify.index_faults(made)
     assert said == f"in the summary: {len(lines) - 1} of {len(lines)} chunks"
 
 

@@ -95,9 +95,9 @@ def test_wrong_invitations_keep_out_only_their_own_network() -> None:
 
 def test_known_networks_are_bounded() -> None:
     codes = CodeCheck(CODES)
-    for number in range(2 * access.KNOWN_MAX):
+    for number in range(2 * access.TRUSTED_MAX):
         assert codes.unlock("123456", f"10.0.0.{number}", 0.0) is not None
-    assert len(codes._known) == access.KNOWN_MAX
+    assert len(codes._known) == access.TRUSTED_MAX
 
 
 def test_a_whole_ipv6_network_is_one_peer() -> None:
