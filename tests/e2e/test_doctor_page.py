@@ -24,7 +24,7 @@ ROUTE = "**/api/doctor"
 ASK = "fetch('/api/doctor', {method: 'POST'}).then((one) => one.text())"
 SAYS = "document.querySelector('#doctor [role=status]')?.textContent"
 LONG_S = 60.0
-MOVES = "The car moves: let it stand, then look again.\n"
+MOVES = "The car moves: let it stand, then check again.\n"
 
 
 def looked(page: Page) -> None:

@@ -118,7 +118,7 @@ def test_an_ended_driver_and_a_locked_grown_up_stay_so_after_a_restart(house: Ru
         mum.say(kind="end", id=there["number 21"]["id"])
         wait_for(lambda: not ann.state.get("may_drive", True), "may drive still")
         told = [one["what"] for one in ann.errors()]
-        assert "a grown-up has ended what you may do" in told
+        assert "a grown-up has ended your rights" in told
         with stranger(house, 20, cookie=hers) as tab:
             wait_for(lambda: bool(tab.state.get("grown_up")), "not known")
             mum.say(kind="lock")

@@ -50,8 +50,6 @@ def test_while_somebody_drives_it_is_refused(wifi: Page, bench: RunningBench) ->
         ann.say(kind="take")
         wait_for(lambda: ann.state.get("role") == "driver", "no wheel")
         joined(wifi, "Workshop", "workshop")
-        until(
-            wifi, "document.getElementById('join-fault').textContent.startsWith('Somebody drives')"
-        )
+        until(wifi, "document.getElementById('join-fault').textContent.startsWith('A driver has')")
         assert ann.state["role"] == "driver"
         wifi.locator("#join-cancel").click()

@@ -113,7 +113,7 @@ def _uncompressed(chunk: parsing.Chunk) -> memoryview:
     except Exception as fault:  # raised by a library that is not imported here
         raise RecordError(f"zstd: {fault}") from None
     if len(data) != chunk.size:
-        raise RecordError(f"a chunk of {len(data)} bytes says that it is {chunk.size}")
+        raise RecordError(f"a chunk of {len(data)} bytes (expected {chunk.size})")
     return memoryview(data)
 
 
@@ -126,9 +126,7 @@ def good_chunk(body: bytes) -> memoryview:
     inner = _uncompressed(chunk)
     if zlib.crc32(inner) != chunk.crc:
         raise RecordError(
-            "a chunk's CRC does not hold"
-            if chunk.crc
-            else "a chunk has no CRC, so nothing vouches for it"
+            "a chunk's CRC is wrong" if chunk.crc else "a chunk has no CRC to verify it"
         )
     for _ in inner_records(inner):
         pass

@@ -126,9 +126,9 @@ def take_chunk(body: bytes | memoryview) -> Chunk:
     start_ns, end_ns, size, crc = records.CHUNK_FIXED.unpack(fields.take(records.CHUNK_FIXED.size))
     compression, stored = fields.text(), fields.number(8)
     if stored != fields.left:
-        raise RecordError(f"a chunk says {stored} bytes, its record {fields.left}")
+        raise RecordError(f"a chunk of {fields.left} bytes (expected {stored})")
     if not compression and size != stored:
-        raise RecordError(f"a chunk of {stored} bytes says that it is {size}")
+        raise RecordError(f"a chunk of {stored} bytes (expected {size})")
     return Chunk(start_ns, end_ns, size, crc, compression, fields.take(stored))
 
 
@@ -137,7 +137,7 @@ def take_index(body: bytes | memoryview) -> int:
     fields = Fields(body)
     number, size = fields.number(2), fields.number(4)
     if size != fields.left or size % 16:
-        raise RecordError(f"a message index of {fields.left} bytes says {size}")
+        raise RecordError(f"a message index of {fields.left} bytes (expected {size})")
     return number
 
 
@@ -180,7 +180,7 @@ def _check_attachment(body: bytes | memoryview) -> None:
     covered, crc = fields.at, fields.number(4)
     fields.end()
     if crc not in (0, zlib.crc32(memoryview(body)[:covered])):
-        raise RecordError("an attachment's CRC does not hold")
+        raise RecordError("an attachment's CRC is wrong")
 
 
 def _check_chunk_index(body: bytes | memoryview) -> None:

@@ -89,7 +89,7 @@ class Walk:
         body = self._source.read(at + _HEAD.size, size)
         parsing.check(opcode, body)
         if not self._plausible(at + length):
-            raise RecordError(f"record {opcode:#x} ends before something unknown")
+            raise RecordError(f"record {opcode:#x} ends before an unknown record")
         return Record(at, opcode, length, body, memoryview(b""))
 
     def _head(self, at: int) -> tuple[int, int]:

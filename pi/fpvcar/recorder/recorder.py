@@ -183,7 +183,7 @@ class Recorder:
             return
         if thread.recoveries > self._recoveries_noted:
             self._recoveries_noted = thread.recoveries
-            text = f"recording goes on after: {thread.recovered_from}"
+            text = f"recording resumed after: {thread.recovered_from}"
             self.note(text, messages.WARNING)
         dropped = self.dropped
         if dropped > self._dropped_noted:

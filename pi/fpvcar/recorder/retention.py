@@ -112,7 +112,7 @@ class Ring:
         station = self._settings.station
         gone, enough = make_room(files, free, self.room, station, current)
         for name in gone:
-            log.info("%s goes: the card is full", name)
+            log.info("%s deleted: the card is full", name)
             for suffix in names.BESIDE:
                 self._folder.remove(name + suffix)
             self._folder.remove(name)
@@ -129,10 +129,10 @@ class Ring:
 
     def _full(self, free: int) -> CardFull:
         settings = self._settings
-        waits = " until a base station has some" if settings.station else ""
+        waits = " until a base station has fetched some" if settings.station else ""
         return CardFull(
             errno.ENOSPC,
             f"{free / MB:.0f} MB free (keep_free_mb = {settings.keep_free_mb}, "
-            f"max_mb = {settings.max_mb}), and no recording may go{waits}; "
+            f"max_mb = {settings.max_mb}), and no recording may be deleted{waits}; "
             "make room, or sudo fpvcar doctor",
         )

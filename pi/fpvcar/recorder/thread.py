@@ -144,7 +144,7 @@ class RecorderThread(Periodic):
         finally:
             self.lost += len(pending) - written
         if self.state != "ok":
-            log.info("recording goes on")
+            log.info("recording resumed")
             self.recovered_from, self.state = self.state, "ok"
             self.recoveries += 1
 

@@ -242,7 +242,7 @@ class Recording:
             return
         key = (zlib.crc32(record.inner), len(record.inner), start_ns, end_ns)
         if counts and key in self._chunk_keys:
-            reason = "a chunk that stands before it already"
+            reason = "a copy of an earlier chunk"
             self.damage.append(Damage(record.at, record.length, reason, repeated=True))
             return
         self._chunk_keys.add(key)
@@ -293,7 +293,7 @@ def _about(data: bytes) -> messages.About | None:
 
 def _no_mcap(source: Source) -> str:
     if source.size == 0:
-        return "empty: power went before anything of it was on the card"
+        return "empty: power failed before any data was on the card"
     begin = source.read(0, 8)
     return f"no MCAP: begins with {begin.hex(' ')} (expected {records.MAGIC.hex(' ')})"
 

@@ -276,7 +276,7 @@ class Server:
         refuse_other_sites(request)
         device = self._hub.authorization.claim(request.headers.get("X-Pass", ""))
         if device is None:
-            raise web.HTTPForbidden(text="X-Pass refused: say the code again.\n")
+            raise web.HTTPForbidden(text="X-Pass refused: enter the code again.\n")
         return await self._devices.remembering(device, time.time(), request.secure)
 
     async def _ping(self, request: web.Request) -> web.Response:

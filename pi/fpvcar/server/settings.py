@@ -76,10 +76,10 @@ class Settings:
         if unknown is not None:
             session.deny(
                 Error(
-                    "this camera cannot be told",
+                    "this camera lacks the setting",
                     unknown,
                     "",
-                    "GET /api/picture says what it can",
+                    "GET /api/picture lists its settings",
                     "no_picture",
                 ),
                 now_s,

@@ -94,8 +94,7 @@ class Wheel:
         limit_s = self._profile.gate.late_s
         if not seen:
             limit = f"the nonce of a state or pong of the last {limit_s:g} s"
-            what, next_step = "`seen` is missing", "return the newest nonce"
-            return Error(what, "", limit, next_step, "no_seen")
+            return Error("`seen` is missing", "", limit, "return the newest nonce", "no_seen")
         age_s = now_s - seen_us / 1e6
         value = f"{age_s:.1f} s" if seen_us else f"over {limit_s:g} s"
         next_step = "wait, or come nearer"
@@ -105,10 +104,9 @@ class Wheel:
         if self._others.allow(now_s):
             seen_us = session.fresh.sent_us(drive.seen)
             self._recorder.wish(drive, session.name, "not at the wheel", seen_us)
-        driver = self.seat.holder.name if self.seat.holder else "nobody"
-        session.deny(
-            Error("not at the wheel", f"{driver} drives", "", "take the wheel", "not_driver"), now_s
-        )
+        holder = self.seat.holder
+        value = f"{holder.name} drives" if holder else "the wheel is free"
+        session.deny(Error("not at the wheel", value, "", "take the wheel", "not_driver"), now_s)
 
     def take(self, session: Session, _: up.Take, now_s: float) -> None:
         """Take the wheel if it is free; its holder keeps it while he drives.
@@ -147,8 +145,8 @@ class Wheel:
         """Release the wheel if the session holds it."""
         if self.seat.release(session.client):
             self._control.clear_wish(lost=False)
-            log.info("%s gave the wheel away", session.name)
-            self._recorder.turn(None, f"{session.name} gave the wheel away")
+            log.info("%s released the wheel", session.name)
+            self._recorder.turn(None, f"{session.name} released the wheel")
             self._changed()
 
     # --- stop and resume ---
@@ -161,7 +159,7 @@ class Wheel:
         """Resume after a stop, for the driver or a grown-up."""
         if not (session.rights.grown_up or self.seat.holds(session.client)):
             session.deny(
-                Error("only the driver goes on", "resume", "", "take the wheel", "not_driver"),
+                Error("only the driver may resume", "resume", "", "take the wheel", "not_driver"),
                 now_s,
             )
         elif not self._control.resume(session.rights.grown_up):

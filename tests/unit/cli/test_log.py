@@ -69,7 +69,7 @@ def test_verify_says_where_and_what_to_do(
     bad = damaged(tmp_path / "bad.mcap")
     assert run("verify", tmp_path / NAME, bad) == 1
     said = capsys.readouterr().out
-    assert "CRC does not hold" in said and f"fpvcar log recover {bad}" in said
+    assert "CRC is wrong" in said and f"fpvcar log recover {bad}" in said
     open_file = tmp_path / "open.mcap"
     open_file.write_bytes(file(2, closed=False))
     assert run("verify", open_file) == 1

@@ -97,7 +97,7 @@ def test_every_fault_is_a_state_in_words_and_tried_again(
     rig.recorder.second()
     rig.thread.turn()
     back, lost = rig.events()
-    assert back.startswith("recording goes on after: ") and words in back
+    assert back.startswith("recording resumed after: ") and words in back
     assert lost == f"{told.dropped} messages were not recorded"
     assert rig.salvaged == ["Plague-20261121T193100Z-0001.mcap.part"]
 
@@ -218,7 +218,7 @@ def test_a_thread_that_ends_is_told_and_another_goes_on(caplog: pytest.LogCaptur
     until(lambda: rig.recorder.status().state == "ok")
     rig.recorder.second()
     rig.recorder.stop()
-    assert rig.events()[0] == f"recording goes on after: {ENDED}"
+    assert rig.events()[0] == f"recording resumed after: {ENDED}"
     assert rig.recorder.status().state == "ok" and not rig.handover.waiting_bytes
     for name in (one for one in rig.disk.names if one.endswith(".mcap")):
         made = rig.disk.recording(name)

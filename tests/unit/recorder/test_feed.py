@@ -456,7 +456,7 @@ def test_the_house_tells_the_recorder() -> None:
         messages.Latency("Ann", True, "webcodecs", 12.5, 4.25, 29.9, 3)
     ]
     ann.say(up.Release())
-    assert car.said(messages.DRIVER)[-1] == messages.Turn(None, "Ann gave the wheel away")
+    assert car.said(messages.DRIVER)[-1] == messages.Turn(None, "Ann released the wheel")
     for one in car.said(messages.STEP):
         assert isinstance(one, messages.Step)
         again = gate.decide(

@@ -123,7 +123,7 @@ def test_who_sits_at_the_wheel_is_what_counts_and_a_mark() -> None:
     goes(10)
     feed.turn("Ann", "Ann took the wheel")
     goes(20)
-    feed.turn(None, "Ann gave the wheel away")
+    feed.turn(None, "Ann released the wheel")
     goes(15)
     feed.mark("a noise", "Ann")
     goes(11)

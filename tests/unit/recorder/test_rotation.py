@@ -166,7 +166,7 @@ def test_where_nothing_may_go_it_says_so_and_leaves_whole_files(segment_s: float
     rotation = Rotation(disk, settings, CATALOGUE)
     rotation._ring.room = SpaceLimits(keep_free=100_000, most=8 * MB)
     rotation.begin(about(0), False)
-    with pytest.raises(CardFull, match="until a base station has some; make room, or sudo"):
+    with pytest.raises(CardFull, match="until a base station has fetched some; make room, or sudo"):
         for number in range(100):
             rotation.write(second(UTC_NS + number * SECOND_NS))
     rotation.abandon()

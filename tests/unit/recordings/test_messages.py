@@ -272,7 +272,7 @@ def test_the_schemas_are_foxgloves_own() -> None:
     "message",
     [
         messages.WishIn(7, 12.5, 0.1, -0.3, "Zoë", "stale", 90_000_123_456),
-        messages.Turn(None, "Ann gave the wheel away"),
+        messages.Turn(None, "Ann released the wheel"),
         messages.Stints((messages.Stint(5, 7, "Zoë", 1.25, {"estop": 2}),)),
         messages.Lights(True, False, True),
         messages.Buttons(("red", "blue"), "turn", 3, 1, 7),

@@ -101,7 +101,7 @@ def test_without_the_code_one_only_watches_and_stops() -> None:
     assert [one.what for one in bob.errors()] == [
         "you may only watch",
         "only a grown-up sets the speed limit",
-        "only the driver goes on",
+        "only the driver may resume",
     ]
     assert ("head", True) not in house.lights.told
     assert house.lights.codes_told == ["10.0.0.1"], "for the wheel, not for the lights"
@@ -115,7 +115,7 @@ def test_a_code_to_drive_does_not_clear_what_another_driver_stopped() -> None:
     ann, bob = house.visitor("Ann"), house.visitor("Bob")
     bob.say(up.Estop())
     bob.say(up.Resume())
-    assert bob.errors()[-1].what == "only the driver goes on"
+    assert bob.errors()[-1].what == "only the driver may resume"
     assert ann.state.stop == down.Stop("estop", "resume", "Bob")
 
 

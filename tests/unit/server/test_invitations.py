@@ -128,7 +128,7 @@ def test_a_grown_up_sees_guests_and_ends_them_and_who_has_not_come(house: House)
     mum.say(up.End(seen["Bo"].id))
     mum.say(up.End(seen[INVITED].id))
     assert not bo.state.may_drive
-    assert bo.errors()[-1].what == "a grown-up has ended what you may do"
+    assert bo.errors()[-1].what == "a grown-up has ended your rights"
     bo.say(up.Unlock(token))
     assert not bo.state.may_drive
     seen = people(mum)

@@ -159,7 +159,7 @@ def test_a_car_that_cannot_says_so() -> None:
     house = House()
     mum = house.visitor("Mum", code="grownups")
     mum.say(up.SetPicture(Picture(night=True)))
-    assert mum.errors()[-1].what == "this camera cannot be told"
+    assert mum.errors()[-1].what == "this camera lacks the setting"
 
 
 def test_the_profile_refuses_an_exposure_that_a_webcam_has_not_got() -> None:

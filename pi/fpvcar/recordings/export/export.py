@@ -126,9 +126,9 @@ def published(out: Path, force: bool, folder: bool) -> Iterator[Path]:
     Raises ExportError if `out` exists and `force` is not given.
     """
     if out.exists() and not force:
-        raise ExportError(f"{out} is there already: choose another name, or --force")
+        raise ExportError(f"{out} exists: choose another name, or --force")
     if not out.parent.is_dir():
-        raise ExportError(f"{out.parent} is no directory: make it first")
+        raise ExportError(f"{out.parent} is no directory: create it first")
     place = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
     new = place / "new"
     try:
@@ -149,7 +149,7 @@ def _put(new: Path, out: Path, old: Path, force: bool) -> None:
         files.publish(new, out)
     except FileExistsError:
         raise ExportError(
-            f"{out} has come meanwhile: nothing was replaced{_set_aside(out, old)}"
+            f"{out} was created meanwhile: nothing was replaced{_set_aside(out, old)}"
         ) from None
     except BaseException:  # Ctrl-C too: restore the previous output
         if out.exists():
@@ -169,7 +169,7 @@ def _set_aside(out: Path, old: Path) -> str:
         return ""
     aside = Path(tempfile.mkdtemp(prefix=f"{out.name}-before-", dir=out.parent))
     os.rename(old, aside / out.name)
-    return f"; what was there before is {aside / out.name}"
+    return f"; the previous output is {aside / out.name}"
 
 
 def refuse_two_films(ordered: Sequence[File]) -> None:
@@ -257,7 +257,7 @@ def _write(
             report.judged(first_pass), new, file, lambda done: progress.to(done, time.monotonic())
         )
     if not rows:
-        raise ExportError("there is nothing in these files that makes a table")
+        raise ExportError("these files contain no data for a table")
     if unread:
         report.lost(f"{unread} messages could not be read")
     return f"{len(rows)} tables, {sum(rows.values()):,} rows"

@@ -167,7 +167,7 @@ class Mp4Export:
                 yield b"".join(pending)
                 pending, size = [], 0
         if next(sizes, None) is not None:
-            raise ExportError("a recording has gone meanwhile: export the rest again")
+            raise ExportError("a recording was deleted meanwhile: export the rest again")
         yield b"".join(pending)
 
     def _doubled(self) -> None:

@@ -28,7 +28,7 @@ ROWS_AT_ONCE = 100
 README = """\
 A drive of {car}, as the car recorded it.
 
-{files}tables/*{suffix:<9}what was measured, a table for each topic, units in the names
+{files}tables/*{suffix:<9}measurements, a table for each topic, units in the names
 
 {missing}
 """
@@ -111,7 +111,7 @@ class DriveZip:
                 yield from self._bytes(archive, path)
             yield from self._rows(path)
         except FileNotFoundError:
-            self.missing.append(f"{path.name}: has just gone")
+            self.missing.append(f"{path.name}: no longer exists")
         except (ReadError, PackageMissing) as fault:
             self.missing.append(f"{fault}".replace(str(path), path.name))
         except OSError as fault:

@@ -163,7 +163,7 @@ class FolderRepository:
         try:
             self._deleted.note(shared, remaining)
         except OSError as fault:  # for example a full card: the removed files make room
-            log.warning("what stays of a deleted drive is listed: %s", fault)
+            log.warning("files shared with a deleted drive stay listed: %s", fault)
         return self._library.remove(own), [part.name for part in shared]
 
     def _whole(self) -> list[Drive]:
@@ -171,7 +171,7 @@ class FolderRepository:
         shared."""
         drives, unread = self._all()
         if unread:
-            raise DriveBusy(f"{unread} files are not looked into yet: try again in a moment.")
+            raise DriveBusy(f"{unread} files are not indexed yet: try again in a moment.")
         return drives
 
     def _all(self) -> tuple[list[Drive], int]:
@@ -191,4 +191,4 @@ def _named(drive_id: str, drives: Sequence[Drive]) -> Drive:
     """Return the drive with this ID. Raises DriveMissing."""
     with contextlib.suppress(StopIteration):
         return next(drive for drive in drives if drive.id == drive_id)
-    raise DriveMissing("There is no such drive any more: look at the list again.")
+    raise DriveMissing("This drive no longer exists: reload the list.")

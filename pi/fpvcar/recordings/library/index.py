@@ -59,7 +59,7 @@ class IndexFile(Generic[T]):
         except FileNotFoundError:
             return {}
         except OSError as fault:
-            log.info("%s: made anew: %s", self._path, fault)
+            log.info("%s: created again: %s", self._path, fault)
             return {}
         for line in lines:
             rest()
@@ -70,7 +70,7 @@ class IndexFile(Generic[T]):
             else:
                 entries[entry.name] = entry.stamp, entry.summary
         if unreadable:
-            log.info("%s: %d lines cannot be read, made anew", self._path, unreadable)
+            log.info("%s: %d lines cannot be read, created again", self._path, unreadable)
         return entries
 
     def write(self, entries: Mapping[str, tuple[Stamp, T]]) -> None:

@@ -40,7 +40,7 @@ def losses(path: Path, recording: Recording) -> Iterator[str]:
     """Yield descriptions of all losses of a file."""
     if not recording.closed:
         last = utc_text(recording.end_ns)
-        yield f"{path}: {unclosed(recording)}; what is in it ends at {last}"
+        yield f"{path}: {unclosed(recording)}; its data ends at {last}"
     for damage in recording.damage:
         time = utc_text(damaged_at_ns(recording, damage))
         verb = "are there twice" if damage.repeated else "are missing"

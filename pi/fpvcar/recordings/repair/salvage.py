@@ -51,10 +51,10 @@ def salvage(folder: Path, name: str) -> Iterator[None]:
                     yield
             if not (ending.chunks or ending.damaged):
                 part.unlink()
-                log.info("%s: goes, nothing had been written to it", name)
+                log.info("%s: deleted, it was empty", name)
                 return
             if not (ending.chunks and ending.readable):
-                raise OSError("nothing in it can be read")
+                raise OSError("no data in it can be read")
             files.refuse_taken(sealed)
             _close(part, ending)
             yield

@@ -41,11 +41,11 @@ def metadata_faults(recording: Recording) -> Iterator[str]:
     )
     if recording.about is not None and (index or recording.metadata):
         if about_of(recording.metadata) != recording.about:
-            yield "its metadata is not what /recording says"
+            yield "its metadata differs from /recording"
     if recording.data_end != records.data_end():
         head = records.HEAD.size
         if recording.data_end[:head] == records.data_end()[:head]:
-            yield "its data end has a CRC, which fpvcar never writes: not looked at"
+            yield "its data end has a CRC, which fpvcar never writes: not checked"
         else:
             yield "no data end before the summary"
 

@@ -187,7 +187,7 @@ class CalibrationApi:
                 await asyncio.to_thread(write, self._file, kept)
             except OSError as fault:
                 raise web.HTTPInsufficientStorage(
-                    text=f"It holds until the car starts again, but is not kept: {fault}\n"
+                    text=f"The value is used until the car restarts, but was not saved: {fault}\n"
                 ) from None
         return _json(self._tuner.as_json())
 

@@ -18,7 +18,7 @@ from fpvcar.server.http.responses import JSON
 
 WITHIN_S = 60.0
 GROWN_UP = "Only a grown-up looks for faults: enter the grown-ups' code."
-MOVES = "The car moves: let it stand, then look again.\n"
+MOVES = "The car moves: let it stand, then check again.\n"
 
 
 class DoctorApi:
@@ -75,5 +75,5 @@ class DoctorApi:
 
 def _failed(reason: str) -> web.HTTPServiceUnavailable:
     return web.HTTPServiceUnavailable(
-        text=f"Nobody could look: {reason}. By hand: sudo fpvcar doctor\n"
+        text=f"The check failed: {reason}. By hand: sudo fpvcar doctor\n"
     )

@@ -86,7 +86,7 @@ def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
     """
     accepted, known_etags = request.if_match, request.if_none_match
     if accepted is not None and not _among(accepted, etag, weak=False):
-        raise web.HTTPPreconditionFailed(text="The recording is another one now.\n")
+        raise web.HTTPPreconditionFailed(text="The recording has changed.\n")
     if known_etags is not None and _among(known_etags, etag, weak=True):
         raise web.HTTPNotModified(headers={"ETag": f'"{etag}"'})
     whole = request.headers.get("If-Range", f'"{etag}"') == f'"{etag}"'
@@ -218,7 +218,7 @@ class Downloads:
                         await self._send(request, response, piece)
                         sent(len(piece))
                     elif request.transport is None or request.transport.is_closing():
-                        raise ConnectionResetError("nobody takes the answer")
+                        raise ConnectionResetError("the client has disconnected")
             await response.write_eof()
         except Exception:
             cut_off(request)

@@ -134,7 +134,7 @@ class JobFactory:
     def job(self, request: ExportRequest, now_s: float) -> Job:
         """Create a job for a request. Raises FileNotFoundError, OSError."""
         if request.kind == "parquet" and not has_parquet():
-            raise FileNotFoundError("Parquet needs pyarrow, which is not here: use CSV")
+            raise FileNotFoundError("Parquet needs pyarrow, which is not installed: use CSV")
         paths = self._paths(request.files)
         total = sum(path.stat().st_size for path in paths)
         if request.kind in ("csv", "parquet"):
@@ -165,7 +165,7 @@ class JobFactory:
         paths = self._shelf.paths(file_names)
         for name in file_names:
             if name not in paths:
-                raise FileNotFoundError(f"{name}: is not there any more")
+                raise FileNotFoundError(f"{name}: no longer exists")
         return [paths[name] for name in file_names]
 
     def _opened(self, file_names: Sequence[str], notes: list[str]) -> Iterator[Recording]:
@@ -180,7 +180,7 @@ class JobFactory:
                         notes += losses(Path(path.name), recording)
                     yield recording
             except FileNotFoundError:
-                notes.append(f"{name}: has just gone")
+                notes.append(f"{name}: no longer exists")
             except (ReadError, PackageMissing, OSError) as fault:
                 notes.append(f"{fault}".replace(str(path), path.name))
 

@@ -103,7 +103,7 @@ class ExportsApi:
         job = self._job_of(request)
         export = job.export
         if export.state == "planning":
-            raise web.HTTPConflict(text="It is being looked through: ask again.\n")
+            raise web.HTTPConflict(text="The recordings are still being read: ask again.\n")
         if isinstance(job.work, Mp4Export) and not job.work.size:
             raise web.HTTPGone(text=f"{export.fault or 'It was cancelled.'}\n")
         headers = {

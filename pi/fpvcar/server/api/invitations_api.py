@@ -24,7 +24,7 @@ from fpvcar.server.http.responses import JSON, number_of
 BASE = "/api/invitations"
 USUAL_MIN, LEAST_MIN, MOST_MIN = 60.0, 5.0, 720.0
 HERE_ONLY = (
-    "Only this computer sees the car, so nobody can follow an invitation: "
+    "The car listens on this computer only, so an invitation would not work: "
     "start it with --host 0.0.0.0.\n"
 )
 

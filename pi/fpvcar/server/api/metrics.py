@@ -76,9 +76,11 @@ class Metrics:
         driver = [viewer for viewer in stats if viewer.driver]
         frames, sent_b, dropped = stream.gone
         yield counter("video_frames_total", "Access units of the camera.", stream.sequence)
-        yield gauge("video_picture_age_seconds", "Of the newest one here.", camera.age_s(now_s))
+        yield gauge("video_picture_age_seconds", "Age of the newest picture.", camera.age_s(now_s))
         yield gauge(
-            "video_bitrate_wanted_bits_per_second", "Asked of the encoder.", stream.bitrate.wanted
+            "video_bitrate_wanted_bits_per_second",
+            "Requested from the encoder.",
+            stream.bitrate.wanted,
         )
         yield gauge("video_viewers", "Video sockets.", len(stats))
         yield gauge(
@@ -98,28 +100,26 @@ class Metrics:
         )
         yield counter(
             "video_dropped_frames_total",
-            "For viewers that were behind.",
+            "Not sent, as the viewer was behind.",
             dropped + sum(viewer.dropped for viewer in stats),
         )
-        yield gauge("camera_up", "1 while it films.", camera.state == "ok")
-        yield counter("camera_restarts_total", "Of its program.", camera.restarts)
+        yield gauge("camera_up", "1 while it sends pictures.", camera.state == "ok")
+        yield counter("camera_restarts_total", "Restarts of its program.", camera.restarts)
         yield gauge("pages", "Open pages.", len(self._hub.sessions))
         page = self._hub.driver()
         report = page.report if page else None
         yield gauge(
             "driver_link_seconds",
-            "There and back, by the driver's page.",
+            "Round trip, measured by the driver's page.",
             _seconds(report.link_ms if report else None),
         )
         yield gauge(
             "driver_picture_seconds",
-            "Capture to glass, by the same.",
+            "Capture to display, measured by the driver's page.",
             _seconds(report.picture_ms if report else None),
         )
         yield gauge(
-            "driver_lost_ratio",
-            "Packets of its pictures sent again, of all.",
-            page.lost if page else None,
+            "driver_lost_ratio", "Share of picture packets sent again.", page.lost if page else None
         )
 
     def status(self) -> dict[str, object]:
@@ -173,7 +173,7 @@ class Metrics:
         if recording is not None and recording.on and recording.state != "ok":
             faults.append(f"nothing is recorded: {recording.state}")
         if unsaved := self._hub.authorization.unsaved():
-            faults.append(f"the list of who may drive cannot be saved: {unsaved}")
+            faults.append(f"the list of drivers cannot be saved: {unsaved}")
         faults += self._senses.calibration()
         faults += sd_card.faults(self._senses.card())
         return faults
@@ -195,14 +195,17 @@ def _seconds(ms: float | None) -> float | None:
 def _gate(control: Control, now_s: float) -> Iterator[Metric]:
     decision = control.decision
     yield Metric(
-        "gate_reason", "gauge", "1 for what the gate does now.", [({"reason": decision.reason}, 1)]
+        "gate_reason",
+        "gauge",
+        "1 for the gate's current reason.",
+        [({"reason": decision.reason}, 1)],
     )
     # Export each cause from the start, with 0: Prometheus' increase() misses a counter's first
     # value.
     yield Metric(
         "gate_reasons_total",
         "counter",
-        "How often the gate came to each.",
+        "How often the gate changed to each reason.",
         [({"reason": reason}, control.reasons[reason]) for reason in get_args(Reason)],
     )
     yield Metric(
@@ -212,17 +215,17 @@ def _gate(control: Control, now_s: float) -> Iterator[Metric]:
         [({"cause": cause}, control.stops[cause]) for cause in Cause if cause != HANDOVER],
     )
     held = decision.latches.hold
-    yield gauge("held", "1 while only a deliberate push lets the car go on.", held is not None)
+    yield gauge("held", "1 while a stop has to be cleared by hand.", held is not None)
     yield gauge("wheels_up", "1 while the wheels process answers.", control.wheels == "ok")
     yield gauge("wish_age_seconds", "Of the driver's last fresh wish.", control.wish_age_s(now_s))
     yield gauge("speed_limit_ratio", "A grown-up's, of full throttle.", control.limit)
     yield Metric(
         "guard_free_ratio",
         "gauge",
-        "What the collision guard leaves of throttle.",
+        "Share of throttle that the collision guard allows.",
         [({"way": "ahead"}, control.free.ahead), ({"way": "back"}, control.free.back)],
     )
-    yield gauge("guard_mode", "1 for what it is set to.", 1, mode=control.guard_mode)
+    yield gauge("guard_mode", "1 for the current mode.", 1, mode=control.guard_mode)
 
 
 def _sensors(senses: SensorSuite, now_s: float) -> Iterator[Metric]:
@@ -242,13 +245,13 @@ def _sensors(senses: SensorSuite, now_s: float) -> Iterator[Metric]:
     yield Metric(
         "range_meters",
         "gauge",
-        "What is seen; absent: no target.",
+        "Measured range; absent without a target.",
         [({"sensor": sensor.name}, sensor.range_m) for sensor in ranges if _young(sensor)],
     )
     yield Metric(
         "readings_total",
         "counter",
-        "Measurements that held.",
+        "Valid measurements.",
         [({"sensor": name}, count) for name, count in senses.readings().items()],
     )
 
@@ -257,16 +260,16 @@ def _battery(battery: telemetry.Battery | None) -> Iterator[Metric]:
     if battery is None:
         return
     young = _young(battery)
-    yield gauge("battery_up", "1 while it is measured.", young)
+    yield gauge("battery_up", "1 while it measures.", young)
     yield gauge("battery_age_seconds", "Of the last reading.", battery.age_s)
     if young:
         yield gauge("battery_volts", "Of the pack.", battery.volts)
         yield gauge("battery_amps", "Out of the pack.", battery.amps)
-        yield gauge("battery_charge_ratio", "What is left, by voltage.", battery.share)
+        yield gauge("battery_charge_ratio", "Remaining charge, by voltage.", battery.share)
 
 
 def _machine(health: telemetry.Health) -> Iterator[Metric]:
-    yield gauge("machine_faults", "How many it tells of itself.", len(health.faults))
+    yield gauge("machine_faults", "Faults that the computer reports.", len(health.faults))
     yield gauge("machine_celsius", "Of its processor.", health.celsius)
     yield gauge("machine_throttled", "The firmware's bits.", health.throttled)
     yield gauge("machine_wifi_dbm", "Signal.", health.wifi_dbm)
@@ -278,23 +281,23 @@ def _machine(health: telemetry.Health) -> Iterator[Metric]:
 
 
 def _card(card: telemetry.Card) -> Iterator[Metric]:
-    yield gauge("machine_card_life_used", "Share, by the card's own word.", card.used)
-    yield gauge("machine_card_read_only", "1 while nothing can be kept.", card.read_only)
+    yield gauge("machine_card_life_used", "Share, as reported by the card.", card.used)
+    yield gauge("machine_card_read_only", "1 while the card cannot be written.", card.read_only)
 
 
 def _recorder(recording: telemetry.Recording | None) -> Iterator[Metric]:
     if recording is None:
         return
     yield gauge("recording_on", "1 while a drive is recorded.", recording.on)
-    yield gauge("recording_up", "1 while the card takes what is recorded.", recording.state == "ok")
+    yield gauge("recording_up", "1 while the card accepts the recording.", recording.state == "ok")
     yield gauge(
-        "recording_free_bytes", "Room until something must go.", _million(recording.free_mb)
+        "recording_free_bytes", "Space until a file must be deleted.", _million(recording.free_mb)
     )
     full = recording.station and recording.state != "ok" and recording.free_mb == 0
     yield gauge(
-        "recording_waits_for_station", "1 while it is full of what no station fetched.", full
+        "recording_waits_for_station", "1 while it is full of recordings not fetched yet.", full
     )
-    yield counter("recording_dropped_total", "Messages that it did not take.", recording.dropped)
+    yield counter("recording_dropped_total", "Messages that were not recorded.", recording.dropped)
 
 
 def _million(value: float | None) -> float | None:

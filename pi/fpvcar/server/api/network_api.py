@@ -23,10 +23,10 @@ from fpvcar.wire import network
 KEY = "X-Wifi-Key"
 BASE = "/api/network"
 ABSENT = (
-    "Nobody looks after the Wi-Fi here: start fpvcar-network.service "
-    "(systemctl status fpvcar-network says why it is not).\n"
+    "The Wi-Fi service is not running: start fpvcar-network.service "
+    "(systemctl status fpvcar-network shows the reason).\n"
 )
-DRIVEN = "Somebody drives, and the car would stop: first give the wheel away.\n"
+DRIVEN = "A driver has the wheel, and the car would stop: release the wheel first.\n"
 
 
 class NetworkApi:

@@ -25,7 +25,7 @@ NAME = "recordings page"
 class RecordingRights:
     """Access check without codes: only this machine may view, and deleting is impossible."""
 
-    locked = "Recordings are for those who may drive: enter the drive code."
+    locked = "Only drivers may see recordings: enter the drive code."
     """Answer to a client that may not view."""
     opened_by = "code"
     """Kind of secret that unlocks: "code" or "password"; sent with 401 in X-Opened-By."""

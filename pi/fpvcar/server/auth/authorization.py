@@ -232,11 +232,11 @@ class Authorization:
 
     def end(self, session: Session, end: up.End, now_s: float) -> None:
         """End a person's rights, on the list and on all pages, if a grown-up asks."""
-        if not session.is_grown_up("end", "ends what others may do", now_s):
+        if not session.is_grown_up("end", "ends the rights of others", now_s):
             return
         for devices in self._lists:
             devices.end(end.id)
-        reason = "a grown-up has ended what you may do"
+        reason = "a grown-up has ended your rights"
         error = Error(reason, "", "", "ask for the code", "ended")
         self._end(end.id, error, now_s)
         self.who(session, up.Who(), now_s)
@@ -254,7 +254,7 @@ class Authorization:
 
     def who(self, session: Session, _: up.Who, now_s: float) -> None:
         """Send a grown-up the list of drivers and viewers."""
-        if session.is_grown_up("who", "sees who may drive", now_s):
+        if session.is_grown_up("who", "sees the list of drivers", now_s):
             people = (*self._connected(session), *self._absent())
             session.send(down.People(people, self.unsaved()))
 

@@ -104,7 +104,7 @@ def _set_aside(path: Path, reason: str) -> None:
     aside = path.with_name(f"{path.name}.bad")
     with contextlib.suppress(FileNotFoundError):
         path.replace(aside)
-        log.warning("%s: %s; kept as %s, made anew", path, reason, aside.name)
+        log.warning("%s: %s; kept as %s, created again", path, reason, aside.name)
 
 
 def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:

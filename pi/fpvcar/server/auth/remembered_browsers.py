@@ -275,7 +275,7 @@ def _load(path: Path) -> list[Device]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, msgspec.DecodeError, RecursionError) as fault:
-        log.warning("%s: %s; drivers must say the code again", path, fault)
+        log.warning("%s: %s; drivers must enter the code again", path, fault)
         return []
 
 

@@ -24,7 +24,7 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
     codes = credentials.load_codes(paths.state_directory())
     lines = ["", f"  {car} is ready: http://{in_url(reachable(host))}:{port}/"]
     if access.is_loopback(host):
-        lines += ["  Only this computer sees it; with --host 0.0.0.0 phones do, too."]
+        lines += ["  It listens on this computer only; --host 0.0.0.0 admits phones, too."]
     else:
         import segno  # imported here: a service has no terminal, and saves 3 MB
 
@@ -35,7 +35,7 @@ def greeting(host: str, port: int, car: str, recordings: str = "") -> str:
         if (paths.state_directory() / credentials.CERTIFICATE).exists():
             safe = f"https://{access.lan_address()}:{port + 1}/"
             lines += [f"  fresher picture: {safe}   (the browser warns once)"]
-        lines += [f"  Drive code: {codes.drive}   (without it everybody only watches)"]
+        lines += [f"  Drive code: {codes.drive}   (without it: watch only)"]
     lines += [f"  Grown-ups' code: {codes.grown_up}"]
     lines += [f"  It records in {paths.recordings_directory(recordings)}"]
     lines += ["  Arrow keys drive, Space stops. Ctrl-C ends everything.", ""]

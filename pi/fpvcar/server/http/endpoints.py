@@ -62,7 +62,7 @@ def address(host: str, port: int, state: Path, car: str) -> Address:
         log.warning("https is off: %s", fault)
     except OSError as fault:  # the card is full
         reason = fault.strerror or fault
-        log.warning("https is off: %s; sudo fpvcar doctor says where", reason)
+        log.warning("https is off: %s; sudo fpvcar doctor shows where", reason)
     return Address(host, port, None)
 
 

@@ -26,7 +26,7 @@ def answering(act: Callable[[], T]) -> Callable[[], T]:
         try:
             return act()
         except FileNotFoundError:
-            raise web.HTTPNotFound(text="This recording has just gone.\n") from None
+            raise web.HTTPNotFound(text="This recording no longer exists.\n") from None
         except (ReadError, PackageMissing, OSError) as fault:
             raise web.HTTPUnprocessableEntity(text=f"{fault}\n") from None
 

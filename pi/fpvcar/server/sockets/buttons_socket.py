@@ -69,7 +69,7 @@ async def _listen(ws: web.WebSocketResponse, session: Session, panel: Panel) -> 
                 # Frames already received are read without a pause: let other tasks run.
                 await asyncio.sleep(0)
     except TimeoutError:
-        raise SessionClosed(f"no word for {SILENCE_S:.0f} s") from None
+        raise SessionClosed(f"no message for {SILENCE_S:.0f} s") from None
     finally:
         panel.leave(session)
 

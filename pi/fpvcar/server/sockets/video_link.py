@@ -70,7 +70,7 @@ class Link:
         This bypasses aiohttp's writer, since that builds a header and a copy for each viewer.
         """
         if self.closing:
-            raise ConnectionResetError("the viewer has gone")
+            raise ConnectionResetError("the viewer has disconnected")
         self._due = taken + len(framed)
         self._transport.write(framed)
 

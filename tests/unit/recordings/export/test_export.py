@@ -133,7 +133,7 @@ def test_what_is_no_recording_in_a_folder_is_passed_by(
     empty = folder / "Plague-20251121T200000Z-0002.mcap.part"
     empty.touch()
     assert export.run("mp4", tmp_path / "out.mp4", [folder], False) == 0
-    assert "0002.mcap.part: empty: power went" in capsys.readouterr().err
+    assert "0002.mcap.part: empty: power failed" in capsys.readouterr().err
     assert pictures_in(tmp_path / "out.mp4") == UNITS
     assert export.run("mp4", tmp_path / "again.mp4", [folder, empty], False) == 1
 
@@ -260,7 +260,7 @@ def test_csv_has_a_file_a_topic_with_units_in_the_names(tmp_path: Path) -> None:
 
 EVERY: list[tuple[str, messages.Message]] = [
     (messages.WISH, messages.WishIn(1, 2.0, 0.5, -0.5, "Ann")),
-    (messages.DRIVER, messages.Turn(None, "Ann gave the wheel away")),
+    (messages.DRIVER, messages.Turn(None, "Ann released the wheel")),
     (messages.LIGHTS, messages.Lights(True)),
     (messages.BUTTONS, messages.Buttons(("red", "blue"), "turn", 3, 1, 7)),
     (messages.EVENT, messages.Event(BEGAN_NS, messages.INFO, "driving", messages.GATE)),
@@ -375,7 +375,7 @@ def test_what_is_there_is_not_replaced_without_force(
     else:
         out.write_text("mine")
     assert export.run(kind, out, [mcap_file], False) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "exists: choose" in capsys.readouterr().err
     assert out.is_dir() or out.read_text() == "mine"
     assert export.run(kind, out, [mcap_file], True) == 0
     assert not (out / "mine.txt").exists() if kind == "csv" else film(out)
@@ -413,7 +413,7 @@ def test_one_that_comes_meanwhile_costs_neither(
         out.write_text("somebody else's")
 
     monkeypatch.setattr(os, "rename", rename)
-    said = "has come meanwhile: nothing was replaced; what was there before is "
+    said = "was created meanwhile: nothing was replaced; the previous output is "
     with (
         pytest.raises(ExportError, match=said) as fault,
         export.published(out, force=True, folder=folder) as new,
@@ -459,5 +459,5 @@ def test_an_export_that_fails_leaves_nothing(
     assert export.run("csv", tmp_path / "out", [mcap_file, stranger], False) == 1
     assert "letter.mcap" in capsys.readouterr().err
     assert export.run("csv", tmp_path / "no" / "out", [mcap_file], False) == 1
-    assert "make it first" in capsys.readouterr().err
+    assert "create it first" in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == [mcap_file, stranger]

@@ -166,7 +166,7 @@ def test_a_file_that_changes_between_ends_the_film(tmp_path: Path) -> None:
     path = McapFile(list(mcaps.pictures(3.0))).to(tmp_path / "a.mcap")
     film = planned(path)
     McapFile(list(mcaps.pictures(2.0))).to(path)
-    with pytest.raises(ExportError, match="gone meanwhile"):
+    with pytest.raises(ExportError, match="deleted meanwhile"):
         list(film.pieces())
     McapFile(said(encode(90, gop=10, noise=100))).to(path)
     with pytest.raises(ExportError, match="changed meanwhile"):

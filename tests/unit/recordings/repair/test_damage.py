@@ -85,7 +85,7 @@ def test_a_chunk_that_is_there_twice_counts_once(
     twice = written(tmp_path / "twice.mcap", [*pieces[:5], pieces[4], *pieces[5:]])
     assert log("verify", twice) == 1
     said = capsys.readouterr().out
-    assert "a chunk that stands before it already" in said and "missing" not in said
+    assert "a copy of an earlier chunk" in said and "missing" not in said
     assert __main__.main(["replay", str(twice)]) == 0
     assert "all as recorded" in capsys.readouterr().out
     assert log("recover", twice) == 0

@@ -261,7 +261,7 @@ NO_CHANNELS = flipped(OPEN, SPANS[0].at + 200, SPANS[1].at + 200)
 )
 def test_what_may_hold_a_chunk_stays_as_it_is(part: Path, data: bytes) -> None:
     part.write_bytes(data)
-    with pytest.raises(OSError, match="nothing in it can be read"):
+    with pytest.raises(OSError, match="no data in it can be read"):
         seal(part)
     assert part.read_bytes() == data
     assert [one.name for one in part.parent.iterdir()] == [part.name]

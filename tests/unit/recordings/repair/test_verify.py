@@ -61,8 +61,8 @@ def test_metadata_has_to_say_what_the_chunks_say(verified: VERIFIED) -> None:
     data = file(3)
     assert verified(data)[0] == 0
     for text, words in (
-        (b"utc_offset_ns", "its metadata is not what /recording says"),
-        (b"Plague-20261121", "its metadata is not what /recording says"),
+        (b"utc_offset_ns", "its metadata differs from /recording"),
+        (b"Plague-20261121", "its metadata differs from /recording"),
     ):
         at = data.index(text)
         assert at < data.index(messages.ABOUT.encode()), "before the first chunk"
@@ -94,9 +94,9 @@ def foreign(path: Path, chunks: bool, crcs: bool, data_crc: bool) -> bytes:
 @pytest.mark.parametrize(
     ("chunks", "crcs", "data_crc", "words"),
     [
-        (True, False, False, "a chunk has no CRC, so nothing vouches for it"),
+        (True, False, False, "a chunk has no CRC to verify it"),
         (True, True, True, "its data end has a CRC, which fpvcar never writes"),
-        (True, False, True, "a chunk has no CRC, so nothing vouches for it"),
+        (True, False, True, "a chunk has no CRC to verify it"),
         (False, True, False, "a message outside of a chunk: no CRC covers it"),
         (False, False, True, "a message outside of a chunk: no CRC covers it"),
     ],
@@ -117,4 +117,4 @@ def test_a_file_of_others_that_is_made_like_ours_is_whole(
     status, said = verified(data)
     assert status == 0 and "10 messages" in said and "every CRC holds" in said
     status, said = verified(flipped(data, data.index(b"much"), 1))
-    assert status == 1 and "a chunk's CRC does not hold" in said
+    assert status == 1 and "a chunk's CRC is wrong" in said

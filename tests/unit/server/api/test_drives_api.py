@@ -160,7 +160,7 @@ def test_a_drive_gets_a_name(folder: Path) -> None:
             assert answer.status == 400 and "at most 64" in await answer.text(), title
         gone = f"{DRIVES}/{RECORDING}-0009@0/title"
         answer = await client.post(gone, params=params, headers=ORIGIN)
-        assert answer.status == 404 and "look at the list again" in await answer.text()
+        assert answer.status == 404 and "reload the list" in await answer.text()
         assert (await client.post(url, params=params)).status == 401, "no page of ours"
 
     ask(folder, act)

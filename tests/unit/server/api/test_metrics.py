@@ -239,7 +239,7 @@ def test_list_of_people_that_cannot_be_saved_is_a_fault() -> None:
     car = Car()
     assert car.metrics.faults() == []
     car.house.devices.unsaved = "Read-only file system"
-    words = "the list of who may drive cannot be saved: Read-only file system"
+    words = "the list of drivers cannot be saved: Read-only file system"
     assert car.metrics.faults() == [words]
 
 

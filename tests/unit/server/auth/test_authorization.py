@@ -142,7 +142,7 @@ def test_a_grown_up_sees_who_may_drive_here_and_away() -> None:
     assert seen["Ann"].where == "elsewhere" and seen["Ann"].away_s == 0.0
     assert seen["Bob"].where == "this computer" and not seen["Bob"].drives
     ann.say(up.Who())
-    assert ann.errors()[-1].what == "only a grown-up sees who may drive"
+    assert ann.errors()[-1].what == "only a grown-up sees the list of drivers"
 
 
 def test_a_grown_up_ends_a_driver_and_the_device_is_forgotten() -> None:
@@ -160,12 +160,12 @@ def test_a_grown_up_ends_a_driver_and_the_device_is_forgotten() -> None:
     device = ann.session.device
     assert device is not None
     ann.say(up.End(people(mum)["Mum"].id))
-    assert ann.errors()[-1].what == "only a grown-up ends what others may do"
+    assert ann.errors()[-1].what == "only a grown-up ends the rights of others"
     mum.say(up.End(device.id))
     assert house.duties == (0.0, 0.0) and mum.state.driver is None
     for one in (ann, tab):
         assert not one.state.may_drive and one.state.role == "watching"
-        assert one.errors()[-1].what == "a grown-up has ended what you may do"
+        assert one.errors()[-1].what == "a grown-up has ended your rights"
     seen = people(mum)
     assert [name for name, one in seen.items() if not one.watches] == ["Mum"]
     assert house.devices.find(house.devices.cookie(device), house.now_s) is None

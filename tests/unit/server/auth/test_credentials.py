@@ -44,7 +44,7 @@ def test_damaged_or_short_codes_are_set_aside_and_replaced(
     assert len(codes.drive) == 6 and len(codes.grown_up) == 8
     assert credentials.load_codes(tmp_path) == codes
     assert (tmp_path / "codes.json.bad").read_bytes() == rubbish
-    assert "kept as codes.json.bad, made anew" in caplog.text
+    assert "kept as codes.json.bad, created again" in caplog.text
 
 
 def test_the_key_is_made_once_and_private(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_torn_certificate_is_set_aside_and_made_anew(
     credentials.server_context(tmp_path, ["localhost"])
     credentials.server_context(tmp_path, ["localhost"])
     assert (tmp_path / f"{name}.bad").read_bytes() == torn
-    assert caplog.text.count("made anew") == 2, "key and certificate, once"
+    assert caplog.text.count("created again") == 2, "key and certificate, once"
 
 
 def test_a_key_of_another_certificate_is_no_pair(tmp_path: Path) -> None:

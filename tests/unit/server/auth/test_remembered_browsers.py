@@ -129,7 +129,7 @@ def test_a_damaged_list_knows_nobody_and_is_said(
 ) -> None:
     (tmp_path / FILE).write_bytes(rubbish)
     assert listed(tmp_path).all() == []
-    assert "must say the code again" in caplog.text
+    assert "must enter the code again" in caplog.text
 
 
 def test_a_card_that_fails_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -140,7 +140,7 @@ async def test_a_silent_page_is_gone_with_its_fingers(monkeypatch: pytest.Monkey
         ws = await page(client)
         await ws.send_json({"kind": "hold", "held": 0b1})
         begin_s = time.monotonic()
-        assert "no word for" in await closed(ws)
+        assert "no message for" in await closed(ws)
         assert 0.2 < time.monotonic() - begin_s < 2.0
         monkeypatch.undo()
         await glows(await page(client), 0)
