@@ -52,9 +52,9 @@ REFUSALS = {
 
 def routes() -> set[tuple[str, str]]:
     """Return (method, path) of each operation that a car's server registers."""
-    shelf = type("Shelf", (), {"editable": True})()
+    repository = type("DriveRepository", (), {"editable": True})()
     drives, recordings = (
-        bare(DrivesApi, _shelf=shelf),
+        bare(DrivesApi, _repository=repository),
         {"_rights": bare(DeviceRights), "_exports": bare(ExportsApi)},
     )
     parts = (

@@ -161,7 +161,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
     rights = DeviceRights(check, devices)
     recordings = RecordingsApi(
         functools.partial(files_in, directory),
-        shown=ListContext(car, seat=True),
+        context=ListContext(car, seat=True),
         rights=rights,
         driven=control.driven,
         folder=directory,

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import msgspec
 
-from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, span, words_of
+from fpvcar.recordings.export.progress import ELSEWHERE_S, bar_of, progress_text, span
 from fpvcar.runtime.units import MB, counted
 from fpvstation.fetch.scheduler import CarState
 from fpvstation.mirror.replicate import OfficeState
@@ -123,7 +123,7 @@ def follow(fetch: FetchStatus, out: TextIO, sleep: Callable[[float], None] = tim
         rows = []
         for name, queued, rate in _queues(health):
             size = sizes[name] = max(sizes.get(name, queued), queued, 1)
-            text = words_of(size - queued, size, rate) if queued else "complete"
+            text = progress_text(size - queued, size, rate) if queued else "complete"
             rows.append(f"{name}: {bar_of(size - queued, size)} {text}")
         if terminal and drawn:
             out.write(f"\x1b[{drawn}A")

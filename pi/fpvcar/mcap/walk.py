@@ -72,8 +72,8 @@ class Walk:
 
     def _ends(self, at: int) -> bool:
         magic = records.MAGIC
-        left = self._end - at
-        return left == len(magic) and self._source.read(at, left) == magic
+        remaining = self._end - at
+        return remaining == len(magic) and self._source.read(at, remaining) == magic
 
     def _take(self, at: int) -> Record:
         """Read the record at this position. Raises RecordError."""
@@ -95,12 +95,12 @@ class Walk:
     def _head(self, at: int) -> tuple[int, int]:
         """Read opcode and length of a record that fits. Raises RecordError."""
         head = self._source.read(at, _HEAD.size)
-        left = self._end - at - _HEAD.size
-        if len(head) < _HEAD.size or left < 0:
+        remaining = self._end - at - _HEAD.size
+        if len(head) < _HEAD.size or remaining < 0:
             raise RecordError(f"{self._end - at} bytes")
         opcode, size = _HEAD.unpack(head)
-        if size > left:
-            raise RecordError(f"record {opcode:#x} of {size} bytes where {left} are left")
+        if size > remaining:
+            raise RecordError(f"record {opcode:#x} of {size} bytes where {remaining} are left")
         return opcode, size
 
     def _plausible(self, at: int) -> bool:
@@ -167,9 +167,9 @@ def _sizes_agree(head: bytes, size: int) -> bool:
     fields = parsing.Fields(head)
     try:
         fields.take(16)
-        whole, _, name = fields.number(8), fields.number(4), fields.number(4)
+        uncompressed, _, name = fields.number(8), fields.number(4), fields.number(4)
         if name:  # compressed: the stored length follows the name
             return name in (3, 4) and size >= 40 + name
-        return whole == size - 40 and fields.number(8) == whole
+        return uncompressed == size - 40 and fields.number(8) == uncompressed
     except RecordError:
         return False

@@ -255,9 +255,9 @@ class Feed:
     @harmless
     def mark(self, text: str, name: str) -> None:
         """Record a bookmark at this moment."""
-        words = f"{name}: {text[:MARK_MOST]}" if text else name
+        label = f"{name}: {text[:MARK_MOST]}" if text else name
         self._recorder.attend()
-        self._recorder.note(words, messages.INFO, name, messages.MARK)
+        self._recorder.note(label, messages.INFO, name, messages.MARK)
 
     def stop(self) -> None:
         """Record the last measurements and stop the recorder."""

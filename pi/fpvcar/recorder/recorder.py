@@ -225,13 +225,13 @@ class Recorder:
 
     def status(self) -> Recording:
         """Return the recorder's status for pages."""
-        left = self._thread.left
+        left_bytes = self._thread.left
         seconds = (self._clock.monotonic_ns() - self.began_ns) / SECOND_NS
         return Recording(
             self.on,
             self._state(),
             seconds,
-            left and left / MB,
+            left_bytes and left_bytes / MB,
             self._thread.kept,
             self.dropped,
             self._settings.station,

@@ -84,7 +84,7 @@ class RecorderThread(Periodic):
             taken = self._handover.take()
             self._write(taken, now_s)
             if not self.ending:
-                self._salvager.some(self._rotation.leftovers)
+                self._salvager.advance(self._rotation.leftovers)
         except Exception as fault:  # the car must drive on after any fault
             if isinstance(fault, OSError):
                 self._failed(fault.strerror or str(fault), True)
@@ -157,9 +157,9 @@ class RecorderThread(Periodic):
         elif self._rotation.keep(command.now_ns + self._rotation.offset_ns):
             self.kept += 1
 
-    def _failed(self, reason: str, known: bool) -> None:
+    def _failed(self, reason: str, expected: bool) -> None:
         if reason != self.state:
-            log.warning("not recording: %s", reason, exc_info=not known)
+            log.warning("not recording: %s", reason, exc_info=not expected)
         self.state = reason
         self._let_go()
 

@@ -143,7 +143,7 @@ class Hub:
         elif not session.client:
             session.refuse(Error("hello first", "", "hello", "send hello", "hello_first"))
         else:
-            self.authorization.used(session, message, now_s)
+            self.authorization.note_use(session, message, now_s)
             self._handlers[type(message)](session, message, now_s)
             if self._due_s - now_s <= STATE_EARLY_S:
                 self._beat_early(now_s)

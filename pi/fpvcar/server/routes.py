@@ -164,7 +164,7 @@ class Server:
 
     def _device(self, request: web.Request) -> Device | None:
         """Return the device of the request's cookie."""
-        return self._devices.of(request, time.time())
+        return self._devices.device_of(request, time.time())
 
     def _promote(self, request: web.Request, rank: Rank) -> None:
         """Raise the rank of a page's or a driver's connection, so that others give way first."""
@@ -277,7 +277,7 @@ class Server:
         device = self._hub.authorization.claim(request.headers.get("X-Pass", ""))
         if device is None:
             raise web.HTTPForbidden(text="X-Pass refused: enter the code again.\n")
-        return await self._devices.remembering(device, time.time(), request.secure)
+        return await self._devices.cookie_response(device, time.time(), request.secure)
 
     async def _ping(self, request: web.Request) -> web.Response:
         clock_us = time.monotonic_ns() // 1000

@@ -156,15 +156,15 @@ def test_invitations_outlive_a_restart_and_hold_no_token(tmp_path: Path) -> None
     asyncio.run(devices.save(1000.0))
     assert token not in (tmp_path / FILE).read_text()
     loaded = Devices(bytes(32), CODES, tmp_path / FILE)
-    assert loaded.invited(token, 1000.0) and not loaded.invited("", 1000.0)
+    assert loaded.find_invitation(token, 1000.0) and not loaded.find_invitation("", 1000.0)
     others = Devices(bytes(32), access.new_codes(), tmp_path / FILE)
-    assert not others.invited(token, 1000.0), "new codes end it"
+    assert not others.find_invitation(token, 1000.0), "new codes end it"
 
 
 def test_of_too_many_invitations_the_oldest_goes(tmp_path: Path) -> None:
     devices = Devices(bytes(32), CODES, tmp_path / FILE)
     tokens = [devices.invite(60.0, 1000.0 + n) for n in range(INVITATIONS_MAX + 2)]
-    good = [bool(devices.invited(token, 1100.0)) for token in tokens]
+    good = [bool(devices.find_invitation(token, 1100.0)) for token in tokens]
     assert good == [False] * 2 + [True] * INVITATIONS_MAX
 
 
@@ -204,7 +204,7 @@ def test_a_grown_up_has_a_link_that_phones_reach_and_its_picture(
         said = await answer.json()
         page, token = said["link"].split("#invited=")
         assert page == "http://10.1.2.3:8080/" and said["left_s"] == 1800.0
-        assert rig.devices.invited(token, rig.now_s)
+        assert rig.devices.find_invitation(token, rig.now_s)
         assert "<svg xmlns=" in said["qr"] and "#fff" in said["qr"]
         near = await client.post(BASE, headers={"Host": "10.9.9.9:81"})
         assert (await near.json())["link"].startswith("http://10.9.9.9:81/#")
@@ -247,10 +247,10 @@ def test_who_cannot_invite_is_told_why(
 def test_a_guests_cookie_ends_with_the_guest_until_a_code_is_said(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     token = rig.devices.invite(60.0, rig.now_s)
-    guest = rig.devices.invited(token, rig.now_s)
+    guest = rig.devices.find_invitation(token, rig.now_s)
     assert guest
-    rig.devices.arrived(guest, "Bo", "10.0.0.1", rig.now_s)
-    answer = asyncio.run(rig.devices.remembering(guest, rig.now_s, False))
+    rig.devices.accept_invitation(guest, "Bo", "10.0.0.1", rig.now_s)
+    answer = asyncio.run(rig.devices.cookie_response(guest, rig.now_s, False))
     cookie = answer.cookies["fpvcar-pass"]
     assert int(cookie["max-age"]) == HOUR_S
 

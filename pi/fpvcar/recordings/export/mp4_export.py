@@ -83,17 +83,17 @@ class Timeline:
 class Mp4Export:
     """Film of several recordings. `opened()` reopens the recordings, one after the other.
 
-    The film begins with the last key frame before the stretch, if there is one.
+    The film begins with the last key frame before the time range, if there is one.
     """
 
     def __init__(
         self,
         opened: Callable[[], Iterable[Recording]],
-        stretch: TimeRange = WHOLE,
+        time_range: TimeRange = WHOLE,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         """Call `rest` repeatedly while the film's index is written."""
-        self._opened, self._stretch, self._rest = opened, stretch, rest
+        self._opened, self._time_range, self._rest = opened, time_range, rest
         self._index, self._head = SampleIndex(), b""
         self.left_out = self.doubled = 0
 
@@ -157,8 +157,8 @@ class Mp4Export:
         OSError."""
         pending, size = [self._head], len(self._head)
         sizes = iter(self._index.sizes)
-        for expected, shown in zip(sizes, self._shown(), strict=False):
-            sample = sample_of(shown.nals)
+        for expected, picture in zip(sizes, self._shown(), strict=False):
+            sample = sample_of(picture.nals)
             if len(sample) != expected:
                 raise ExportError("a recording has changed meanwhile: export it again")
             pending.append(sample)
@@ -174,7 +174,7 @@ class Mp4Export:
         self.doubled += 1
 
     def _missed(self, log_ns: int) -> None:
-        self.left_out += self._stretch.start_ns <= log_ns
+        self.left_out += self._time_range.start_ns <= log_ns
 
     def _shown(
         self,
@@ -182,16 +182,16 @@ class Mp4Export:
         doubled: Callable[[], None] = lambda: None,
     ) -> Iterator[FilmPicture]:
         """Yield the pictures of the film; every call yields the same pictures."""
-        line = Timeline(missed, doubled)
+        timeline = Timeline(missed, doubled)
         for recording in self._opened():
             for frame in self._leading(recording, missed):
-                shown = line.picture(frame)
-                if shown is not None:
-                    yield shown
+                picture = timeline.picture(frame)
+                if picture is not None:
+                    yield picture
 
     def _leading(self, recording: Recording, missed: Callable[[int], None]) -> Iterator[Frame]:
-        """Yield a file's pictures, beginning with the last key frame before the stretch."""
-        start_ns, end_ns = self._stretch
+        """Yield a file's pictures, beginning with the last key frame before the time range."""
+        start_ns, end_ns = self._time_range
         lead: list[Frame] = []
         began = recording.start_ns >= start_ns
         for frame in pictures.frames(recording, max(0, start_ns - LEAD_NS), end_ns, missed):

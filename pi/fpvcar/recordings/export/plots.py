@@ -103,22 +103,22 @@ def _thin(
     points: list[tuple[float, float | None]], step_s: float
 ) -> list[tuple[float, float | None]]:
     kept: list[tuple[float, float | None]] = []
-    stretch: list[tuple[float, float | None]] = []
+    interval: list[tuple[float, float | None]] = []
     for point in points:
-        if stretch and int(point[0] / step_s) != int(stretch[0][0] / step_s):
-            kept += _extremes(stretch)
-            stretch = []
-        stretch.append(point)
-    return kept + _extremes(stretch)
+        if interval and int(point[0] / step_s) != int(interval[0][0] / step_s):
+            kept += _extremes(interval)
+            interval = []
+        interval.append(point)
+    return kept + _extremes(interval)
 
 
-def _extremes(stretch: list[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
-    present = [(v, t) for t, v in stretch if v is not None]
+def _extremes(interval: list[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
+    present = [(v, t) for t, v in interval if v is not None]
     if not present:
-        return stretch[:1]
+        return interval[:1]
     extremes = sorted({min(present)[::-1], max(present)[::-1]})
     # Keep a break of the line at the end of the time step.
-    return [*extremes, stretch[-1]] if stretch[-1][1] is None else [*extremes]
+    return [*extremes, interval[-1]] if interval[-1][1] is None else [*extremes]
 
 
 def plots_of(recording: Recording, most: int = POINTS) -> Plots:

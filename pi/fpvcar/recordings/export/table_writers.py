@@ -226,13 +226,13 @@ def write_tables(
 
     `tell` is called with the number of bytes read so far.
     """
-    sheets = RecordingTables(lambda name, columns: kind(folder / (name + kind.suffix), columns))
+    tables = RecordingTables(lambda name, columns: kind(folder / (name + kind.suffix), columns))
     done = 0
     try:
         for recording in recordings:
-            for size in sheets.add(recording):
+            for size in tables.add(recording):
                 done += size
                 tell(done)
     finally:
-        sheets.close()
-    return RowCounts(sheets.rows, sheets.unread)
+        tables.close()
+    return RowCounts(tables.rows, tables.unread)

@@ -213,8 +213,8 @@ def row_of(
 def utc_text(time_ns: int) -> str:
     """Format a time like 2026-11-21T19:40:07.123456789Z."""
     seconds, nanos = divmod(time_ns, SECOND_NS)
-    whole = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{whole}.{nanos:09d}Z"
+    date = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{date}.{nanos:09d}Z"
 
 
 def cell_text(cell: Cell) -> str:

@@ -76,7 +76,7 @@ class DriveZip:
         self._car, self._paths, self._rest = car, list(paths), rest
         self._kind, self._files = kind, files
         self.missing: list[str] = []
-        self._sheets = RecordingTables(self._begin)
+        self._tables = RecordingTables(self._begin)
         self._held: dict[str, PackedCsv | PackedParquet] = {}
         self._rounds = 0
 
@@ -90,8 +90,8 @@ class DriveZip:
                     yield out.take()
             for _ in self._put_tables(archive):
                 yield out.take()
-            if self._sheets.unread:
-                self.missing.append(f"{self._sheets.unread} messages could not be read for a table")
+            if self._tables.unread:
+                self.missing.append(f"{self._tables.unread} messages could not be read for a table")
             losses_text = "\n".join(self.missing) or "Nothing is missing."
             info = _entry("README.txt", time.time(), zipfile.ZIP_DEFLATED)
             archive.writestr(
@@ -135,7 +135,7 @@ class DriveZip:
     def _rows(self, path: Path) -> Iterator[None]:
         with reader.read(path, self._rest) as recording:
             self.missing += losses(Path(path.name), recording)
-            for number, _ in enumerate(self._sheets.add(recording)):
+            for number, _ in enumerate(self._tables.add(recording)):
                 if number % ROWS_AT_ONCE == 0:
                     yield
 
@@ -144,7 +144,7 @@ class DriveZip:
         return self._held[name]
 
     def _put_tables(self, archive: zipfile.ZipFile) -> Iterator[None]:
-        self._sheets.close()
+        self._tables.close()
         self._rounds += 1
         folder = "tables" if self._rounds == 1 else f"tables-{self._rounds}"
         for name, table in sorted(self._held.items()):

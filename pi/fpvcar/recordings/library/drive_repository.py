@@ -95,19 +95,19 @@ class FolderRepository:
 
     def __init__(
         self,
-        library: RecordingIndex,
+        index: RecordingIndex,
         folder: Path | None,
         hides_parked: bool,
         rest: Callable[[], None],
     ) -> None:
         """Call `rest` before processing each drive, to yield to an active drive."""
-        self._library, self._rest = library, rest
+        self._index, self._rest = index, rest
         self._folder, self._hides_parked = folder, hides_parked
         self.editable = folder is not None
         self._titles = Titles(folder) if folder is not None else None
         self._deleted = DeletionRegister(folder) if folder is not None else None
-        self.writing, self.page = library.writing, library.page
-        self.paths = library.paths
+        self.writing, self.page = index.writing, index.page
+        self.paths = index.paths
 
     def find(self, drive_filter: DriveFilter, before_ms: float, most: int) -> DrivePage:
         """List drives; parked ranges are shown if the user chose the files or if all are parked."""
@@ -164,7 +164,7 @@ class FolderRepository:
             self._deleted.note(shared, remaining)
         except OSError as fault:  # for example a full card: the removed files make room
             log.warning("files shared with a deleted drive stay listed: %s", fault)
-        return self._library.remove(own), [part.name for part in shared]
+        return self._index.remove(own), [part.name for part in shared]
 
     def _whole(self) -> list[Drive]:
         """Return all drives. Raises DriveBusy while files are not indexed, as they may be
@@ -176,14 +176,14 @@ class FolderRepository:
 
     def _all(self) -> tuple[list[Drive], int]:
         """Return the drives and the number of files that are not indexed yet."""
-        indexed = self._library.scan(LOOK_S)
+        indexed = self._index.scan(LOOK_S)
         if self._titles is None or self._deleted is None:
             return drives_of(indexed.entries, self._rest), indexed.unread
         drives = drives_of(indexed.entries, self._rest, self._deleted.gone())
         return self._titles.named(drives), indexed.unread
 
     def _writing(self, part: Part) -> bool:
-        path = self._library.paths([part.name]).get(part.name)
+        path = self._index.paths([part.name]).get(part.name)
         return path is not None and not path.name.endswith(names.SEALED)
 
 

@@ -88,7 +88,7 @@ class Salvager:
         self._name = ""
         self._steps: Iterator[None] | None = None
 
-    def some(self, leftovers: list[str]) -> None:
+    def advance(self, leftovers: list[str]) -> None:
         """Work for SLICE_NS plus one step. Never raises.
 
         Each file is removed from `leftovers` when its sealing begins. Per run, each file is tried

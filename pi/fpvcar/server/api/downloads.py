@@ -89,8 +89,8 @@ def part_of(request: web.BaseRequest, etag: str, size: int) -> Part:
         raise web.HTTPPreconditionFailed(text="The recording has changed.\n")
     if known_etags is not None and _among(known_etags, etag, weak=True):
         raise web.HTTPNotModified(headers={"ETag": f'"{etag}"'})
-    whole = request.headers.get("If-Range", f'"{etag}"') == f'"{etag}"'
-    if "Range" not in request.headers or not whole:
+    unchanged = request.headers.get("If-Range", f'"{etag}"') == f'"{etag}"'
+    if "Range" not in request.headers or not unchanged:
         return Part(200, 0, size)
     try:
         requested = range(size)[request.http_range]
@@ -133,7 +133,7 @@ class Downloads:
         """End the thread and cancel queued work."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def made(
+    async def send(
         self, request: web.Request, headers: Mapping[str, str], make: Callable[[], bytes]
     ) -> web.StreamResponse:
         """Send an answer that `make` builds as a whole in the thread. Raises the errors of
@@ -157,7 +157,7 @@ class Downloads:
         await response.write_eof()
         return response
 
-    async def file(
+    async def send_file(
         self,
         request: web.Request,
         headers: Mapping[str, str],
@@ -190,7 +190,7 @@ class Downloads:
         finally:
             self.later(partial(os.close, file))  # after the last queued read of this file
 
-    async def streamed(
+    async def stream(
         self,
         request: web.Request,
         headers: Mapping[str, str],

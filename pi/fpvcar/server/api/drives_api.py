@@ -44,23 +44,23 @@ class ListContext(NamedTuple):
 
 
 class DrivesApi:
-    """Routes of drives. Naming and deleting are available if the shelf is editable."""
+    """Routes of drives. Naming and deleting are available if the repository is editable."""
 
     def __init__(
         self,
-        shelf: DriveRepository,
+        repository: DriveRepository,
         downloads: Downloads,
         rights: RecordingRights,
-        shown: ListContext,
+        context: ListContext,
     ) -> None:
-        self._shelf, self._downloads = shelf, downloads
-        self._rights, self._shown = rights, shown
+        self._repository, self._downloads = repository, downloads
+        self._rights, self._context = rights, context
 
     def add_to(self, app: web.Application) -> None:
-        """Add the routes; naming and deleting only for an editable shelf."""
+        """Add the routes; naming and deleting only for an editable repository."""
         base = "/api/recordings/drives"
         app.router.add_get(base, self._list)
-        if self._shelf.editable:
+        if self._repository.editable:
             app.router.add_post(base + "/{id}/title", self._title)
             app.router.add_post(base + "/{id}/delete", self._delete)
 
@@ -73,16 +73,16 @@ class DrivesApi:
         def listed() -> bytes:
             return msgspec.json.encode(
                 {
-                    **self._shown._asdict(),
+                    **self._context._asdict(),
                     "grown_up": grown_up,
                     "removable": self._rights.takes_codes,
-                    "editable": self._shelf.editable,
+                    "editable": self._repository.editable,
                     "parquet": has_parquet(),
-                    **self._shelf.find(drive_filter, before_ms, most)._asdict(),
+                    **self._repository.find(drive_filter, before_ms, most)._asdict(),
                 }
             )
 
-        return await self._downloads.made(request, JSON, answering(listed))
+        return await self._downloads.send(request, JSON, answering(listed))
 
     async def _title(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_change(request)
@@ -95,21 +95,21 @@ class DrivesApi:
 
         def named() -> bytes:
             with _changing():
-                self._shelf.name(request.match_info["id"], title)
+                self._repository.name(request.match_info["id"], title)
             return b"{}"
 
-        return await self._downloads.made(request, JSON, answering(named))
+        return await self._downloads.send(request, JSON, answering(named))
 
     async def _delete(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_delete(request)
 
         def deleted() -> bytes:
             with _changing():
-                gone, stay = self._shelf.delete(request.match_info["id"])
+                gone, stay = self._repository.delete(request.match_info["id"])
             log.info("%s deleted %d files: %s", request.remote, len(gone), ", ".join(gone))
             return msgspec.json.encode({"gone": gone, "stay": stay})
 
-        return await self._downloads.made(request, JSON, answering(deleted))
+        return await self._downloads.send(request, JSON, answering(deleted))
 
 
 @contextlib.contextmanager

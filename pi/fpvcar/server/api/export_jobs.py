@@ -125,10 +125,10 @@ class Job:
 
 
 class JobFactory:
-    """Factory of jobs for the recordings on a shelf. `rest` makes the thread rest."""
+    """Factory of jobs for the recordings of a repository. `rest` makes the thread rest."""
 
-    def __init__(self, shelf: DriveRepository, car: str, rest: Callable[[], None]) -> None:
-        self._shelf, self._writing = shelf, shelf.writing
+    def __init__(self, repository: DriveRepository, car: str, rest: Callable[[], None]) -> None:
+        self._repository, self._writing = repository, repository.writing
         self._car, self._rest = car, rest
 
     def job(self, request: ExportRequest, now_s: float) -> Job:
@@ -144,8 +144,8 @@ class JobFactory:
         if request.kind == "film":
             export.state, notes = "planning", list[str]()
             end_ns = min(round(request.to_ms * 1e6), EVER_NS)
-            stretch = TimeRange(round(request.from_ms * 1e6), end_ns)
-            film = Mp4Export(lambda: self._opened(request.files, notes), stretch, self._rest)
+            time_range = TimeRange(round(request.from_ms * 1e6), end_ns)
+            film = Mp4Export(lambda: self._opened(request.files, notes), time_range, self._rest)
             return Job(export, lambda: film, notes, now_s)
         growing = set(filter(self._writing, paths))
         sealed = [path for path in paths if path not in growing]
@@ -162,7 +162,7 @@ class JobFactory:
 
     def _paths(self, file_names: Sequence[str]) -> list[Path]:
         """Return the paths of these files. Raises FileNotFoundError."""
-        paths = self._shelf.paths(file_names)
+        paths = self._repository.paths(file_names)
         for name in file_names:
             if name not in paths:
                 raise FileNotFoundError(f"{name}: no longer exists")
@@ -185,7 +185,7 @@ class JobFactory:
                 notes.append(f"{fault}".replace(str(path), path.name))
 
 
-def some(steps: Iterator[int]) -> int:
+def advance(steps: Iterator[int]) -> int:
     """Continue for STEP_S; return the progress, or -1 at the end."""
     end_s = time.monotonic() + STEP_S
     for done in steps:

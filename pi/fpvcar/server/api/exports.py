@@ -24,7 +24,7 @@ from aiohttp import web
 from fpvcar.recordings.export.mp4_export import ExportError, Mp4Export
 from fpvcar.recordings.reader import ReadError
 from fpvcar.server.api.downloads import Downloads, as_file, cut_off
-from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, name_of, some
+from fpvcar.server.api.export_jobs import TYPES, ExportRequest, Job, JobFactory, advance, name_of
 from fpvcar.server.http.responses import JSON, PRIVATE
 
 EXPORTS = "/api/recordings/exports"
@@ -112,7 +112,7 @@ class ExportsApi:
             "Content-Disposition": as_file(export.name),
         }
         send = partial(
-            self._downloads.streamed,
+            self._downloads.stream,
             request,
             headers,
             job.pieces(),
@@ -159,7 +159,7 @@ class ExportsApi:
         assert isinstance(film, Mp4Export)
         steps = film.plan()
         try:
-            while (done := await self._downloads.in_thread(partial(some, steps))) >= 0:
+            while (done := await self._downloads.in_thread(partial(advance, steps))) >= 0:
                 export.done = done
                 if self._clock_s() - job.seen_s > UNSEEN_S:
                     job.cancelled = True

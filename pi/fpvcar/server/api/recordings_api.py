@@ -50,7 +50,7 @@ SHEET_MAX_S = 60.0
 
 
 class RecordingsApi:
-    """Routes of recordings. `files()` returns the recordings, unless a shelf is passed instead.
+    """Routes of recordings. `files()` returns the recordings, or a repository is passed instead.
 
     `driven()` returns whether a driver has the wheel; answers are then sent more slowly.
     """
@@ -58,7 +58,7 @@ class RecordingsApi:
     def __init__(
         self,
         files: Callable[[], Iterable[Path]] | DriveRepository,
-        shown: ListContext,
+        context: ListContext,
         rights: RecordingRights,
         driven: Callable[[], bool] = lambda: False,
         clock_s: Callable[[], float] = time.monotonic,
@@ -67,20 +67,20 @@ class RecordingsApi:
         """Create the routes; `folder` may store an index of the recordings."""
         throttle = CpuThrottle(driven)
         rest = throttle.rest
-        self._shelf: DriveRepository
+        self._repository: DriveRepository
         if callable(files):
-            library = RecordingIndex(files, rest=rest, folder=folder)
-            self._shelf = FolderRepository(library, folder, shown.seat, rest)
+            index = RecordingIndex(files, rest=rest, folder=folder)
+            self._repository = FolderRepository(index, folder, context.seat, rest)
         else:
-            self._shelf = files
-        self._shown = shown
+            self._repository = files
+        self._context = context
         self._cache = RecordingCache(clock_s, rest)
         self.downloads = Downloads(driven, clock_s)
         """Other senders of this folder's files use the same object, to share its thread and its
         rate."""
         self._rights = rights
-        self._drives = DrivesApi(self._shelf, self.downloads, rights, shown)
-        factory = JobFactory(self._shelf, shown.car, rest)
+        self._drives = DrivesApi(self._repository, self.downloads, rights, context)
+        factory = JobFactory(self._repository, context.car, rest)
         self._exports = ExportsApi(factory, self.downloads, rights.let_in, clock_s)
         self._closing: asyncio.TimerHandle | None = None
 
@@ -107,17 +107,17 @@ class RecordingsApi:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
-        car, seat = self._shown[:2]
+        car, seat = self._context[:2]
         query = request.query
         before, paged = query.get("before", ""), not query.keys().isdisjoint(PAGED)
         most = int(number_of(request, "most", sys.maxsize, 1, sys.maxsize))
 
         def listed() -> bytes:
-            entries, more = self._shelf.page(before, most)
+            entries, more = self._repository.page(before, most)
             answer = {"car": car, "seat": seat, "recordings": entries}
             return _json({**answer, "more": more} if paged else answer)
 
-        return await self.downloads.made(request, JSON, answering(listed))
+        return await self.downloads.send(request, JSON, answering(listed))
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -128,7 +128,7 @@ class RecordingsApi:
             )
         headers = {**BYTES, "Content-Disposition": as_file(path.name)}
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
-        return await self.downloads.file(request, headers, opened)
+        return await self.downloads.send_file(request, headers, opened)
 
     async def _units(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -166,7 +166,7 @@ class RecordingsApi:
                 raise web.HTTPNotFound(text="No picture was recorded here.\n")
             return _pictures([frame])
 
-        return await self.downloads.made(request, BYTES, answering(first))
+        return await self.downloads.send(request, BYTES, answering(first))
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         self._rights.let_in(request)
@@ -182,10 +182,10 @@ class RecordingsApi:
         name = request.match_info["name"]
 
         def find() -> tuple[Path, bool]:
-            path = self._shelf.paths([name]).get(name)
+            path = self._repository.paths([name]).get(name)
             if path is None:
                 raise web.HTTPNotFound(text="There is no recording of that name.\n")
-            return path, self._shelf.writing(path)
+            return path, self._repository.writing(path)
 
         return await self.downloads.in_thread(answering(find))
 
@@ -194,7 +194,7 @@ class RecordingsApi:
     ) -> web.StreamResponse:
         path, writing = await self._look_up(request)
         self._close_later()
-        return await self.downloads.made(
+        return await self.downloads.send(
             request, headers, answering(lambda: act(self._cache.get(path, writing)))
         )
 

@@ -95,14 +95,14 @@ class DeviceRights(RecordingRights):
         super().let_in(request)
         device = self.device(request)
         if device is not None:
-            self._devices.seen(device, device.name, self._utc_s())
+            self._devices.note_visit(device, device.name, self._utc_s())
 
     def let_change(self, request: web.Request) -> None:
         """Raise as in the base class. A change counts as a use of grown-up rights."""
         super().let_change(request)
         device = self.device(request)
         if device is not None and self.grown_up(request):
-            self._devices.used(device, self._utc_s())
+            self._devices.note_use(device, self._utc_s())
 
     def grown_up(self, request: web.Request) -> bool:
         """Return whether the device has grown-up rights that were used within 30 min."""
@@ -111,7 +111,7 @@ class DeviceRights(RecordingRights):
 
     def device(self, request: web.Request) -> Device | None:
         """Return the device of the request's cookie, unless it was removed from the list."""
-        return self._devices.of(request, self._utc_s())
+        return self._devices.device_of(request, self._utc_s())
 
     async def _unlock(self, request: web.Request) -> web.Response:
         refuse_other_sites(request)
@@ -129,7 +129,7 @@ class DeviceRights(RecordingRights):
         if device is None:
             device = self._devices.add(NAME, address, rights, utc_s)
         elif device.guest:
-            self._devices.stay(device, utc_s)
+            self._devices.make_permanent(device, utc_s)
         if rights.grown_up:
-            self._devices.used(device, utc_s)
-        return await self._devices.remembering(device, utc_s, request.secure)
+            self._devices.note_use(device, utc_s)
+        return await self._devices.cookie_response(device, utc_s, request.secure)

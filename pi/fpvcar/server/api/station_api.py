@@ -108,7 +108,7 @@ class StationApi:
 
     def _authenticate(self, request: web.Request) -> tuple[Device, str]:
         station, nonce = self._stations.authenticate(request)
-        self._stations.seen(station, station.name, self._utc_s())
+        self._stations.note_visit(station, station.name, self._utc_s())
         return station, nonce
 
     async def _own(self, request: web.Request) -> web.StreamResponse:
@@ -158,7 +158,7 @@ class StationApi:
             return body, wire.answer_mac(key, nonce, body)
 
         body, mac = await self._downloads.in_thread(answering(made))
-        return await self._downloads.made(request, {**JSON, wire.MAC: mac}, lambda: body)
+        return await self._downloads.send(request, {**JSON, wire.MAC: mac}, lambda: body)
 
     async def _file(self, request: web.Request) -> web.StreamResponse:
         self._authenticate(request)
@@ -166,7 +166,7 @@ class StationApi:
         rest = self._throttle.rest
         sums = await self._downloads.in_thread(answering(partial(sums_of, path, rest)))
         opened = answering(partial(os.open, path, os.O_RDONLY | os.O_CLOEXEC))
-        return await self._downloads.file(request, BYTES, opened, sums.sha256)
+        return await self._downloads.send_file(request, BYTES, opened, sums.sha256)
 
     # --- receipts ---
 

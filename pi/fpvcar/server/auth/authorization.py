@@ -1,7 +1,7 @@
 """Rights of sessions and their duration: codes, cookies, Lock, and the list of people.
 
     unlock -> CodeCheck -> rights of the session -> ticket -> POST /api/pass -> Devices
-    unlock -> Devices.invited -> the same, until the guest's time is over
+    unlock -> Devices.find_invitation -> the same, until the guest's time is over
     lock, end, 30 min without use -> rights withdrawn, here and on the device
 
 Each method handles one message of one browser. hub.Hub calls it with the sender's session.
@@ -62,7 +62,7 @@ class Authorization:
 
         Invitations are checked first, so wrong tries block no guest.
         """
-        guest = self._devices.invited(code, self._utc_s())
+        guest = self._devices.find_invitation(code, self._utc_s())
         if guest is not None:
             self._let_in(session, guest, now_s)
             return
@@ -88,9 +88,9 @@ class Authorization:
         if session.device is None or session.device.guest:
             session.ticket = secrets.token_urlsafe(24)
         if session.device is not None and session.device.guest:
-            self._devices.stay(session.device, self._utc_s())
+            self._devices.make_permanent(session.device, self._utc_s())
         if session.device is not None and rights.grown_up:
-            self._devices.used(session.device, self._utc_s())
+            self._devices.note_use(session.device, self._utc_s())
 
     def _let_in(self, session: Session, guest: Device, now_s: float) -> None:
         """Admit a guest and mark the invitation as used."""
@@ -105,7 +105,7 @@ class Authorization:
                 )
             )
             return
-        self._devices.arrived(guest, session.name, session.address, self._utc_s())
+        self._devices.accept_invitation(guest, session.name, session.address, self._utc_s())
         log.info("%s came by an invitation", session.name)
         session.rights, session.used_s = Rights(drive=True), now_s
         session.device, session.ticket = guest, secrets.token_urlsafe(24)
@@ -148,7 +148,7 @@ class Authorization:
             session.rights = union(session.rights, rights)
             if rights.grown_up:
                 used_s.append(now_s - (utc_s - device.used_s))
-            self._devices.seen(device, session.name, utc_s)
+            self._devices.note_visit(device, session.name, utc_s)
         else:
             session.device = old.device if old else None
         if old is not None:
@@ -158,7 +158,7 @@ class Authorization:
     def leave(self, session: Session) -> None:
         """Handle the end of a page's connection."""
         if session.device is not None:
-            self._devices.seen(session.device, session.name, self._utc_s())
+            self._devices.note_visit(session.device, session.name, self._utc_s())
         if self._holds(session):
             self._lost = session
 
@@ -170,7 +170,7 @@ class Authorization:
         lost = self._lost
         return [*self._sessions, *([lost] if lost and self._holds(lost) else [])]
 
-    def used(self, session: Session, message: up.Upward, now_s: float) -> None:
+    def note_use(self, session: Session, message: up.Upward, now_s: float) -> None:
         """Record an action of a person; it extends the grown-up rights."""
         if isinstance(message, up.Drive):
             idle = message.throttle == message.steer == 0.0
@@ -179,14 +179,14 @@ class Authorization:
         if not idle:
             session.used_s = now_s
             if session.device is not None and session.rights.grown_up:
-                self._devices.used(session.device, self._utc_s())
+                self._devices.note_use(session.device, self._utc_s())
 
     # --- rights withdrawn ---
 
     def tick(self, now_s: float) -> None:
         """Withdraw grown-up rights after 30 minutes without use, and guests' rights at their
         end."""
-        for guest in self._devices.over(self._utc_s()):
+        for guest in self._devices.expired_guests(self._utc_s()):
             self._devices.end(guest.id)
             over = Error("your time to drive is over", "", "", "ask for more time", "time_over")
             self._end(guest.id, over, now_s)

@@ -3,7 +3,7 @@
     right code -> `pass` on /ws/drive -> POST /api/pass -> cookie ID.UNTIL.MAC
                -> POST /api/recordings/unlock           -> the same
     invite -> a token -> unlock {code: token}, once -> a ticket, as above
-    a request's cookies -> Devices.of: the car's own MAC, not expired, still on the list
+    a request's cookies -> Devices.device_of: the car's own MAC, not expired, still on the list
 
 A driver is thus recognised after a restart of `run`, before the page sends a message. The MAC key
 is derived from the car's key and its codes: new codes invalidate all cookies. A device removed from
@@ -140,7 +140,7 @@ class Devices:
         """Return the invitations that are still unused."""
         return [device for device in self._all.values() if device.invitation]
 
-    def invited(self, token: str, now_s: float) -> Device | None:
+    def find_invitation(self, token: str, now_s: float) -> Device | None:
         """Return the invitation of this token; None if it is used, expired or unknown."""
         mac = self._token_mac(token)
         matches = [
@@ -150,18 +150,18 @@ class Devices:
         ]
         return matches[0] if matches else None
 
-    def arrived(self, guest: Device, name: str, address: str, now_s: float) -> None:
+    def accept_invitation(self, guest: Device, name: str, address: str, now_s: float) -> None:
         """Mark an invitation as used by this device; its token is invalid from now on."""
         guest.invitation, guest.where = "", address_class(address)
-        self.seen(guest, name, now_s)
+        self.note_visit(guest, name, now_s)
         self._changed.set()
 
-    def stay(self, device: Device, now_s: float) -> None:
+    def make_permanent(self, device: Device, now_s: float) -> None:
         """Remember a guest as long as other devices, after a code was entered."""
         device.guest, device.until_s = False, int(now_s) + PASS_S
         self._changed.set()
 
-    def over(self, now_s: float) -> list[Device]:
+    def expired_guests(self, now_s: float) -> list[Device]:
         """Return the guests with an expired time limit."""
         return [device for device in self.all() if device.guest and now_s >= device.until_s]
 
@@ -176,7 +176,7 @@ class Devices:
     def _mac(self, device: str, until_s: int) -> str:
         return hmac.new(self._key, f"{device}.{until_s}".encode(), "sha256").hexdigest()
 
-    def of(self, request: web.Request, now_s: float) -> Device | None:
+    def device_of(self, request: web.Request, now_s: float) -> Device | None:
         """Return the device of a request, None without a valid cookie.
 
         Over https the cookie with the secure name is checked first.
@@ -196,12 +196,12 @@ class Devices:
         good = hmac.compare_digest(self._mac(match["id"], until_s), match["mac"])
         return self._all.get(match["id"]) if good and now_s < until_s else None
 
-    def seen(self, device: Device, name: str, now_s: float) -> None:
+    def note_visit(self, device: Device, name: str, now_s: float) -> None:
         """Record that the device's page is connected, or was until now."""
         device.name, device.seen_s = name, now_s
         self._move_to_end(device)
 
-    def used(self, device: Device, now_s: float) -> None:
+    def note_use(self, device: Device, now_s: float) -> None:
         """Record that grown-up rights were used on this device."""
         if not device.used_s or abs(now_s - self._saved_s) >= SAVE_AGAIN_S:
             self._changed.set()
@@ -243,7 +243,7 @@ class Devices:
                 log.info("%s: saved again", self._path)
             self.unsaved = error
 
-    async def remembering(self, device: Device, now_s: float, secure: bool) -> web.Response:
+    async def cookie_response(self, device: Device, now_s: float, secure: bool) -> web.Response:
         """Save the list and answer with the device's cookie, hidden from scripts."""
         await self.save(now_s)
         answer = web.Response(status=204, headers=PRIVATE)

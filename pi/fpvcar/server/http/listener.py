@@ -52,7 +52,7 @@ class _Connection(socket.socket):
     """
 
     transport: asyncio.Transport | None = None
-    left: Callable[[], None] | None = None
+    on_close: Callable[[], None] | None = None
     read: Callable[[int], None] | None = None
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -77,9 +77,9 @@ class _Connection(socket.socket):
 
     def close(self) -> None:
         super().close()
-        left, self.left = self.left, None
-        if left is not None:
-            left()
+        on_close, self.on_close = self.on_close, None
+        if on_close is not None:
+            on_close()
 
 
 class Listener:
@@ -154,7 +154,7 @@ class Listener:
             self._turn_away(connection, refusal, plain=context is None)
             return
         self._was_full = False
-        connection.left = lambda: self._places.leave(owner)
+        connection.on_close = lambda: self._places.leave(owner)
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)

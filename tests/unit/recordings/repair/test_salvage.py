@@ -308,11 +308,11 @@ def test_it_takes_a_moment_and_goes_on_at_the_next_turn() -> None:
     one, turns = salvager(work), 0
     while work.ended != ["a", "b"]:
         before = work.now_ns
-        one.some(names)
+        one.advance(names)
         assert work.now_ns - before <= SLICE_NS + 30 * MS
         turns += 1
     assert turns >= 5 and names == [] and work.begun == ["a", "b"]
-    one.some(names)
+    one.advance(names)
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_whatever_is_in_a_leftover_stops_nobody(
     work = Work(1, fault)
     one = salvager(work)
     for names in (["bad", "good"], ["bad", "good"], ["bad", "new"]):
-        one.some(names)
+        one.advance(names)
         assert names == []
     assert work.begun == ["bad", "good", "new"], "none twice in a run"
     assert caplog.text.count("bad: left as it is") == 1
@@ -334,15 +334,15 @@ def test_what_is_dropped_is_closed_and_begun_anew_a_few_times() -> None:
     work = Work(10)
     one = salvager(work)
     for tries in range(1, 2 + AGAIN_MOST):
-        one.some(["a"])
+        one.advance(["a"])
         assert work.ended == ["a"] * (tries - 1)
         one.drop()
         assert work.ended == ["a"] * tries
-    one.some(["a", "b"])
+    one.advance(["a", "b"])
     assert work.begun == [*["a"] * (1 + AGAIN_MOST), "b"]
     one.drop()
     one.drop()
-    one.some(["b"])
+    one.advance(["b"])
     assert work.begun[-2:] == ["b", "b"], "each has its own tries"
 
 

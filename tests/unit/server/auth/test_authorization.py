@@ -83,7 +83,7 @@ def test_use_on_another_page_of_the_device_keeps_a_grown_ups_rights() -> None:
     device = mum.session.device
     assert device is not None
     house.now_s += GROWN_UP_S - 1.0
-    house.devices.used(device, house.now_s)  # in the way of the recordings page
+    house.devices.note_use(device, house.now_s)  # in the way of the recordings page
     house.now_s += GROWN_UP_S - 1.0
     assert mum.state.grown_up
     house.now_s += 1.0

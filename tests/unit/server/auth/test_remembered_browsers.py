@@ -69,7 +69,7 @@ def test_on_https_its_own_cookie_comes_first(
     tls = ssl.create_default_context() if secure else None
     request = make_mocked_request("GET", "/", {"Cookie": said}, sslcontext=tls)
     assert request.secure is secure
-    assert devices.of(request, 1.0) is (mine if known else None)
+    assert devices.device_of(request, 1.0) is (mine if known else None)
 
 
 def test_another_cars_key_or_new_codes_know_nobody(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_grown_ups_rights_end_without_use_and_a_drivers_do_not(tmp_path: Path) -
     assert device.rights(99.0 + GROWN_UP_S) == GROWN_UP
     assert device.rights(100.0 + GROWN_UP_S) == DRIVER
     assert device.rights(50.0) == DRIVER, "a clock that was set back proves nothing"
-    devices.used(device, 1500.0)
+    devices.note_use(device, 1500.0)
     assert device.rights(1499.0 + GROWN_UP_S) == GROWN_UP
     devices.lock(device)
     assert device.rights(1500.0) == DRIVER
@@ -114,7 +114,7 @@ def test_of_too_many_the_one_that_was_away_longest_goes(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     first = devices.add("first", "10.0.0.1", DRIVER, 0.0)
     second = devices.add("second", "10.0.0.1", DRIVER, 1.0)
-    devices.seen(first, "came back", 2.0)
+    devices.note_visit(first, "came back", 2.0)
     for number in range(DEVICES_MAX - 1):
         devices.add(str(number), "10.0.0.1", DRIVER, 3.0)
     assert len(devices.all()) == DEVICES_MAX
@@ -188,7 +188,7 @@ def test_device_used_with_clock_in_1970_outlives_idle_devices(tmp_path: Path) ->
     mum = devices.add("Mum", "10.0.0.1", GROWN_UP, now_s)
     for number in range(DEVICES_MAX - 1):
         devices.add(str(number), "10.0.0.1", DRIVER, now_s)
-    devices.used(mum, 60.0)
+    devices.note_use(mum, 60.0)
     asyncio.run(devices.save(60.0))
     again = listed(tmp_path)
     again.add("new", "10.0.0.1", DRIVER, 61.0)
@@ -200,8 +200,8 @@ def test_device_seen_after_its_end_stays_off_the_list(tmp_path: Path) -> None:
     devices = listed(tmp_path)
     ann = devices.add("Ann", "10.0.0.1", GROWN_UP, 0.0)
     devices.end(ann.id)
-    devices.seen(ann, "Ann", 1.0)
-    devices.used(ann, 2.0)
+    devices.note_visit(ann, "Ann", 1.0)
+    devices.note_use(ann, 2.0)
     assert devices.all() == []
 
 
@@ -212,11 +212,11 @@ def test_what_changed_is_saved_and_use_only_now_and_then(tmp_path: Path) -> None
         device = devices.add("Mum", "10.0.0.1", DRIVER, 0.0)
         acts: list[Callable[[], None]] = [
             lambda: None,
-            lambda: devices.used(device, 1.0),
-            lambda: devices.used(device, 2.0),
-            lambda: devices.used(device, SAVE_AGAIN_S),
+            lambda: devices.note_use(device, 1.0),
+            lambda: devices.note_use(device, 2.0),
+            lambda: devices.note_use(device, SAVE_AGAIN_S),
             lambda: devices.lock(device),
-            lambda: devices.seen(device, "Mum", 3.0),
+            lambda: devices.note_visit(device, "Mum", 3.0),
             lambda: devices.end("nobody"),
             lambda: devices.end(device.id),
         ]
