@@ -11,30 +11,35 @@ from fpvcar.runtime import paths
 from fpvcar.runtime.arguments import within
 
 ABOUT = """\
-Drive a Raspberry Pi robot car from a browser - or, without a car, an emulated one:
+Drive a Raspberry Pi robot car, real or emulated, from a browser.
 
-  fpvcar bench                     the emulated car, on http://127.0.0.1:8080/
-  fpvcar bench --host 0.0.0.0      the same for the whole LAN, with a QR code
-  fpvcar run --profile my-car.toml        the car's service
-  fpvcar wheels --profile my-car.toml     beside it: switches the motors
-  fpvcar profile list                     and: show, check, propose (for this board)
-  sudo fpvcar setup                       makes a Raspberry Pi a car
-  fpvcar wiring my-car.toml               which wire goes where, as a drawing
-  sudo fpvcar doctor                      what is wrong with it, and what mends it
-  fpvcar hil                              measures the emulated car, or a real one
+Drive:
 
-and what it recorded:
+  fpvcar bench                         start the emulated car on http://127.0.0.1:8080/
+  fpvcar bench --host 0.0.0.0          the same for the whole LAN, with a QR code
+  fpvcar run --profile my-car.toml     start the service of a real car
+  fpvcar wheels --profile my-car.toml  start its motor process, beside run
 
-  fpvcar log list DIR                     and: info, verify, recover, release
-  fpvcar replay FILE...                   would the car decide the same again?
-  fpvcar replay --page FILE...            play it in a browser
-  fpvcar export --mp4 OUT.mp4 FILE...     a film; --csv, --parquet: tables
+Set up and check:
+
+  fpvcar profile list                  list profiles; also: show, check, propose
+  sudo fpvcar setup                    set up this Raspberry Pi as a car
+  fpvcar wiring my-car.toml            draw the wiring
+  sudo fpvcar doctor                   find faults and their remedies
+  fpvcar hil                           measure the emulated car or a real one
+
+Recordings:
+
+  fpvcar log list DIR                  list recordings; also: info, verify, recover, release
+  fpvcar replay FILE...                rerun the recorded decisions and compare the results
+  fpvcar replay --page FILE...         play recordings in a browser
+  fpvcar export --mp4 OUT.mp4 FILE...  export a video; --csv, --parquet: tables
 """
 BENCH = paths.HARDWARE / "bench.toml"
 ROOT = Path("/")
-OWN = f"/{PROFILE}, where there is one, else the bench's"
+OWN = f"/{PROFILE} if it exists, else the bench profile"
 PORT = within(int, 1, 65534)
-"""Port of http; https has the next one."""
+"""HTTP port; HTTPS uses the next one."""
 Act = Callable[[argparse.Namespace], int]
 Verb = Callable[[str, Act, str], argparse.ArgumentParser]
 
@@ -45,13 +50,13 @@ def parser() -> argparse.ArgumentParser:
         "fpvcar", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"fpvcar {__version__}")
-    top.add_argument("-v", "--verbose", action="store_true", help="say more")
-    added = top.add_subparsers(metavar="VERB", required=True)
+    top.add_argument("-v", "--verbose", action="store_true", help="log debug messages")
+    subparsers = top.add_subparsers(metavar="VERB", required=True)
 
-    def verb(name: str, act: Act, words: str) -> argparse.ArgumentParser:
-        made = added.add_parser(name, help=words, description=words)
-        made.set_defaults(act=act)
-        return made
+    def verb(name: str, act: Act, text: str) -> argparse.ArgumentParser:
+        subparser = subparsers.add_parser(name, help=text, description=text)
+        subparser.set_defaults(act=act)
+        return subparser
 
     _services(verb)
     _bench(verb)
@@ -71,13 +76,13 @@ def car_profile() -> Path:
         return own  # it exists: reading it reports why it cannot be read
 
 
-def _profile(parser: argparse.ArgumentParser, default: Path | None, words: str) -> None:
+def _profile(parser: argparse.ArgumentParser, default: Path | None, default_text: str) -> None:
     parser.add_argument(
         "--profile",
         type=Path,
         default=default,
         metavar="FILE",
-        help=f"the car's profile (default: {words})",
+        help=f"profile of the car (default: {default_text})",
     )
     parser.add_argument(
         "--set",
@@ -85,251 +90,247 @@ def _profile(parser: argparse.ArgumentParser, default: Path | None, words: str) 
         default=[],
         metavar="KEY=VALUE",
         dest="overrides",
-        help="change one value of the profile, as TOML: --set 'pins.port = 8889'",
+        help="override one value of the profile, in TOML: --set 'pins.port = 8889'",
     )
 
 
 def _address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=PORT, default=8080, help="http port; https is +1")
+    parser.add_argument(
+        "--port", type=PORT, default=8080, help="HTTP port (default: 8080); HTTPS: the next"
+    )
 
 
 def _services(verb: Verb) -> None:
     """Add the verbs of a car's processes."""
-    run = verb("run", verbs.run, "the car's service: pages, video, driving")
+    run = verb("run", verbs.run, "Serve the pages, capture video and drive the car")
     _profile(run, car_profile(), OWN)
     _address(run)
-    run.add_argument("--soc", type=Path, help="the bench's chip (given by `bench`)")
-    wheels = verb("wheels", verbs.wheels, "switches the motors; beside `run`")
+    run.add_argument("--soc", type=Path, help="socket of the emulated chip (set by bench)")
+    wheels = verb("wheels", verbs.wheels, "Switch the motors, in a process beside run")
     _profile(wheels, car_profile(), OWN)
     wheels.add_argument(
         "--emulated",
         action="store_true",
-        help="the pins are the bench's: those of this computer are left alone",
+        help="use the emulated pins of the bench, not the pins of this computer",
     )
     wheels.add_argument(
         "--unsafe",
         action="store_true",
-        help="drive although the kernel may leave a motor on whose process has died",
+        help="drive even if the kernel may leave a motor on after its process dies",
     )
-    process = verb("camera", verbs.camera, "films; `run` starts it by itself")
-    process.add_argument(
-        "source", choices=[*verbs.CAMERAS, *verbs.BENCH_CAMERAS], help="--help after it: more"
+    camera = verb("camera", verbs.camera, "Capture video (started by run)")
+    camera.add_argument(
+        "source",
+        choices=[*verbs.CAMERAS, *verbs.BENCH_CAMERAS],
+        help="SOURCE --help lists its options",
     )
-    process.add_argument("rest", nargs=argparse.REMAINDER, help="its own options")
-    network = verb("network", verbs.network, "the car's Wi-Fi: a network, or one of its own")
+    camera.add_argument("rest", nargs=argparse.REMAINDER, help="options of the source")
+    network = verb("network", verbs.network, "Join a known Wi-Fi network, or open the car's own")
     network.epilog = (
-        "serve: the service, with NetworkManager. show: where the car is, and the key "
-        "of its own network with a picture for a phone: sudo fpvcar network show"
+        "serve: run the service, through NetworkManager. show: print the current network, "
+        "and the key of the car's own network with a QR code: sudo fpvcar network show"
     )
     network.add_argument("what", choices=["serve", "show"])
     _profile(network, car_profile(), OWN)
-    stop = verb("stop", verbs.stop, "stops the motors, whatever hangs")
+    stop = verb("stop", verbs.stop, "Stop the motors, even if other processes hang")
     stop.epilog = (
-        "Ends `fpvcar wheels`, makes the motor pins inputs and switches a PCA9685 off, "
-        "those of the profile and those that `wheels` took; then asks the root helper."
+        "Kills fpvcar wheels, makes the motor pins inputs and switches off each PCA9685, "
+        "both those in the profile and those in use; then calls the root helper."
     )
     _profile(stop, car_profile(), OWN)
 
 
 def _bench(verb: Verb) -> None:
-    bench = verb("bench", verbs.bench, "the emulated car, and `run` against it")
-    _profile(bench, BENCH, "the bench's")
+    bench = verb("bench", verbs.bench, "Start an emulated car and its service")
+    _profile(bench, BENCH, "the bench profile")
     _address(bench)
-    bench.add_argument("--seed", type=within(int, 0, 999_999), default=1, help="which room")
-    bench.add_argument("--browser", action="store_true", help="open the page")
+    bench.add_argument(
+        "--seed", type=within(int, 0, 999_999), default=1, help="room number (default: 1)"
+    )
+    bench.add_argument("--browser", action="store_true", help="open the page in a browser")
     bench.add_argument(
         "--no-stand-in",
         action="store_true",
-        help="no stand-in for the units that let go of the pins when pigpiod fails",
+        help="do not emulate the systemd units that release the pins when pigpiod fails",
     )
     bench.add_argument(
         "--wire",
         action="append",
         default=[],
         metavar="GPIO,GPIO",
-        help="two pins of the emulated pigpiod that are wired together",
+        help="connect two pins of the emulated pigpiod",
     )
     bench.add_argument(
         "--pipe-dir",
         type=Path,
         metavar="DIR",
-        help="where it makes its pipes pigpio and pigout, instead of in /dev",
+        help="folder for its pipes pigpio and pigout (default: /dev)",
     )
     bench.add_argument(
         "--really",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="what the emulated car has in another way than its profile says, for "
-        "calibration to find: 'motors.drive.invert = true', 'motors.balance = 0.08'",
+        help="property of the emulated car that differs from its profile, to be found by "
+        "calibration: 'motors.drive.invert = true', 'motors.balance = 0.08'",
     )
 
 
 def _setups(verb: Verb) -> None:
     """Add the verbs for one-time tasks: the profile, the wires, and the files of a car's
     Raspberry Pi."""
-    known = verb("profile", verbs.profile, "profiles: what ships, what is whole, what fits")
-    known.epilog = (
-        "list: those that ship. show NAME: one of them, and what is on which GPIO. "
-        "check FILE: is it whole, and what asks for care. propose: the one for this "
-        "board, as text: fpvcar profile propose > my-car.toml"
+    profile = verb("profile", verbs.profile, "List, show, check or propose profiles")
+    profile.epilog = (
+        "list: list the shipped profiles. show NAME: print a profile and its GPIO "
+        "assignments. check FILE: validate a profile and print warnings. propose: print a "
+        "profile for this board: fpvcar profile propose > my-car.toml"
     )
-    known.add_argument("what", choices=["list", "show", "check", "propose"])
-    known.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
-    known.add_argument(
+    profile.add_argument("what", choices=["list", "show", "check", "propose"])
+    profile.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
+    profile.add_argument(
         "--root",
         type=Path,
         default=Path("/"),
         metavar="DIR",
-        help="the file system of the board that `propose` is for",
+        help="root file system of the board to propose a profile for (default: /)",
     )
-    wiring = verb("wiring", verbs.wiring, "which wire goes where, from a profile")
+    wiring = verb("wiring", verbs.wiring, "Draw the wiring of a profile")
     wiring.epilog = (
-        "Draws the Pi's header, the parts and each wire with its colour, as SVG: open "
-        "it in a browser, or print it. fpvcar wiring mx1508 --out mx1508.svg"
+        "Draws the header of the Pi, the parts and each wire in its colour as SVG, to view "
+        "in a browser or print: fpvcar wiring mx1508 --out mx1508.svg"
     )
-    wiring.add_argument("name", metavar="PROFILE", help="a file, or one that ships")
+    wiring.add_argument("name", metavar="PROFILE", help="file, or name of a shipped profile")
     forms = wiring.add_mutually_exclusive_group()
-    for form, words in (
-        ("pins", "the 40 pins as they lie, as text"),
-        ("table", "the wires, one a line, as text"),
+    for form, text in (
+        ("pins", "print the 40 pins of the header as text"),
+        ("table", "print the wires as text, one per line"),
     ):
         forms.add_argument(
-            f"--{form}",
-            dest="form",
-            action="store_const",
-            const=form,
-            default="drawing",
-            help=words,
+            f"--{form}", dest="form", action="store_const", const=form, default="drawing", help=text
         )
-    wiring.add_argument("--out", type=Path, metavar="FILE", help="instead of stdout")
-    setup = verb("setup", verbs.setup, "makes this Raspberry Pi a car (needs root)")
+    wiring.add_argument("--out", type=Path, metavar="FILE", help="output file (default: stdout)")
+    setup = verb("setup", verbs.setup, "Set up this Raspberry Pi as a car (needs root)")
     setup.epilog = (
-        "Writes /etc/fpvcar/car.toml from the board's profile, switches I2C, camera "
-        "and watchdog on and Wi-Fi power save off, names the computer, starts the "
-        "units. Without flags it asks."
+        "Writes /etc/fpvcar/car.toml from the profile of the board, enables I2C, camera "
+        "and watchdog, disables Wi-Fi power saving, sets the host name and starts the "
+        "units. Asks for the board and the name if they are not given."
     )
-    setup.add_argument("--board", default="", help="which profile: l298n, ...")
-    setup.add_argument("--name", default="", help="the car's; then it is NAME.local")
-    setup.add_argument("--undo", action="store_true", help="all but the profile")
+    setup.add_argument("--board", default="", help="name of a shipped profile: l298n, ...")
+    setup.add_argument("--name", default="", help="name of the car; it becomes NAME.local")
+    setup.add_argument("--undo", action="store_true", help="revert all changes but the profile")
     setup.add_argument(
         "--root",
         type=Path,
         default=Path("/"),
         metavar="DIR",
-        help="write files below DIR: a card that is not booted",
+        help="write files below DIR, the root of an SD card that is not booted",
     )
 
 
 def _doctor(verb: Verb) -> None:
-    doctor = verb("doctor", verbs.doctor, "what is wrong with this car, and what mends it")
+    doctor = verb("doctor", verbs.doctor, "Find the faults of this car, and print their remedies")
     doctor.epilog = (
-        "Nothing moves: the dead man is fed, and then not, while the motors stand. As "
-        "root it sees more: sudo fpvcar doctor. Exit status: 0 nothing worse than a "
-        "note; 3 a warning, 4 a fault; 1 or 2 doctor itself could not."
+        "The car does not move: the dead man's switch is tested while the motors stand. "
+        "Root can read more: sudo fpvcar doctor. Exit status: 0 notes at most, 3 a "
+        "warning, 4 a fault, 1 or 2 doctor itself failed."
     )
     _profile(doctor, None, OWN)
-    doctor.add_argument("--json", action="store_true", help="for programs")
+    doctor.add_argument("--json", action="store_true", help="print the report as JSON")
     doctor.add_argument(
         "--move",
         action="store_true",
-        help="turn each motor, forward and back: only with the wheels in the air",
+        help="turn each motor forward and back; only with the wheels off the ground",
     )
-    doctor.add_argument("--port", type=PORT, default=8080, help="of `fpvcar run`")
+    doctor.add_argument("--port", type=PORT, default=8080, help="HTTP port of fpvcar run")
     doctor.add_argument(
         "--root",
         type=Path,
         default=Path("/"),
         metavar="DIR",
-        help="read files below DIR: a card that does not run is not asked more",
+        help="check the files below DIR, the root of an SD card that is not booted",
     )
 
 
 def _hil(verb: Verb) -> None:
-    hil = verb("hil", verbs.hil, "hardware in the loop: measures a car on a bench or a rig")
+    hil = verb("hil", verbs.hil, "Measure the emulated car or a real one (hardware in the loop)")
     hil.epilog = (
-        "Starts an emulated car of its own and measures that; with --metal the car of "
-        "this computer, wired as hardware/rig.md says. Never with wheels on "
-        "the ground: it drives, and ends the car's processes. Exit status: 0 all "
-        "limits are kept; 3 something was not run; 4 a limit is not kept; 1 or 2 the "
-        "suite itself could not."
+        "Measures an emulated car that it starts, or with --metal the car of this "
+        "computer, wired as in hardware/rig.md. Lift the wheels off the ground: hil drives "
+        "the car and ends its processes. Exit status: 0 all results are within their "
+        "limits, 3 a check was not run, 4 a result exceeds its limit, 1 or 2 hil itself "
+        "failed."
     )
-    _profile(
-        hil, None, f"{paths.HARDWARE / 'rig.toml'}; with --metal /{PROFILE}, where there is one"
-    )
-    hil.add_argument("--list", action="store_true", help="the checks; runs none")
-    hil.add_argument("--only", default="", metavar="NAME[,NAME]", help="some of them")
+    _profile(hil, None, f"{paths.HARDWARE / 'rig.toml'}; with --metal /{PROFILE} if it exists")
+    hil.add_argument("--list", action="store_true", help="list the checks and exit")
+    hil.add_argument("--only", default="", metavar="NAME[,NAME]", help="run only these checks")
     hil.add_argument(
-        "--repeat",
-        type=within(int, 1, 1000),
-        default=1,
-        metavar="N",
-        help="each so often: --repeat 20",
+        "--repeat", type=within(int, 1, 1000), default=1, metavar="N", help="run each check N times"
     )
     hil.add_argument(
         "--report",
         type=Path,
         metavar="DIR",
-        help="write report.html, .json "
-        "and .xml (JUnit) there, compared with the report that is there",
+        help="write report.html, .json and .xml (JUnit) to DIR, compared with the previous "
+        "report in DIR",
     )
-    hil.add_argument("--metal", action="store_true", help="this computer's own car, not the bench")
-    hil.add_argument("--port", type=PORT, default=8080, help="of `fpvcar run`, with --metal")
+    hil.add_argument("--metal", action="store_true", help="measure the car of this computer")
+    hil.add_argument(
+        "--port", type=PORT, default=8080, help="HTTP port of fpvcar run, with --metal"
+    )
     hil.add_argument(
         "--browser",
         action="store_true",
-        help="you open a browser at the address that it prints: camera-glass measures "
-        "there, not in a Chromium of its own",
+        help="measure camera-glass in a browser that you open at the printed address, not in "
+        "a Chromium that hil starts",
     )
 
 
 def _recordings(verb: Verb) -> None:
     """Add the verbs for recordings."""
-    look = verb("log", verbs.log, "what is in recordings, and whether they are whole")
-    look.add_argument(
+    log = verb("log", verbs.log, "List, verify, repair or release recordings")
+    log.add_argument(
         "what",
         choices=["list", "info", "verify", "recover", "release"],
-        help="recover writes NAME.recovered.mcap: all but the damaged chunks; release: "
-        "kept minutes may go again",
+        help="list, info: print the contents; verify: check every checksum; recover: write "
+        "NAME.recovered.mcap without the damaged chunks; release: allow a kept recording to "
+        "be deleted when space is needed",
     )
-    look.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    look.add_argument("--out", type=Path, metavar="DIR", help="where recover writes")
-    replay = verb("replay", verbs.replay, "would the car decide the same again?")
+    log.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    log.add_argument("--out", type=Path, metavar="DIR", help="output folder of recover")
+    replay = verb("replay", verbs.replay, "Rerun recorded decisions and compare the results")
     replay.epilog = (
-        "Exit status: 0 all came out as it was recorded; 1 something did not, or a "
-        "file cannot be read; 3 all that is there did, but something is missing."
+        "Exit status: 0 all results match the recording; 1 a result differs or a file "
+        "is unreadable; 3 all results match, but recorded data is missing."
     )
     replay.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    how = replay.add_mutually_exclusive_group()
-    how.add_argument(
-        "--check",
-        action="store_true",
-        help="every setpoint has to come out bit for bit (the default)",
+    modes = replay.add_mutually_exclusive_group()
+    modes.add_argument(
+        "--check", action="store_true", help="compare every setpoint bit for bit (the default)"
     )
-    how.add_argument("--page", action="store_true", help="play them in a browser instead")
+    modes.add_argument("--page", action="store_true", help="play recordings in a browser")
     replay.add_argument(
         "--partial",
         action="store_true",
-        help="exit with 0, not 3, where something is missing or could not be run again",
+        help="exit with 0, not 3, if data is missing or could not be rerun",
     )
     replay.add_argument(
-        "--port", type=within(int, 0, 65535), default=8090, help="of --page; 0: any"
+        "--port", type=within(int, 0, 65535), default=8090, help="port of --page; 0: any free one"
     )
-    replay.add_argument("--browser", action="store_true", help="open the page, too")
-    export = verb("export", verbs.export, "recordings as a film or as tables")
+    replay.add_argument("--browser", action="store_true", help="open the page in a browser")
+    export = verb("export", verbs.export, "Export recordings as a video or as tables")
     kinds = export.add_mutually_exclusive_group(required=True)
-    for kind, words in (
-        ("mp4", "the pictures, as they are, each with its true time"),
-        ("csv", "a folder of tables, one a topic"),
-        ("parquet", "the same as Parquet"),
+    for kind, text in (
+        ("mp4", "video without re-encoding, each frame at its recorded time"),
+        ("csv", "folder of CSV tables, one per topic"),
+        ("parquet", "folder of Parquet tables, one per topic"),
     ):
-        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=words)
-    export.add_argument("--force", action="store_true", help="replace OUT")
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=text)
+    export.add_argument("--force", action="store_true", help="overwrite OUT")
     export.add_argument(
         "--partial",
         action="store_true",
-        help="exit with 0, not 3, where recorded data is missing in OUT",
+        help="exit with 0, not 3, if recorded data is missing in OUT",
     )
     export.add_argument("out", type=Path, metavar="OUT")
     export.add_argument("files", nargs="+", type=Path, metavar="FILE")
