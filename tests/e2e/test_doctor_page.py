@@ -65,7 +65,7 @@ def test_a_grown_up_sees_what_is_wrong_and_the_car_stands(
     page.locator("#doctor summary").click()
     not_asked = page.locator("#doctor details").inner_text()
     assert "motors: nothing moves without --move" in not_asked
-    assert "one beside it let go after" in not_asked
+    assert "a second one released after" in not_asked
     assert broken(page) == []
 
     report = ill(tmp_path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from fpvcar import __version__
 from fpvcar.cli import setup
 from fpvcar.cli.command_line import parser
-from fpvcar.cli.doctor import where_of
+from fpvcar.cli.doctor import car_paths
 from fpvcar.config import Profile, raspberry_pi_os
 from fpvcar.devices.backends import BackEnd
 from fpvcar.doctor import checks, collect
@@ -177,5 +177,5 @@ def change(root: Path, old: str, new: str) -> None:
 
 def examined(root: Path, machine: PlayedMachine, *words: str) -> Report:
     """Return doctor's report of the card at `root` in this machine."""
-    where = where_of(parser().parse_args(["doctor", "--root", str(root), *words]))
-    return checks.examine(collect.facts(where, machine))
+    paths = car_paths(parser().parse_args(["doctor", "--root", str(root), *words]))
+    return checks.examine(collect.facts(paths, machine))

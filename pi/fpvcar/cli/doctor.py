@@ -10,9 +10,9 @@ from pathlib import Path
 
 from fpvcar.config import raspberry_pi_os as image
 from fpvcar.doctor import checks, collect, report
-from fpvcar.doctor.collect import Machine, Where
-from fpvcar.doctor.offline_image import Card
-from fpvcar.doctor.running_system import Live
+from fpvcar.doctor.collect import Machine, Paths
+from fpvcar.doctor.offline_image import OfflineImage
+from fpvcar.doctor.running_system import RunningSystem
 from fpvcar.runtime import paths
 
 WIDTH_MOST = 88
@@ -21,23 +21,24 @@ WIDTH_MOST = 88
 def run(arguments: Namespace, machine: Machine | None = None) -> int:
     """Run the verb; return an exit status for the worst finding. Raises OSError."""
     if not arguments.root.is_dir():
-        raise NotADirectoryError(f"{arguments.root} is no folder: --root takes the root of a card")
-    where = where_of(arguments)
-    words = [f"--profile={where.profile}"]
-    words += [f"--set={one}" for one in where.overrides]
-    if machine is None and where.root != Path("/"):
-        machine = Card(where.root)
-    asked = machine or Live(words, runtimes(), arguments.port)
-    found = checks.examine(collect.facts(where, asked))
+        raise NotADirectoryError(
+            f"--root {arguments.root}: not a folder; expected the root of an SD card"
+        )
+    car = car_paths(arguments)
+    options = [f"--profile={car.profile}", *(f"--set={line}" for line in car.overrides)]
+    if machine is None and car.root != Path("/"):
+        machine = OfflineImage(car.root)
+    machine = machine or RunningSystem(options, runtimes(), arguments.port)
+    result = checks.examine(collect.facts(car, machine))
     if arguments.json:
-        sys.stdout.buffer.write(report.as_json(found) + b"\n")
+        sys.stdout.buffer.write(report.as_json(result) + b"\n")
     else:
         width = min(WIDTH_MOST, shutil.get_terminal_size().columns)
-        print(report.text(found, width))
-    return report.status(found)
+        print(report.text(result, width))
+    return report.status(result)
 
 
-def where_of(arguments: Namespace) -> Where:
+def car_paths(arguments: Namespace) -> Paths:
     """Return the car's own profile and state if it is installed, or the bench's."""
     root: Path = arguments.root
     profile = arguments.profile
@@ -45,14 +46,14 @@ def where_of(arguments: Namespace) -> Where:
         own = root / image.PROFILE
         profile = own if own.exists() else paths.HARDWARE / "bench.toml"
     overrides = tuple(arguments.overrides)
-    return Where(root, profile, overrides, _state(root), arguments.move)
+    return Paths(root, profile, overrides, _state(root), arguments.move)
 
 
 def _state(root: Path) -> Path:
     """Return the car's state folder. Creates no folder."""
-    given = os.environ.get("STATE_DIRECTORY")
-    if given:
-        return Path(given)
+    from_systemd = os.environ.get("STATE_DIRECTORY")
+    if from_systemd:
+        return Path(from_systemd)
     own = root / image.STATE
     if root != Path("/") or own.exists():
         return own
@@ -64,8 +65,8 @@ def _state(root: Path) -> Path:
 
 def runtimes() -> Sequence[Path]:
     """Return the run-time directory with the lock of `wheels`, then those of manual starts."""
-    own, given = Path("/") / image.RUNTIME, "RUNTIME_DIRECTORY" in os.environ
-    first = own if own.is_dir() and not given else paths.runtime_directory()
-    others = Path(tempfile.gettempdir()).glob("fpvcar-[0-9]*/wheels.lock")
-    found = [first, *(one.parent for one in sorted(others))]
-    return list(dict.fromkeys([*found, own] if own.is_dir() else found))
+    own, from_systemd = Path("/") / image.RUNTIME, "RUNTIME_DIRECTORY" in os.environ
+    first = own if own.is_dir() and not from_systemd else paths.runtime_directory()
+    locks = Path(tempfile.gettempdir()).glob("fpvcar-[0-9]*/wheels.lock")
+    directories = [first, *(lock.parent for lock in sorted(locks))]
+    return list(dict.fromkeys([*directories, own] if own.is_dir() else directories))

@@ -29,10 +29,10 @@ from fpvcar.runtime import wall_clock
 
 LEAST_TIMEOUT = "proc/sys/net/ipv4/tcp_rto_min_us"
 CERTIFICATE = "https.crt"
-NO_PINS = Unasked("nobody drives the pins")
-REFUSED = Unasked("the profile is refused")
+NO_PINS = Unasked("the pins or the PCA9685 cannot be driven")
+INVALID_PROFILE = Unasked("the profile is invalid")
 NO_PI = Unasked("this is no Raspberry Pi")
-STAND_STILL = Unasked("nothing moves without --move")
+NO_MOVE = Unasked("nothing moves without --move")
 
 
 class Machine(Protocol):
@@ -56,7 +56,7 @@ class Machine(Protocol):
 
 
 @dataclass(frozen=True)
-class Where:
+class Paths:
     """Location of a car's files: its root, its profile, its state folder."""
 
     root: Path
@@ -66,51 +66,51 @@ class Where:
     move: bool = False
 
 
-def facts(where: Where, machine: Machine) -> Facts:
+def facts(paths: Paths, machine: Machine) -> Facts:
     """Collect all facts; takes some seconds."""
-    root = where.root
-    profile = _profile(where)
+    root = paths.root
+    profile = _profile(paths)
     known = profile if isinstance(profile, Profile) else None
     model = _text(root / image.MODEL)
-    pins = machine.pins(known) if known else REFUSED
-    computer = backends.open_computer(_nearest(where.state), root).read()
+    pins = machine.pins(known) if known else INVALID_PROFILE
+    computer = backends.open_computer(_nearest(paths.state), root).read()
     running = machine.running()
     release = _release(root) if model is not None else NO_PI
     answering = _answering(machine, profile)
     gpios = sorted({gpio for gpio, _ in used_pins(profile, "")}) if known else []
-    recordings = _recordings(where, profile)
+    recordings = _recordings(paths, profile)
     return Facts(
         version=__version__,
         model=model.rstrip("\0\n") if model is not None else None,
         os=_os(root),
         profile=profile,
-        profile_path=str(where.profile),
+        profile_path=str(paths.profile),
         packages=_packages(root) if model is not None else NO_PI,
         modules_missing=_modules_missing(profile, machine),
         config_lines=_config_lines(root) if model is not None else NO_PI,
         backend=machine.backend(known) if known else "pigpio",
         pins=pins,
         release=release,
-        holders=machine.holders(gpios) if known else REFUSED,
+        holders=machine.holders(gpios) if known else INVALID_PROFILE,
         levels=_levels(machine, profile),
         trip=_trip(machine, profile, pins, release, answering),
-        turned=_turned(where, machine, profile),
+        turned=_turned(paths, machine, profile),
         buses=_buses(root, profile, machine),
         answering=answering,
         camera=_camera(machine, profile, running),
         computer=computer._replace(utc_s=machine.utc_s()),
-        state=str(where.state),
-        writable=machine.writable(where.state),
+        state=str(paths.state),
+        writable=machine.writable(paths.state),
         speed=machine.speed(_nearest(recordings)),
         old_recordings=_old_recordings(recordings),
         certificate_days=programs.certificate_days(
-            machine.command, where.state / CERTIFICATE, time.time()
+            machine.command, paths.state / CERTIFICATE, time.time()
         ),
         wifi=computer.interface,
         power_save=(
             machine.power_save(computer.interface)
             if computer.interface
-            else Unasked("there is no Wi-Fi")
+            else Unasked("this computer has no Wi-Fi")
         ),
         air=programs.air(machine.command),
         name=programs.host_name(machine.command),
@@ -121,9 +121,9 @@ def facts(where: Where, machine: Machine) -> Facts:
     )
 
 
-def _profile(where: Where) -> Profile | str:
+def _profile(paths: Paths) -> Profile | str:
     try:
-        return profiles.load(where.profile, where.overrides)
+        return profiles.load(paths.profile, paths.overrides)
     except ConfigError as fault:
         return str(fault)
 
@@ -150,18 +150,17 @@ def _os(root: Path) -> Os:
 def _packages(root: Path) -> frozenset[str] | Unasked:
     text = _text(root / "var/lib/dpkg/status")
     if text is None:
-        return Unasked("there is no dpkg here")
-    found = re.findall(r"(?m)^Package: (\S+)\nStatus: \S+ ok installed$", text)
-    return frozenset(found)
+        return Unasked("dpkg is missing")
+    return frozenset(re.findall(r"(?m)^Package: (\S+)\nStatus: \S+ ok installed$", text))
 
 
 def _modules_missing(profile: Profile | str, machine: Machine) -> tuple[str, ...]:
-    wanted = ["aiohttp", "segno"]
+    modules = ["aiohttp", "segno"]
     if isinstance(profile, Profile):
         daemon = machine.backend(profile) == "pigpio"
         buses = any(True for _ in sensors.devices(profile))
-        wanted += ["pigpio"] if daemon else ["smbus2"] if buses else []
-    return tuple(one for one in wanted if importlib.util.find_spec(one) is None)
+        modules += ["pigpio"] if daemon else ["smbus2"] if buses else []
+    return tuple(module for module in modules if importlib.util.find_spec(module) is None)
 
 
 def _config_lines(root: Path) -> frozenset[str] | Unasked:
@@ -172,12 +171,12 @@ def _config_lines(root: Path) -> frozenset[str] | Unasked:
         kernel = _text((root / name).with_name("cmdline.txt")) or ""
         lines = (line.partition("#")[0].strip() for line in text.splitlines())
         return frozenset({*lines, *kernel.split()} - {""})
-    return Unasked("there is no config.txt here, or it may not be read")
+    return Unasked("config.txt is missing or not readable")
 
 
 def _levels(machine: Machine, profile: Profile | str) -> dict[int, Pin] | Unasked:
     if isinstance(profile, str):
-        return REFUSED
+        return INVALID_PROFILE
     return programs.levels(machine.command, profile.motor_pins())
 
 
@@ -191,7 +190,7 @@ def _trip(
     """Run the self-test of the dead man, unless a part it needs is faulty and reported
     elsewhere."""
     if isinstance(profile, str):
-        return REFUSED
+        return INVALID_PROFILE
     if profile.motors.on_hat:
         if not isinstance(answering, Unasked):
             if not set(profile.stop_chips()) <= answering:
@@ -201,14 +200,14 @@ def _trip(
         return NO_PINS
     strict = machine.backend(profile) == "linux" and not profile.pins.unsafe
     if strict and isinstance(release, Broken):
-        return Unasked("the kernel does not let go of pins")
+        return Unasked("the kernel does not release pins")
     return machine.trip()
 
 
-def _turned(where: Where, machine: Machine, profile: Profile | str) -> tuple[Turned, ...] | Unasked:
+def _turned(paths: Paths, machine: Machine, profile: Profile | str) -> tuple[Turned, ...] | Unasked:
     if isinstance(profile, str):
-        return REFUSED
-    return machine.turn(profile) if where.move else STAND_STILL
+        return INVALID_PROFILE
+    return machine.turn(profile) if paths.move else NO_MOVE
 
 
 def _release(root: Path) -> Works | Broken:
@@ -231,8 +230,8 @@ def _buses(root: Path, profile: Profile | str, machine: Machine) -> dict[int, Wo
 
 def _answering(machine: Machine, profile: Profile | str) -> frozenset[tuple[int, int]] | Unasked:
     if isinstance(profile, str):
-        return REFUSED
-    places = sensors.to_ask(profile)
+        return INVALID_PROFILE
+    places = sensors.addresses_to_probe(profile)
     return machine.answering(profile, sorted(places)) if places else frozenset()
 
 
@@ -240,14 +239,14 @@ def _camera(machine: Machine, profile: Profile | str, running: Running | Unasked
     """Return the state of the camera from the running car, or by a trial."""
     if isinstance(running, Running):
         if running.camera == "none":
-            return Unasked("the profile has none")
+            return Unasked("the profile has no camera")
         return Works() if running.camera == "ok" else Broken(running.camera)
-    return REFUSED if isinstance(profile, str) else machine.camera(profile)
+    return INVALID_PROFILE if isinstance(profile, str) else machine.camera(profile)
 
 
-def _recordings(where: Where, profile: Profile | str) -> Path:
-    chosen = "" if isinstance(profile, str) else profile.recording.directory
-    return Path(chosen).expanduser() if chosen else where.state / "recordings"
+def _recordings(paths: Paths, profile: Profile | str) -> Path:
+    directory = "" if isinstance(profile, str) else profile.recording.directory
+    return Path(directory).expanduser() if directory else paths.state / "recordings"
 
 
 def _nearest(path: Path) -> Path:
@@ -260,10 +259,9 @@ def _nearest(path: Path) -> Path:
 def _old_recordings(directory: Path) -> int | Unasked:
     before = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall_clock.EARLIEST_S))
     try:
-        inside = [(one, 0) for one in os.listdir(directory)]
+        sizes = [(name, 0) for name in os.listdir(directory)]
     except FileNotFoundError:
         return 0
     except OSError as fault:
         return Unasked(f"{directory}: {fault.strerror}: sudo fpvcar doctor")
-    found = names.files_of(inside)
-    return len({one.name.recording for one in found if one.name.began < before})
+    return len({file.name.recording for file in names.files_of(sizes) if file.name.began < before})

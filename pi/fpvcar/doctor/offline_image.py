@@ -9,12 +9,12 @@ from fpvcar.devices.backends import BackEnd
 from fpvcar.doctor.report import Unasked
 
 
-class Card:
+class OfflineImage:
     """Machine of an offline card: nearly every query returns `Unasked`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._why = Unasked(f"{root} does not run here")
+        self._why = Unasked(f"{root} is not the running system")
 
     def backend(self, profile: Profile) -> BackEnd:
         """Return the back end by the profile or the card's files."""

@@ -76,16 +76,16 @@ class Kind:
     why: str
     mend: str
 
-    def found(self, **values: object) -> Finding:
+    def finding(self, **values: object) -> Finding:
         """Return a finding with these values. Raises KeyError for a missing value."""
         texts = (text.format(**values) for text in (self.what, self.why, self.mend))
         return Finding(self.key, self.severity, *texts)
 
 
-Said = Iterator[Finding | Unasked]
+Findings = Iterator[Finding | Unasked]
 
 
-class NotAsked(Struct, frozen=True):
+class UnaskedPart(Struct, frozen=True):
     """Part that could not be examined."""
 
     part: str
@@ -99,27 +99,27 @@ class Report(Struct, frozen=True):
     worst: Severity
     findings: tuple[Finding, ...]
     well: tuple[str, ...]
-    not_asked: tuple[NotAsked, ...]
+    not_asked: tuple[UnaskedPart, ...]
 
 
 def report_of(about: str, parts: Iterable[tuple[str, Iterable[Finding | Unasked]]]) -> Report:
     """Sort the results of each part."""
     findings: list[Finding] = []
     well: list[str] = []
-    open_parts: list[NotAsked] = []
-    for part, said in parts:
-        silent = True
-        for one in said:
-            silent = False
-            if isinstance(one, Finding):
-                findings.append(one)
+    unasked: list[UnaskedPart] = []
+    for part, results in parts:
+        healthy = True
+        for result in results:
+            healthy = False
+            if isinstance(result, Finding):
+                findings.append(result)
             else:
-                open_parts.append(NotAsked(part, one.why))
-        if silent:
+                unasked.append(UnaskedPart(part, result.why))
+        if healthy:
             well.append(part)
-    findings.sort(key=lambda one: -WORSE.index(one.severity))
+    findings.sort(key=lambda finding: -WORSE.index(finding.severity))
     worst = findings[0].severity if findings else Severity.OK
-    return Report(about, worst, tuple(findings), tuple(well), tuple(open_parts))
+    return Report(about, worst, tuple(findings), tuple(well), tuple(unasked))
 
 
 def status(report: Report) -> int:
@@ -134,14 +134,14 @@ def as_json(report: Report) -> bytes:
 def text(report: Report, width: int = 80) -> str:
     """Format the report for a terminal."""
     lines = [report.about, ""]
-    for one in report.findings:
-        lines += _wrapped(f"{LABELS[one.severity]}: {one.what}", width, "")
-        lines += _wrapped(one.why, width, "  ")
-        lines += [*_wrapped(f"Do: {one.mend}", width, "  "), ""]
+    for finding in report.findings:
+        lines += _wrapped(f"{LABELS[finding.severity]}: {finding.what}", width, "")
+        lines += _wrapped(finding.why, width, "  ")
+        lines += [*_wrapped(f"Do: {finding.mend}", width, "  "), ""]
     if report.well:
-        lines += [*_wrapped(f"Well: {', '.join(report.well)}.", width, ""), ""]
+        lines += [*_wrapped(f"OK: {', '.join(report.well)}.", width, ""), ""]
     if report.not_asked:
-        lines.append("Not asked:")
+        lines.append("Not tested:")
         for part in report.not_asked:
             lines += _wrapped(f"{part.part}: {part.why}", width, "  ")
         lines.append("")
@@ -151,15 +151,16 @@ def text(report: Report, width: int = 80) -> str:
 def summary(report: Report) -> str:
     """Return the number of findings by severity."""
     counts = [
-        (sum(one.severity is level for one in report.findings), level) for level in reversed(WORSE)
+        (sum(finding.severity is level for finding in report.findings), level)
+        for level in reversed(WORSE)
     ]
-    said = [f"{count} {level}{'s' * (count != 1)}" for count, level in counts if count]
-    return f"{', '.join(said)}." if said else "Nothing is wrong with what was asked."
+    parts = [f"{count} {level}{'s' * (count != 1)}" for count, level in counts if count]
+    return f"{', '.join(parts)}." if parts else "No faults found."
 
 
-def _wrapped(words: str, width: int, indent: str) -> list[str]:
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        words,
+        text,
         width,
         initial_indent=indent,
         subsequent_indent=f"{indent}  ",

@@ -43,18 +43,18 @@ TURN_S = 0.4
 GROUPS = ("gpio", "i2c")
 
 
-class Live:
-    """Machine this runs on. `words`: the options that name the profile; `runtimes`: the
+class RunningSystem:
+    """Machine this runs on. `options`: the options that name the profile; `runtimes`: the
     directory of `wheels`, then those of other possible instances."""
 
-    def __init__(self, words: Sequence[str], runtimes: Sequence[Path], port: int) -> None:
-        self._words, self._runtimes, self._port = words, runtimes, port
+    def __init__(self, options: Sequence[str], runtimes: Sequence[Path], port: int) -> None:
+        self._options, self._runtimes, self._port = options, runtimes, port
 
     def command(self, *argv: str) -> str | Unasked:
         """Return the output of a program."""
         program = shutil.which(argv[0])
         if program is None:
-            return Unasked(f"there is no {argv[0]} here")
+            return Unasked(f"{argv[0]} is not installed")
         try:
             done = subprocess.run(
                 [program, *argv[1:]],
@@ -98,30 +98,30 @@ class Live:
         self, profile: Profile, places: Collection[tuple[int, int]]
     ) -> frozenset[tuple[int, int]] | Unasked:
         """Return each (bus, address) that answers to a read of one byte."""
-        found = set()
+        answering = set()
         try:
             with backends.open_i2c(profile) as opens:
                 for place in places:
                     with contextlib.suppress(I2cError):
                         with contextlib.closing(opens(*place)) as device:
                             device.read(0, 1)
-                        found.add(place)
+                        answering.add(place)
         except PinsFault as fault:
             return Unasked(str(fault))
         except ImportError as fault:
             return Unasked(f"{fault.name} is missing")
-        return frozenset(found)
+        return frozenset(answering)
 
     def running(self) -> Running | Unasked:
         """Return the state that the car reports."""
-        where = f"http://127.0.0.1:{self._port}"
+        url = f"http://127.0.0.1:{self._port}"
         try:
-            status = msgspec.json.decode(_get(f"{where}/api/status"))
-            words = _get(f"{where}/healthz").decode(errors="replace")
+            status = msgspec.json.decode(_get(f"{url}/api/status"))
+            health = _get(f"{url}/healthz").decode(errors="replace")
             version, camera = status["version"], status["camera"]
         except (OSError, msgspec.DecodeError, KeyError, TypeError):
-            return Unasked(f"fpvcar run does not answer at {where}/")
-        faults = () if words == "ok\n" else tuple(words.splitlines())
+            return Unasked(f"fpvcar run does not answer at {url}/")
+        faults = () if health == "ok\n" else tuple(health.splitlines())
         return Running(str(version), str(camera), faults)
 
     def trip(self) -> Trip | Unasked:
@@ -134,16 +134,15 @@ class Live:
         with self._wheels_process(f"--turn={TURN_S}") as (process, _):
             out, err = process.communicate()
         lines = [line.split(" ", 2) for line in out.splitlines()]
-        done = {
+        results = {
             words[1]: Broken(words[2]) if words[2] else Works()
             for words in lines
             if words[0] == tripping.TURNED
         }
-        if not done and err:
+        if not results and err:
             return Unasked(err.strip().splitlines()[-1])
         return tuple(
-            Turned(name, done.get(name, Broken("it was not asked")))
-            for name in profile.motors.names
+            Turned(name, results.get(name, Broken("no result"))) for name in profile.motors.names
         )
 
     @contextlib.contextmanager
@@ -156,11 +155,11 @@ class Live:
         lock that user out. Its process group is its own: a Ctrl-C reaches doctor alone, and doctor
         ends it here. If doctor itself is killed, the process detects that its parent is gone.
         """
-        argv = [sys.executable, "-m", tripping.__name__, *self._words, *more]
-        argv += [f"--runtime={one}" for one in self._runtimes]
+        argv = [sys.executable, "-m", tripping.__name__, *self._options, *more]
+        argv += [f"--runtime={runtime}" for runtime in self._runtimes]
         argv += [f"--parent={os.getpid()}"]
         owner = self._runtimes[0].stat()
-        other = os.geteuid() == 0 and owner.st_uid != 0
+        switch_user = os.geteuid() == 0 and owner.st_uid != 0
         process = subprocess.Popen(
             argv,
             stdout=subprocess.PIPE,
@@ -168,9 +167,9 @@ class Live:
             stdin=subprocess.DEVNULL,
             text=True,
             process_group=0,
-            user=owner.st_uid if other else None,
-            group=owner.st_gid if other else None,
-            extra_groups=_groups() if other else None,
+            user=owner.st_uid if switch_user else None,
+            group=owner.st_gid if switch_user else None,
+            extra_groups=_groups() if switch_user else None,
         )
         late = threading.Event()
 
@@ -196,7 +195,7 @@ class Live:
         except ConfigError as fault:
             return Unasked(str(fault))
         if not argv:
-            return Unasked("the profile has none")
+            return Unasked("the profile has no camera")
         return asyncio.run(_one_picture(filming.Camera(argv, framed)))
 
     def speed(self, directory: Path) -> CardSpeed | Unasked:
@@ -204,7 +203,7 @@ class Live:
         path = directory / f".doctor-{os.getpid()}"
         try:
             if os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize < LEAST_FREE_B:
-                return Unasked("too little room to write anything only to see how fast")
+                return Unasked(f"{directory}: too little free space for a speed test")
             with path.open("xb", buffering=0) as file:
                 took_s = [_written_s(file.fileno()) for _ in range(PIECES)]
         except OSError as fault:
@@ -221,7 +220,7 @@ class Live:
             path.touch(exist_ok=False)
             path.unlink()
         except (FileNotFoundError, PermissionError):
-            return Unasked(f"{state}: not there yet, or not allowed: sudo fpvcar doctor")
+            return Unasked(f"{state}: missing or not writable: sudo fpvcar doctor")
         except OSError as fault:
             return Broken(fault.strerror or str(fault))
         return Works()
@@ -231,8 +230,10 @@ class Live:
 
     def power_save(self, interface: str) -> bool | Unasked:
         """Return whether the Wi-Fi's power save is on."""
-        said = backends.wifi_power_save(interface)
-        return Unasked("the Wi-Fi's driver does not say whether it rests") if said is None else said
+        power_save = backends.wifi_power_save(interface)
+        if power_save is None:
+            return Unasked("the Wi-Fi driver does not report power save")
+        return power_save
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
@@ -255,19 +256,19 @@ def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> Trip:
             fed_s = time.monotonic()
         elif word == tripping.TRIPPED:
             after_s = float(rest)
-    ended, words = process.wait(), process.stderr.read().strip()
+    status, errors = process.wait(), process.stderr.read().strip()
     if late.is_set():
         return Trip(None, whole, f"no answer within {TRIP_S:.0f} s")
     if fed_s is None:
-        return Trip(None, whole, words or "it never woke")
-    if ended == -signal.SIGKILL:
+        return Trip(None, whole, errors or "the dead man's switch did not start")
+    if status == -signal.SIGKILL:
         return Trip(time.monotonic() - fed_s, whole)
-    return Trip(after_s, whole, "" if after_s is not None else words)
+    return Trip(after_s, whole, "" if after_s is not None else errors)
 
 
 def _groups() -> list[int]:
     """Return the group ids of the units."""
-    return [one.gr_gid for one in grp.getgrall() if one.gr_name in GROUPS]
+    return [group.gr_gid for group in grp.getgrall() if group.gr_name in GROUPS]
 
 
 def _get(url: str) -> bytes:

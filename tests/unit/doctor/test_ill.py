@@ -222,7 +222,7 @@ def test_what_was_not_asked_is_not_called_well(tmp_path: Path) -> None:
     put(tmp_path, WORN, GONE)
     put(tmp_path, "sys/block/mmcblk0/device/pre_eol_info", GONE)
     machine = PlayedMachine()
-    machine.said["nmcli"] = Unasked("there is no nmcli here")
+    machine.said["nmcli"] = Unasked("nmcli is not installed")
     report = examined(tmp_path, machine)
     assert report.findings == ()
     assert {one.part for one in report.not_asked} == {"supply", "wear", "Wi-Fi", "motors"}

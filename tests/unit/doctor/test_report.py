@@ -22,14 +22,14 @@ KINDS: dict[Severity, Kind] = {
 
 
 def made(*levels: Severity) -> report.Report:
-    said = [(level.value, [KINDS[level].found(part="it")]) for level in levels]
+    said = [(level.value, [KINDS[level].finding(part="it")]) for level in levels]
     return report_of("Rusty, on a Pi", [*said, ("heat", []), ("wear", [Unasked("no")])])
 
 
 @pytest.mark.parametrize(
     ("levels", "status", "summary"),
     [
-        ((), 0, "Nothing is wrong with what was asked."),
+        ((), 0, "No faults found."),
         ((Severity.NOTE,), 0, "1 note."),
         ((Severity.NOTE, Severity.WARNING), 3, "1 warning, 1 note."),
         ((Severity.FAULT, Severity.NOTE, Severity.FAULT), 4, "2 faults, 1 note."),
@@ -47,7 +47,7 @@ def test_the_worst_comes_first_and_lines_are_short() -> None:
     text = report.text(made(Severity.NOTE, Severity.FAULT), 40)
     assert text.index("FAULT: fault of it") < text.index("Note: note of it")
     assert "  Do: sudo mend-it --at-once it" in text
-    assert "Well: heat." in text and "  wear: no" in text
+    assert "OK: heat." in text and "  wear: no" in text
     assert max(map(len, text.splitlines())) <= 40
 
 
@@ -60,4 +60,4 @@ def test_json_says_the_same() -> None:
 
 def test_a_gap_in_the_words_is_no_finding() -> None:
     with pytest.raises(KeyError):
-        KINDS[Severity.NOTE].found()
+        KINDS[Severity.NOTE].finding()

@@ -10,7 +10,7 @@ from fpvbench.world.bridge import Wiring
 from fpvcar.config import Profile, profiles
 from fpvcar.doctor.facts import Running, Trip, Turned
 from fpvcar.doctor.report import Unasked, Works
-from fpvcar.doctor.running_system import Live
+from fpvcar.doctor.running_system import RunningSystem
 from fpvcar.video import h264
 from fpvcar.wire.camera import pack_record
 from tests.e2e.harness import PinWatch
@@ -28,9 +28,9 @@ def overrides(chip: Chip) -> list[str]:
     return [f"pins.port = {chip.port}", 'i2c.backend = "pigpio"']
 
 
-def live(chip: Chip, profile: Path) -> Live:
+def live(chip: Chip, profile: Path) -> RunningSystem:
     words = [f"--profile={profile}", *(f"--set={one}" for one in overrides(chip))]
-    return Live(words, [chip.runtime], 1)
+    return RunningSystem(words, [chip.runtime], 1)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_wheels_that_has_its_lock_elsewhere_is_not_touched(tmp_path: Path) -> 
         client.send(0.0)
         words = [f"--profile={BENCH}", *(f"--set={one}" for one in overrides(rig))]
         for _ in range(2):  # the first leaves no lock that looks like a car's
-            tripped(Live(words, [nobodys], 1).trip(), whole=False)
+            tripped(RunningSystem(words, [nobodys], 1).trip(), whole=False)
         answer = client.send(0.0)
         assert answer is not None and client.why == ""
         client.close()
@@ -93,7 +93,7 @@ def test_a_lock_of_somebody_else_is_not_taken(chip: Chip, tmp_path: Path) -> Non
     with Rig(other) as rig:
         Client(rig.runtime).close()
         words = [f"--profile={BENCH}", f"--set=pins.port = {chip.port}"]
-        tripped(Live(words, [chip.runtime, other], 1).trip(), whole=False)
+        tripped(RunningSystem(words, [chip.runtime, other], 1).trip(), whole=False)
 
 
 def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
@@ -148,21 +148,21 @@ def test_a_picture_is_a_picture(tmp_path: Path) -> None:
     film.write_bytes(b"".join(pack_record(h264.is_key(u), 0, u) for u in units))
     argv = [sys.executable, "-I", "-S", FAKE, str(film), "plain"]
     profile = profiles.load(BENCH, [f"camera.command = {argv}".replace("'", '"')])
-    asked = Live([], [tmp_path], 1)
+    asked = RunningSystem([], [tmp_path], 1)
     assert asked.camera(profile) == Works()
     broken = profiles.load(BENCH, ['camera.command = ["false"]'])
     assert "ended with status 1" in str(asked.camera(broken))
 
 
 def test_a_bench_camera_and_no_camera_are_not_asked(tmp_path: Path) -> None:
-    asked = Live([], [tmp_path], 1)
+    asked = RunningSystem([], [tmp_path], 1)
     assert isinstance(asked.camera(profiles.load(BENCH)), Unasked)
     none = ['camera.source = "none"', 'gate.blind = "ignore"']
     assert isinstance(asked.camera(profiles.load(BENCH, none)), Unasked)
 
 
 def test_a_small_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Live([], [tmp_path], 1)
+    asked = RunningSystem([], [tmp_path], 1)
     speed = asked.speed(tmp_path)
     assert not isinstance(speed, Unasked) and speed.mb_per_s > 0.0 < speed.longest_s
     assert list(tmp_path.iterdir()) == []
@@ -172,12 +172,12 @@ def test_a_small_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_program_that_is_missing_or_fails_is_no_answer(tmp_path: Path) -> None:
-    asked = Live([], [tmp_path], 1)
+    asked = RunningSystem([], [tmp_path], 1)
     assert asked.command("echo", "so") == "so\n"
-    assert asked.command("no-such-program") == Unasked("there is no no-such-program here")
+    assert asked.command("no-such-program") == Unasked("no-such-program is not installed")
     failed = asked.command("sh", "-c", "echo why >&2; exit 3")
     assert failed == Unasked("sh: why")
 
 
 def test_nobody_at_the_port(tmp_path: Path) -> None:
-    assert not isinstance(Live([], [tmp_path], 1).running(), Running)
+    assert not isinstance(RunningSystem([], [tmp_path], 1).running(), Running)

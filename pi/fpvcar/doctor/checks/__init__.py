@@ -5,22 +5,22 @@ from types import ModuleType
 
 from fpvcar.doctor.checks import board, computer, network, pins, sensors, units
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Kind, Report, Said, report_of
+from fpvcar.doctor.report import Findings, Kind, Report, report_of
 
 MODULES: tuple[ModuleType, ...] = (board, pins, sensors, network, computer, units)
-PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
+PARTS: tuple[tuple[str, Callable[[Facts], Findings]], ...] = (
     ("board", board.board),
     ("system", board.system),
     ("packages", board.packages),
     ("profile", board.profile),
     ("pins", pins.back_end),
-    ("who has the pins", pins.holders),
+    ("pin owners", pins.holders),
     ("pulls", pins.pulls),
     ("pulses", pins.pulses),
     ("dead man", pins.dead_man),
     ("motors", pins.motors),
     ("I2C", sensors.i2c),
-    ("the running car", sensors.said),
+    ("running car", sensors.reported),
     ("camera", sensors.camera),
     ("Wi-Fi", network.wifi),
     ("name", network.name),
@@ -30,7 +30,7 @@ PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
     ("memory", computer.memory),
     ("card", computer.card_room),
     ("wear", computer.card_life),
-    ("card's speed", computer.card_speed),
+    ("card speed", computer.card_speed),
     ("clock", computer.clock),
     ("certificate", computer.certificate),
     ("units", units.units),
@@ -42,7 +42,7 @@ PARTS: tuple[tuple[str, Callable[[Facts], Said]], ...] = (
 def kinds() -> Iterator[Kind]:
     """Yield every possible kind of finding."""
     for module in MODULES:
-        yield from (one for one in vars(module).values() if isinstance(one, Kind))
+        yield from (value for value in vars(module).values() if isinstance(value, Kind))
 
 
 def examine(facts: Facts) -> Report:

@@ -4,7 +4,7 @@ import sys
 
 from fpvcar.config import Profile, checks
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Findings, Kind, Severity, Unasked
 
 NO_PI = "this is no Raspberry Pi"
 BOARDS = (
@@ -33,39 +33,39 @@ NETWORK_PACKAGES = {
 }
 SPI_PINS, UART_PINS = (7, 8), (14, 15)
 
-STRANGE_BOARD = Kind(
+UNSUPPORTED_BOARD = Kind(
     "board",
     Severity.WARNING,
     "The car does not start",
-    "{model}: not a board that fpvcar was made for",
-    "Known are Zero W, Zero 2 W, 3, 4 and 5: pins and camera may be others here.",
-    "use one of these; or try it with the wheels in the air",
+    "unsupported board: {model}",
+    "Supported are Zero W, Zero 2 W, 3, 4 and 5; pins and camera may differ on this one.",
+    "use a supported board, or test this one with the wheels off the ground",
 )
-NO_DAEMON_FOR_IT = Kind(
+PIGPIO_UNSUPPORTED = Kind(
     "board-daemon",
     Severity.FAULT,
     "The car does not move",
     'pins.backend = "pigpio" on a {model}',
-    "pigpiod does not know the chip of this board: no pin can be switched.",
-    'pins.backend = "linux" (or no such line) in {path}',
+    "pigpiod does not support the chip of this board, so no pin can be switched.",
+    'set pins.backend = "linux" in {path}, or remove the line',
 )
 SLOW_BOARD = Kind(
     "board-slow",
     Severity.WARNING,
     "No picture, or a late one",
     "camera.fps = {fps:g} on a {model}",
-    "Its one core carries 15 pictures a second; with more, all of them are late.",
-    "camera.fps = 15 in {path}, then sudo systemctl restart fpvcar",
+    "Its single core handles 15 frames per second; at higher rates all frames are late.",
+    "set camera.fps = 15 in {path}, then sudo systemctl restart fpvcar",
 )
-STRANGE_SYSTEM = Kind(
+UNSUPPORTED_SYSTEM = Kind(
     "system",
     Severity.WARNING,
     "The car does not start",
-    "{name}: not a Raspberry Pi OS that fpvcar was made for",
-    "Its packages and its kernel may be too old, or others.",
+    "unsupported operating system: {name}",
+    "Its packages and kernel may be too old or incompatible.",
     "install Raspberry Pi OS Trixie (docs/install.md)",
 )
-PACKAGE = Kind(
+MISSING_PACKAGE = Kind(
     "package",
     Severity.WARNING,
     "The car does not start",
@@ -73,123 +73,123 @@ PACKAGE = Kind(
     "It is needed for {use}.",
     "sudo apt install {package}",
 )
-MODULE = Kind(
+MISSING_MODULE = Kind(
     "module",
     Severity.FAULT,
     "The car does not start",
     "Python cannot import {module}",
-    "A part of the car is written with it and cannot start.",
+    "A process of the car needs this module and cannot start.",
     "sudo apt install --reinstall fpvcar (on Bookworm: sudo tools/install.sh)",
 )
-REFUSED = Kind(
+INVALID_PROFILE = Kind(
     "profile",
     Severity.FAULT,
     "The car does not start",
-    "the profile is refused: {words}",
-    "Without a profile nobody knows what is on which pin: the car does not start.",
-    "correct it as it says, then: fpvcar profile check {path}",
+    "invalid profile: {words}",
+    "The car cannot start: the profile assigns its pins.",
+    "correct the value, then: fpvcar profile check {path}",
 )
-CARE = Kind(
+RISKY_SETTING = Kind(
     "profile-care",
     Severity.WARNING,
     "The car does not move",
-    "{place} in the profile asks for care",
-    "It can be in a car, but: {words}.",
-    "as it says; then: fpvcar profile check {path}",
+    "risky setting in the profile: {place}",
+    "The setting is valid, but: {words}.",
+    "change the wiring or the setting, then: fpvcar profile check {path}",
 )
 SHARED_PIN = Kind(
     "pin-shared",
     Severity.WARNING,
     "The car does not move",
-    "{place} = {gpio}: the system uses this pin, too, for {user}",
-    "Two who drive one pin undo what the other does.",
-    "{mend}; or wire and name another pin",
+    "{place} = {gpio}: the operating system uses this pin for {user}",
+    "Two programs that drive one pin overwrite each other's output.",
+    "{mend}; or move the wire to another pin and change the profile",
 )
-OTHER_VERSION = Kind(
+STALE_VERSION = Kind(
     "version",
     Severity.WARNING,
     "It stops by itself",
-    "version {installed} is installed, and {running} runs",
-    "What runs is not what was tested with these files.",
+    "version {installed} is installed, but version {running} is running",
+    "The running version was not tested with the installed files.",
     "sudo systemctl restart fpvcar-wheels fpvcar",
 )
 
 
-def board(facts: Facts) -> Said:
+def board(facts: Facts) -> Findings:
     """Check that the board is supported, and that the profile fits it."""
     model, profile = facts.model, facts.profile
     if model is None:
-        yield Unasked(f"{NO_PI}; the bench needs none")
+        yield Unasked(f"{NO_PI}; the bench does not need one")
         return
     if not model.startswith(BOARDS):
-        yield STRANGE_BOARD.found(model=model)
+        yield UNSUPPORTED_BOARD.finding(model=model)
     if isinstance(profile, str):
         return
     if "Raspberry Pi 5" in model and facts.backend == "pigpio":
-        yield NO_DAEMON_FOR_IT.found(model=model, path=facts.profile_path)
+        yield PIGPIO_UNSUPPORTED.finding(model=model, path=facts.profile_path)
     slow = model.startswith(ONE_CORE) and profile.camera.fps > ONE_CORE_FPS
     if slow and profile.camera.source != "none":
-        yield SLOW_BOARD.found(model=model, fps=profile.camera.fps, path=facts.profile_path)
+        yield SLOW_BOARD.finding(model=model, fps=profile.camera.fps, path=facts.profile_path)
 
 
-def system(facts: Facts) -> Said:
+def system(facts: Facts) -> Findings:
     """Check for a supported release of Raspberry Pi OS."""
     if facts.model is None:
         yield Unasked(NO_PI)
     elif facts.os.codename not in SYSTEMS or sys.version_info < LEAST_PYTHON:
-        yield STRANGE_SYSTEM.found(name=facts.os.name or "an unknown system")
+        yield UNSUPPORTED_SYSTEM.finding(name=facts.os.name or "an unknown system")
 
 
-def packages(facts: Facts) -> Said:
+def packages(facts: Facts) -> Findings:
     """Check the packages that the profile needs."""
     for module in facts.modules_missing:
-        yield MODULE.found(module=module)
+        yield MISSING_MODULE.finding(module=module)
     profile, installed = facts.profile, facts.packages
     if isinstance(installed, Unasked):
         yield installed
         return
-    wanted = {"openssl": "https"}
+    needed = {"openssl": "HTTPS"}
     if not isinstance(profile, str):
         if profile.network.own:
-            wanted |= NETWORK_PACKAGES
+            needed |= NETWORK_PACKAGES
         if not profile.camera.command and profile.camera.source in CAMERA_PACKAGES:
             package, use = CAMERA_PACKAGES[profile.camera.source]
-            wanted[package] = use
-    for package, use in wanted.items():
+            needed[package] = use
+    for package, use in needed.items():
         if not {package, ALIKE.get(package, package)} & installed:
-            yield PACKAGE.found(package=package, use=use)
+            yield MISSING_PACKAGE.finding(package=package, use=use)
 
 
-def profile(facts: Facts) -> Said:
+def profile(facts: Facts) -> Findings:
     """Check that the profile is valid, and report its warnings."""
-    found = facts.profile
-    if isinstance(found, str):
-        yield REFUSED.found(words=found, path=facts.profile_path)
+    profile = facts.profile
+    if isinstance(profile, str):
+        yield INVALID_PROFILE.finding(words=profile, path=facts.profile_path)
         return
-    for care in checks.warnings(found):
-        place, _, words = care.partition(": ")
-        yield CARE.found(place=place, words=words, path=facts.profile_path)
+    for warning in checks.warnings(profile):
+        place, _, words = warning.partition(": ")
+        yield RISKY_SETTING.finding(place=place, words=words, path=facts.profile_path)
     lines = facts.config_lines
     if isinstance(lines, Unasked):
         if facts.model is not None:
             yield lines
         return
-    yield from _shared(found, lines)
+    yield from _shared(profile, lines)
 
 
-def _shared(profile: Profile, lines: frozenset[str]) -> Said:
+def _shared(profile: Profile, lines: frozenset[str]) -> Findings:
     spi = "dtparam=spi=on" in lines
-    uart = "enable_uart=1" in lines or any("console=serial0" in one for one in lines)
+    uart = "enable_uart=1" in lines or any("console=serial0" in line for line in lines)
     for gpio, place in checks.used_pins(profile, ""):
         if spi and gpio in SPI_PINS:
-            yield SHARED_PIN.found(
+            yield SHARED_PIN.finding(
                 place=place,
                 gpio=gpio,
                 user="SPI",
                 mend="sudo raspi-config nonint do_spi 1, then reboot",
             )
         if uart and gpio in UART_PINS:
-            yield SHARED_PIN.found(
+            yield SHARED_PIN.finding(
                 place=place,
                 gpio=gpio,
                 user="the serial console",
@@ -197,10 +197,10 @@ def _shared(profile: Profile, lines: frozenset[str]) -> Said:
             )
 
 
-def version(facts: Facts) -> Said:
+def version(facts: Facts) -> Findings:
     """Check that the running version is the installed one."""
     running = facts.running
     if isinstance(running, Unasked):
         yield running
     elif running.version != facts.version:
-        yield OTHER_VERSION.found(installed=facts.version, running=running.version)
+        yield STALE_VERSION.finding(installed=facts.version, running=running.version)

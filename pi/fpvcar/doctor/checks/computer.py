@@ -4,229 +4,229 @@ sensors/computer.py interprets the computer's values, as for the page.
 """
 
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Broken, Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Broken, Findings, Kind, Severity, Unasked
 from fpvcar.runtime import wall_clock as wall
 from fpvcar.sensors import computer, sd_card
 
-NO_ROOM_MB = 8.0
+LEAST_FREE_MB = 8.0
 """Free space below which codes and certificate may fail to be written."""
 SLOW_MB_PER_S = 1.0
 """Lower limit of the card's speed. A drive needs 0.3 MB/s; the system uses the rest."""
 STALL_S = 1.0
 """Upper limit of one write. A pulled battery may cost a second of data; a longer write costs
 more."""
-NO_FIRMWARE = "no firmware of a Raspberry Pi answers here"
+NO_FIRMWARE = "the firmware of a Raspberry Pi does not answer"
 
-LOW = Kind(
+UNDER_VOLTAGE = Kind(
     "under-voltage",
     Severity.FAULT,
     "It stops by itself",
     "under-voltage now",
-    "The battery or its cable is weak: the car has half its throttle, and may restart.",
-    "charge the battery; a regulator of 3 A and more, with short thick wires",
+    "The battery or its cable is weak: throttle is halved, and the computer may restart.",
+    "charge the battery; use a regulator of at least 3 A, with short thick wires",
 )
-WAS_LOW = Kind(
+EARLIER_UNDER_VOLTAGE = Kind(
     "under-voltage-earlier",
     Severity.WARNING,
     "It stops by itself",
-    "there was under-voltage since the start",
-    "It comes with the motors' starts: the next dip may restart the computer.",
-    "charge the battery; a regulator of 3 A and more; 470 µF at the motor driver",
+    "under-voltage occurred since the start",
+    "Starting motors lower the voltage; the next drop may restart the computer.",
+    "charge the battery; use a regulator of at least 3 A, and 470 µF at the motor driver",
 )
-SLOWED = Kind(
+THROTTLED_CPU = Kind(
     "throttled",
     Severity.WARNING,
     "No picture, or a late one",
-    "the processor is slowed down now",
-    "Pictures and commands are late while it is.",
-    "let it cool, and give it air; charge the battery",
+    "the firmware is throttling the processor",
+    "Video and commands are late while the processor is slow.",
+    "let it cool and improve the airflow; charge the battery",
 )
 HOT = Kind(
     "hot",
     Severity.WARNING,
     "No picture, or a late one",
-    "the processor has {celsius:.0f} degrees",
-    "From {most:.0f} on every Raspberry Pi slows down.",
-    "a heat sink, and holes in the body above it; a lower camera.fps",
+    "the processor is at {celsius:.0f} °C",
+    "From {most:.0f} °C on, a Raspberry Pi slows down.",
+    "fit a heat sink, open the body above it, or lower camera.fps",
 )
-SHORT = Kind(
+LOW_MEMORY = Kind(
     "memory",
     Severity.WARNING,
     "It stops by itself",
     "memory is nearly full: {free:.0f} MB left",
-    "The kernel ends programs when nothing is left.",
-    "close other programs; Raspberry Pi OS Lite has no desktop",
+    "The kernel kills programs when memory runs out.",
+    "close other programs, or install Raspberry Pi OS Lite, without a desktop",
 )
-FULL = Kind(
+NEARLY_FULL = Kind(
     "card-full",
     Severity.WARNING,
     "Nothing is recorded",
-    "the card is nearly full: {free:.0f} MB left where {place} is",
-    "Recording stops when there is no room.",
-    "bring recordings home, or delete some on the page; sudo journalctl "
+    "the SD card is nearly full: {free:.0f} MB free at {place}",
+    "Recording stops when the card is full.",
+    "copy recordings to another computer and delete them on the page; sudo journalctl "
     "--vacuum-size=50M; sudo apt clean",
 )
-NO_ROOM = Kind(
+FULL = Kind(
     "card-no-room",
     Severity.FAULT,
     "The car does not start",
-    "the card is full: {free:.0f} MB left where {place} is",
-    "The car cannot write its codes and its certificate, and does not start.",
-    "sudo journalctl --vacuum-size=50M; sudo apt clean; then recordings in {place}",
+    "the SD card is full: {free:.0f} MB free at {place}",
+    "The car cannot write its codes and certificate, so it does not start.",
+    "sudo journalctl --vacuum-size=50M; sudo apt clean; then delete recordings in {place}",
 )
 READ_ONLY = Kind(
     "card-read-only",
     Severity.FAULT,
     "Nothing is recorded",
-    "the card is read-only where {place} is",
-    "The kernel met errors on it, or it is mounted so: nothing is kept.",
-    "dmesg says why; fetch the recordings, then sudo fsck it, or replace it",
+    "the SD card is read-only at {place}",
+    "The kernel found errors, or it was mounted read-only: no data is saved.",
+    "read dmesg for the reason; copy the recordings, then run sudo fsck or replace the card",
 )
 NOT_WRITABLE = Kind(
     "state",
     Severity.FAULT,
     "The car does not start",
-    "nothing can be written in {place}: {words}",
-    "The car keeps its codes, its certificate and its recordings there.",
-    "sudo apt install --reinstall fpvcar (it sets the owner); df -h {place}",
+    "cannot write to {place}: {words}",
+    "The car stores its codes, certificate and recordings there.",
+    "sudo apt install --reinstall fpvcar (sets the owner); df -h {place}",
 )
 WORN = Kind(
     "card-worn",
     Severity.WARNING,
     "Nothing is recorded",
-    "the card is worn: {used:.0%} of its life, by its own count",
-    "It may fail at any time, with all that is on it.",
-    "fetch the recordings and replace the card",
+    "the SD card is worn: it reports {used:.0%} of its life used",
+    "It may fail at any time and lose all data.",
+    "copy the recordings and replace the card",
 )
 SLOW = Kind(
     "card-slow",
     Severity.WARNING,
     "Nothing is recorded",
-    "the card is slow: {mb_per_s:.1f} MB/s, and up to {longest_s:.1f} s for a write",
-    "Parts of a drive may be missing in its recording.",
-    "a card of class A1 or A2, or a USB stick: recording.directory in {path}",
+    "the SD card is slow: {mb_per_s:.1f} MB/s, longest write {longest_s:.1f} s",
+    "Recordings may have gaps.",
+    "use a card of class A1 or A2, or a USB stick: set recording.directory in {path}",
 )
-CLOCK = Kind(
+WRONG_CLOCK = Kind(
     "clock",
     Severity.WARNING,
     "No page, or a slow one",
     "the clock is wrong: {shown} UTC",
-    "No certificate can be made, so https is off; recordings get this date.",
-    'a network with internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl '
+    "HTTPS is off, as no certificate can be created; recordings get this date.",
+    'connect to the internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl '
     "restart fpvcar",
 )
 OLD_RECORDINGS = Kind(
     "recordings-clock",
     Severity.NOTE,
     "Nothing is recorded",
-    "recordings that were made while the clock was wrong: {count}",
-    "They are whole, but their date is not, and as the oldest they are the first to "
-    "go when room is needed.",
-    "bring them home now: the page Recordings, Film (mp4), or a base station",
+    "recordings made while the clock was wrong: {count}",
+    "They are complete, but with a wrong date, and as the oldest they are deleted first "
+    "when space is needed.",
+    "copy them now: Film (mp4) on the page Recordings, or a base station",
 )
-ENDED = Kind(
+EXPIRED_CERTIFICATE = Kind(
     "certificate",
     Severity.WARNING,
     "No page, or a slow one",
-    "the certificate of https ended {days:.0f} days ago",
-    "Browsers refuse https with it.",
-    "sudo systemctl restart fpvcar (it makes a new one)",
+    "the HTTPS certificate expired {days:.0f} days ago",
+    "Browsers reject an expired certificate.",
+    "sudo systemctl restart fpvcar (creates a new one)",
 )
 
 
-def power(facts: Facts) -> Said:
+def power(facts: Facts) -> Findings:
     """Check for under-voltage now and since the start."""
     bits = computer.health_of(facts.computer).throttled
     if bits is None:
         yield Unasked(NO_FIRMWARE)
         return
     if bits & computer.UNDER_VOLTAGE:
-        yield LOW.found()
+        yield UNDER_VOLTAGE.finding()
     elif bits & computer.UNDER_VOLTAGE << computer.SINCE:
-        yield WAS_LOW.found()
+        yield EARLIER_UNDER_VOLTAGE.finding()
 
 
-def heat(facts: Facts) -> Said:
+def heat(facts: Facts) -> Findings:
     """Check the temperature, and the firmware's throttling."""
     health = computer.health_of(facts.computer)
     if health.celsius is None:
-        yield Unasked("this computer does not say its temperature")
+        yield Unasked("this computer reports no temperature")
     elif health.celsius >= computer.HOT_C:
-        yield HOT.found(celsius=health.celsius, most=computer.HOT_C)
+        yield HOT.finding(celsius=health.celsius, most=computer.HOT_C)
         return
     bits = health.throttled or 0
     slowed = bits & (computer.THROTTLED | computer.CAPPED)
     # under-voltage is the cause then, and reported
     if slowed and not bits & computer.UNDER_VOLTAGE:
-        yield SLOWED.found()
+        yield THROTTLED_CPU.finding()
 
 
-def memory(facts: Facts) -> Said:
+def memory(facts: Facts) -> Findings:
     """Check the memory available to programs."""
     free = computer.health_of(facts.computer).memory_free_mb
     if free is None:
-        yield Unasked("this computer does not say how much is free")
+        yield Unasked("this computer does not report free memory")
     elif free < computer.SHORT_MB:
-        yield SHORT.found(free=free)
+        yield LOW_MEMORY.finding(free=free)
 
 
-def card_room(facts: Facts) -> Said:
+def card_room(facts: Facts) -> Findings:
     """Check the free space, and that the card is writable."""
-    found, place = sd_card.card_of(facts.computer), facts.state
-    if found.read_only:
-        yield READ_ONLY.found(place=place)
+    card, place = sd_card.card_of(facts.computer), facts.state
+    if card.read_only:
+        yield READ_ONLY.finding(place=place)
         return
     free = computer.health_of(facts.computer).disk_free_mb
     if free is None:
-        yield Unasked(f"{place}: not there, or not allowed")
-    elif free < NO_ROOM_MB:
-        yield NO_ROOM.found(free=free, place=place)
+        yield Unasked(f"{place}: missing or not readable")
+    elif free < LEAST_FREE_MB:
+        yield FULL.finding(free=free, place=place)
         return
     elif free < computer.FULL_MB:
-        yield FULL.found(free=free, place=place)
+        yield NEARLY_FULL.finding(free=free, place=place)
     if isinstance(facts.writable, Unasked):
         yield facts.writable
     elif isinstance(facts.writable, Broken):
-        yield NOT_WRITABLE.found(place=place, words=facts.writable.words)
+        yield NOT_WRITABLE.finding(place=place, words=facts.writable.words)
 
 
-def card_life(facts: Facts) -> Said:
+def card_life(facts: Facts) -> Findings:
     """Check the wear, if the card counts it."""
     used = sd_card.card_of(facts.computer).used
     if used is None:
         yield Unasked("this card does not count its wear (few SD cards do)")
     elif used >= sd_card.WORN:
-        yield WORN.found(used=min(used, 1.0))
+        yield WORN.finding(used=min(used, 1.0))
 
 
-def card_speed(facts: Facts) -> Said:
+def card_speed(facts: Facts) -> Findings:
     """Check the speed of the card by writing a few MB."""
     speed = facts.speed
     if isinstance(speed, Unasked):
         yield speed
     elif speed.mb_per_s < SLOW_MB_PER_S or speed.longest_s > STALL_S:
-        yield SLOW.found(
+        yield SLOW.finding(
             mb_per_s=speed.mb_per_s, longest_s=speed.longest_s, path=facts.profile_path
         )
 
 
-def clock(facts: Facts) -> Said:
+def clock(facts: Facts) -> Findings:
     """Check the clock now, and at the start of recordings."""
     utc_s = facts.computer.utc_s
     if utc_s is None:
-        yield Unasked("no clock runs there")
+        yield Unasked("the clock does not run")
     elif not wall.sane(utc_s):
-        yield CLOCK.found(shown=wall.shown(utc_s))
+        yield WRONG_CLOCK.finding(shown=wall.shown(utc_s))
     if isinstance(facts.old_recordings, Unasked):
         yield facts.old_recordings
     elif facts.old_recordings:
-        yield OLD_RECORDINGS.found(count=facts.old_recordings)
+        yield OLD_RECORDINGS.finding(count=facts.old_recordings)
 
 
-def certificate(facts: Facts) -> Said:
+def certificate(facts: Facts) -> Findings:
     """Check the validity of the certificate. `run` renews it when it starts."""
     days = facts.certificate_days
     if isinstance(days, Unasked):
         yield days
     elif days < 0.0:
-        yield ENDED.found(days=-days)
+        yield EXPIRED_CERTIFICATE.finding(days=-days)

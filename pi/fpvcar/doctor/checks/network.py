@@ -2,65 +2,65 @@
 
 from fpvcar.config import Profile
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Findings, Kind, Severity, Unasked
 from fpvcar.sensors import computer
 
 RIVALS_MOST = 4
 TIMEOUT_US = 50_000
 """Upper limit of TCP's time-out: above it, a packet lost twice is a visible freeze."""
-NO_WIFI = "there is no Wi-Fi on this computer"
+NO_WIFI = "this computer has no Wi-Fi"
 
-SAVES_POWER = Kind(
+POWER_SAVE = Kind(
     "wifi-power-save",
     Severity.WARNING,
     "No picture, or a late one",
     "Wi-Fi power save is on ({interface})",
-    "With it a command or a picture takes a second and more, now and then.",
+    "Some commands and frames are then delayed by a second or more.",
     "sudo fpvcar setup, then sudo reboot; until then: sudo iw dev {interface} set power_save off",
 )
-WEAK = Kind(
+WEAK_SIGNAL = Kind(
     "wifi-weak",
     Severity.WARNING,
     "No picture, or a late one",
     "weak Wi-Fi: {dbm:.0f} dBm",
-    "Below {least:.0f} packets are lost: the picture stands, the car stops.",
-    "drive nearer to the router, or let the car open its own network: docs/install.md",
+    "Below {least:.0f} dBm packets are lost: the picture freezes and the car stops.",
+    "drive closer to the router, or use the car's own network: docs/install.md",
 )
-CROWDED = Kind(
+CROWDED_CHANNEL = Kind(
     "wifi-channel",
     Severity.NOTE,
     "No picture, or a late one",
-    "{rivals} other networks are heard well on channel {channel} of the car's Wi-Fi",
-    "Who shares a channel waits for the others: the picture is late now and then.",
-    "set the router to another channel (1, 6 or 11), or to 5 GHz where the Pi has it",
+    "{rivals} other strong networks on channel {channel} of the car's Wi-Fi",
+    "Networks on one channel wait for each other, so some frames are late.",
+    "set the router to another channel (1, 6 or 11), or to 5 GHz if the Pi supports it",
 )
-TAKEN = Kind(
+NAME_TAKEN = Kind(
     "name",
     Severity.WARNING,
     "No page, or a slow one",
-    "the network knows the car as {name}, not as {wanted}",
-    "Another computer has that name: who opens it gets that one, or nothing.",
-    "open http://{name}:8080/, or another name: sudo fpvcar setup --name NAME",
+    "the host name of the car is {name}, not {wanted}",
+    "Another computer has that name, so browsers open that computer or nothing.",
+    "open http://{name}:8080/, or rename the car: sudo fpvcar setup --name NAME",
 )
-PATIENT = Kind(
+SLOW_RETRANSMIT = Kind(
     "tcp",
     Severity.NOTE,
     "No picture, or a late one",
-    "TCP waits {ms:.0f} ms at least until it repeats a packet that was lost",
-    "Where Wi-Fi is weak, pictures that could be there sooner are late.",
+    "TCP waits at least {ms:.0f} ms before it retransmits a lost packet",
+    "On weak Wi-Fi this delays frames.",
     "sudo fpvcar setup",
 )
-FIXED = Kind(
+FIXED_RETRANSMIT = Kind(
     "tcp-kernel",
     Severity.NOTE,
     "No picture, or a late one",
-    "TCP's least time to repeat a lost packet cannot be set: kernel {kernel} is older than 6.11",
-    "It is 200 ms: where Wi-Fi is weak, pictures that could be there sooner are late.",
-    "sudo apt full-upgrade, then sudo reboot; Raspberry Pi OS Trixie has a newer one",
+    "TCP's retransmission time-out is fixed: kernel {kernel} is older than 6.11",
+    "It is 200 ms, which delays frames on weak Wi-Fi.",
+    "sudo apt full-upgrade, then sudo reboot; Raspberry Pi OS Trixie has a newer kernel",
 )
 
 
-def wifi(facts: Facts) -> Said:
+def wifi(facts: Facts) -> Findings:
     """Check power save, signal strength, and other networks on the channel."""
     if facts.wifi is None:
         yield Unasked(NO_WIFI)
@@ -68,39 +68,39 @@ def wifi(facts: Facts) -> Said:
     if isinstance(facts.power_save, Unasked):
         yield facts.power_save
     elif facts.power_save:
-        yield SAVES_POWER.found(interface=facts.wifi)
+        yield POWER_SAVE.finding(interface=facts.wifi)
     dbm = computer.health_of(facts.computer).wifi_dbm
     if dbm is None:
-        yield Unasked("its strength: the car is in no network, or opens one")
+        yield Unasked("signal strength: the car is in no network, or opens its own")
     elif dbm < computer.WEAK_DBM:
-        yield WEAK.found(dbm=dbm, least=computer.WEAK_DBM)
+        yield WEAK_SIGNAL.finding(dbm=dbm, least=computer.WEAK_DBM)
     if isinstance(facts.air, Unasked):
         yield facts.air
     elif facts.air.rivals > RIVALS_MOST:
-        yield CROWDED.found(rivals=facts.air.rivals, channel=facts.air.channel)
+        yield CROWDED_CHANNEL.finding(rivals=facts.air.rivals, channel=facts.air.channel)
 
 
-def wanted(profile: Profile) -> str:
+def expected_name(profile: Profile) -> str:
     """Return the car's host name if no other host has that name."""
     return f"{profile.car.name.lower()}.local"
 
 
-def name(facts: Facts) -> Said:
+def name(facts: Facts) -> Findings:
     """Check that the car has the host name of its profile."""
     if isinstance(facts.profile, str):
-        yield Unasked("the profile is refused")
+        yield Unasked("the profile is invalid")
     elif isinstance(facts.name, Unasked):
         yield facts.name
-    elif facts.name.lower() != wanted(facts.profile):
-        yield TAKEN.found(name=facts.name, wanted=wanted(facts.profile))
+    elif facts.name.lower() != expected_name(facts.profile):
+        yield NAME_TAKEN.finding(name=facts.name, wanted=expected_name(facts.profile))
 
 
-def tcp(facts: Facts) -> Said:
+def tcp(facts: Facts) -> Findings:
     """Check that TCP's time-out can be shortened, and is."""
     least_us = facts.least_timeout_us
     if facts.model is None:
         yield Unasked("this is no Raspberry Pi")
     elif least_us is None:
-        yield FIXED.found(kernel=facts.os.kernel)
+        yield FIXED_RETRANSMIT.finding(kernel=facts.os.kernel)
     elif least_us > TIMEOUT_US:
-        yield PATIENT.found(ms=least_us / 1000.0)
+        yield SLOW_RETRANSMIT.finding(ms=least_us / 1000.0)

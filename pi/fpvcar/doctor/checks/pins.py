@@ -4,160 +4,160 @@ from fpvcar.config import Profile, checks
 from fpvcar.config.checks import used_pins
 from fpvcar.devices import backends
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Broken, Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Broken, Findings, Kind, Severity, Unasked
 
-OURS = "fpvcar"
+OWN_PREFIX = "fpvcar"
 """Prefix of the consumer names that `wheels`, `run` and the guardian give to the kernel."""
 TRIP_S = 0.4
 """Upper limit for the dead man, whose time-out is 0.2 s: the rest allows for a busy machine."""
-BESIDE = (
-    "the car's own, as `fpvcar wheels` has it; one beside it let go after "
-    "{after_s:.2f} s. The whole proof: sudo systemctl stop fpvcar-wheels; sudo fpvcar "
-    "doctor; sudo systemctl start fpvcar-wheels"
+PARTIAL_TEST = (
+    "not tested with the pins of the car, which `fpvcar wheels` uses; a second one "
+    "released after {after_s:.2f} s. Full test: sudo systemctl stop fpvcar-wheels; sudo "
+    "fpvcar doctor; sudo systemctl start fpvcar-wheels"
 )
 INPUT, UP, FLOATING = "ip", "pu", "pn"
 
-SILENT = Kind(
+NO_BACK_END = Kind(
     "pins",
     Severity.FAULT,
     "The car does not move",
-    "nobody drives the pins: {words}",
-    "Without them neither motors nor buttons nor lights work.",
-    "as it says; else: systemctl status pigpiod fpvcar-wheels",
+    "the pins cannot be driven: {words}",
+    "Motors, buttons and lights do not work.",
+    "follow the message; else: systemctl status pigpiod fpvcar-wheels",
 )
-LOOSE = Kind(
+PINS_NOT_RELEASED = Kind(
     "strict",
     Severity.FAULT,
     "The car does not move",
-    "the kernel would leave a motor on whose process has died",
-    "Raspberry Pi's kernels keep an output as it was, until the power is cut.",
-    "sudo fpvcar setup (it writes dtparam=strict_gpiod), then sudo reboot",
+    "the kernel leaves a motor on after its process dies",
+    "Kernels of Raspberry Pi OS keep the state of an output until the power is cut.",
+    "sudo fpvcar setup (writes dtparam=strict_gpiod), then sudo reboot",
 )
-LOOSE_SOON = Kind(
+REBOOT_NEEDED = Kind(
     "strict-reboot",
     Severity.FAULT,
     "The car does not move",
-    "dtparam=strict_gpiod is in config.txt, and is not in force yet",
-    "Until then the kernel would leave a motor on whose process has died.",
-    "sudo reboot; if it stays so: sudo apt full-upgrade, the kernel is too old",
+    "dtparam=strict_gpiod is in config.txt, but not in effect yet",
+    "Until a reboot the kernel leaves a motor on after its process dies.",
+    "sudo reboot; if this remains, the kernel is too old: sudo apt full-upgrade",
 )
-UNSAFE = Kind(
+UNSAFE_PINS = Kind(
     "unsafe",
     Severity.WARNING,
     "The car does not move",
-    "pins.unsafe = true: the car drives although the kernel does not let go of pins",
-    "When `wheels` and its guardian die, a motor runs on until the power is cut.",
-    "sudo fpvcar setup, sudo reboot, and take that line out of {path}",
+    "pins.unsafe = true: the car drives although the kernel does not release pins",
+    "If `wheels` and its guardian die, a motor stays on until the power is cut.",
+    "sudo fpvcar setup, sudo reboot, and remove that line from {path}",
 )
-HELD = Kind(
+PIN_TAKEN = Kind(
     "pin-held",
     Severity.FAULT,
     "The car does not move",
-    "GPIO {gpio} ({place}) is held by {holder!r}",
-    "The car cannot switch a pin that another program or driver has.",
-    "end that program, or take what claims the pin out of config.txt; or another pin",
+    "GPIO {gpio} ({place}) is used by {holder!r}",
+    "The car cannot switch a pin that another program or driver uses.",
+    "end that program, remove the driver from config.txt, or use another pin",
 )
 PULLED_UP = Kind(
     "pull-up",
     Severity.FAULT,
     "The car does not move",
-    "GPIO {gpio} ({place}) is an input that is pulled up",
-    "To the motor driver that is an order: the motor may turn while nobody drives.",
-    "10 kΩ from this pin to ground, or a pin from GPIO 9 on; gpio={gpio}=ip,pd in "
-    "config.txt pulls it down from the next boot on",
+    "GPIO {gpio} ({place}) is an input with a pull-up",
+    "The motor driver reads it as high: the motor may turn without a command.",
+    "wire 10 kΩ from this pin to ground, or use GPIO 9 to 27; or gpio={gpio}=ip,pd in "
+    "config.txt, then reboot",
 )
-FLOATS = Kind(
+NO_PULL = Kind(
     "pull-none",
     Severity.WARNING,
     "The car does not move",
     "GPIO {gpio} ({place}) is an input without a pull",
-    "It floats: the motor may twitch while nobody drives.",
-    "gpio={gpio}=ip,pd in config.txt, then reboot; or 10 kΩ from this pin to ground",
+    "The pin floats: the motor may twitch without a command.",
+    "gpio={gpio}=ip,pd in config.txt, then reboot; or wire 10 kΩ from this pin to ground",
 )
 OVER_PEAK = Kind(
     "pwm-peak",
     Severity.WARNING,
     "The car does not move",
-    "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls, and its "
-    "bridge bears {peak_a:g} A for a moment",
-    "A bridge that draws more overheats; when it fails, its motor may stay on.",
-    "{cure}, in {path}",
+    "{place}: PWM pulses at {hz} Hz draw {stall_a:.1f} A if the motor stalls; the "
+    "peak current of its bridge is {peak_a:g} A",
+    "An overloaded bridge overheats; if it fails, its motor may stay on.",
+    "use {cure}, in {path}",
 )
-NO_DEAD_MAN = Kind(
+DEAD_MAN_UNTESTED = Kind(
     "dead-man",
     Severity.FAULT,
     "The car does not move",
-    "the dead man could not be tried: {words}",
-    "It stops the motors when the program that drives them hangs.",
-    "as it says; then again: fpvcar doctor",
+    "the dead man's switch could not be tested: {words}",
+    "It stops the motors if the program that drives them hangs.",
+    "follow the message, then test again: fpvcar doctor",
 )
-NO_TRIP = Kind(
+DEAD_MAN_FAILED = Kind(
     "dead-man-sleeps",
     Severity.FAULT,
     "The car does not move",
-    "the dead man did not let go of the motors when nobody fed it",
-    "A motor would run on when the program that drives it hangs: do not drive.",
-    "sudo systemctl restart pigpiod fpvcar-wheels; on pigpiod older than 79: update it",
+    "the dead man's switch did not stop the motors when it was no longer refreshed",
+    "If the program that drives a motor hangs, the motor stays on: do not drive.",
+    "sudo systemctl restart pigpiod fpvcar-wheels; update pigpiod if older than 79",
 )
-LATE_TRIP = Kind(
+DEAD_MAN_LATE = Kind(
     "dead-man-late",
     Severity.WARNING,
     "The car does not move",
-    "the dead man let go after {after_s:.2f} s",
-    "More than {most_s} s is late: the computer is too busy, or too hot.",
-    "close other programs, and try again: fpvcar doctor",
+    "the dead man's switch stopped the motors only after {after_s:.2f} s",
+    "The limit is {most_s} s; the computer is too busy or too hot.",
+    "close other programs, then test again: fpvcar doctor",
 )
-STILL = Kind(
+MOTOR_FAILED = Kind(
     "motor",
     Severity.FAULT,
     "The car does not move",
-    "the motor {motor} could not be turned: {words}",
-    "Its driver was asked for it as for a drive.",
-    "as it says; else supply and wires of the motor driver",
+    "motor {motor} could not be turned: {words}",
+    "The test switches the motor in the same way as driving does.",
+    "follow the message; else check supply and wires of the motor driver",
 )
 
 
-def back_end(facts: Facts) -> Said:
+def back_end(facts: Facts) -> Findings:
     """Check that the pin back end answers, and releases its pins."""
     if isinstance(facts.profile, str):
-        yield Unasked("the profile is refused")
+        yield Unasked("the profile is invalid")
         return
     if isinstance(facts.pins, Unasked):
         yield facts.pins
     elif isinstance(facts.pins, Broken):
-        yield SILENT.found(words=facts.pins.words)
+        yield NO_BACK_END.finding(words=facts.pins.words)
     if facts.backend == "pigpio" or facts.profile.motors.on_hat:
         return
     if isinstance(facts.release, Unasked):
         yield facts.release
     elif isinstance(facts.release, Broken) and facts.profile.pins.unsafe:
-        yield UNSAFE.found(path=facts.profile_path)
+        yield UNSAFE_PINS.finding(path=facts.profile_path)
     elif isinstance(facts.release, Broken):
         lines = facts.config_lines
         if not isinstance(lines, Unasked) and "dtparam=strict_gpiod" in lines:
-            yield LOOSE_SOON.found()
+            yield REBOOT_NEEDED.finding()
         else:
-            yield LOOSE.found()
+            yield PINS_NOT_RELEASED.finding()
 
 
-def holders(facts: Facts) -> Said:
+def holders(facts: Facts) -> Findings:
     """Check that no other program owns a pin of the car."""
     if isinstance(facts.profile, str):
-        yield Unasked("the profile is refused")
+        yield Unasked("the profile is invalid")
         return
     if isinstance(facts.holders, Unasked):
         yield facts.holders
         return
     for gpio, place in used_pins(facts.profile, ""):
         holder = facts.holders.get(gpio, "")
-        if holder and not holder.startswith(OURS):
-            yield HELD.found(gpio=gpio, place=place, holder=holder)
+        if holder and not holder.startswith(OWN_PREFIX):
+            yield PIN_TAKEN.finding(gpio=gpio, place=place, holder=holder)
 
 
-def pulls(facts: Facts) -> Said:
+def pulls(facts: Facts) -> Findings:
     """Check for motors that would turn while their pin is not driven."""
     if isinstance(facts.profile, str):
-        yield Unasked("the profile is refused")
+        yield Unasked("the profile is invalid")
         return
     if isinstance(facts.levels, Unasked):
         yield facts.levels
@@ -167,19 +167,19 @@ def pulls(facts: Facts) -> Said:
         if pin is None or pin.function != INPUT:
             continue
         if pin.pull == UP:
-            yield PULLED_UP.found(gpio=gpio, place=place)
+            yield PULLED_UP.finding(gpio=gpio, place=place)
         elif pin.pull == FLOATING:
-            yield FLOATS.found(gpio=gpio, place=place)
+            yield NO_PULL.finding(gpio=gpio, place=place)
 
 
-def pulses(facts: Facts) -> Said:
+def pulses(facts: Facts) -> Findings:
     """Check that each bridge bears the current of its PWM pulses."""
     if isinstance(facts.profile, str):
-        yield Unasked("the profile is refused")
+        yield Unasked("the profile is invalid")
         return
     hz = backends.most_hz(facts.backend)
     for over in checks.over_peak(facts.profile, hz):
-        yield OVER_PEAK.found(
+        yield OVER_PEAK.finding(
             place=over.place,
             hz=over.hz,
             stall_a=over.stall_a,
@@ -193,26 +193,26 @@ def _motor_places(profile: Profile) -> list[tuple[int, str]]:
     return list(used_pins(profile.motors, "motors"))
 
 
-def dead_man(facts: Facts) -> Said:
-    """Check for proof that the motors stop when the dead man is not fed."""
+def dead_man(facts: Facts) -> Findings:
+    """Check for proof that the motors stop when the dead man is not refreshed."""
     trip = facts.trip
     if isinstance(trip, Unasked):
         yield trip
     elif trip.words:
-        yield NO_DEAD_MAN.found(words=trip.words)
+        yield DEAD_MAN_UNTESTED.finding(words=trip.words)
     elif trip.after_s is None:
-        yield NO_TRIP.found()
+        yield DEAD_MAN_FAILED.finding()
     elif trip.after_s > TRIP_S:
-        yield LATE_TRIP.found(after_s=trip.after_s, most_s=TRIP_S)
+        yield DEAD_MAN_LATE.finding(after_s=trip.after_s, most_s=TRIP_S)
     elif not trip.whole:
-        yield Unasked(BESIDE.format(after_s=trip.after_s))
+        yield Unasked(PARTIAL_TEST.format(after_s=trip.after_s))
 
 
-def motors(facts: Facts) -> Said:
+def motors(facts: Facts) -> Findings:
     """Check that the tested motors were driven. Only a person sees whether a wheel turned."""
     if isinstance(facts.turned, Unasked):
         yield facts.turned
         return
     for turned in facts.turned:
         if isinstance(turned.result, Broken):
-            yield STILL.found(motor=turned.motor, words=turned.result.words)
+            yield MOTOR_FAILED.finding(motor=turned.motor, words=turned.result.words)

@@ -5,90 +5,90 @@ from collections.abc import Iterator
 from fpvcar.config import Profile
 from fpvcar.config.raspberry_pi_os import HATS, METERS
 from fpvcar.doctor.facts import Facts
-from fpvcar.doctor.report import Broken, Finding, Kind, Said, Severity, Unasked
+from fpvcar.doctor.report import Broken, Finding, Findings, Kind, Severity, Unasked
 
 WAKES_AT = 0x29
 """Address of a VL53L0X after power-on."""
-KNOWN = {
+COMMON_CHIPS = {
     WAKES_AT: "a VL53L0X",
     **dict.fromkeys(METERS, "an INA219"),
     **dict.fromkeys(HATS, "a PCA9685"),
 }
-SLEEPS = "its XSHUT is held low while `fpvcar run` does not run"
+IN_RESET = "its XSHUT is held low unless `fpvcar run` is running"
 
 NO_BUS = Kind(
     "i2c-bus",
     Severity.FAULT,
     "A sensor is silent",
     "I2C bus {bus}: {words}",
-    "{users} cannot be reached.",
+    "No connection to {users}.",
     "sudo fpvcar setup, then sudo reboot",
 )
-MISSING = Kind(
+MISSING_DEVICE = Kind(
     "i2c-missing",
     Severity.FAULT,
     "A sensor is silent",
-    "nothing answers at {address:#04x} of I2C bus {bus}, where {user} is to be",
-    "It has no supply, a wire is loose, or it has another address.",
-    "check its wires and its supply; i2cdetect -y {bus} shows who answers",
+    "no device answers at address {address:#04x} of I2C bus {bus}, expected {user}",
+    "Its supply or a wire is missing, or it has another address.",
+    "check its wires and supply; i2cdetect -y {bus} lists the addresses that answer",
 )
-STRANGER = Kind(
+UNKNOWN_DEVICE = Kind(
     "i2c-stranger",
     Severity.NOTE,
     "A sensor is silent",
-    "{chip} seems to be at {address:#04x} of I2C bus {bus}; the profile does not name it",
-    "The car could use it.",
-    "name it in {path}: docs/profile.md; or take no notice",
+    "possibly {chip} at address {address:#04x} of I2C bus {bus}; it is not in the profile",
+    "The car does not use this device.",
+    "add it to {path} (docs/profile.md), or ignore this note",
 )
 SENSOR = Kind(
     "sensor",
     Severity.FAULT,
     "A sensor is silent",
-    "no range from the sensor {words}",
-    "The guard and the page do without it: towards there the car drives slowly.",
-    "wires and supply first; what the words mean: docs/troubleshooting.md",
+    "no range from sensor {words}",
+    "The guard has no range in this direction, so the car drives slowly towards it.",
+    "check wires and supply; for the message see docs/troubleshooting.md",
 )
 BATTERY = Kind(
     "battery",
     Severity.WARNING,
     "A sensor is silent",
     "the battery is not measured: {words}",
-    "The car reckons with battery.nominal_v, and nobody sees when the pack is empty.",
-    "wires and supply of the INA219; what the words mean: docs/troubleshooting.md",
+    "The car assumes battery.nominal_v, and cannot warn of an empty battery.",
+    "check wires and supply of the INA219; for the message see docs/troubleshooting.md",
 )
 WHEELS = Kind(
     "wheels",
     Severity.FAULT,
     "The car does not move",
-    "the part that turns the wheels does not answer: {words}",
-    "`fpvcar wheels` switches the motors: without it nothing moves.",
-    "as it says; else: systemctl status fpvcar-wheels",
+    "`fpvcar wheels` does not answer: {words}",
+    "It switches the motors; the car cannot move without it.",
+    "follow the message; else: systemctl status fpvcar-wheels",
 )
 RECORDER = Kind(
     "recorder",
     Severity.WARNING,
     "Nothing is recorded",
-    "nothing is recorded: {words}",
-    "Driving goes on, but nobody can see this drive again.",
-    "make room, or check the card; docs/troubleshooting.md, Nothing is recorded",
+    "recording is not possible: {words}",
+    "The car still drives, but the drive is not recorded.",
+    "free space or check the SD card; docs/troubleshooting.md, Nothing is recorded",
 )
 OTHER = Kind(
     "running",
     Severity.WARNING,
     "It stops by itself",
-    "the running car has a fault: {words}",
-    "It says so of itself, at /healthz, too.",
-    "what the words mean, and what to do: docs/troubleshooting.md",
+    "the running car reports a fault: {words}",
+    "The same message is in /healthz.",
+    "for the message and its remedy see docs/troubleshooting.md",
 )
-DARK = Kind(
+NO_PICTURE = Kind(
     "camera",
     Severity.FAULT,
     "No picture, or a late one",
-    "no picture of the camera: {words}",
-    "A car without a fresh picture does not drive, or slowly, as the profile says.",
-    "as it says; else the camera's cable, both ends (contacts down), with power off",
+    "no picture from the camera: {words}",
+    "Without a fresh picture the car stops or slows down, depending on gate.blind.",
+    "follow the message; else check both ends of the camera cable (contacts down), with power off",
 )
-SAID: tuple[tuple[str, Kind], ...] = (
+FAULT_KINDS: tuple[tuple[str, Kind], ...] = (
     ("wheels: ", WHEELS),
     ("sensor ", SENSOR),
     ("battery: ", BATTERY),
@@ -109,67 +109,69 @@ def devices(profile: Profile) -> Iterator[tuple[int, int, str, bool]]:
             yield *sensor.i2c_place, f"sensors.{kind}.{name}", sensor.resettable
 
 
-def to_ask(profile: Profile) -> set[tuple[int, int]]:
+def addresses_to_probe(profile: Profile) -> set[tuple[int, int]]:
     """Return each (bus, address) to probe: those of the profile, and of chips that are common in
     cars."""
     used = {(bus, address) for bus, address, _, _ in devices(profile)}
-    return used | {(bus, address) for bus, _ in used for address in KNOWN}
+    return used | {(bus, address) for bus, _ in used for address in COMMON_CHIPS}
 
 
-def i2c(facts: Facts) -> Said:
+def i2c(facts: Facts) -> Findings:
     """Check for missing and unexpected devices on the buses."""
     profile = facts.profile
     if isinstance(profile, str):
-        yield Unasked("the profile is refused")
+        yield Unasked("the profile is invalid")
         return
     for bus, answer in facts.buses.items():
         if isinstance(answer, Broken):
-            users = [place for on, _, place, _ in devices(profile) if on == bus]
-            yield NO_BUS.found(bus=bus, words=answer.words, users=", ".join(users))
+            users = [place for used, _, place, _ in devices(profile) if used == bus]
+            yield NO_BUS.finding(bus=bus, words=answer.words, users=", ".join(users))
     if not facts.buses:
-        yield Unasked("the profile names nothing on an I2C bus")
+        yield Unasked("the profile has no I2C device")
     elif isinstance(facts.answering, Unasked):
         yield facts.answering
     else:
-        yield from _judged(facts, profile, facts.answering)
+        yield from _compared(facts, profile, facts.answering)
 
 
-def _judged(facts: Facts, profile: Profile, answering: frozenset[tuple[int, int]]) -> Said:
+def _compared(facts: Facts, profile: Profile, answering: frozenset[tuple[int, int]]) -> Findings:
     idle = isinstance(facts.running, Unasked)
     named = list(devices(profile))
-    for bus, address, place, may_sleep in named:
+    for bus, address, place, resettable in named:
         if (bus, address) in answering or isinstance(facts.buses.get(bus), Broken):
             continue
-        if may_sleep and idle:
-            yield Unasked(f"{place}: {SLEEPS}")
+        if resettable and idle:
+            yield Unasked(f"{place}: {IN_RESET}")
         else:
-            yield MISSING.found(bus=bus, address=address, user=place)
-    wakes = {(bus, WAKES_AT) for bus, _, _, may_sleep in named if may_sleep}
+            yield MISSING_DEVICE.finding(bus=bus, address=address, user=place)
+    wakes = {(bus, WAKES_AT) for bus, _, _, resettable in named if resettable}
     known = wakes | {(bus, address) for bus, address, _, _ in named}
     for bus, address in sorted(answering - known):
-        yield STRANGER.found(bus=bus, address=address, chip=KNOWN[address], path=facts.profile_path)
+        yield UNKNOWN_DEVICE.finding(
+            bus=bus, address=address, chip=COMMON_CHIPS[address], path=facts.profile_path
+        )
 
 
-def said(facts: Facts) -> Said:
+def reported(facts: Facts) -> Findings:
     """Report the faults of sensors and other parts from the running car."""
     if isinstance(facts.running, Unasked):
         yield facts.running
         return
     for words in facts.running.faults:
         if not words.startswith(ELSEWHERE):
-            yield _told(words)
+            yield _finding(words)
 
 
-def _told(words: str) -> Finding:
-    for start, kind in SAID:
+def _finding(words: str) -> Finding:
+    for start, kind in FAULT_KINDS:
         if words.startswith(start):
-            return kind.found(words=words.removeprefix(start))
-    return OTHER.found(words=words)
+            return kind.finding(words=words.removeprefix(start))
+    return OTHER.finding(words=words)
 
 
-def camera(facts: Facts) -> Iterator[Finding | Unasked]:
+def camera(facts: Facts) -> Findings:
     """Check that the camera makes a picture."""
     if isinstance(facts.camera, Unasked):
         yield facts.camera
     elif isinstance(facts.camera, Broken):
-        yield DARK.found(words=facts.camera.words.removeprefix("lost: "))
+        yield NO_PICTURE.finding(words=facts.camera.words.removeprefix("lost: "))
