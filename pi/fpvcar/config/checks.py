@@ -56,14 +56,14 @@ class OverPeak(NamedTuple):
         """Remedy as text, for messages."""
         return (
             "pigpiod with pwm_hz = 4000 (not on a Pi 5), or a motor HAT, or a motor of "
-            f"{self.least_ohm:.1f} Ω or more, said in {self.place}.winding_ohm"
+            f"at least {self.least_ohm:.1f} Ω (set {self.place}.winding_ohm)"
         )
 
     def __str__(self) -> str:
         return (
             f"{self.place}: PWM pulses at {self.hz} Hz draw {self.stall_a:.1f} A from "
-            f"{self.supply_v:g} V if the motor stalls, and an MX1508 bears "
-            f"{self.peak_a:g} A for a moment; take {self.cure}"
+            f"{self.supply_v:g} V if the motor stalls; the peak current of an MX1508 is "
+            f"{self.peak_a:g} A; use {self.cure}"
         )
 
 
@@ -88,7 +88,7 @@ def warnings(profile: Profile) -> list[str]:
     return [
         f"{place} = {gpio}: GPIO 0 to 8 are pulled up until the program "
         "runs, so the motor may turn at the start; wire 10 kΩ from this input to "
-        "ground, or take GPIO 9 to 27"
+        "ground, or use GPIO 9 to 27"
         for gpio, place in _mx1508_inputs(profile.motors)
         if gpio < LOWEST_DOWN
     ]
@@ -98,8 +98,8 @@ def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
     """Return warnings for motors with a PWM above `most_hz`, the back end's limit (None:
     unlimited)."""
     return [
-        f"motors.{name}.pwm_hz = {motor.pwm_hz}: cut to {most_hz} Hz; without pigpiod "
-        "the program itself switches the pins"
+        f"motors.{name}.pwm_hz = {motor.pwm_hz}: limited to {most_hz} Hz, as the pins "
+        "are switched by software without pigpiod"
         for name, motor in _named(profile.motors)
         if isinstance(motor, Mx1508 | L298n) and most_hz is not None and motor.pwm_hz > most_hz
     ]
@@ -108,7 +108,7 @@ def slow_pulses(profile: Profile, most_hz: int | None) -> list[str]:
 def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
     """Return the motors that would, if stalled, draw PWM pulses above their bridge's limit."""
     supply_v = profile.battery.nominal_v
-    found = []
+    overloads = []
     for name, motor in _named(profile.motors):
         if not isinstance(motor, Mx1508):
             continue
@@ -116,8 +116,8 @@ def over_peak(profile: Profile, most_hz: int | None) -> list[OverPeak]:
         stall_a, peak_a = motor.stall_a(supply_v), motor.peak_a
         if hz < SMOOTH_HZ and stall_a > peak_a:
             least_ohm = supply_v / peak_a - motor.bridge_ohm
-            found.append(OverPeak(f"motors.{name}", hz, stall_a, supply_v, peak_a, least_ohm))
-    return found
+            overloads.append(OverPeak(f"motors.{name}", hz, stall_a, supply_v, peak_a, least_ohm))
+    return overloads
 
 
 def _mx1508_inputs(motors: Motors) -> Iterator[tuple[int, str]]:
@@ -169,13 +169,13 @@ def _refuse_like_buttons(buttons: dict[str, Button]) -> None:
     """Refuse more buttons than fit the page, and two that look alike."""
     low, high = BUTTON_COUNT
     if buttons and not low <= len(buttons) <= high:
-        raise ConfigError(f"buttons: {len(buttons)} of them; expected {low} to {high}, or none")
+        raise ConfigError(f"buttons: {len(buttons)} defined; expected {low} to {high}, or none")
     for key in ("colour", "shape"):
         seen: dict[str, str] = {}
         for name, button in buttons.items():
             value, place = getattr(button, key), f"buttons.{name}.{key}"
             if value in seen:
-                raise ConfigError(f'{place} = "{value}": already that of {seen[value]}')
+                raise ConfigError(f'{place} = "{value}": already used by {seen[value]}')
             seen[value] = f"buttons.{name}"
 
 
@@ -193,7 +193,7 @@ def _refuse_held_up(motors: Motors) -> None:
         if gpio in HELD_UP:
             raise ConfigError(
                 f"{place} = {gpio}: GPIO 2 and 3 have 1.8 kΩ to 3.3 V on the board, so "
-                "nobody could stop the motor; expected GPIO 9 to 27"
+                "the motor could not be stopped; expected GPIO 9 to 27"
             )
 
 
@@ -209,7 +209,7 @@ def _refuse_shared_addresses(profile: Profile) -> None:
         where = battery.bus, battery.address
         if where in seen:
             raise ConfigError(
-                f"battery.address = {battery.address:#x}: already that of {seen[where]}"
+                f"battery.address = {battery.address:#x}: already used by {seen[where]}"
             )
         seen[where] = "battery"
     for kind, name, sensor in profile.sensors.every():
@@ -218,7 +218,7 @@ def _refuse_shared_addresses(profile: Profile) -> None:
             continue
         place = f"sensors.{kind}.{name}"
         if i2c in seen:
-            raise ConfigError(f"{place}.address = {i2c[1]:#x}: already that of {seen[i2c]}")
+            raise ConfigError(f"{place}.address = {i2c[1]:#x}: already used by {seen[i2c]}")
         seen[i2c] = place
         if isinstance(sensor, Tof):
             _refuse_address(place, sensor, together[sensor.bus])
@@ -230,18 +230,18 @@ def _refuse_address(place: str, tof: Tof, together: int) -> None:
         if tof.power is None and tof.address != TOF_ADDRESS:
             raise ConfigError(
                 f"{place}.address = {tof.address:#x}: without power (the GPIO of "
-                f"its XSHUT) expected {TOF_ADDRESS:#x}, where it wakes up"
+                f"its XSHUT) expected {TOF_ADDRESS:#x}, its power-on address"
             )
         return
     if tof.power is None:
         raise ConfigError(
-            f"{place} has no power: with {together} VL53L0X on bus "
+            f"{place}.power is missing: with {together} VL53L0X on bus "
             f"{tof.bus} expected the GPIO of its XSHUT"
         )
     if tof.address == TOF_ADDRESS:  # both would answer while the next one wakes
         raise ConfigError(
             f"{place}.address = {tof.address:#x}: with {together} VL53L0X "
-            f"on bus {tof.bus} expected one of its own, 0x30 say"
+            f"on bus {tof.bus} expected another one, for example 0x30"
         )
 
 
@@ -253,7 +253,7 @@ def _refuse_shared_names(profile: Profile) -> None:
         if not NAME.fullmatch(name):
             raise ConfigError(f"{place}: expected a name of letters, digits and -, at most 24")
         if name in seen:
-            raise ConfigError(f"{place}: the name is already that of {seen[name]}")
+            raise ConfigError(f"{place}: name already used by {seen[name]}")
         seen[name] = place
 
 
@@ -289,33 +289,33 @@ def _named(motors: Motors) -> list[tuple[str, AnyMotor]]:
 def _refuse_other_motors(profile: Profile) -> None:
     """Refuse unsupported combinations of motors: one dead man has to stop both."""
     motors = profile.motors
-    given = {name for name in MOTORS if getattr(motors, name) is not None}
-    if given not in ({"drive", "steer"}, {"left", "right"}):
-        has = ", ".join(name for name in MOTORS if name in given) or "none"
-        raise ConfigError(f"motors: expected drive and steer, or left and right: {has}")
+    present = {name for name in MOTORS if getattr(motors, name) is not None}
+    if present not in ({"drive", "steer"}, {"left", "right"}):
+        names = ", ".join(name for name in MOTORS if name in present) or "none"
+        raise ConfigError(f"motors: expected drive and steer, or left and right, not {names}")
     for name, motor in _named(motors):
         if name != "steer" and isinstance(motor, ServoMotor):
-            raise ConfigError(f"motors.{name}: a servo steers; expected a motor here")
+            raise ConfigError(f"motors.{name}: expected a motor; a servo can only steer")
         if motors.on_hat and not isinstance(motor, MotorHat | HatServo):
             raise ConfigError(
-                f"motors.{name} hangs on GPIO and another on the PCA9685: expected "
-                "both on one of them, because one dead man stops both"
+                f"motors.{name} is on GPIO and the other motor on the PCA9685: expected "
+                "both on the same, because one dead man's switch stops both"
             )
     first, second = motors.pair
     if isinstance(first, MotorHat) and isinstance(second, MotorHat):
         if first.port == second.port:
-            raise ConfigError(f"motors: two motors on port {first.port} of the HAT")
+            raise ConfigError(f"motors: both use port {first.port} of the HAT; expected two ports")
     if isinstance(second, HatServo):
         if isinstance(first, MotorHat) and second.channel in HAT_CHANNELS[first.port]:
             raise ConfigError(
-                f"motors.steer.channel = {second.channel}: M{first.port} of the HAT "
-                "uses it; expected 0, 1, 14 or 15"
+                f"motors.steer.channel = {second.channel}: already used by M{first.port} "
+                "of the HAT; expected 0, 1, 14 or 15"
             )
         low, high = SERVO_HZ
         if not low <= profile.hat_hz() <= high:
             raise ConfigError(
-                f"pca9685.pwm_hz = {profile.hat_hz()}: a servo on it expects {low} to "
-                f"{high}, and there is one prescaler for all outputs"
+                f"pca9685.pwm_hz = {profile.hat_hz()}: expected {low} to {high} for the "
+                "servo; all outputs share one prescaler"
             )
 
 
@@ -336,7 +336,7 @@ def _refuse_slow_rounds(profile: Profile) -> None:
     if guard.mode != "off" and round_s > guard.stale_s:
         raise ConfigError(
             f"guard.stale_s = {guard.stale_s}: a round of {count} sensors.ultrasound "
-            f"takes {round_s:.3f} s; expected at least that, or fewer of them"
+            f"takes {round_s:.3f} s; expected at least that, or fewer sensors"
         )
 
 
@@ -355,6 +355,6 @@ def _refuse_loops(profile: Profile) -> None:
     loops, motors = profile.rig.loops, profile.motor_pins()
     if loops and len(loops) != len(motors):
         raise ConfigError(
-            f"rig.loops: {len(loops)} of them; expected {len(motors)}, one for each of "
+            f"rig.loops: {len(loops)} inputs; expected {len(motors)}, one for each of "
             f"GPIO {', '.join(map(str, motors))}, or none"
         )

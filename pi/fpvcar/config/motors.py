@@ -206,7 +206,7 @@ class Motors(Section, frozen=True):
     @property
     def on_hat(self) -> bool:
         """Whether the motors are driven by a PCA9685 instead of GPIO."""
-        return any(isinstance(one, MotorHat | HatServo) for one in self.pair)
+        return any(isinstance(motor, MotorHat | HatServo) for motor in self.pair)
 
 
 class Pca9685(Section, frozen=True):

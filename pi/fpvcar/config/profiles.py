@@ -43,7 +43,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as fault:
         absent = isinstance(fault, FileNotFoundError)
-        hint = "; `fpvcar profile list` names those that there are" if absent else ""
+        hint = "; `fpvcar profile list` lists the shipped profiles" if absent else ""
         raise ConfigError(f"{path}: {fault.strerror}{hint}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise ConfigError(f"{path}: not TOML: {fault}") from None
@@ -54,7 +54,7 @@ def _override(line: str) -> dict[str, Any]:
         return tomllib.loads(line)
     except tomllib.TOMLDecodeError as fault:
         raise ConfigError(
-            f"--set {line!r}: {fault}; expected KEY=VALUE as in the profile, words in "
+            f"--set {line!r}: {fault}; expected KEY=VALUE as in the profile, text in "
             "quotes: --set 'pins.port = 8889' or --set 'camera.source = \"none\"'"
         ) from None
 
@@ -81,18 +81,18 @@ def converted(raw: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as fault:
-        raise ConfigError(_words(str(fault), raw)) from None
+        raise ConfigError(_rephrased(str(fault), raw)) from None
 
 
-def _words(said: str, raw: dict[str, Any]) -> str:
+def _rephrased(message: str, raw: dict[str, Any]) -> str:
     """Rephrase msgspec's "Expected `int` <= 27 - at `$.lights.head[0]`" to start with the key
     and the value."""
-    expected, _, path = said.partition(" - at `$")
+    expected, _, path = message.partition(" - at `$")
     expected = expected[0].lower() + expected[1:]
     place = path.strip("`.")
     if expected.endswith(f"<= {HEADER_GPIO}"):
         expected += (
-            ": a GPIO by its BCM number, not a pin's of the header; which is which: "
+            ": the BCM number of a GPIO, not its pin on the header; both are listed by: "
             "fpvcar wiring mx1508 --pins"
         )
     value = _at(raw, re.findall(r"[^.\[\]]+|\.\.\.", place))
@@ -129,7 +129,7 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
 
     `kind` is a section, or a union of sections that their tags tell apart.
     """
-    sections = {one.__struct_config__.tag: one for one in _kinds(kind)}
+    sections = {section.__struct_config__.tag: section for section in _kinds(kind)}
     tag_field = next(iter(sections.values())).__struct_config__.tag_field
     tag: Any = raw.get(tag_field)
     if tag_field is not None and not isinstance(tag, str):
@@ -147,7 +147,7 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
             hint = (
                 f"did you mean {where}{near[0]}?"
                 if near
-                else f"known here: {', '.join(sorted(known))}"
+                else f"known keys: {', '.join(sorted(known))}"
             )
             yield f"unknown key {place}; {hint}"
         elif get_origin(inner) is Literal:
@@ -165,15 +165,17 @@ def _refusals(raw: dict[str, Any], kind: Any, where: str) -> Iterator[str]:
 
 def _is_section(kind: Any) -> bool:
     kinds = _kinds(kind)
-    return bool(kinds) and all(isinstance(one, type) and issubclass(one, Section) for one in kinds)
+    return bool(kinds) and all(
+        isinstance(member, type) and issubclass(member, Section) for member in kinds
+    )
 
 
 def _kinds(kind: Any) -> tuple[Any, ...]:
     """Return a type, or the members of a union except None."""
-    return tuple(one for one in get_args(kind) or (kind,) if one is not NoneType)
+    return tuple(member for member in get_args(kind) or (kind,) if member is not NoneType)
 
 
-def _no_choice(place: str, word: str, choices: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, choices, 1, 0.5)
+def _no_choice(place: str, value: str, choices: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(value, choices, 1, 0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return f'{place} = "{word}": expected one of {", ".join(choices)}{hint}'
+    return f'{place} = "{value}": expected one of {", ".join(choices)}{hint}'

@@ -455,5 +455,5 @@ class Profile(Section, frozen=True):
 
     def hat_hz(self) -> int:
         """Return the frequency of the PCA9685's outputs."""
-        servo = any(isinstance(one, HatServo) for one in self.motors.pair)
+        servo = any(isinstance(motor, HatServo) for motor in self.motors.pair)
         return self.pca9685.pwm_hz or (50 if servo else 1526)

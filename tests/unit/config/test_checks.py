@@ -38,8 +38,8 @@ def four(**red: Any) -> dict[str, dict[str, Any]]:
         ({"led": 28}, "<= 27"),
         ({"colour": "pink"}, 'buttons.red.colour = "pink": expected one of red, y'),
         ({"shape": "cube"}, 'buttons.red.shape = "cube": expected one of circle'),
-        ({"colour": "blue"}, 'blue.colour = "blue": already that of buttons.red'),
-        ({"shape": "star"}, 'yellow.shape = "star": already that of buttons.red'),
+        ({"colour": "blue"}, 'blue.colour = "blue": already used by buttons.red'),
+        ({"shape": "star"}, 'yellow.shape = "star": already used by buttons.red'),
         ({"brightness": 1.5}, "<= 1.0"),
         ({"color": "red"}, "buttons.red.color; did you mean buttons.red.colour?"),
     ],
@@ -55,7 +55,7 @@ def test_four_to_six_buttons_or_none() -> None:
     assert profiles.parse(minimal()).buttons == {}
     few = four()
     del few["red"]
-    with pytest.raises(ConfigError, match="buttons: 3 of them; expected 4 to 6"):
+    with pytest.raises(ConfigError, match="buttons: 3 defined; expected 4 to 6"):
         profiles.parse(minimal(buttons=few))
     more = {
         "purple": {"colour": "purple", "shape": "diamond"},
@@ -82,13 +82,16 @@ def test_indicators_share_no_pin() -> None:
         ({"a": {"power": 4}, "b": {"power": 12}}, "a.address = 0x29: with 2 VL53L0X"),
         (
             {"front": {"power": 4}, "back": {"power": 12, "address": 0x30}},
-            "front.address = 0x29: with 2 VL53L0X on bus 1 expected one of its own",
+            "front.address = 0x29: with 2 VL53L0X on bus 1 expected another one",
         ),
         (
             {"a": {"power": 4, "address": 48}, "b": {"power": 12, "address": 48}},
-            "b.address = 0x30: already that of sensors.tof.a",
+            "b.address = 0x30: already used by sensors.tof.a",
         ),
-        ({"a": {"power": 4, "address": 0x31}, "b": {"address": 0x30}}, "b has no power: with 2"),
+        (
+            {"a": {"power": 4, "address": 0x31}, "b": {"address": 0x30}},
+            "b.power is missing: with 2",
+        ),
         ({"a": {"address": 0x30}}, "a.address = 0x30: without power .* expected 0x29"),
         ({"a": {}, "b": {"bus": 0, "address": 0x30}}, "b.address = 0x30: without"),
         ({"a": {"address": 0x78}}, "address"),
@@ -115,11 +118,11 @@ ULTRASOUND = {"trigger": 5, "echo": 6}
     [
         (
             {"sensors": {"tof": {"front": {}}, "ultrasound": {"front": ULTRASOUND}}},
-            "sensors.ultrasound.front: the name is already that of sensors.tof.front",
+            "sensors.ultrasound.front: name already used by sensors.tof.front",
         ),
         (
             {"depth": {"source": "v4l2"}, "sensors": {"tof": {"depth": {}}}},
-            "sensors.tof.depth: the name is already that of the depth camera",
+            "sensors.tof.depth: name already used by the depth camera",
         ),
         ({"sensors": {"tof": {"a b": {}}}}, "sensors.tof.a b: expected a name of"),
         ({"sensors": {"ultrasound": {"a/b": ULTRASOUND}}}, "letters, digits and -"),
@@ -151,7 +154,7 @@ def test_a_round_of_ultrasound_is_not_older_than_the_guard_bears(mode: str) -> N
         profiles.parse(minimal(sensors=ultrasounds(6), guard=on))
     assert str(fault.value) == (
         "guard.stale_s = 0.2: a round of 6 sensors.ultrasound takes 0.217 s; "
-        "expected at least that, or fewer of them"
+        "expected at least that, or fewer sensors"
     )
     assert profiles.parse(minimal(sensors=ultrasounds(6), guard={**on, "stale_s": 0.22}))
     assert profiles.parse(minimal(sensors=ultrasounds(6)))
@@ -242,16 +245,16 @@ MX1508 = {"forward": 17, "reverse": 27}
 @pytest.mark.parametrize(
     ("motors", "words"),
     [
-        ({"drive": MX1508}, "expected drive and steer, or left and right: drive"),
-        ({}, "expected drive and steer, or left and right: none"),
-        ({"drive": MX1508, "left": MX1508}, "left and right: drive, left"),
-        ({"drive": SERVO, "steer": MX1508}, "motors.drive: a servo steers"),
-        ({"left": MX1508, "right": SERVO}, "motors.right: a servo steers"),
-        ({"drive": HAT, "steer": SERVO}, "motors.steer hangs on GPIO and another on"),
-        ({"drive": HAT, "steer": HAT}, "two motors on port 1 of the HAT"),
+        ({"drive": MX1508}, "expected drive and steer, or left and right, not drive"),
+        ({}, "expected drive and steer, or left and right, not none"),
+        ({"drive": MX1508, "left": MX1508}, "left and right, not drive, left"),
+        ({"drive": SERVO, "steer": MX1508}, "motors.drive: expected a motor"),
+        ({"left": MX1508, "right": SERVO}, "motors.right: expected a motor"),
+        ({"drive": HAT, "steer": SERVO}, "motors.steer is on GPIO and the other motor on"),
+        ({"drive": HAT, "steer": HAT}, "both use port 1 of the HAT"),
         (
             {"drive": HAT, "steer": {"driver": "hat-servo", "channel": 10}},
-            "motors.steer.channel = 10: M1 of the HAT uses it; expected 0, 1, 14 or 15",
+            "motors.steer.channel = 10: already used by M1 of the HAT; expected 0, 1, 14 or 15",
         ),
         ({"drive": HAT, "steer": HAT | {"port": 5}}, "<= 4"),
     ],
@@ -264,7 +267,7 @@ def test_motors_that_no_car_has_together(motors: dict[str, Any], words: str) -> 
 def test_a_hat_takes_its_bus_and_its_address() -> None:
     motors = {"left": HAT, "right": HAT | {"port": 2}}
     profiles.parse(minimal(motors=motors, battery={"address": 0x40}))
-    with pytest.raises(ConfigError, match="battery.address = 0x40: .* of pca9685"):
+    with pytest.raises(ConfigError, match="battery.address = 0x40: .* by pca9685"):
         profiles.parse(minimal(motors=motors, battery={"address": 0x40}, pca9685={"address": 0x40}))
     with pytest.raises(ConfigError, match="already used by pca9685 .SDA of I2C bus 1"):
         profiles.parse(minimal(motors=motors, lights={"head": [2]}))

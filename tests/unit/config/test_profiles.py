@@ -98,7 +98,7 @@ def test_an_l298n_names_its_enable() -> None:
     [
         ({"motrs": {}}, "unknown key motrs; did you mean motors?"),
         ({"gate": {"silense_s": 0.2}}, "did you mean gate.silence_s?"),
-        ({"gate": {"xyz": 1}}, "known here: blind"),
+        ({"gate": {"xyz": 1}}, "known keys: blind"),
         (
             {"sensors": {"ultrasound": {"rear": {"triger": 1, "echo": 2}}}},
             "sensors.ultrasound.rear.triger; did you mean sensors.ultrasound.rear.trigger?",
@@ -111,12 +111,12 @@ def test_an_l298n_names_its_enable() -> None:
         ),
         (
             {"lights": {"head": [5, 28]}},
-            "lights.head[1] = 28: expected `int` <= 27: a GPIO by its BCM number",
+            "lights.head[1] = 28: expected `int` <= 27: the BCM number of a GPIO",
         ),
         (motor(forward=40), "motors.drive.forward = 40: expected `int` <= 27: a GPIO"),
         (
             {"sensors": {"tof": {"front": {"power": 40}}}},
-            "sensors.tof[...].power: expected `int` <= 27: a GPIO by its BCM number",
+            "sensors.tof[...].power: expected `int` <= 27: the BCM number of a GPIO",
         ),
         ({"pins": {"port": 80}}, ">= 1024"),
         ({"camera": {"source": "bensh"}}, "stamped, strip, none; did you mean bench?"),
@@ -140,7 +140,7 @@ def test_an_l298n_names_its_enable() -> None:
         (motor(driver="l298n", enabel=18), "did you mean motors.drive.enable?"),
         (motor(driver="l298n", enable=8), ">= 9"),
         (motor(driver="l298n", enable=24), "24 is already used by motors.drive.enable"),
-        (motor(enable=18), "unknown key motors.drive.enable; known here: "),
+        (motor(enable=18), "unknown key motors.drive.enable; known keys: "),
         (
             motor(driver="l298n", enable=18) | {"battery": {"empty_v": 4.7}},
             "battery.empty_v = 4.7: expected at least 4.8, which the driver of motors.drive needs",
@@ -153,7 +153,7 @@ def test_an_l298n_names_its_enable() -> None:
         ({"depth": {"fps": 9}}, "depth.fps"),
         (
             {"battery": {"address": 0x40}, "sensors": {"tof": {"a": {"address": 64}}}},
-            "sensors.tof.a.address = 0x40: already that of battery",
+            "sensors.tof.a.address = 0x40: already used by battery",
         ),
     ],
 )
@@ -196,6 +196,6 @@ def test_an_absent_file_is_said(tmp_path: Path) -> None:
 
 def test_a_rig_hears_each_pin_of_its_motors_or_none() -> None:
     rig = BENCH.with_name("rig.toml")
-    with pytest.raises(ConfigError, match=r"rig.loops: 2 of them; expected 4.*17, 27"):
+    with pytest.raises(ConfigError, match=r"rig.loops: 2 inputs; expected 4.*17, 27"):
         profiles.load(rig, ["rig.loops = [5, 6]"])
     assert profiles.load(rig, ["rig.loops = []"]).rig.loops == ()
