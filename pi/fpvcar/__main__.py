@@ -10,13 +10,13 @@ from fpvcar import config
 from fpvcar.cli.command_line import parser
 
 ROOM = (
-    "make room (sudo journalctl --vacuum-size=50M; sudo apt clean; recordings), then "
-    "again; sudo fpvcar doctor says where it is full"
+    "make room (sudo journalctl --vacuum-size=50M; sudo apt clean; delete recordings), "
+    "then retry; sudo fpvcar doctor shows which disk is full"
 )
 NEXT_STEP = {
     errno.ENOSPC: ROOM,
     errno.EDQUOT: ROOM,
-    errno.EROFS: "nothing can be kept there: dmesg says why; sudo fpvcar doctor",
+    errno.EROFS: "no data can be saved: see dmesg, then sudo fpvcar doctor",
 }
 """Next step after a fault of the card that ended a verb."""
 
@@ -24,8 +24,8 @@ NEXT_STEP = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status of the process."""
     os.umask(0o077)  # sockets, codes and keys are private to their owner
-    given = sys.argv[1:] if argv is None else argv
-    arguments = parser().parse_args(given or ["--help"])
+    options = sys.argv[1:] if argv is None else argv
+    arguments = parser().parse_args(options or ["--help"])
     level = logging.DEBUG if arguments.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
     try:
@@ -34,9 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"fpvcar: {fault}", file=sys.stderr)
         return 2
     except OSError as fault:
-        where = f"{fault.filename}: " if fault.filename else ""
-        after = f"; {NEXT_STEP[fault.errno]}" if fault.errno in NEXT_STEP else ""
-        print(f"fpvcar: {where}{fault.strerror or fault}{after}", file=sys.stderr)
+        path = f"{fault.filename}: " if fault.filename else ""
+        next_step = f"; {NEXT_STEP[fault.errno]}" if fault.errno in NEXT_STEP else ""
+        print(f"fpvcar: {path}{fault.strerror or fault}{next_step}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

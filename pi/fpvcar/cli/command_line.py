@@ -131,7 +131,7 @@ def _services(verb: Verb) -> None:
         "serve: run the service, through NetworkManager. show: print the current network, "
         "and the key of the car's own network with a QR code: sudo fpvcar network show"
     )
-    network.add_argument("what", choices=["serve", "show"])
+    network.add_argument("action", choices=["serve", "show"])
     _profile(network, car_profile(), OWN)
     stop = verb("stop", verbs.stop, "Stop the motors, even if other processes hang")
     stop.epilog = (
@@ -186,7 +186,7 @@ def _setups(verb: Verb) -> None:
         "assignments. check FILE: validate a profile and print warnings. propose: print a "
         "profile for this board: fpvcar profile propose > my-car.toml"
     )
-    profile.add_argument("what", choices=["list", "show", "check", "propose"])
+    profile.add_argument("action", choices=["list", "show", "check", "propose"])
     profile.add_argument("names", nargs="*", default=[], metavar="NAME or FILE")
     profile.add_argument(
         "--root",
@@ -290,7 +290,7 @@ def _recordings(verb: Verb) -> None:
     """Add the verbs for recordings."""
     log = verb("log", verbs.log, "List, verify, repair or release recordings")
     log.add_argument(
-        "what",
+        "action",
         choices=["list", "info", "verify", "recover", "release"],
         help="list, info: print the contents; verify: check every checksum; recover: write "
         "NAME.recovered.mcap without the damaged chunks; release: allow a kept recording to "

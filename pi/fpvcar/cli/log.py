@@ -21,18 +21,18 @@ DAMAGE_SHOWN = 20
 RECOVERED = ".recovered"
 
 
-def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
+def run(action: str, paths: Sequence[Path], out: Path | None = None) -> int:
     """Run one verb over all files; a folder stands for its recordings."""
-    if what == "recover":
+    if action == "recover":
         return _recover(paths, out)
-    if what == "list":
+    if action == "list":
         return 0 if all([_list(path) for path in paths]) else 1
     acts: dict[str, Callable[[Path], bool]] = {
         "info": _info,
         "verify": _verify,
         "release": _release,
     }
-    act, good = acts[what], True
+    act, good = acts[action], True
     for path in names.files(paths, _warn):
         try:
             good = act(path) and good
@@ -44,8 +44,8 @@ def run(what: str, paths: Sequence[Path], out: Path | None = None) -> int:
     return 0 if good else 1
 
 
-def _warn(words: str) -> None:
-    print(words, file=sys.stderr)
+def _warn(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 def _named(path: Path, fault: Exception) -> str:
@@ -70,26 +70,26 @@ def _list(path: Path) -> bool:
     unreadable."""
     good, folder = True, path if path.is_dir() else None
     try:
-        found = {one.name: one for one in names.files([path], _warn)}
+        paths = {file.name: file for file in names.files([path], _warn)}
         if folder is None:
             path.stat()
-        entries = RecordingIndex(found.values, folder=folder).entries()
+        entries = RecordingIndex(paths.values, folder=folder).entries()
     except OSError as fault:
         print(_named(path, fault), file=sys.stderr)
         return False
-    for one in entries:
-        if one.unreadable:
-            print(f"{found[one.name]}: {one.lost}", file=sys.stderr)
+    for entry in entries:
+        if entry.unreadable:
+            print(f"{paths[entry.name]}: {entry.lost}", file=sys.stderr)
             good = False
             continue
-        start_ns = round(one.start_ms * 1e6)
-        span = _span(start_ns, start_ns + round(one.seconds * SECOND_NS))
-        state = {"open": "  being written", "damaged": f"  {one.lost}"}
-        kept = "  kept" if _keep_mark(found[one.name]).exists() else ""
+        start_ns = round(entry.start_ms * 1e6)
+        span = _span(start_ns, start_ns + round(entry.seconds * SECOND_NS))
+        state = {"open": "  being written", "damaged": f"  {entry.lost}"}
+        kept = "  kept" if _keep_mark(paths[entry.name]).exists() else ""
         print(
-            f"{found[one.name]}  {utc(start_ns)}  {span:>8}  "
-            f"{one.bytes / MB:7.1f} MB  {counted(one.pictures, 'picture')} of "
-            f"{counted(one.messages, 'message')}{state.get(one.state, '')}{kept}"
+            f"{paths[entry.name]}  {utc(start_ns)}  {span:>8}  "
+            f"{entry.bytes / MB:7.1f} MB  {counted(entry.pictures, 'picture')} of "
+            f"{counted(entry.messages, 'message')}{state.get(entry.state, '')}{kept}"
         )
     return good
 
@@ -97,11 +97,11 @@ def _list(path: Path) -> bool:
 def _info(path: Path) -> bool:
     """Print the contents of a file, topic by topic."""
     with reader.read(path) as recording:
-        _say_what(path, recording)
+        _print_summary(path, recording)
         seconds = max(1e-9, (recording.end_ns - recording.start_ns) / SECOND_NS)
         for topic, count in sorted(recording.counts.items()):
             print(f"  {topic:20} {count:8}  {count / seconds:7.1f} a second")
-        _say_damage(recording)
+        _print_damage(recording)
     return True
 
 
@@ -115,7 +115,7 @@ def _release(path: Path) -> bool:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     if _keep_mark(path).exists():
         _keep_mark(path).unlink(missing_ok=True)
-        print(f"{path}: not kept any more")
+        print(f"{path}: released")
     return True
 
 
@@ -125,47 +125,47 @@ def _verify(path: Path) -> bool:
     with reader.read(path) as recording:
         size = f"{recording.size / MB:.1f} MB"
         good = f"{len(recording.chunks)} chunks, {sum(recording.counts.values())}"
-        astray = list(verify.index_faults(recording)) if recording.whole else []
+        bad_indexes = list(verify.index_faults(recording)) if recording.whole else []
         doubts = list(verify.metadata_faults(recording)) if recording.whole else []
-        mended = recording.whole and not astray and not doubts
-        if mended and not recording.gaps:
+        intact = recording.whole and not bad_indexes and not doubts
+        if intact and not recording.gaps:
             print(f"{path}: whole: {good} messages, {size}, every CRC holds")
             return True
-        if _going_on(path, recording):
-            print(f"{path}: being recorded: so far {good} messages, {size}, all hold")
+        if _being_recorded(path, recording):
+            print(f"{path}: being recorded: so far {good} messages, {size}, no damage")
             return True
-        print(f"{path}: {_verdict(recording, bool(astray), bool(doubts), good)}")
-        for one in [*doubts, *astray][:DAMAGE_SHOWN]:
-            print(f"  {one}")
-        _say_damage(recording)
-    if not mended:
+        print(f"{path}: {_verdict(recording, bool(bad_indexes), bool(doubts), good)}")
+        for fault in [*doubts, *bad_indexes][:DAMAGE_SHOWN]:
+            print(f"  {fault}")
+        _print_damage(recording)
+    if not intact:
         print(f"  a clean file: fpvcar log recover {path}")
     return False
 
 
-def _going_on(path: Path, recording: Recording) -> bool:
+def _being_recorded(path: Path, recording: Recording) -> bool:
     """Return whether this file is currently being recorded, and intact so far."""
     unclosed = path.name.endswith((names.OPEN, names.ROLLING))
     sound = not (recording.was_closed or recording.gaps or recording.damage)
     return unclosed and sound and folder.recorded_into(path.parent)
 
 
-def _verdict(recording: Recording, astray: bool, doubts: bool, good: str) -> str:
+def _verdict(recording: Recording, bad_indexes: bool, doubts: bool, good: str) -> str:
     if recording.damage:
-        lost = sum(one.length for one in recording.damage)
+        lost = sum(span.length for span in recording.damage)
         return f"{lost} bytes cannot be used; {good} messages can"
     if recording.gaps:
-        lost = sum(one.lost for one in recording.gaps)
-        return f"{lost} messages are missing; {good} messages are there"
-    if astray or doubts:
-        what = "not all of it holds" if doubts else "its indexes lead astray"
-        return f"all is there, but {what}: {good} messages"
+        lost = sum(gap.lost for gap in recording.gaps)
+        return f"{lost} messages are missing; {good} messages are intact"
+    if bad_indexes or doubts:
+        fault = "some checks fail" if doubts else "its indexes are wrong"
+        return f"complete, but {fault}: {good} messages"
     if recording.was_closed:
         return f"its summary does not hold, but nothing else is damaged: {good} messages"
     return f"never closed, but nothing is damaged: {good} messages"
 
 
-def _say_what(path: Path, recording: Recording) -> None:
+def _print_summary(path: Path, recording: Recording) -> None:
     print(
         f"{path}: {utc(recording.start_ns)}, "
         f"{_span(recording.start_ns, recording.end_ns)} minutes, "
@@ -174,22 +174,22 @@ def _say_what(path: Path, recording: Recording) -> None:
     )
     about = recording.about
     if about is None:
-        print("  not written by fpvcar, or what it says of itself is damaged")
+        print("  not written by fpvcar, or its description is damaged")
         return
     print(
         f"  {about.car}, fpvcar {about.version}, recording {about.recording}, file {about.segment}"
     )
 
 
-def _say_damage(recording: Recording) -> None:
+def _print_damage(recording: Recording) -> None:
     """Print the damaged parts and the missing messages."""
-    for one in recording.damage[:DAMAGE_SHOWN]:
-        print(f"  at byte {one.at}: {one.length} bytes: {one.reason}")
+    for span in recording.damage[:DAMAGE_SHOWN]:
+        print(f"  at byte {span.at}: {span.length} bytes: {span.reason}")
     if len(recording.damage) > DAMAGE_SHOWN:
         print(f"  and {len(recording.damage) - DAMAGE_SHOWN} more places")
     missing = list(damage.missing_messages(recording))
-    for words in missing[:DAMAGE_SHOWN]:
-        print(f"  {words}")
+    for gap in missing[:DAMAGE_SHOWN]:
+        print(f"  {gap}")
     if len(missing) > DAMAGE_SHOWN:
         print(f"  and {len(missing) - DAMAGE_SHOWN} more gaps")
 
@@ -205,20 +205,20 @@ def _recover(paths: Sequence[Path], out: Path | None) -> int:
         try:
             with reader.read(path) as recording:
                 if not recording.counts:
-                    print(f"{path}: nothing in it can be used", file=sys.stderr)
+                    print(f"{path}: contains no usable message", file=sys.stderr)
                     status = 1
                     continue
                 size = salvage.write_clean(recording, target)
-                lost = sum(one.length for one in recording.damage)
+                lost = sum(span.length for span in recording.damage)
                 print(
                     f"{target}: {sum(recording.counts.values())} messages, "
-                    f"{size / MB:.1f} MB; {lost} bytes of {path.name} were of no use"
+                    f"{size / MB:.1f} MB; {lost} bytes of {path.name} were unusable"
                 )
-                _say_damage(recording)
+                _print_damage(recording)
         except BrokenPipeError:
             raise
         except FileExistsError:
-            print(f"{target}: is there already; move it away first", file=sys.stderr)
+            print(f"{target}: already exists; move it away first", file=sys.stderr)
             status = 1
         except (ReadError, OSError) as fault:
             print(f"{_named(path, fault)}", file=sys.stderr)

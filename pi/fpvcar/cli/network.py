@@ -26,24 +26,24 @@ LISTEN_FD = 3
 """Value of SD_LISTEN_FDS_START of sd_listen_fds(3)."""
 
 
-def run(what: str, profile: Profile) -> int:
+def run(action: str, profile: Profile) -> int:
     """Run the verb. Raises ConfigError, OSError."""
     path = paths.runtime_directory() / SOCKET
-    if what == "show":
+    if action == "show":
         return asyncio.run(_show(path if path.exists() else UNIT))
-    given = os.environ.get("LISTEN_PID") == str(os.getpid())
-    where = socket.socket(fileno=LISTEN_FD) if given else path
-    return asyncio.run(_serve(profile, where))
+    activated = os.environ.get("LISTEN_PID") == str(os.getpid())
+    address = socket.socket(fileno=LISTEN_FD) if activated else path
+    return asyncio.run(_serve(profile, address))
 
 
-async def _serve(profile: Profile, where: Path | socket.socket) -> int:
+async def _serve(profile: Profile, address: Path | socket.socket) -> int:
     from fpvcar.wifi.nmcli import NetworkManager
 
     own = own_network(profile.car.name, load_key(paths.state_directory()))
     machine = Machine(profile.network.own, time.monotonic())
     expected = f"{profile.car.name}.local"
     service = Service(machine, NetworkManager(), own, expected)
-    working = asyncio.create_task(serve(service, where))
+    working = asyncio.create_task(serve(service, address))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)
     with contextlib.suppress(asyncio.CancelledError):
@@ -58,39 +58,39 @@ async def _show(path: Path) -> int:
             state = parse_state(await reader.readline())
             writer.close()
     except (OSError, WireError) as fault:
-        why = getattr(fault, "strerror", None) or str(fault)
+        reason = getattr(fault, "strerror", None) or str(fault)
         raise ConfigError(
-            f"{path}: {why or f'no answer for {ANSWER_S:g} s'}; is "
-            "fpvcar-network.service running, and is this sudo?"
+            f"{path}: {reason or f'no answer for {ANSWER_S:g} s'}; check that "
+            "fpvcar-network.service is running, and use sudo"
         ) from None
-    print(shown(state))
+    print(text(state))
     return 0
 
 
-def shown(state: NetworkState) -> str:
+def text(state: NetworkState) -> str:
     """Return the state for a terminal: the car's network, and how a phone joins the car's own."""
     import io
 
     import segno
 
-    words = {
+    phases = {
         "own": f"The car has a network of its own, {state.own.ssid}.",
-        "opening": f"The car opens a network of its own, {state.own.ssid}.",
+        "opening": f"The car is opening a network of its own, {state.own.ssid}.",
         "known": f"The car is in the network {state.ssid}.",
-        "joining": f"The car joins the network {state.ssid}.",
-        "searching": "The car looks for networks that it knows.",
-        "failed": f"The car did not get into the network {state.ssid}.",
+        "joining": f"The car is joining the network {state.ssid}.",
+        "searching": "The car is searching for known networks.",
+        "failed": f"The car failed to join the network {state.ssid}.",
         "absent": "The car has no Wi-Fi.",
     }
-    lines = [words[state.phase]]
+    lines = [phases[state.phase]]
     if state.reason:
-        lines += [f"  Why: {state.reason}"]
+        lines += [f"  Reason: {state.reason}"]
     if state.name:
-        lines += [f"  Its pages: http://{state.name}:8080/"]
+        lines += [f"  Pages: http://{state.name}:8080/"]
     picture = io.StringIO()
     own = state.own
     segno.make(wifi_text(own.ssid, own.key)).terminal(picture, compact=True)
-    lines += [f"Where it knows no network: {own.ssid}, key {own.key}"]
+    lines += [f"Without a known network it opens its own: {own.ssid}, key {own.key}"]
     lines += [picture.getvalue().rstrip("\n")]
-    lines += [f"  then http://{OWN_ADDRESS}:8080/. Keep a photograph of this."]
+    lines += [f"  then open http://{OWN_ADDRESS}:8080/. Keep a photograph of this."]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-NOBODY_READS = 128 + signal.SIGPIPE
+PIPE_CLOSED = 128 + signal.SIGPIPE
 """Exit status that a shell shows for any tool with a closed pipe."""
 
 
@@ -16,7 +16,7 @@ def quietly(act: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # the rest is flushed at the exit
-        os.close(nowhere)
-        return NOBODY_READS
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())  # the rest is flushed at the exit
+        os.close(null)
+        return PIPE_CLOSED

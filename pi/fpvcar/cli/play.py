@@ -62,22 +62,22 @@ async def _serve(files: Sequence[Path], car: str, port: int, browser: bool) -> N
 def run(files: Sequence[Path], port: int, browser: bool) -> int:
     """Serve until Ctrl-C; return the exit status. Raises OSError for a busy port."""
 
-    def warn(words: str) -> None:
-        print(f"fpvcar replay: {words}", file=sys.stderr)
+    def warn(message: str) -> None:
+        print(f"fpvcar replay: {message}", file=sys.stderr)
 
     try:
-        found = [one.path for one in export.in_order(files, warn)]
+        paths = [file.path for file in export.in_order(files, warn)]
     except reader.ReadError as fault:
         warn(str(fault))
         return 1
-    names = Counter(path.name for path in found)
+    names = Counter(path.name for path in paths)
     for name, count in names.items():
         if count > 1:
-            warn(f"two files are called {name}")
+            warn(f"two files are named {name}")
             return 1
-    if not found:
+    if not paths:
         return 1
-    about = next(filter(None, (overview_of(path).about for path in found)), None)
+    about = next(filter(None, (overview_of(path).about for path in paths)), None)
     car = about.car if about else "fpvcar"
-    asyncio.run(_serve(found, car, port, browser))
+    asyncio.run(_serve(paths, car, port, browser))
     return 0

@@ -28,30 +28,30 @@ class Proposal(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def run(what: str, names: Sequence[str], root: Path, probe: Probe) -> int:
+def run(action: str, names: Sequence[str], root: Path, probe: Probe) -> int:
     """Run one of the four actions; return the exit status. Raises ConfigError, OSError."""
-    if what == "list":
+    if action == "list":
         for name, path in shipped().items():
             print(f"{name:16}{heading(path)}")
         return 0
-    if what == "propose":
+    if action == "propose":
         model = model_of(root)
         if not (root / BUS).exists():
-            print(f"nobody could look for a HAT: {ENABLE}; then again", file=sys.stderr)
+            print(f"no I2C bus to probe for a HAT: {ENABLE}; then repeat", file=sys.stderr)
         proposal = propose(model, probe(1, (*HATS, *METERS)))
         for reason in proposal.reasons:
             print(reason, file=sys.stderr)
         print(proposal.toml, end="")
         return 0
     if not names:
-        raise ConfigError(f"{what} what? {', '.join(shipped())}, or a file")
-    bad = [name for name in names if not _one(what, name)]
+        raise ConfigError(f"{action}: expected {', '.join(shipped())}, or a file")
+    bad = [name for name in names if not _show_or_check(action, name)]
     return 1 if bad else 0
 
 
-def _one(what: str, name: str) -> bool:
+def _show_or_check(action: str, name: str) -> bool:
     path = shipped().get(name, Path(name))
-    if what == "check":
+    if action == "check":
         return check(path)
     used = checks.used_pins(profiles.load(path), "")
     print(path.read_text(encoding="utf-8"), end="")
@@ -81,17 +81,17 @@ def check(path: Path) -> bool:
     # "auto" is pigpiod on some boards: warnings for the other boards are printed, too.
     backend: backends.BackEnd = "pigpio" if profile.pins.backend == "pigpio" else "linux"
     hz = backends.most_hz(backend)
-    for words in (
+    for warning in (
         *checks.warnings(profile),
         *checks.slow_pulses(profile, hz),
         *checks.over_peak(profile, hz),
     ):
-        print(f"{path}: take care: {words}")
+        print(f"{path}: warning: {warning}")
     for gpio, place in checks.used_pins(profile, ""):
         if gpio in USED_BY_THE_IMAGE:
             user = USED_BY_THE_IMAGE[gpio]
-            print(f"{path}: take care: {place} = {gpio}: also used by {user}")
-    print(f"{path}: can be driven")
+            print(f"{path}: warning: {place} = {gpio}: also used by {user}")
+    print(f"{path}: valid")
     return True
 
 
@@ -101,7 +101,7 @@ def model_of(root: Path) -> str:
         text = (root / MODEL).read_text(encoding="utf-8", errors="replace")
     except OSError:
         raise ConfigError(
-            f"{root / MODEL}: not there: this is no Raspberry Pi; without one: fpvcar bench"
+            f"{root / MODEL}: missing; this is no Raspberry Pi; without one: fpvcar bench"
         ) from None
     return text.rstrip("\0\n")
 
@@ -109,21 +109,21 @@ def model_of(root: Path) -> str:
 def propose(model: str, answering: Collection[int]) -> Proposal:
     """Return the profile for a board of this name with these addresses on its I2C bus 1."""
     reasons = [f"this is a {model}"]
-    hat = next((one for one in HATS if one in answering), None)
+    hat = next((address for address in HATS if address in answering), None)
     name = "mx1508" if hat is None else "motor-hat"
     toml = shipped()[name].read_text(encoding="utf-8")
     if hat is not None:
         reasons.append(f"a PCA9685 answers at {hat:#x}: {name}")
         toml = with_key(toml, "pca9685.address", f"{hat:#x}")
     else:
-        others = ", ".join(one for one in shipped() if one not in (name, "bench", "rig"))
+        others = ", ".join(other for other in shipped() if other not in (name, "bench", "rig"))
         reasons.append(f"no motor HAT answers: {name}; else one of {others}")
-    for meter in (one for one in METERS if one in answering):
+    for meter in (address for address in METERS if address in answering):
         reasons.append(f"an INA219 answers at {meter:#x}: it measures the battery")
         toml = with_key(toml, "battery.address", f"{meter:#x}")
         break
     if re.match(r"Raspberry Pi Zero( W|$)", model):
-        reasons.append("its one core carries 15 pictures a second")
+        reasons.append("its single core handles 15 frames per second")
         toml = with_key(toml, "camera.fps", "15")
     profiles.parse(tomllib.loads(toml))
     return Proposal(toml, tuple(reasons))

@@ -32,35 +32,35 @@ def run(paths: Sequence[Path], partial: bool = False) -> int:
     try:
         with closing(export.one_by_one(export.in_order(paths, _warn), _warn)) as inputs:
             drives = itertools.groupby(inputs, _drive)
-            found = {_again(files) for _, files in drives} or {1}
+            statuses = {_replay(files) for _, files in drives} or {1}
     except ReadError as fault:
         _warn(str(fault))
         return 1
-    if 1 in found:
+    if 1 in statuses:
         return 1
-    if INCOMPLETE in found and not partial:
-        _warn("not all could be run again; --partial accepts that")
+    if INCOMPLETE in statuses and not partial:
+        _warn("some steps could not be rerun; --partial accepts this")
         return INCOMPLETE
     return 0
 
 
-def _warn(words: str) -> None:
-    print(f"fpvcar replay: {words}", file=sys.stderr)
+def _warn(message: str) -> None:
+    print(f"fpvcar replay: {message}", file=sys.stderr)
 
 
-def _drive(one: OpenRecording) -> str:
+def _drive(file: OpenRecording) -> str:
     """Return the name of a file's drive; the files of a drive are run in sequence."""
-    about = one.recording.about
-    return about.recording if about else str(one.path)
+    about = file.recording.about
+    return about.recording if about else str(file.path)
 
 
-def _again(files: Iterator[OpenRecording]) -> int:
+def _replay(files: Iterator[OpenRecording]) -> int:
     """Run one drive again; the first file's description holds for all its files."""
     first, names = next(files), list[str]()
     about = first.recording.about
     if about is None:
         name = first.path.name
-        print(f"fpvcar replay: {name}: no profile in it, so nothing can be run again")
+        print(f"fpvcar replay: {name}: contains no profile, so it cannot be replayed")
         return 1
 
     missing = False
@@ -70,8 +70,8 @@ def _again(files: Iterator[OpenRecording]) -> int:
         for path, recording in itertools.chain([first], files):
             names.append(path.name)
             missing = missing or damage.cut_short(path, recording)
-            found = recording.messages(set(replay.TOPICS))
-            yield from replay.inputs_of(found, about.utc_offset_ns)
+            inputs = recording.messages(set(replay.TOPICS))
+            yield from replay.inputs_of(inputs, about.utc_offset_ns)
 
     began_s = time.monotonic()
     try:
@@ -80,8 +80,8 @@ def _again(files: Iterator[OpenRecording]) -> int:
         print(f"fpvcar replay: {(names or [first.path.name])[-1]}: {fault}")
         return 1
     took_s = time.monotonic() - began_s
-    which = names[0] + (f" to {names[-1]}" if names[1:] else "")
-    print("\n".join(report(which, about, verdict, took_s)))
+    label = names[0] + (f" to {names[-1]}" if names[1:] else "")
+    print("\n".join(report(label, about, verdict, took_s)))
     if verdict.differing or not verdict.steps:
         return 1
     return INCOMPLETE if missing or verdict.holes or verdict.unsure else 0
@@ -94,28 +94,30 @@ def report(names: str, about: About, verdict: ReplayResult, took_s: float) -> It
         return tables.utc_text(monotonic_ns + about.utc_offset_ns)
 
     if not verdict.steps:
-        yield f"{names}: no run of the gate is recorded here"
+        yield f"{names}: contains no steps of the gate"
         return
     minutes, seconds = divmod((verdict.last_ns - verdict.first_ns) // SECOND_NS, 60)
-    came = f"{verdict.differing:,} DIFFERENCES" if verdict.differing else "all as recorded"
-    yield (f"{names}: {verdict.steps:,} steps in {minutes}:{seconds:02d}, {came} ({took_s:.1f} s)")
+    result = f"{verdict.differing:,} DIFFERENCES" if verdict.differing else "all as recorded"
+    yield (
+        f"{names}: {verdict.steps:,} steps in {minutes}:{seconds:02d}, {result} ({took_s:.1f} s)"
+    )
     if verdict.unsure:
         names = ", ".join(sorted(verdict.unsure_by))
         yield (
-            f"  but the guard was not run again in {verdict.unsure:,} of the steps, "
-            f"too little is known of what was seen by: {names}"
+            f"  the guard was not rerun in {verdict.unsure:,} of the steps, "
+            f"as readings are missing of: {names}"
         )
     for hole in verdict.holes:
         ends = (utc(round(at_s * 1e9)) for at_s in hole)
-        yield f"  steps are missing from {' to '.join(ends)}; went on behind them"
-    for one in verdict.differences:
-        yield from _difference(one, utc(one.step.now_ns))
+        yield f"  steps are missing from {' to '.join(ends)}; continued after the gap"
+    for difference in verdict.differences:
+        yield from _difference(difference, utc(difference.step.now_ns))
     if verdict.differing > len(verdict.differences):
         yield f"  ... and {verdict.differing - len(verdict.differences):,} more"
 
 
-def _difference(one: Difference, at: str) -> Iterator[str]:
-    yield f"  {at} {one.name}"
-    yield f"    recorded  {one.recorded}"
-    yield f"    again     {one.replayed}"
-    yield f"    step      {msgspec.json.encode(one.step).decode()}"
+def _difference(difference: Difference, at: str) -> Iterator[str]:
+    yield f"  {at} {difference.name}"
+    yield f"    recorded  {difference.recorded}"
+    yield f"    rerun     {difference.replayed}"
+    yield f"    step      {msgspec.json.encode(difference.step).decode()}"

@@ -31,7 +31,7 @@ BLOCK = f"""\
 dtparam=i2c_arm=on
 camera_auto_detect=1
 dtparam=watchdog=on
-# A pin whose owner dies is an input again.
+# A pin becomes an input when its owner dies.
 dtparam=strict_gpiod
 {END}
 """
@@ -42,7 +42,7 @@ AVAHI = "etc/avahi/services/fpvcar.service"
 ANNOUNCED = """\
 <?xml version="1.0" standalone="no"?>
 <!DOCTYPE service-group SYSTEM "avahi-service.dtd">
-<!-- What a base station finds the car by: fpvstation cars. -->
+<!-- Lets base stations find the car: fpvstation cars. -->
 <service-group>
   <name replace-wildcards="yes">%h</name>
   <service>
@@ -52,11 +52,11 @@ ANNOUNCED = """\
 </service-group>
 """
 OWN_FILES = {
-    MODULES: "# sensors, by /dev/i2c-N\ni2c-dev\n",
-    WIFI: "# With power save a command takes a second and more, now and then.\n"
+    MODULES: "# for sensors on /dev/i2c-N\ni2c-dev\n",
+    WIFI: "# Power save delays some commands by a second or more.\n"
     "[connection]\nwifi.powersave=2\n",
-    SYSCTL: "# A lost packet goes again 30 ms after a round trip, not 200.\n"
-    "# The minus: Linux before 6.11 cannot.\n-net.ipv4.tcp_rto_min_us = 30000\n",
+    SYSCTL: "# Retransmit a lost packet 30 ms after a round trip, not 200.\n"
+    "# The minus ignores the error of Linux before 6.11.\n-net.ipv4.tcp_rto_min_us = 30000\n",
     AVAHI: ANNOUNCED,
 }
 """Files of fpvcar in folders of other packages."""
@@ -89,16 +89,16 @@ def ask(board: str, name: str, root: Path, read: Callable[[str], str]) -> Answer
     Raises ConfigError for an unknown board, an invalid name, and a refused profile, before any file
     is written.
     """
-    known, profile = boards(), root / PROFILE
+    available, profile = boards(), root / PROFILE
     if not board and not profile.exists():
-        for one, path in known.items():
-            print(f"  {one:16}{heading(path)}")
-        board = read(f"Which board ({', '.join(known)})? ").strip()
-    if board and board not in known:
-        raise ConfigError(f'board "{board}": expected one of {", ".join(known)}')
+        for board_name, path in available.items():
+            print(f"  {board_name:16}{heading(path)}")
+        board = read(f"Which board ({', '.join(available)})? ").strip()
+    if board and board not in available:
+        raise ConfigError(f'board "{board}": expected one of {", ".join(available)}')
     if not board and not profile.exists():
-        raise ConfigError(f"no board: give --board, one of {', '.join(known)}")
-    default = profiles.load(known[board] if board else profile).car.name
+        raise ConfigError(f"no board: give --board, one of {', '.join(available)}")
+    default = profiles.load(available[board] if board else profile).car.name
     if not name:
         name = read(f"The car's name ({default})? ").strip() or default
     if not HOST.fullmatch(name):
@@ -141,10 +141,10 @@ def without_block(text: str) -> str:
     return re.sub(rf"(?ms)\n*^{BEGIN}$.*?^{END}\n?", "\n", text)
 
 
-def write(wanted: Sequence[tuple[Path, str]]) -> list[Path]:
+def write(contents: Sequence[tuple[Path, str]]) -> list[Path]:
     """Write only files whose content differs; return their paths. Raises OSError."""
     changed = []
-    for path, text in wanted:
+    for path, text in contents:
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         if not path.parent.is_dir():
@@ -160,7 +160,7 @@ def start(answers: Answers, root: Path, run: Run) -> None:
     """Set the host name, and enable and start the units."""
     host = answers.name.lower()
     if not run("hostnamectl", "set-hostname", host):
-        print(f"  not named: sudo hostnamectl set-hostname {host}")
+        print(f"  host name not set: sudo hostnamectl set-hostname {host}")
     profile = profiles.load(root / PROFILE)
     if backends.i2c_backend(profile) == "linux":
         run("modprobe", "i2c-dev")
@@ -170,7 +170,7 @@ def start(answers: Answers, root: Path, run: Run) -> None:
         print("  no pin daemon here: sudo apt install pigpio (on Bookworm)")
     run("systemctl", "enable", "--quiet", *UNITS)
     if not run("systemctl", "restart", *UNITS):
-        print("  not started: systemctl status fpvcar-wheels fpvcar says why")
+        print("  not started: see systemctl status fpvcar-wheels fpvcar")
 
 
 def undo(root: Path, run: Run) -> None:
@@ -185,7 +185,7 @@ def undo(root: Path, run: Run) -> None:
             write([(path, without_block(path.read_text()))])
 
 
-def _nobody(question: str) -> str:
+def _default(question: str) -> str:
     """Answer with the default if stdin is no terminal."""
     return ""
 
@@ -193,29 +193,28 @@ def _nobody(question: str) -> str:
 def _run(*argv: str) -> bool:
     if shutil.which(argv[0]) is None:
         return False
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return done.returncode == 0
+    process = subprocess.run(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return process.returncode == 0
 
 
 def main(arguments: Any, run: Run = _run) -> int:
     """Run the verb with the parsed `arguments`. Raises ConfigError, OSError."""
     root = arguments.root
     if os.geteuid() != 0 and root == Path("/"):
-        raise ConfigError("setup writes system files: sudo fpvcar setup")
+        raise ConfigError("setup needs root: sudo fpvcar setup")
     if arguments.undo:
         undo(root, run)
         return 0
-    read = input if sys.stdin.isatty() else _nobody
+    read = input if sys.stdin.isatty() else _default
     answers = ask(arguments.board, arguments.name, root, read)
-    wanted = list(steps(answers, root))
-    changed = write(wanted)
+    changed = write(list(steps(answers, root)))
     for path in changed:
         print(f"  wrote {path}")
     if root != Path("/"):
         return 0
     start(answers, root, run)
     print(f"  {answers.name} is at http://{answers.name.lower()}.local:8080/")
-    print("  where it knows no Wi-Fi it opens its own: sudo fpvcar network show")
+    print("  without a known Wi-Fi network it opens its own: sudo fpvcar network show")
     if any(path.name in ("config.txt", Path(WIFI).name) for path in changed):
-        print("  I2C, camera, watchdog and Wi-Fi change at the next boot: sudo reboot")
+        print("  I2C, camera, watchdog and Wi-Fi change after a reboot: sudo reboot")
     return 0

@@ -23,7 +23,7 @@ from fpvcar.wheels import pins_off_client, service
 
 SwitchOff = Callable[[Sequence[int], Sequence[tuple[int, int]]], int]
 NEXT_STEP = (
-    "nothing could be stopped: sudo fpvcar stop; sudo systemctl stop fpvcar-wheels; "
+    "the motors could not be switched off: sudo fpvcar stop; sudo systemctl stop fpvcar-wheels; "
     "else cut the power"
 )
 
@@ -38,28 +38,28 @@ def run(
 
     Raises ConfigError if the profile is refused and no `wheels` has published its pins.
     """
-    ended = [end_wheels(one) for one in runtimes]  # first: it would drive again
+    ended = [end_wheels(runtime) for runtime in runtimes]  # first: it would drive again
     gpios, chips = pins_of(profile, overrides, runtimes)
     failed = switch_off(gpios, chips)
-    asked = [
-        pins_off_client.ask_helper(one / pins_off_client.SOCKET)
-        for one in runtimes
-        if (one / pins_off_client.SOCKET).exists()
+    helped = [
+        pins_off_client.ask_helper(runtime / pins_off_client.SOCKET)
+        for runtime in runtimes
+        if (runtime / pins_off_client.SOCKET).exists()
     ]
-    if failed and not any((*ended, *asked)):
-        _say(NEXT_STEP)
+    if failed and not any((*ended, *helped)):
+        _report(NEXT_STEP)
         return 1
     return 0
 
 
 def runtimes() -> list[Path]:
     """Return the run-time directories where `wheels` may run: the car's, and this user's."""
-    found = [Path("/") / raspberry_pi_os.RUNTIME]
+    directories = [Path("/") / raspberry_pi_os.RUNTIME]
     try:
-        found.append(paths.runtime_directory())
+        directories.append(paths.runtime_directory())
     except OSError as fault:  # owned by another user: no reason not to stop the car
-        _say(str(fault))
-    return list(dict.fromkeys(found))
+        _report(str(fault))
+    return list(dict.fromkeys(directories))
 
 
 def pins_of(
@@ -76,19 +76,19 @@ def pins_of(
         except FileNotFoundError:
             continue
         except OSError as fault:
-            _say(f"{runtime / pins_off_client.MOTOR_PINS}: {fault.strerror or fault}")
+            _report(f"{runtime / pins_off_client.MOTOR_PINS}: {fault.strerror or fault}")
             continue
         gpios.update(pins)
         chips.update(boards)
     try:
-        known = profiles.load(profile, overrides)
+        loaded = profiles.load(profile, overrides)
     except ConfigError as fault:
         if not gpios and not chips:
             raise
-        _say(f"{fault}; only the pins that `wheels` took are stopped")
+        _report(f"{fault}; stopping only the pins that `wheels` uses")
     else:
-        gpios.update(known.stop_pins())
-        chips.update(known.stop_chips())
+        gpios.update(loaded.stop_pins())
+        chips.update(loaded.stop_chips())
     return sorted(gpios), sorted(chips)
 
 
@@ -102,21 +102,21 @@ def end_wheels(runtime: Path) -> bool:
         except (FileNotFoundError, ConnectionRefusedError):
             return False
         except OSError as fault:
-            _say(f"{path}: {fault.strerror}; sudo fpvcar stop")
+            _report(f"{path}: {fault.strerror}; sudo fpvcar stop")
             return False
         option = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
         pid = struct.unpack("iII", option)[0]
         if pid <= 0:  # in another PID namespace
-            _say(f"{path}: its process cannot be seen from here")
+            _report(f"{path}: its process is in another PID namespace")
             return False
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError as fault:
-            _say(f"wheels, process {pid}: {fault.strerror}; sudo fpvcar stop")
+            _report(f"wheels, process {pid}: {fault.strerror}; sudo fpvcar stop")
             return False
-    _say(f"ended wheels, process {pid}")
+    _report(f"ended wheels, process {pid}")
     return True
 
 
-def _say(words: str) -> None:
-    print(f"fpvcar stop: {words}", file=sys.stderr)
+def _report(message: str) -> None:
+    print(f"fpvcar stop: {message}", file=sys.stderr)

@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         from fpvcar import app
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    for words in checks.warnings(profile):
-        logging.getLogger("fpvcar.profile").warning("%s", words)
+    for warning in checks.warnings(profile):
+        logging.getLogger("fpvcar.profile").warning("%s", warning)
     options = app.Options(
         arguments.host,
         arguments.port,
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--json",
             f"--port={arguments.port}",
             f"--profile={arguments.profile}",
-            *(f"--set={one}" for one in arguments.overrides),
+            *(f"--set={line}" for line in arguments.overrides),
         ),
         arguments.profile,
     )
@@ -127,7 +127,7 @@ def _refuse_missing(files: Sequence[Path]) -> None:
             raise FileNotFoundError(
                 errno.ENOENT,
                 "no such file or folder; expected recordings (NAME.mcap) or their "
-                f"folder, here: {paths.recordings_directory('')}",
+                f"folder, for example {paths.recordings_directory('')}",
                 str(path),
             )
 
@@ -137,7 +137,7 @@ def profile(arguments: argparse.Namespace) -> int:
     from fpvcar.cli import profile
     from fpvcar.devices import backends
 
-    return profile.run(arguments.what, arguments.names, arguments.root, backends.answering)
+    return profile.run(arguments.action, arguments.names, arguments.root, backends.answering)
 
 
 def replay(arguments: argparse.Namespace) -> int:
@@ -163,10 +163,10 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def log(arguments: argparse.Namespace) -> int:
-    """Show the contents of recordings, or mend them."""
+    """Show, verify, repair or release recordings."""
     from fpvcar.cli import log, pipes
 
-    return pipes.quietly(lambda: log.run(arguments.what, arguments.files, arguments.out))
+    return pipes.quietly(lambda: log.run(arguments.action, arguments.files, arguments.out))
 
 
 def wiring(arguments: argparse.Namespace) -> int:
@@ -181,7 +181,7 @@ def network(arguments: argparse.Namespace) -> int:
     from fpvcar.cli import network
 
     profile = profiles.load(arguments.profile, arguments.overrides)
-    return network.run(arguments.what, profile)
+    return network.run(arguments.action, profile)
 
 
 def setup(arguments: argparse.Namespace) -> int:

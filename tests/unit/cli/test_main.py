@@ -23,7 +23,7 @@ def umask() -> Iterator[None]:
     [
         (errno.ENOSPC, "No space left on device; make room (sudo journalctl"),
         (errno.EDQUOT, "Disk quota exceeded; make room"),
-        (errno.EROFS, "Read-only file system; nothing can be kept there: dmesg"),
+        (errno.EROFS, "Read-only file system; no data can be saved: see dmesg"),
     ],
 )
 def test_a_card_that_takes_no_codes_at_the_first_start(
@@ -77,4 +77,4 @@ def test_without_a_verb_it_says_what_it_can(capsys: pytest.CaptureFixture[str]) 
 def test_what_a_verb_lacks_is_named_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["profile"])
-    assert capsys.readouterr().err.endswith("are required: what\n")
+    assert capsys.readouterr().err.endswith("are required: action\n")

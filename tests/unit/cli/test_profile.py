@@ -53,15 +53,15 @@ def test_it_checks_files_and_says_what_asks_for_care(
 ) -> None:
     assert profile.run("check", ["mx1508", "mx1508-servo"], Path("/"), nobody) == 0
     said = capsys.readouterr().out
-    assert said.count("can be driven") == 2
+    assert said.count(": valid\n") == 2
     assert "motors.steer.signal = 18: also used by sound, if it is on" in said
-    assert "mx1508.toml: take care: motors.drive.pwm_hz = 4000: cut to 100 Hz" in said
-    assert "mx1508.toml: take care: motors.drive: PWM pulses at 100 Hz draw" in said
+    assert "mx1508.toml: warning: motors.drive.pwm_hz = 4000: limited to 100 Hz" in said
+    assert "mx1508.toml: warning: motors.drive: PWM pulses at 100 Hz draw" in said
     bad = tmp_path / "bad.toml"
     bad.write_text('[car]\nname = "A"\n')
     assert profile.run("check", ["l298n", str(bad)], Path("/"), nobody) == 1
     assert f"{bad}: " in capsys.readouterr().err
-    with pytest.raises(ConfigError, match="check what"):
+    with pytest.raises(ConfigError, match="check: expected"):
         profile.run("check", [], Path("/"), nobody)
 
 
@@ -77,7 +77,7 @@ def test_it_proposes_what_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture
     (card / "dev/i2c-1").touch()
     assert profile.run("propose", [], card, probe) == 0
     said = capsys.readouterr()
-    assert "nobody could look" not in said.err
+    assert "no I2C bus" not in said.err
     assert f"this is a {PI_4}\n" in said.err and "0x6f: motor-hat" in said.err
     assert asked == [(1, (0x60, 0x6F, 0x40, 0x41, 0x44, 0x45))]
     made = profiles.parse(tomllib.loads(said.out))
@@ -90,7 +90,7 @@ def test_without_the_bus_it_says_that_it_did_not_look(
     """State of a fresh Raspberry Pi OS: I2C is off until setup."""
     assert profile.run("propose", [], board(tmp_path, PI_4), nobody) == 0
     said = capsys.readouterr().err
-    assert said.startswith("nobody could look for a HAT: enable I2C: sudo raspi-config")
+    assert said.startswith("no I2C bus to probe for a HAT: enable I2C: sudo raspi-config")
 
 
 def test_without_a_hat_it_proposes_a_board_on_gpio() -> None:

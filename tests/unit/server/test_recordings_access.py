@@ -160,7 +160,7 @@ def test_the_page_refuses_what_is_no_recording(
     other = folder.parent / NAME
     other.write_bytes((folder / NAME).read_bytes())
     assert play.run([folder / NAME, other], 0, False) == 1
-    assert "two files are called" in capsys.readouterr().err
+    assert "two files are named" in capsys.readouterr().err
 
 
 def test_the_cars_own_rules_hold_for_recordings(folder: Path) -> None:

@@ -225,13 +225,13 @@ def test_the_command_says_what_it_could_not_run_again(
     steps = drive.go(12.0)[1:]
     recorded(drive, tmp_path / "one.mcap", steps)
     assert command_line.main(["replay", str(tmp_path / "one.mcap")]) == 3
-    assert "not all could be run again" in capsys.readouterr().err
+    assert "some steps could not be rerun" in capsys.readouterr().err
     partly = ["replay", "--partial", str(tmp_path / "one.mcap")]
     assert command_line.main(partly) == 0
     count = sum(step.guard_mode == "limit" for step in steps)
     assert (
-        f"  but the guard was not run again in {count:,} of the steps, too little is "
-        "known of what was seen by: front, rear\n"
+        f"  the guard was not rerun in {count:,} of the steps, as readings are missing "
+        "of: front, rear\n"
     ) in capsys.readouterr().out
 
 
@@ -261,7 +261,7 @@ def test_a_damaged_chunk_is_said_and_the_rest_is_checked(
     capsys.readouterr()
     assert command_line.main(["replay", str(path)]) == 3
     said = capsys.readouterr()
-    assert "not all could be run again; --partial accepts that" in said.err
+    assert "some steps could not be rerun; --partial accepts this" in said.err
     assert "bytes are missing" in said.err
     assert said.out.count("steps are missing from") == 1
     assert "all as recorded" in said.out
@@ -275,7 +275,7 @@ def test_what_cannot_be_run_again_is_no_success(
     assert "letter" in capsys.readouterr().err
     McapFile(list(mcaps.measured(1.0))).to(tmp_path / "blind.mcap")
     assert command_line.main(["replay", str(tmp_path / "blind.mcap")]) == 1
-    assert "no run of the gate" in capsys.readouterr().out
+    assert "contains no steps of the gate" in capsys.readouterr().out
     assert command_line.main(["replay", str(tmp_path / "none.mcap")]) == 1
     assert "none.mcap" in capsys.readouterr().err
 
