@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fpvcar.buttons.panel import Panel, buttons_of
 from fpvcar.calibration import store
-from fpvcar.calibration.calibrator import Tuner
+from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.drive.control import Control, Inputs
@@ -92,7 +92,7 @@ def build(profile: Profile, options: Options) -> tuple[Part, ...]:
 
     saver, changed = Saver(state), asyncio.Event()
     own, profile = profile, with_picture(profile, saver.before.picture)
-    tuner = Tuner(profile, store.load(state / store.FILE, profile.motors.names))
+    tuner = Calibrator(profile, store.load(state / store.FILE, profile.motors.names))
     profile = tuner.profile
     camera = Camera(*argv_of(profile, options.soc))
     picture = PictureSettings(own, saver.before.picture, options.soc, camera, saver.put_picture)

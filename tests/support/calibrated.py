@@ -10,9 +10,9 @@ from fpvbench.world import scene
 from fpvbench.world.bridge import Bridge, Bridges, ServoState, Wiring, mx1508
 from fpvbench.world.process import TICK_S, World
 from fpvcar import config
-from fpvcar.calibration.calibrator import Tuner
-from fpvcar.calibration.steps import Seen
-from fpvcar.calibration.store import Kept
+from fpvcar.calibration.calibrator import Calibrator
+from fpvcar.calibration.steps import CarState
+from fpvcar.calibration.store import History
 from fpvcar.drive import mixing
 from fpvcar.wire.telemetry import Range
 
@@ -35,7 +35,7 @@ class PlayedCar:
         weaker: tuple[float, float] = (0.0, 0.0),
         limit: float = 1.0,
     ) -> None:
-        self.tuner = Tuner(profile, Kept())
+        self.tuner = Calibrator(profile, History())
         self.tuner.apply = self._tune
         self.profile = profile
         wiring = Wiring(profile.motors, None, profile.hat_hz())
@@ -78,20 +78,20 @@ class PlayedCar:
         self.now_s += TICK_S
         volts, throttle, steer = self.world.battery.volts, 0.0, 0.0
         if self.finger and self.tuner.step is not None:
-            asked = self.tuner.asked(self._limit, volts, self.now_s)
+            asked = self.tuner.status(self._limit, volts, self.now_s)
             assert asked is not None
             wish = asked["wish"]
             throttle, steer = wish["throttle"] * self._limit, wish["steer"]
         else:
-            self.tuner.asked(self._limit, volts, self.now_s)
+            self.tuner.status(self._limit, volts, self.now_s)
         motors = self.profile.motors
         duties, self._slew = mixing.mix(throttle, steer, motors, volts, self._slew, self.now_s)
         self.world.step(self._bridges(duties))
         if self.world.tick % EVERY == 0:
             self._ranges = tuple(self._measured())
-        seen = Seen(self.now_s, throttle, steer, duties, self._aged(), volts)
+        seen = CarState(self.now_s, throttle, steer, duties, self._aged(), volts)
         if self.world.tick % 2 == 0:
-            self.tuner.see(seen)
+            self.tuner.update(seen)
 
     def _bridges(self, duties: Sequence[float]) -> Bridges:
         turned = -1.0 if self._inverted else 1.0

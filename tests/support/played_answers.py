@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, Route
 
-from fpvcar.calibration.calibrator import Tuner
-from fpvcar.calibration.store import Kept
+from fpvcar.calibration.calibrator import Calibrator
+from fpvcar.calibration.store import History
 from fpvcar.config import profiles
 from fpvcar.runtime import paths
 
@@ -186,13 +186,13 @@ class PlayedAnswers:
 
     def __init__(self, page: Page) -> None:
         own = profiles.load(paths.HARDWARE / PROFILE, MORE)
-        self._tuner = Tuner(own, Kept())
+        self._tuner = Calibrator(own, History())
         self._tuner.set("motors.drive.trim", 0.05, UTC_S)
         self.steps = list(self._tuner.offered())
         self._answers: dict[str, Callable[[dict[str, list[str]]], Any]] = {
             "calibration": lambda asked: self._tuner.as_json(),
             "calibration/begin": self._begin,
-            "calibration/step": lambda asked: self._tuner.asked(1.0, 7.4, 0.0),
+            "calibration/step": lambda asked: self._tuner.status(1.0, 7.4, 0.0),
             "calibration/end": lambda asked: self._tuner.end(),
             "doctor": lambda asked: FINDINGS,
             "invitations": lambda asked: INVITATION,
@@ -206,7 +206,7 @@ class PlayedAnswers:
 
     def _begin(self, asked: dict[str, list[str]]) -> Any:
         self._tuner.begin(asked["step"][0], asked.get("of", [""])[0], 0.0)
-        return self._tuner.asked(1.0, 7.4, 0.0)
+        return self._tuner.status(1.0, 7.4, 0.0)
 
     def _answer(self, route: Route) -> None:
         url = urlsplit(route.request.url)

@@ -1,6 +1,6 @@
 """Calibration of one car: the kept values, the current step, and the resulting profile.
 
-begin -> see ... say ... see -> keep   the step's results override the profile
+begin -> update ... answer ... update -> keep   the step's results override the profile
                              -> end    the car is as before
 """
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from fpvcar.calibration import driving_steps, static_steps, values
 from fpvcar.calibration.motors import DeadBand, Direction
-from fpvcar.calibration.steps import Failed, Refused, Seen, Step, Wish
-from fpvcar.calibration.store import Kept
-from fpvcar.calibration.values import Value, fitting, known, over, with_new
+from fpvcar.calibration.steps import CarState, FailedStep, InvalidInput, Step, Wish
+from fpvcar.calibration.store import History
+from fpvcar.calibration.values import Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, DcMotor, Profile, ServoMotor
 
 log = logging.getLogger("fpvcar.calibration")
@@ -20,7 +20,7 @@ AWAY_S = 8.0
 """Time without a request from the page after which its step ends."""
 
 
-class Tuner:
+class Calibrator:
     """Calibrator of one car.
 
     `own` is the profile as written, `profile` the same with the kept values. `apply` switches the
@@ -28,20 +28,20 @@ class Tuner:
     calibrated direction was lost.
     """
 
-    def __init__(self, own: Profile, before: Kept) -> None:
+    def __init__(self, own: Profile, before: History) -> None:
         self.own = own
         self.apply: Callable[[Profile], None] = lambda profile: None
         self.step: Step | None = None
         self._kind = self._of = ""
-        self._asked_s = 0.0
-        self._lay_over(before)
+        self._last_request_s = 0.0
+        self._load(before)
         self._applied = self.profile
 
-    def _lay_over(self, new: Kept) -> None:
-        self.kept = new
+    def _load(self, new: History) -> None:
+        self.history = new
         self.step = None
         self._fitted = fitting(self.own, new.values)
-        self.profile = over(self.own, self._fitted.values)
+        self.profile = overridden(self.own, self._fitted.values)
         motors = self.own.motors
         lost = {*new.doubts, *values.in_doubt(motors, self._fitted)}
         self.doubts = tuple(name for name in motors.names if name in lost)
@@ -51,9 +51,9 @@ class Tuner:
 
     def _complaints(self) -> Iterator[str]:
         for key, reason in sorted(self._fitted.dropped.items()):
-            yield f"calibration: {key} is left out: {reason}"
-        if self.kept.damaged:
-            yield "calibration: its file was damaged; the profile's own values hold"
+            yield f"calibration: {key} ignored: {reason}"
+        if self.history.damaged:
+            yield "calibration: its file was damaged; using the values of the profile"
         if self.doubts:
             yield (
                 f"calibration: direction of {', '.join(self.doubts)} in doubt: the car "
@@ -64,8 +64,8 @@ class Tuner:
     def in_doubt(self) -> bool:
         """True while the car must not drive: a motor's direction is in doubt, and the step that
         determines it is not under way."""
-        finding = self.step is not None and self._kind == "direction"
-        return bool(self.doubts) and not (finding and self._of in self.doubts)
+        determining = self.step is not None and self._kind == "direction"
+        return bool(self.doubts) and not (determining and self._of in self.doubts)
 
     # Steps
 
@@ -90,47 +90,47 @@ class Tuner:
             yield "battery", ""
 
     def begin(self, kind: str, of: str, now_s: float) -> None:
-        """Begin a step; a current one ends. Raises Refused."""
+        """Begin a step; a current one ends. Raises InvalidInput."""
         if (kind, of) not in self.offered():
-            has = ", ".join(sorted({one for one, _ in self.offered()}))
-            raise Refused(f'step "{kind[:20]} {of[:20]}": this car has {has}')
+            kinds = ", ".join(sorted({offered for offered, _ in self.offered()}))
+            raise InvalidInput(f'step "{kind[:20]} {of[:20]}": this car has {kinds}')
         self.end()
-        self.step = self._made(kind, of)
-        self._kind, self._of, self._asked_s = kind, of, now_s
+        self.step = self._new_step(kind, of)
+        self._kind, self._of, self._last_request_s = kind, of, now_s
         self._tune()
 
-    def _made(self, kind: str, of: str) -> Step:
+    def _new_step(self, kind: str, of: str) -> Step:
         profile = self.profile
         makers: dict[str, Callable[[], Step]] = {
             "direction": lambda: Direction(profile.motors, of, of in self.doubts),
             "dead_band": lambda: DeadBand(profile.motors, of),
-            "ends": lambda: driving_steps.Ends(profile),
-            "straight": lambda: driving_steps.Straight(profile),
+            "ends": lambda: driving_steps.SteeringEnds(profile),
+            "straight": lambda: driving_steps.StraightLine(profile),
             "speed": lambda: driving_steps.Speed(profile),
             "distance": lambda: static_steps.Distance(profile, of),
-            "battery": lambda: static_steps.Pack(profile, self.own.battery),
+            "battery": lambda: static_steps.BatteryPack(profile, self.own.battery),
         }
         return makers[kind]()
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Process the state of the car; end the step of a page that has gone."""
         if self.step is None:
             return
-        self.step.see(seen)
-        if seen.now_s - self._asked_s > AWAY_S and not seen.moves:
+        self.step.update(car)
+        if car.now_s - self._last_request_s > AWAY_S and not car.moves:
             self.end()
 
     def fail(self, fault: Exception) -> None:
         """Replace a step that raised an error by one that reports the error and moves nothing."""
         log.error("calibration step %s failed", self._kind, exc_info=fault)
-        self.step = Failed(fault)
+        self.step = FailedStep(fault)
         self._tune()
 
-    def say(self, word: str, figures: list[float]) -> None:
-        """Process a person's input for the step. Raises Refused, ConfigError."""
-        step = self._going_on()
+    def answer(self, word: str, figures: list[float]) -> None:
+        """Process a person's input for the step. Raises InvalidInput, ConfigError."""
+        step = self._current()
         before = dict(step.trial)
-        step.say(word, figures)
+        step.answer(word, figures)
         try:
             self._tune()
         except ValueError:
@@ -143,9 +143,9 @@ class Tuner:
             self.step = None
             self._tune()
 
-    def asked(self, limit: float, volts: float, now_s: float) -> dict[str, Any] | None:
+    def status(self, limit: float, volts: float, now_s: float) -> dict[str, Any] | None:
         """Return the step for its page, and note that the page is still open."""
-        self._asked_s = now_s
+        self._last_request_s = now_s
         step = self.step
         if step is None:
             return None
@@ -159,18 +159,20 @@ class Tuner:
             **step.figures(),
         }
 
-    def _going_on(self) -> Step:
+    def _current(self) -> Step:
         if self.step is None:
-            raise Refused("no step goes on: it ended, as the page was away; begin anew")
+            raise InvalidInput(
+                "no step is active: it ended when the page was closed; begin it again"
+            )
         return self.step
 
     # Kept values
 
     def keep(self, utc_s: float) -> None:
-        """Keep the step's results and end it. Raises Refused, ConfigError."""
-        step = self._going_on()
+        """Keep the step's results and end it. Raises InvalidInput, ConfigError."""
+        step = self._current()
         if not step.found:
-            raise Refused("nothing to keep: the step has found nothing yet")
+            raise InvalidInput("nothing to keep: the step has no result yet")
         self._change(f"{self._kind} {self._of}".rstrip(), step.found, utc_s)
 
     def set(self, key: str, value: Value, utc_s: float) -> None:
@@ -185,16 +187,16 @@ class Tuner:
 
     def undo(self) -> None:
         """Go back to the values before the current change, if they are known."""
-        self._hold(self.kept.undone())
+        self._set_history(self.history.undone())
 
-    def _change(self, what: str, new: dict[str, Value], utc_s: float) -> None:
-        holding = self._fitted.values
-        with_new(self.own, holding, new)
+    def _change(self, label: str, new: dict[str, Value], utc_s: float) -> None:
+        current = self._fitted.values
+        with_new(self.own, current, new)
         doubts = tuple(name for name in self.doubts if f"motors.{name}.invert" not in new)
-        self._hold(self.kept.changed(what, {**holding, **new}, utc_s, doubts))
+        self._set_history(self.history.changed(label, {**current, **new}, utc_s, doubts))
 
-    def _hold(self, new: Kept) -> None:
-        self._lay_over(new)
+    def _set_history(self, new: History) -> None:
+        self._load(new)
         self._tune()
 
     def _tune(self) -> None:
@@ -206,26 +208,31 @@ class Tuner:
 
     def as_json(self) -> dict[str, Any]:
         """Return values, steps, changes and faults for the page."""
-        own, now = known(self.own), known(self.profile)
+        own, now = settings(self.own), settings(self.profile)
         return {
             "values": [
                 {
                     "key": key,
-                    "value": one.value,
+                    "value": setting.value,
                     "own": own[key].value,
-                    "least": one.least,
-                    "most": one.most,
+                    "least": setting.least,
+                    "most": setting.most,
                 }
-                for key, one in now.items()
+                for key, setting in now.items()
             ],
             "steps": [{"kind": kind, "of": of} for kind, of in self.offered()],
             "changes": [
-                {"utc_s": one.utc_s, "what": one.what, "values": one.values, "before": one.before}
-                for one in self.kept.changes
+                {
+                    "utc_s": change.utc_s,
+                    "what": change.what,
+                    "values": change.values,
+                    "before": change.before,
+                }
+                for change in self.history.changes
             ],
             "limit": self.own.gate.limit,
-            "now": self.kept.now,
-            "undoable": self.kept.undoable,
+            "now": self.history.now,
+            "undoable": self.history.undoable,
             "faults": self.faults,
             "doubts": self.doubts,
         }

@@ -7,15 +7,15 @@ from typing import Any
 from fpvcar.calibration.estimates import (
     TRACK_M,
     WHEELBASE_M,
-    Aside,
     Run,
+    StraightRun,
     end_speed_mps,
-    good,
+    is_fresh,
     share_of,
     speed_line,
     straight_setting,
 )
-from fpvcar.calibration.steps import Held, Refused, Seen, Wish
+from fpvcar.calibration.steps import CarState, DriveTimer, InvalidInput, Wish
 from fpvcar.calibration.values import Value
 from fpvcar.config import Profile, ServoMotor
 
@@ -31,13 +31,13 @@ RAMP_S = 0.15
 """Soft start of a run, ignored in the measurement of its speed."""
 
 
-def _figures(given: Sequence[float], count: int, expected: str) -> Sequence[float]:
-    if len(given) != count or not all(map(math.isfinite, given)):
-        raise Refused(f"{len(given)} figures refused: expected {expected}")
-    return given
+def _figures(values: Sequence[float], count: int, expected: str) -> Sequence[float]:
+    if len(values) != count or not all(map(math.isfinite, values)):
+        raise InvalidInput(f"{len(values)} numbers refused: expected {expected}")
+    return values
 
 
-class Straight:
+class StraightLine:
     """Step that drives straight ahead; a person enters how far aside the car came.
 
     Sets the balance of two sides, or a servo's centre.
@@ -57,38 +57,38 @@ class Straight:
             sign = -1.0 if servo.invert else 1.0
             self._gain, self._limit = sign * us_per_rad * WHEELBASE_M, math.inf
         else:
-            raise Refused(
-                "straight on refused: a motor steers, and its spring centres it; "
-                "bend that, or its linkage"
+            raise InvalidInput(
+                "straight line refused: a motor steers and a spring centres it; "
+                "adjust the spring or the linkage"
             )
         self.trial: dict[str, Value] = {}
-        self._runs: list[Aside] = []
-        self._held, self._drove = Held(), False
+        self._runs: list[StraightRun] = []
+        self._held, self._drove = DriveTimer(), False
 
     def wish(self, limit: float, volts: float) -> Wish:
         """Return a slow forward wish."""
         return Wish(min(1.0, STRAIGHT_SHARE / max(limit, 0.01)))
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Process the state of the car."""
-        self._held.see(seen)
-        if seen.moves:
+        self._held.update(car)
+        if car.moves:
             self._drove, self.phase = True, "drives"
         elif self.phase == "drives":
             self.phase = "asks"
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "aside" with metres ahead and centimetres to the left (negative: right)."""
         if word != "aside" or not self._drove:
-            raise Refused(f'"{word[:20]}" refused: drive, then say how far aside')
+            raise InvalidInput(f'"{word[:20]}" refused: drive first, then enter the deviation')
         way_m, aside_cm = _figures(figures, 2, "metres ahead, cm to the left")
         if not WAY_M[0] <= way_m <= WAY_M[1] or abs(aside_cm) > ASIDE_CM:
-            raise Refused(
+            raise InvalidInput(
                 f"{way_m:g} m, {aside_cm:g} cm refused: expected {WAY_M[0]:g} to "
                 f"{WAY_M[1]:g} m and at most {ASIDE_CM:g} cm"
             )
         self._drove = False
-        self._runs.append(Aside(self._setting, way_m, aside_cm / 100.0))
+        self._runs.append(StraightRun(self._setting, way_m, aside_cm / 100.0))
         new = straight_setting(self._runs, self._gain)
         self._setting = min(max(new, -self._limit), self._limit)
         digits = 1 if self._key.endswith("_us") else 4
@@ -101,21 +101,21 @@ class Straight:
         """Return all runs so far, and the setting."""
         return {
             "runs": [
-                {"way_m": one.way_m, "aside_cm": round(100.0 * one.aside_m, 1)}
-                for one in self._runs
+                {"way_m": run.way_m, "aside_cm": round(100.0 * run.aside_m, 1)}
+                for run in self._runs
             ],
             "setting": self._setting,
         }
 
 
-class Ends:
+class SteeringEnds:
     """Step that turns a servo to one end; a person moves that end, or the centre, in small
     steps."""
 
     def __init__(self, profile: Profile) -> None:
         servo = profile.motors.pair[1]
         if profile.motors.differential or not isinstance(servo, ServoMotor):
-            raise Refused("ends refused: no servo steers this car")
+            raise InvalidInput("ends refused: this car has no steering servo")
         self.phase, self.found = "hold", dict[str, Value]()
         self.trial: dict[str, Value] = {}
         self._side = "left"
@@ -130,10 +130,10 @@ class Ends:
         """Return a wish towards the selected side; for the centre, a minimal deflection."""
         return Wish(0.0, {"left": 1.0, "right": -1.0, "centre": 0.001}[self._side])
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Ignore the car: no sensor measures the direction of a wheel."""
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "left", "right" or "centre" to select a position, "more" or "less" to move it
         (at the centre: "more" is to the left, "less" to the right)."""
         if word in ("left", "right", "centre"):
@@ -141,7 +141,7 @@ class Ends:
             return
         if word not in ("more", "less"):
             expected = "left, right, centre, more, less"
-            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
+            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
         sign = 1.0 if word == "more" else -1.0
         if self._side == "centre":
             key, step = "centre_us", self._us
@@ -176,45 +176,45 @@ class Speed:
         """Return the chosen throttle, as far as the speed limit allows it."""
         return Wish(min(max(self._throttle / max(limit, 0.01), -1.0), 1.0))
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Collect sensor readings while the throttle has the chosen value."""
-        if seen.throttle and self._now is None:
-            self._now, self._began_s = seen.throttle, seen.now_s
+        if car.throttle and self._now is None:
+            self._now, self._began_s = car.throttle, car.now_s
             self._samples = {}
             self.phase = "drives"
         if self._now is None:
             return
-        if abs(seen.throttle - self._now) < 0.01:
-            if seen.now_s - self._began_s >= RAMP_S:
-                self._add(seen)
-        elif not seen.moves:
+        if abs(car.throttle - self._now) < 0.01:
+            if car.now_s - self._began_s >= RAMP_S:
+                self._add(car)
+        elif not car.moves:
             self._end()
             self._now = None
 
-    def _add(self, seen: Seen) -> None:
-        for one in seen.ranges:
-            off_deg = abs(abs(one.bearing_deg) - 90.0)  # 90: ahead or back
-            if not good(one) or off_deg < 90.0 - BETWEEN_DEG:
+    def _add(self, car: CarState) -> None:
+        for reading in car.ranges:
+            off_deg = abs(abs(reading.bearing_deg) - 90.0)  # 90: ahead or back
+            if not is_fresh(reading) or off_deg < 90.0 - BETWEEN_DEG:
                 continue
-            assert one.range_m is not None and one.age_s is not None
-            at_s, samples = seen.now_s - one.age_s, self._samples
-            line = samples.setdefault(one.name, [])
+            assert reading.range_m is not None and reading.age_s is not None
+            at_s, samples = car.now_s - reading.age_s, self._samples
+            line = samples.setdefault(reading.name, [])
             if not line or at_s > line[-1][0] + 1e-4:
-                line.append((at_s, one.range_m))
+                line.append((at_s, reading.range_m))
 
     def _end(self) -> None:
-        found = [
+        speeds = [
             (len(samples), speed)
             for samples in self._samples.values()
             if (speed := end_speed_mps(samples)) is not None
         ]
-        if not found or self._now is None:
+        if not speeds or self._now is None:
             self.phase = "short"
             return
-        self._runs.append(Run(self._now, max(found)[1]))
-        self._judge()
+        self._runs.append(Run(self._now, max(speeds)[1]))
+        self._evaluate()
 
-    def _judge(self) -> None:
+    def _evaluate(self) -> None:
         line = speed_line(self._runs)
         self.phase = "again" if line is None else "done"
         self.found = {}
@@ -222,41 +222,41 @@ class Speed:
             least, top = line
             self.found = {"guard.top_mps": round(top, 3), "speeds.least_mps": round(least, 3)}
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "throttle" (for the next run, -1..1), "forget" (drops the last run) or
         "measured" (metres and seconds of the last run, for a car without a suitable sensor)."""
         if word == "forget":
             self._runs = self._runs[:-1]
-            self._judge()
+            self._evaluate()
         elif word == "throttle":
             (throttle,) = _figures(figures, 1, "a throttle")
             low, high = SPEED_SHARES
             if not low <= abs(throttle) <= high:
-                raise Refused(
+                raise InvalidInput(
                     f"throttle {throttle:g} refused: expected {low:g} to {high:g}, "
-                    "or as much backward"
+                    "or the same backward"
                 )
             self._throttle = throttle
         elif word == "measured":
             way_m, took_s = _figures(figures, 2, "metres, seconds")
             if not 0.1 <= way_m <= 100.0 or not 0.1 <= took_s <= 100.0:
-                raise Refused(f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each")
+                raise InvalidInput(f"{way_m:g} m in {took_s:g} s refused: expected 0.1 to 100 each")
             self._runs.append(Run(self._throttle, way_m / took_s))
-            self._judge()
+            self._evaluate()
         else:
             expected = "throttle, forget, measured"
-            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
+            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
 
     def figures(self) -> dict[str, Any]:
         """Return all runs, and the speed presets computed from them."""
         line, speeds = speed_line(self._runs), self._speeds
-        wanted = {"small_child": speeds.small_child_mps, "child": speeds.child_mps}
+        presets = {"small_child": speeds.small_child_mps, "child": speeds.child_mps}
         return {
             "throttle": self._throttle,
             "runs": [
-                {"throttle": one.throttle, "mps": round(one.speed_mps, 3)} for one in self._runs
+                {"throttle": run.throttle, "mps": round(run.speed_mps, 3)} for run in self._runs
             ],
-            "shares": {name: round(share_of(mps, *line), 3) for name, mps in wanted.items()}
+            "shares": {name: round(share_of(mps, *line), 3) for name, mps in presets.items()}
             if line
             else {},
         }

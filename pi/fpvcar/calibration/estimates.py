@@ -22,17 +22,17 @@ TRACK_M, WHEELBASE_M = 0.13, 0.16
 """Dimensions of a small car, for the first guess of a correction only."""
 
 
-def good(one: Range) -> bool:
+def is_fresh(reading: Range) -> bool:
     """Return whether the sensor has a fresh, valid range."""
     return (
-        one.state == "ok"
-        and one.range_m is not None
-        and one.age_s is not None
-        and one.age_s <= FRESH_S
+        reading.state == "ok"
+        and reading.range_m is not None
+        and reading.age_s is not None
+        and reading.age_s <= FRESH_S
     )
 
 
-class Motion:
+class MotionDetector:
     """Detects by the range sensors that a resting car begins to move.
 
     Their readings then differ from those of the last second at rest.
@@ -45,18 +45,20 @@ class Motion:
     def moved(self, ranges: Sequence[Range], now_s: float, driven: bool) -> bool:
         """Process the readings; `driven` is True while the motor has a duty. Returns True once a
         sensor has detected motion."""
-        return any([self._one(one, now_s, driven) for one in ranges if good(one)])
+        return any(
+            [self._sensor_moved(reading, now_s, driven) for reading in ranges if is_fresh(reading)]
+        )
 
-    def _one(self, one: Range, now_s: float, driven: bool) -> bool:
-        assert one.range_m is not None and one.age_s is not None
-        at_s = now_s - one.age_s
-        newest = self._newest.setdefault(one.name, deque(maxlen=NEWEST))
-        still = self._still.setdefault(one.name, deque())
+    def _sensor_moved(self, reading: Range, now_s: float, driven: bool) -> bool:
+        assert reading.range_m is not None and reading.age_s is not None
+        at_s = now_s - reading.age_s
+        newest = self._newest.setdefault(reading.name, deque(maxlen=NEWEST))
+        still = self._still.setdefault(reading.name, deque())
         if newest and at_s <= newest[-1][0] + 1e-4:
             return False
-        newest.append((at_s, one.range_m))
+        newest.append((at_s, reading.range_m))
         if not driven or len(still) < NEWEST:
-            still.append((at_s, one.range_m))
+            still.append((at_s, reading.range_m))
             while still[0][0] < at_s - WINDOW_S:
                 still.popleft()
             return False
@@ -110,7 +112,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def speed_line(runs: Sequence[Run]) -> tuple[float, float] | None:
     """Return (speed just over the dead band, speed at full throttle), by a straight line through
     all runs; None while all runs have the same throttle."""
-    points = [(abs(one.throttle), one.speed_mps) for one in runs]
+    points = [(abs(run.throttle), run.speed_mps) for run in runs]
     if len({round(throttle, 2) for throttle, _ in points}) < 2:
         return None
     slope, start = statistics.linear_regression(*zip(*points, strict=True))
@@ -124,7 +126,7 @@ def share_of(speed_mps: float, least_mps: float, top_mps: float) -> float:
     return min(max((speed_mps - least_mps) / (top_mps - least_mps), 0.0), 1.0)
 
 
-class Aside(NamedTuple):
+class StraightRun(NamedTuple):
     """Straight run with a setting, and its end position; + aside is left."""
 
     setting: float
@@ -137,19 +139,18 @@ class Aside(NamedTuple):
         return 2.0 * self.aside_m / (self.way_m**2 + self.aside_m**2)
 
 
-def straight_setting(runs: Sequence[Aside], first_gain: float) -> float:
+def straight_setting(runs: Sequence[StraightRun], first_gain: float) -> float:
     """Return the setting with which the car would drive straight.
 
     After one run the estimate uses `first_gain` (setting per bend). After more runs it uses the
     line through the two with the smallest bends, if its gain is similar to `first_gain`: a PWM with
     few steps does not follow each setting.
     """
-    best = sorted(runs, key=lambda one: abs(one.bend))
-    one = best[0]
-    for other in best[1:]:
-        bend = other.bend - one.bend
-        if abs(other.setting - one.setting) > 1e-6 and abs(bend) > 1e-6:
-            gain = (other.setting - one.setting) / bend
+    best, *rest = sorted(runs, key=lambda run: abs(run.bend))
+    for run in rest:
+        bend = run.bend - best.bend
+        if abs(run.setting - best.setting) > 1e-6 and abs(bend) > 1e-6:
+            gain = (run.setting - best.setting) / bend
             if 1.0 / GAINS < gain / first_gain < GAINS:
-                return one.setting - gain * one.bend
-    return one.setting - first_gain * one.bend
+                return best.setting - gain * best.bend
+    return best.setting - first_gain * best.bend

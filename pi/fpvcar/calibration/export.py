@@ -35,5 +35,5 @@ def _text(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return f"[{', '.join(_text(one) for one in value)}]"
+        return f"[{', '.join(_text(item) for item in value)}]"
     return repr(round(value, 4))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fpvcar.calibration.estimates import Motion
-from fpvcar.calibration.steps import Held, Refused, Seen, Wish, dc, wish_for
+from fpvcar.calibration.estimates import MotionDetector
+from fpvcar.calibration.steps import CarState, DriveTimer, InvalidInput, Wish, dc, wish_for
 from fpvcar.calibration.values import Value
 from fpvcar.config import Motors
 from fpvcar.drive.mixing import top_duty
@@ -29,11 +29,11 @@ class Direction:
     A person enters the direction seen. If the direction was in doubt, a correct one is kept, too.
     """
 
-    def __init__(self, motors: Motors, name: str, doubted: bool = False) -> None:
+    def __init__(self, motors: Motors, name: str, in_doubt: bool = False) -> None:
         self.found: dict[str, Value] = {}
-        self._doubted = doubted
+        self._in_doubt = in_doubt
         self.phase = "hold"
-        self._motors, self._name, self._held = motors, name, Held()
+        self._motors, self._name, self._held = motors, name, DriveTimer()
         self._inverted = dict(zip(motors.names, motors.pair, strict=True))[name].invert
         _, self.trial = wish_for(motors, name, 0.0, 1.0)
         self._share = LEAST_SHARE
@@ -43,17 +43,17 @@ class Direction:
         """Return a wish that grows with the time held."""
         return wish_for(self._motors, self._name, self._share, limit)[0]
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Process the state of the car."""
-        self._held.see(seen)
+        self._held.update(car)
         more = LEAST_SHARE + RAMP_PER_S * self._held.held_s
         self._share = min(more, 1.0 if self._name == "steer" else MOST_SHARE)
-        if seen.moves:
+        if car.moves:
             self.phase = "turns"
         elif self.phase == "turns":
             self.phase = "asks"
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "forward" or "backward" (for steering "left" or "right"), or "nothing" for no
         motion."""
         if word == "nothing":
@@ -61,15 +61,15 @@ class Direction:
             return
         if word not in self._words:
             expected = ", ".join((*self._words, "nothing"))
-            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
+            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
         if self.phase == "hold":
-            raise Refused(f'"{word}" refused: hold the button first, and look')
+            raise InvalidInput(f'"{word}" refused: hold the button first and watch the wheel')
         wrong = word == self._words[1]
-        right = "settled" if self._doubted else "right"
+        right = "settled" if self._in_doubt else "right"
         self.phase = "turn_round" if wrong else right
-        keeps = wrong or self._doubted
+        keep = wrong or self._in_doubt
         inverted = self._inverted != wrong
-        self.found = {f"motors.{self._name}.invert": inverted} if keeps else {}
+        self.found = {f"motors.{self._name}.invert": inverted} if keep else {}
 
     def figures(self) -> dict[str, Any]:
         """Return the words accepted for this motor."""
@@ -87,12 +87,12 @@ class DeadBand:
         self.phase, self.level = "coarse", FIRST_DUTY
         self._motors, self._name, self._by = motors, name, ""
         own = f"motors.{name}"
-        _, also = wish_for(motors, name, 0.0, 1.0)
-        self.trial = {f"{own}.dead_band": 0.0, f"{own}.trim": 0.0, **also}
+        _, trial = wish_for(motors, name, 0.0, 1.0)
+        self.trial = {f"{own}.dead_band": 0.0, f"{own}.trim": 0.0, **trial}
         if motors.differential:
             self.trial["motors.balance"] = 0.0
         self._index = motors.names.index(name)
-        self._held, self._motion = Held(), Motion()
+        self._held, self._motion = DriveTimer(), MotionDetector()
         self._levels: list[tuple[float, float]] = []
         """Start time of each duty tried in this phase."""
         self._since_s: float | None = None
@@ -105,22 +105,22 @@ class DeadBand:
         share = min(1.0, self.level / top_duty(self._motor, volts))
         return wish_for(self._motors, self._name, share, limit)[0]
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Process the state of the car; a level that turns nothing for long enough is followed
         by the next."""
-        self._held.see(seen)
-        self._now_s = seen.now_s
+        self._held.update(car)
+        self._now_s = car.now_s
         if self.phase == "rest" and self._held.rest_s >= REST_S:
             self.phase = "fine"
-        moved = self._motion.moved(seen.ranges, seen.now_s, seen.moves)
-        if not seen.moves or self.phase not in TRIES:
+        moved = self._motion.moved(car.ranges, car.now_s, car.moves)
+        if not car.moves or self.phase not in TRIES:
             self._since_s = None
             return
-        reached = abs(seen.duties[self._index]) >= 0.9 * self.level
+        reached = abs(car.duties[self._index]) >= 0.9 * self.level
         if moved:
             self._turned(SENSOR_LATE_S, "sensor")
         elif reached:
-            self._climb(seen.now_s)
+            self._climb(car.now_s)
         else:
             self._since_s = None
 
@@ -135,12 +135,12 @@ class DeadBand:
         if not self._levels or self._levels[-1][1] != self.level:
             self._levels.append((now_s, self.level))
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "turns" (seen by a person) or "moves" (seen by the page's camera)."""
         if word not in LATE_S:
-            raise Refused(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
+            raise InvalidInput(f'"{word[:20]}" refused: expected {", ".join(LATE_S)}')
         if self.phase not in TRIES or not self._levels:
-            raise Refused(f'"{word}" refused: hold the button first, and look')
+            raise InvalidInput(f'"{word}" refused: hold the button first and watch the wheel')
         self._turned(LATE_S[word], "person" if word == "turns" else "camera")
 
     def _turned(self, late_s: float, by: str) -> None:

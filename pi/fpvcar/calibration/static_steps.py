@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from fpvcar.calibration.estimates import good
-from fpvcar.calibration.steps import Refused, Seen, Wish
+from fpvcar.calibration.estimates import is_fresh
+from fpvcar.calibration.steps import CarState, InvalidInput, Wish
 from fpvcar.calibration.values import MOST_OFFSET_M, Value
 from fpvcar.config import Battery, Profile
 
@@ -37,46 +37,47 @@ class Distance:
     def __init__(self, profile: Profile, name: str) -> None:
         sensors = {name: (kind, sensor) for kind, name, sensor in profile.sensors.every()}
         if name not in sensors:
-            has = ", ".join(sensors) or "none"
-            raise Refused(f'sensor "{name[:20]}": this car has {has}')
+            names = ", ".join(sensors) or "none"
+            raise InvalidInput(f'sensor "{name[:20]}": this car has {names}')
         kind, sensor = sensors[name]
         self._offset_m = sensor.offset_m
         self._name, self._key = name, f"sensors.{kind}.{name}.offset_m"
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
         self.phase = "looks"
-        self._seen: deque[float] = deque(maxlen=LAST)
+        self._readings: deque[float] = deque(maxlen=LAST)
         self._first: tuple[float, float] | None = None
         """Tape and offset, in m, of a first measurement that needs a second one."""
 
     def wish(self, limit: float, volts: float) -> Wish:
         return Wish()
 
-    def see(self, seen: Seen) -> None:
-        for one in seen.ranges:
-            if one.name == self._name and good(one) and one.range_m is not None:
-                self._seen.append(one.range_m)
+    def update(self, car: CarState) -> None:
+        for reading in car.ranges:
+            named = reading.name == self._name
+            if named and is_fresh(reading) and reading.range_m is not None:
+                self._readings.append(reading.range_m)
                 self.phase = "asks" if self.phase == "looks" else self.phase
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "tape" with the distance from the sensor to the wall in m."""
         if word != "tape" or len(figures) != 1:
-            raise Refused(f'"{word[:20]}" refused: expected tape and metres')
+            raise InvalidInput(f'"{word[:20]}" refused: expected tape and metres')
         low, high = TAPE_M
         if not low <= figures[0] <= high:
-            raise Refused(f"{figures[0]:g} m refused: expected {low:g} to {high:g}")
-        if not self._seen:
-            raise Refused("the sensor sees nothing: put a wall before it")
-        offset_m = self._offset_m + figures[0] - statistics.median(self._seen)
+            raise InvalidInput(f"{figures[0]:g} m refused: expected {low:g} to {high:g}")
+        if not self._readings:
+            raise InvalidInput("the sensor measures no distance: place a wall in front of it")
+        offset_m = self._offset_m + figures[0] - statistics.median(self._readings)
         self.found = {}
         if abs(offset_m) > MOST_OFFSET_M:
             self._first, self.phase = None, "asks"
-            raise Refused(
+            raise InvalidInput(
                 f"an offset of {offset_m:.2f} m refused: expected at most "
-                f"{MOST_OFFSET_M:g}; does it see the wall that you measure to?"
+                f"{MOST_OFFSET_M:g}; point the sensor at the measured wall"
             )
         if abs(offset_m) > SURE_OFFSET_M and not self._agrees(figures[0], offset_m):
             self._first, self.phase = (figures[0], offset_m), "again"
-            self._seen.clear()
+            self._readings.clear()
             return
         self.found, self.phase = {self._key: round(offset_m, 3)}, "done"
 
@@ -86,7 +87,7 @@ class Distance:
             return False
         first_tape_m, first_offset_m = self._first
         if abs(tape_m - first_tape_m) < APART_M:
-            raise Refused(
+            raise InvalidInput(
                 f"{tape_m:g} m refused: expected at least {APART_M:g} m nearer or "
                 f"further than the {first_tape_m:g} m before; move the car or the wall"
             )
@@ -94,14 +95,14 @@ class Distance:
 
     def figures(self) -> dict[str, Any]:
         """Return the measured distance, and the offset that needs a second measurement."""
-        seen, first = self._seen, self._first
+        readings, first = self._readings, self._first
         return {
-            "range_m": round(statistics.median(seen), 3) if seen else None,
+            "range_m": round(statistics.median(readings), 3) if readings else None,
             "offset_m": round(first[1], 3) if first and not self.found else None,
         }
 
 
-class Pack:
+class BatteryPack:
     """Step that takes the pack's present voltage as full or empty, and selects the discharge
     curve.
 
@@ -110,51 +111,51 @@ class Pack:
 
     def __init__(self, profile: Profile, own: Battery) -> None:
         if profile.battery.address is None:
-            raise Refused("battery refused: nothing measures it (battery.address)")
+            raise InvalidInput("battery refused: this car has no meter (battery.address)")
         self._battery, self._own = profile.battery, own
         self.trial, self.found = dict[str, Value](), dict[str, Value]()
         self.phase = "looks"
-        self._seen: deque[float] = deque(maxlen=LAST)
-        self._asked: tuple[str, float] | None = None
+        self._readings: deque[float] = deque(maxlen=LAST)
+        self._unconfirmed: tuple[str, float] | None = None
         """Word and voltage that need a person's confirmation."""
 
     def wish(self, limit: float, volts: float) -> Wish:
         return Wish()
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Collect the voltage while the motors are off."""
-        if seen.volts is not None and not seen.moves:
-            self._seen.append(seen.volts)
+        if car.volts is not None and not car.moves:
+            self._readings.append(car.volts)
             self.phase = "asks" if self.phase == "looks" else self.phase
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
+    def answer(self, word: str, figures: Sequence[float]) -> None:
         """Process "full" or "empty" (present state), "line", "lithium" or "nimh" (chemistry), or
         "sure" or "unsure" (answer about a voltage far from the chemistry's)."""
-        asked, self._asked = self._asked, None
+        unconfirmed, self._unconfirmed = self._unconfirmed, None
         if word in CURVES:
             self.found["battery.curve"] = CURVES[word]
-        elif word in ("sure", "unsure") and asked is not None:
+        elif word in ("sure", "unsure") and unconfirmed is not None:
             if word == "unsure":
                 self.phase = "done" if self.found else "asks"
                 return
-            self._keep(*asked)
+            self._keep(*unconfirmed)
         elif word not in ("full", "empty"):
-            self._asked = asked
+            self._unconfirmed = unconfirmed
             expected = ", ".join(("full", "empty", *CURVES))
-            raise Refused(f'"{word[:20]}" refused: expected one of {expected}')
-        elif not self._seen:
-            raise Refused("nothing measures the battery yet: look again")
+            raise InvalidInput(f'"{word[:20]}" refused: expected one of {expected}')
+        elif not self._readings:
+            raise InvalidInput("no voltage measured yet: try again")
         else:
-            volts, expected_v = statistics.median(self._seen), self._expected_v(word)
+            volts, expected_v = statistics.median(self._readings), self._expected_v(word)
             if abs(volts - expected_v) > OFF_SHARE * expected_v:
-                self._asked, self.phase = (word, volts), f"odd_{word}"
+                self._unconfirmed, self.phase = (word, volts), f"odd_{word}"
                 return
             self._keep(word, volts)
         self.phase = "done"
 
     def _keep(self, word: str, volts: float) -> None:
         self.found[f"battery.{word}_v"] = round(volts, 2)
-        self._between()
+        self._keep_nominal_between()
 
     def _expected_v(self, word: str) -> float:
         """Return the voltage of a full or empty pack of this chemistry; for an unknown
@@ -167,7 +168,7 @@ class Pack:
         cells = max(1, round(self._own.full_v / CELL_V[kind]["full"]))
         return cells * CELL_V[kind][word]
 
-    def _between(self) -> None:
+    def _keep_nominal_between(self) -> None:
         """Keep the nominal voltage between empty and full."""
         full = self.found.get("battery.full_v", self._battery.full_v)
         empty = self.found.get("battery.empty_v", self._battery.empty_v)
@@ -177,8 +178,8 @@ class Pack:
 
     def figures(self) -> dict[str, Any]:
         """Return the measured voltage and, if confirmation is needed, the chemistry's."""
-        seen, asked = self._seen, self._asked
+        readings, unconfirmed = self._readings, self._unconfirmed
         return {
-            "volts": round(statistics.median(seen), 2) if seen else None,
-            "expected_v": round(self._expected_v(asked[0]), 2) if asked else None,
+            "volts": round(statistics.median(readings), 2) if readings else None,
+            "expected_v": round(self._expected_v(unconfirmed[0]), 2) if unconfirmed else None,
         }

@@ -1,10 +1,10 @@
 """Steps of a calibration: the wish for the page, and the results from sensors and people.
 
     page: finger down -> drive {wish of the step} -> gate, mixing, wheels, as in driving
-    car:  Seen, 50 times a second -> the step -> found values -> kept, on a person's request
+    car:  CarState, 50 times a second -> the step -> found values -> kept, on a person's request
 
-During a step the car drives by `trial`: values on top of the kept ones. Pure: `Seen` contains the
-time.
+During a step the car drives by `trial`: values on top of the kept ones. Pure: `CarState` contains
+the time.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from fpvcar.config import DcMotor, Motors
 from fpvcar.wire.telemetry import Range
 
 
-class Seen(NamedTuple):
+class CarState(NamedTuple):
     """State of the car at a moment: the gate's setpoint and the duties sent to the pins."""
 
     now_s: float
@@ -38,7 +38,7 @@ class Wish(NamedTuple):
     steer: float = 0.0
 
 
-class Refused(ValueError):
+class InvalidInput(ValueError):
     """Raised for an input that does not fit this step, with value, limit and next step."""
 
 
@@ -53,17 +53,17 @@ class Step(Protocol):
     def wish(self, limit: float, volts: float) -> Wish:
         """Return the current wish; `limit` is the car's speed limit."""
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Process the state of the car."""
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
-        """Process a person's input. Raises Refused."""
+    def answer(self, word: str, figures: Sequence[float]) -> None:
+        """Process a person's input. Raises InvalidInput."""
 
     def figures(self) -> dict[str, Any]:
         """Return figures for the page, in addition to `phase` and `found`."""
 
 
-class Failed:
+class FailedStep:
     """Replacement for a step that raised an error: moves nothing and finds nothing."""
 
     def __init__(self, fault: Exception) -> None:
@@ -74,19 +74,19 @@ class Failed:
     def wish(self, limit: float, volts: float) -> Wish:
         return Wish()
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         pass
 
-    def say(self, word: str, figures: Sequence[float]) -> None:
-        """Raise Refused with the step's error."""
-        raise Refused(f"the step failed ({self._fault}): go back and begin it again")
+    def answer(self, word: str, figures: Sequence[float]) -> None:
+        """Raise InvalidInput with the step's error."""
+        raise InvalidInput(f"the step failed ({self._fault}): go back and begin it again")
 
     def figures(self) -> dict[str, Any]:
         """Return the reason of the failure for the page."""
         return {"fault": self._fault}
 
 
-class Held:
+class DriveTimer:
     """Timer for continuous driving of a motor and for continuous rest of the car."""
 
     def __init__(self) -> None:
@@ -94,12 +94,12 @@ class Held:
         self._since_s: float | None = None
         self._moved = False
 
-    def see(self, seen: Seen) -> None:
+    def update(self, car: CarState) -> None:
         """Process the state of the car."""
-        if self._since_s is None or seen.moves != self._moved:
-            self._since_s, self._moved = seen.now_s, seen.moves
-        for_s = seen.now_s - self._since_s
-        self.held_s, self.rest_s = (for_s, 0.0) if seen.moves else (0.0, for_s)
+        if self._since_s is None or car.moves != self._moved:
+            self._since_s, self._moved = car.now_s, car.moves
+        for_s = car.now_s - self._since_s
+        self.held_s, self.rest_s = (for_s, 0.0) if car.moves else (0.0, for_s)
 
 
 def wish_for(
@@ -123,13 +123,13 @@ def wish_for(
 
 
 def dc(motors: Motors, name: str) -> DcMotor:
-    """Return the DC motor of this name. Raises Refused for a servo or an unknown name."""
-    for one, motor in zip(motors.names, motors.pair, strict=True):
-        if one == name and isinstance(motor, DcMotor):
+    """Return the DC motor of this name. Raises InvalidInput for a servo or an unknown name."""
+    for motor_name, motor in zip(motors.names, motors.pair, strict=True):
+        if motor_name == name and isinstance(motor, DcMotor):
             return motor
-    has = ", ".join(
-        one
-        for one, motor in zip(motors.names, motors.pair, strict=True)
+    names = ", ".join(
+        motor_name
+        for motor_name, motor in zip(motors.names, motors.pair, strict=True)
         if isinstance(motor, DcMotor)
     )
-    raise Refused(f'motor "{name[:20]}": expected one of {has}')
+    raise InvalidInput(f'motor "{name[:20]}": expected one of {names}')

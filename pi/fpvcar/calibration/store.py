@@ -36,7 +36,7 @@ class Change(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     doubts: tuple[str, ...] = ()
 
 
-class Kept(Struct, frozen=True, forbid_unknown_fields=True):
+class History(Struct, frozen=True, forbid_unknown_fields=True):
     """History of all changes, the oldest first; `now` is the number of the current one."""
 
     changes: tuple[Change, ...] = ()
@@ -64,21 +64,21 @@ class Kept(Struct, frozen=True, forbid_unknown_fields=True):
 
     def changed(
         self, what: str, values: Values, utc_s: float, doubts: tuple[str, ...] = ()
-    ) -> "Kept":
+    ) -> "History":
         """Return the history with one more change, to these values."""
         changes = (*self.changes, Change(utc_s, what, dict(values), self.now, doubts))
         if len(changes) > CHANGES_MOST:
-            changes = tuple(_one_earlier(change) for change in changes[1:])
-        return Kept(changes, len(changes) - 1)
+            changes = tuple(_renumbered(change) for change in changes[1:])
+        return History(changes, len(changes) - 1)
 
-    def undone(self) -> "Kept":
+    def undone(self) -> "History":
         """Return the history before the current change; unchanged if that is unknown."""
         if not self.undoable:
             return self
-        return Kept(self.changes, self.changes[self.now].before)
+        return History(self.changes, self.changes[self.now].before)
 
 
-def _one_earlier(change: Change) -> Change:
+def _renumbered(change: Change) -> Change:
     """Renumber a change after the first of the list was dropped."""
     if change.before in (OWN, FORGOTTEN):
         return change
@@ -86,27 +86,27 @@ def _one_earlier(change: Change) -> Change:
     return msgspec.structs.replace(change, before=before)
 
 
-def load(path: Path, motors: Sequence[str]) -> Kept:
+def load(path: Path, motors: Sequence[str]) -> History:
     """Read the history. A file that cannot be read leaves the profile's own values, and the
     direction of each of these motors in doubt."""
     try:
-        return _checked(msgspec.json.decode(path.read_bytes(), type=Kept))
+        return _checked(msgspec.json.decode(path.read_bytes(), type=History))
     except FileNotFoundError:
-        return Kept()
+        return History()
     except (OSError, ValueError, msgspec.DecodeError) as fault:
-        log.error("%s: %s; the profile's own values hold", path, fault)
-        lost = Change(_changed_s(path), DAMAGED, {}, FORGOTTEN, tuple(motors))
-        return Kept((lost,), 0)
+        log.error("%s: %s; using the values of the profile", path, fault)
+        damaged = Change(_changed_s(path), DAMAGED, {}, FORGOTTEN, tuple(motors))
+        return History((damaged,), 0)
 
 
-def _checked(kept: Kept) -> Kept:
+def _checked(kept: History) -> History:
     """Return the history if its numbers are valid. Raises ValueError."""
     count = len(kept.changes)
     if not OWN <= kept.now < count or any(
         not FORGOTTEN <= change.before < number for number, change in enumerate(kept.changes)
     ):
         raise ValueError(
-            f"change {kept.now} of {count} refused: expected changes that each name an earlier one"
+            f"change {kept.now} of {count} refused: expected changes that refer to earlier ones"
         )
     return kept
 
@@ -118,6 +118,6 @@ def _changed_s(path: Path) -> float:
         return 0.0
 
 
-def write(path: Path, kept: Kept) -> None:
+def write(path: Path, kept: History) -> None:
     """Write the whole file or nothing, also if the power fails. Raises OSError."""
     files.write_whole(path, [msgspec.json.encode(kept)])

@@ -16,10 +16,10 @@ Values = Mapping[str, Value]
 MOST_OFFSET_M = 0.15
 """Largest offset of a range sensor that calibration keeps. With a larger one the guard would let
 the car touch an obstacle, because its default `stop_m` is the same distance."""
-GONE = "the profile has no such value any more"
+GONE = "no longer in the profile"
 
 
-class Known(NamedTuple):
+class Setting(NamedTuple):
     """Value that can be set: the current one, and its bounds, if any."""
 
     value: Value
@@ -27,12 +27,12 @@ class Known(NamedTuple):
     most: float | None = None
 
 
-def known(profile: Profile) -> dict[str, Known]:
+def settings(profile: Profile) -> dict[str, Setting]:
     """Return all values of this car that calibration may set."""
-    return dict(_known(profile))
+    return dict(_settings(profile))
 
 
-def _known(profile: Profile) -> Iterator[tuple[str, Known]]:
+def _settings(profile: Profile) -> Iterator[tuple[str, Setting]]:
     motors = profile.motors
     for name, motor in zip(motors.names, motors.pair, strict=True):
         keys: tuple[str, ...] = ("invert", "trim")
@@ -51,25 +51,25 @@ def _known(profile: Profile) -> Iterator[tuple[str, Known]]:
         yield from _of(sensor, f"sensors.{kind}.{name}", ("offset_m",))
 
 
-def _of(section: Section, where: str, keys: tuple[str, ...]) -> Iterator[tuple[str, Known]]:
+def _of(section: Section, place: str, keys: tuple[str, ...]) -> Iterator[tuple[str, Setting]]:
     hints = get_type_hints(type(section), include_extras=True)
     for key in keys:
         meta = Meta()
         if get_origin(hints[key]) is Annotated:
-            meta = next(one for one in get_args(hints[key]) if isinstance(one, Meta))
+            meta = next(hint for hint in get_args(hints[key]) if isinstance(hint, Meta))
         least = meta.ge if meta.gt is None else meta.gt
-        yield (f"{where}.{key}", Known(getattr(section, key), least, meta.le))
+        yield (f"{place}.{key}", Setting(getattr(section, key), least, meta.le))
 
 
-def over(profile: Profile, values: Values) -> Profile:
+def overridden(profile: Profile, values: Values) -> Profile:
     """Return the profile with these values. Raises ConfigError for a key that calibration cannot
     set, a value beyond its bounds, or values that clash."""
     if not values:
         return profile
-    allowed, raw = known(profile), msgspec.to_builtins(profile)
+    allowed, raw = settings(profile), msgspec.to_builtins(profile)
     for key, value in values.items():
         if key not in allowed:
-            raise ConfigError(f"{key}: calibration sets no such value of this car")
+            raise ConfigError(f"{key}: not a calibrated value of this car")
         *path, last = key.split(".")
         if last == "offset_m" and not isinstance(value, tuple):
             _refuse_offset(key, value, MOST_OFFSET_M)
@@ -87,20 +87,20 @@ def over(profile: Profile, values: Values) -> Profile:
 def _refuse_offset(key: str, offset_m: float, most_m: float) -> None:
     if abs(offset_m) > most_m:
         raise ConfigError(
-            f"{key} = {offset_m:g}: expected at most {most_m:g} either way; a sensor "
-            "that is further off sees something else than the wall, or is broken"
+            f"{key} = {offset_m:g}: expected at most {most_m:g} either way; with "
+            "a larger error the sensor does not see the wall or is broken"
         )
 
 
 def _narrowed(own: Profile, tuned: Profile) -> Profile:
     """Limit a servo's ends to those of its own profile, whatever its centre is: `wheels` owns
     its pin and uses only the profile's ends."""
-    mine, servo = own.motors.pair[1], tuned.motors.pair[1]
-    if not isinstance(mine, ServoMotor) or not isinstance(servo, ServoMotor):
+    own_servo, servo = own.motors.pair[1], tuned.motors.pair[1]
+    if not isinstance(own_servo, ServoMotor) or not isinstance(servo, ServoMotor):
         return tuned
-    left_deg = servo.deg(mine.pulse_us(1.0))
-    right_deg = -servo.deg(mine.pulse_us(-1.0))
-    if servo.invert != mine.invert:
+    left_deg = servo.deg(own_servo.pulse_us(1.0))
+    right_deg = -servo.deg(own_servo.pulse_us(-1.0))
+    if servo.invert != own_servo.invert:
         left_deg, right_deg = -right_deg, -left_deg
     narrow = msgspec.structs.replace(
         servo,
@@ -113,61 +113,63 @@ def _narrowed(own: Profile, tuned: Profile) -> Profile:
 
 def with_new(profile: Profile, holding: Values, new: Values) -> Profile:
     """Return the profile with the held values and exactly the new ones. Raises ConfigError."""
-    tuned = over(profile, {**holding, **new})
-    now = known(tuned)
+    tuned = overridden(profile, {**holding, **new})
+    now = settings(tuned)
     for key, value in new.items():
         if now[key].value != value:
             raise ConfigError(
-                f"{key} = {value:g}: expected at most {now[key].value:g}, where the "
-                "servo's pulse ends in the profile; widen it there, and start again"
+                f"{key} = {value:g}: expected at most {now[key].value:g}, the limit "
+                "of the servo's pulse in the profile; raise it there, then restart"
             )
     return tuned
 
 
 def differing(own: Profile, tuned: Profile) -> dict[str, Value]:
     """Return the values that differ from the own profile."""
-    before = known(own)
-    return {key: one.value for key, one in known(tuned).items() if one != before[key]}
+    before = settings(own)
+    return {
+        key: setting.value for key, setting in settings(tuned).items() if setting != before[key]
+    }
 
 
-class Fitted(NamedTuple):
+class Fit(NamedTuple):
     """Calibrated values that fit a profile; those left out, each with its reason."""
 
     values: dict[str, Value]
     dropped: dict[str, str]
 
 
-def fitting(profile: Profile, values: Values) -> Fitted:
+def fitting(profile: Profile, values: Values) -> Fit:
     """Keep the values that fit this profile, which may have been edited since.
 
     If they clash they are added one by one, again until no further one fits, because voltages fit
     in one order only. A value that clashes is left out alone.
     """
-    allowed = known(profile)
+    allowed = settings(profile)
     dropped = {key: GONE for key in values if key not in allowed}
     waiting = {key: values[key] for key in allowed if key in values}
     held: dict[str, Value] = {}
     try:
-        over(profile, waiting)
-        return Fitted(waiting, dropped)
+        overridden(profile, waiting)
+        return Fit(waiting, dropped)
     except ConfigError:
         pass
     while waiting:
         refused: dict[str, str] = {}
         for key, value in waiting.items():
             try:
-                over(profile, {**held, key: value})
+                overridden(profile, {**held, key: value})
             except ConfigError as fault:
                 refused[key] = str(fault)
             else:
                 held[key] = value
         if len(refused) == len(waiting):
-            return Fitted(held, dropped | refused)
+            return Fit(held, dropped | refused)
         waiting = {key: waiting[key] for key in refused}
-    return Fitted(held, dropped)
+    return Fit(held, dropped)
 
 
-def in_doubt(motors: Motors, fitted: Fitted) -> tuple[str, ...]:
+def in_doubt(motors: Motors, fitted: Fit) -> tuple[str, ...]:
     """Return the names of the motors that have lost their calibrated direction.
 
     If the direction belonged to a motor that this car no longer has, every motor without a

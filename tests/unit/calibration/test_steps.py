@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from fpvcar.calibration.driving_steps import Ends, Speed, Straight
+from fpvcar.calibration.driving_steps import Speed, SteeringEnds, StraightLine
 from fpvcar.calibration.motors import DeadBand, Direction
-from fpvcar.calibration.static_steps import CURVES, Distance, Pack
-from fpvcar.calibration.steps import Refused, Seen, Step, Wish, wish_for
+from fpvcar.calibration.static_steps import CURVES, BatteryPack, Distance
+from fpvcar.calibration.steps import CarState, InvalidInput, Step, Wish, wish_for
 from fpvcar.drive import mixing
 from fpvcar.wire.telemetry import Range
 from tests.support.profiles import profile_of
@@ -21,25 +21,25 @@ def play(step: Step, seconds: float, *duties: float, start_s: float = 0.0) -> No
     """Show the step a car that drives like this for `seconds`."""
     for tick in range(round(seconds / 0.02)):
         moves = duties[0] if duties else 0.0
-        step.see(Seen(start_s + tick * 0.02, moves, 0.0, duties or (0.0, 0.0)))
+        step.update(CarState(start_s + tick * 0.02, moves, 0.0, duties or (0.0, 0.0)))
 
 
 def test_a_motor_that_turns_the_wrong_way_is_turned_round() -> None:
     step = Direction(BENCH.motors, "drive")
-    with pytest.raises(Refused, match="hold the button first"):
-        step.say("backward", [])
+    with pytest.raises(InvalidInput, match="hold the button first"):
+        step.answer("backward", [])
     gentle = step.wish(1.0, 7.5).throttle
     play(step, 2.0, 0.2, 0.0)
     assert step.wish(1.0, 7.5).throttle > gentle > 0.0
     play(step, 0.1, start_s=2.0)
     assert step.phase == "asks"
-    with pytest.raises(Refused, match="expected one of forward, backward, nothing"):
-        step.say("left", [])
-    step.say("forward", [])
+    with pytest.raises(InvalidInput, match="expected one of forward, backward, nothing"):
+        step.answer("left", [])
+    step.answer("forward", [])
     assert step.phase == "right" and not step.found
-    step.say("backward", [])
+    step.answer("backward", [])
     assert step.found == {"motors.drive.invert": True}
-    step.say("nothing", [])
+    step.answer("nothing", [])
     assert step.phase == "hold" and not step.found
     assert Direction(BENCH.motors, "steer").figures()["words"][0] == "left"
 
@@ -63,7 +63,7 @@ def test_a_dead_band_that_is_never_left_ends() -> None:
     step = DeadBand(BENCH.motors, "drive")
     now_s = itertools.count(0.0, 0.02)
     while step.phase == "coarse":
-        step.see(Seen(next(now_s), 0.1, 0.0, (1.0, 0.0)))
+        step.update(CarState(next(now_s), 0.1, 0.0, (1.0, 0.0)))
     assert step.phase == "never" and step.wish(1.0, 7.5) == Wish()
 
 
@@ -71,87 +71,87 @@ def test_a_duty_that_does_not_arrive_climbs_no_step() -> None:
     """A guard or a speed limit that holds the car has this effect."""
     step = DeadBand(BENCH.motors, "drive")
     for tick in range(500):
-        step.see(Seen(tick * 0.02, 0.1, 0.0, (0.01, 0.0)))
+        step.update(CarState(tick * 0.02, 0.1, 0.0, (0.01, 0.0)))
     assert step.level == 0.02
 
 
 def test_a_fine_step_that_turns_at_once_begins_lower() -> None:
     step = DeadBand(BENCH.motors, "drive")
     play(step, 6.0, 0.5, 0.0)
-    step.say("turns", [])
+    step.answer("turns", [])
     coarse = step.level
     assert step.phase == "rest" and step.wish(1.0, 7.5) == Wish()
     play(step, 1.2, start_s=6.0)
     assert step.phase == "fine"
     play(step, 0.3, 0.5, 0.0, start_s=7.2)
-    step.say("moves", [])
+    step.answer("moves", [])
     assert step.phase == "rest" and step.level < coarse
-    with pytest.raises(Refused, match="hold the button first"):
-        step.say("turns", [])
+    with pytest.raises(InvalidInput, match="hold the button first"):
+        step.answer("turns", [])
 
 
 def test_no_servo_has_a_dead_band() -> None:
-    with pytest.raises(Refused, match="expected one of drive"):
+    with pytest.raises(InvalidInput, match="expected one of drive"):
         DeadBand(SERVO.motors, "steer")
 
 
 def test_a_spring_that_centres_is_not_set_here() -> None:
-    with pytest.raises(Refused, match="its spring centres it"):
-        Straight(BENCH)
-    with pytest.raises(Refused, match="no servo steers"):
-        Ends(BENCH)
+    with pytest.raises(InvalidInput, match="its spring centres it"):
+        StraightLine(BENCH)
+    with pytest.raises(InvalidInput, match="no servo steers"):
+        SteeringEnds(BENCH)
 
 
 def test_a_car_that_runs_to_the_right_is_put_to_the_left() -> None:
-    step = Straight(SERVO)
-    with pytest.raises(Refused, match="drive, then say"):
-        step.say("aside", [1.0, -10.0])
+    step = StraightLine(SERVO)
+    with pytest.raises(InvalidInput, match="drive first, then enter"):
+        step.answer("aside", [1.0, -10.0])
     play(step, 1.0, 0.3, 0.0)
     play(step, 0.1, start_s=1.0)
     assert step.phase == "asks"
-    with pytest.raises(Refused, match="expected 0.2 to 5 m"):
-        step.say("aside", [0.1, -10.0])
-    with pytest.raises(Refused, match="1 figures refused"):
-        step.say("aside", [1.0])
-    step.say("aside", [1.0, -10.0])
+    with pytest.raises(InvalidInput, match="expected 0.2 to 5 m"):
+        step.answer("aside", [0.1, -10.0])
+    with pytest.raises(InvalidInput, match="1 numbers refused"):
+        step.answer("aside", [1.0])
+    step.answer("aside", [1.0, -10.0])
     assert step.phase == "again"
     first = step.found["motors.steer.centre_us"]
     assert isinstance(first, float) and 1500.0 < first < 1600.0
     play(step, 1.0, 0.3, 0.0, start_s=2.0)
-    step.say("aside", [1.0, 2.0])
+    step.answer("aside", [1.0, 2.0])
     assert step.phase == "done"
     second = step.found["motors.steer.centre_us"]
     assert isinstance(second, float) and 1500.0 < second < first
 
 
 def test_the_ends_of_a_servo_move_by_steps() -> None:
-    step = Ends(SERVO)
-    step.say("less", [])
-    step.say("right", [])
+    step = SteeringEnds(SERVO)
+    step.answer("less", [])
+    step.answer("right", [])
     assert step.wish(1.0, 7.5).steer == -1.0
-    step.say("less", [])
-    step.say("centre", [])
+    step.answer("less", [])
+    step.answer("centre", [])
     assert 0.0 < step.wish(1.0, 7.5).steer < 0.01
-    step.say("more", [])
+    step.answer("more", [])
     servo: Any = SERVO.motors.pair[1]
     assert step.found == {
         "motors.steer.left_deg": servo.left_deg - 1.0,
         "motors.steer.right_deg": servo.right_deg - 1.0,
         "motors.steer.centre_us": servo.centre_us + 10.0,
     }
-    with pytest.raises(Refused, match="expected one of left, right, centre"):
-        step.say("up", [])
+    with pytest.raises(InvalidInput, match="expected one of left, right, centre"):
+        step.answer("up", [])
 
 
 def test_speeds_may_be_measured_by_hand() -> None:
     step = Speed(BENCH)
     for share, took_s in ((0.3, 2.0), (0.8, 1.0)):
-        step.say("throttle", [share])
-        step.say("measured", [1.0, took_s])
+        step.answer("throttle", [share])
+        step.answer("measured", [1.0, took_s])
     assert step.phase == "done"
     assert step.found == {"guard.top_mps": 1.2, "speeds.least_mps": 0.2}
     assert step.figures()["shares"] == {"small_child": 0.2, "child": 0.6}
-    step.say("forget", [])
+    step.answer("forget", [])
     assert step.phase == "again" and not step.found
     for word, figures in (
         ("throttle", [0.05]),
@@ -160,8 +160,8 @@ def test_speeds_may_be_measured_by_hand() -> None:
         ("fast", []),
         ("throttle", [float("nan")]),
     ):
-        with pytest.raises(Refused, match="expected"):
-            step.say(word, figures)
+        with pytest.raises(InvalidInput, match="expected"):
+            step.answer(word, figures)
 
 
 def test_a_run_that_is_too_short_tells_nothing() -> None:
@@ -173,16 +173,16 @@ def test_a_run_that_is_too_short_tells_nothing() -> None:
 
 def test_a_sensor_is_set_by_a_tape_measure() -> None:
     step = Distance(BENCH, "rear")
-    with pytest.raises(Refused, match="sees nothing"):
-        step.say("tape", [0.5])
+    with pytest.raises(InvalidInput, match="measures no distance"):
+        step.answer("tape", [0.5])
     see_wall(step, 0.46)
     assert step.phase == "asks" and step.figures()["range_m"] == 0.46
-    step.say("tape", [0.5])
+    step.answer("tape", [0.5])
     assert step.found == {OFFSET: 0.04} and step.phase == "done"
     for word, figures in (("tape", [3.0]), ("tape", []), ("rule", [0.5])):
-        with pytest.raises(Refused, match="expected"):
-            step.say(word, figures)
-    with pytest.raises(Refused, match="this car has front, rear"):
+        with pytest.raises(InvalidInput, match="expected"):
+            step.answer(word, figures)
+    with pytest.raises(InvalidInput, match="this car has front, rear"):
         Distance(BENCH, "left")
 
 
@@ -190,7 +190,7 @@ OFFSET = "sensors.ultrasound.rear.offset_m"
 
 
 def see_wall(step: Distance, range_m: float) -> None:
-    step.see(Seen(1.0, 0.0, 0.0, (0.0, 0.0), (Range("rear", 180.0, range_m, 0.01),)))
+    step.update(CarState(1.0, 0.0, 0.0, (0.0, 0.0), (Range("rear", 180.0, range_m, 0.01),)))
 
 
 @pytest.mark.parametrize("tape_m", [0.657, 1.0, 1.9])
@@ -199,75 +199,75 @@ def test_distance_that_is_far_off_offers_no_offset(tape_m: float) -> None:
     step = Distance(BENCH, "rear")
     see_wall(step, tape_m - 0.343)
     for _ in range(2):
-        with pytest.raises(Refused, match=r"0.34 m refused: expected at most 0.15"):
-            step.say("tape", [tape_m])
+        with pytest.raises(InvalidInput, match=r"0.34 m refused: expected at most 0.15"):
+            step.answer("tape", [tape_m])
         assert not step.found
 
 
 def test_distance_above_5_cm_takes_a_second_measurement_elsewhere() -> None:
     step = Distance(BENCH, "rear")
     see_wall(step, 0.45)
-    step.say("tape", [0.501])
+    step.answer("tape", [0.501])
     assert step.phase == "again" and not step.found
     assert step.figures() == {"range_m": None, "offset_m": 0.051}
-    with pytest.raises(Refused, match="sees nothing"):
-        step.say("tape", [0.9])
+    with pytest.raises(InvalidInput, match="measures no distance"):
+        step.answer("tape", [0.9])
     see_wall(step, 0.6)
-    with pytest.raises(Refused, match="at least 0.2 m nearer or further"):
-        step.say("tape", [0.66])
+    with pytest.raises(InvalidInput, match="at least 0.2 m nearer or further"):
+        step.answer("tape", [0.66])
     for _ in range(60):
         see_wall(step, 0.85)
-    step.say("tape", [0.93])
+    step.answer("tape", [0.93])
     assert step.phase == "again" and not step.found, "0.08 is not 0.051"
     for _ in range(60):
         see_wall(step, 0.4)
-    step.say("tape", [0.47])
+    step.answer("tape", [0.47])
     assert step.phase == "done" and step.found == {OFFSET: 0.07}
     assert step.figures()["offset_m"] is None
-    step.say("tape", [0.44])
+    step.answer("tape", [0.44])
     assert step.found == {OFFSET: 0.04}, "within 5 cm one measurement is enough"
 
 
 def test_a_full_pack_is_what_it_measures() -> None:
-    step = Pack(BENCH, BENCH.battery)
-    with pytest.raises(Refused, match="nothing measures"):
-        step.say("full", [])
+    step = BatteryPack(BENCH, BENCH.battery)
+    with pytest.raises(InvalidInput, match="no voltage measured"):
+        step.answer("full", [])
     see_volts(step, 8.3)
-    step.say("full", [])
+    step.answer("full", [])
     assert step.found == {"battery.full_v": 8.3} and step.phase == "done"
-    step.say("lithium", [])
+    step.answer("lithium", [])
     assert step.found["battery.curve"] == CURVES["lithium"]
-    with pytest.raises(Refused, match="expected one of full, empty"):
-        step.say("half", [])
-    with pytest.raises(Refused, match="nothing measures it"):
-        Pack(SIDES, SIDES.battery)
+    with pytest.raises(InvalidInput, match="expected one of full, empty"):
+        step.answer("half", [])
+    with pytest.raises(InvalidInput, match="this car has no meter"):
+        BatteryPack(SIDES, SIDES.battery)
 
 
-def see_volts(step: Pack, volts: float) -> None:
+def see_volts(step: BatteryPack, volts: float) -> None:
     for _ in range(40):
-        step.see(Seen(1.0, 0.0, 0.0, (0.0, 0.0), (), volts))
+        step.update(CarState(1.0, 0.0, 0.0, (0.0, 0.0), (), volts))
 
 
 def test_pack_far_from_its_chemistry_is_kept_only_if_a_person_is_sure() -> None:
-    step = Pack(BENCH, BENCH.battery)
+    step = BatteryPack(BENCH, BENCH.battery)
     see_volts(step, 7.68)
-    with pytest.raises(Refused, match="expected one of full, empty"):
-        step.say("sure", [])
-    step.say("full", [])
+    with pytest.raises(InvalidInput, match="expected one of full, empty"):
+        step.answer("sure", [])
+    step.answer("full", [])
     assert step.phase == "odd_full" and not step.found
     assert step.figures() == {"volts": 7.68, "expected_v": 8.4}
-    step.say("unsure", [])
+    step.answer("unsure", [])
     assert step.phase == "asks" and not step.found
-    step.say("full", [])
-    step.say("sure", [])
+    step.answer("full", [])
+    step.answer("sure", [])
     assert step.phase == "done" and step.found == {"battery.full_v": 7.68}
     see_volts(step, 5.9)
-    step.say("empty", [])
+    step.answer("empty", [])
     assert step.phase == "odd_empty" and step.figures()["expected_v"] == 6.2
-    step.say("unsure", [])
+    step.answer("unsure", [])
     assert step.phase == "done" and step.found == {"battery.full_v": 7.68}
-    with pytest.raises(Refused, match="expected one of full, empty"):
-        step.say("sure", [])
+    with pytest.raises(InvalidInput, match="expected one of full, empty"):
+        step.answer("sure", [])
 
 
 @pytest.mark.parametrize(
@@ -288,17 +288,17 @@ def test_pack_is_compared_with_the_cells_of_its_kind(
     kind: str, word: str, volts: float, odd: bool
 ) -> None:
     """Two lithium cells or six of NiMH have 8.4 V when they are full."""
-    step = Pack(BENCH, BENCH.battery)
-    step.say(kind, [])
+    step = BatteryPack(BENCH, BENCH.battery)
+    step.answer(kind, [])
     see_volts(step, volts)
-    step.say(word, [])
+    step.answer(word, [])
     assert (step.phase == f"odd_{word}") is odd
     assert (f"battery.{word}_v" in step.found) is not odd
 
 
 def test_pack_with_nominal_outside_full_and_empty_moves_it_between() -> None:
-    step = Pack(BENCH, BENCH.battery)
+    step = BatteryPack(BENCH, BENCH.battery)
     see_volts(step, 7.1)
-    step.say("full", [])
-    step.say("sure", [])
+    step.answer("full", [])
+    step.answer("sure", [])
     assert step.found == {"battery.full_v": 7.1, "battery.nominal_v": 6.65}

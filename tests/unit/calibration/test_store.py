@@ -8,11 +8,11 @@ from unittest.mock import Mock
 import pytest
 
 from fpvcar.calibration import store
-from fpvcar.calibration.calibrator import AWAY_S, Tuner
+from fpvcar.calibration.calibrator import AWAY_S, Calibrator
 from fpvcar.calibration.export import with_key, written
-from fpvcar.calibration.steps import Refused, Seen
-from fpvcar.calibration.store import CHANGES_MOST, OWN, Change, Kept
-from fpvcar.calibration.values import GONE, Value, fitting, known, over, with_new
+from fpvcar.calibration.steps import CarState, InvalidInput
+from fpvcar.calibration.store import CHANGES_MOST, OWN, Change, History
+from fpvcar.calibration.values import GONE, Value, fitting, overridden, settings, with_new
 from fpvcar.config import ConfigError, Profile, ServoMotor, profiles
 from fpvcar.devices.pins import PinsFault
 from fpvcar.drive import mixing
@@ -28,9 +28,9 @@ MOTORS = BENCH.motors.names
 
 
 def test_values_lie_over_the_profile_within_its_bounds() -> None:
-    tuned = over(BENCH, {DEAD: 0.2, "guard.top_mps": 2.0, "battery.curve": (0.0, 1.0)})
-    assert known(tuned)[DEAD].value == 0.2 and tuned.guard.top_mps == 2.0
-    assert over(BENCH, {}) is BENCH
+    tuned = overridden(BENCH, {DEAD: 0.2, "guard.top_mps": 2.0, "battery.curve": (0.0, 1.0)})
+    assert settings(tuned)[DEAD].value == 0.2 and tuned.guard.top_mps == 2.0
+    assert overridden(BENCH, {}) is BENCH
     for key, value, words in (
         (DEAD, 1.5, "dead_band"),
         ("motors.drive.forward", 5.0, "no such value"),
@@ -39,14 +39,14 @@ def test_values_lie_over_the_profile_within_its_bounds() -> None:
         ("motors.drive.invert", 0.5, "invert"),
     ):
         with pytest.raises(ConfigError, match=words):
-            over(BENCH, {key: value})
+            overridden(BENCH, {key: value})
 
 
 def test_every_value_that_can_be_set_is_taken_as_it_is() -> None:
     for name in ("bench", "differential", "mx1508-servo", "motor-hat"):
         profile = profile_of(name)
-        now = {key: one.value for key, one in known(profile).items()}
-        assert over(profile, now) == profile
+        now = {key: one.value for key, one in settings(profile).items()}
+        assert overridden(profile, now) == profile
         assert profiles.parse(tomllib.loads(written(text_of(name), now))) == profile
 
 
@@ -64,7 +64,7 @@ def test_an_exported_profile_has_the_values_and_its_comments() -> None:
     text = written(text_of("bench"), values)
     assert "# FA-130 type" in text and "dead_band = 0.1235        #" in text
     profile = profiles.parse(tomllib.loads(text))
-    tuned = over(BENCH, {**values, DEAD: 0.1235})
+    tuned = overridden(BENCH, {**values, DEAD: 0.1235})
     assert profile == tuned
 
 
@@ -77,14 +77,14 @@ def test_a_key_replaces_its_own_line_only() -> None:
 
 def test_typed_offsets_end_at_5_cm_and_measured_ones_at_15_cm() -> None:
     key = "sensors.tof.front.offset_m"
-    tuner = Tuner(BENCH, Kept())
+    tuner = Calibrator(BENCH, History())
     for value in (0.343, -0.06):
         with pytest.raises(ConfigError, match="takes two measurements"):
             tuner.set(key, value, 1.0)
     tuner.set(key, -0.05, 1.0)
-    assert over(BENCH, {key: 0.15}).sensors.tof["front"].offset_m == 0.15
+    assert overridden(BENCH, {key: 0.15}).sensors.tof["front"].offset_m == 0.15
     with pytest.raises(ConfigError, match="expected at most 0.15 either way"):
-        over(BENCH, {key: -0.151})
+        overridden(BENCH, {key: -0.151})
 
 
 def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
@@ -92,7 +92,7 @@ def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
     for centre_us in (1400.0, 1500.0, 1600.0):
         for invert in (False, True):
             values = {"motors.steer.centre_us": centre_us, "motors.steer.invert": invert}
-            tuned: Any = over(SERVO, values).motors.pair[1]
+            tuned: Any = overridden(SERVO, values).motors.pair[1]
             low, high = sorted(map(own.pulse_us, (-1.0, 1.0)))
             for way in (-1.0, 1.0):
                 assert low <= tuned.pulse_us(way) <= high
@@ -102,7 +102,7 @@ def test_a_servo_is_not_sent_beyond_the_ends_of_the_profile() -> None:
 
 
 def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
-    tuned = over(SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0})
+    tuned = overridden(SERVO, {"motors.steer.centre_us": 1540.0, "motors.steer.left_deg": 20.0})
     mine, other = SERVO.motors.pair[1], tuned.motors.pair[1]
     assert isinstance(mine, ServoMotor) and isinstance(other, ServoMotor)
     for steer in (-1.0, -0.3, 0.0, 0.5, 1.0):
@@ -123,7 +123,7 @@ def test_wheels_makes_the_pulse_that_was_calibrated() -> None:
 
 
 def test_each_step_can_be_undone_and_stays_in_the_list() -> None:
-    changes = Kept().changed("one", {DEAD: 0.1}, 1.0).changed("two", {DEAD: 0.2}, 2.0)
+    changes = History().changed("one", {DEAD: 0.1}, 1.0).changed("two", {DEAD: 0.2}, 2.0)
     back = changes.undone()
     assert back.values == {DEAD: 0.1} and len(back.changes) == 2
     assert back.undone().values == {} and back.undone().undone().now == OWN
@@ -135,7 +135,7 @@ def test_each_step_can_be_undone_and_stays_in_the_list() -> None:
 
 def test_undo_after_101_changes_stops_at_the_oldest_change_that_is_known() -> None:
     invert = {"motors.drive.invert": True}
-    history = Kept().changed("direction drive", invert, 0.0)
+    history = History().changed("direction drive", invert, 0.0)
     for number in range(1, CHANGES_MOST + 1):
         value = {**invert, DEAD: number / 1000}
         history = history.changed(str(number), value, float(number))
@@ -150,16 +150,16 @@ def test_undo_after_101_changes_stops_at_the_oldest_change_that_is_known() -> No
 
 
 def test_undone_branches_keep_their_change_before_when_the_list_is_cut() -> None:
-    history = Kept().changed("one", {DEAD: 0.1}, 1.0).undone()
+    history = History().changed("one", {DEAD: 0.1}, 1.0).undone()
     for number in range(CHANGES_MOST):
         history = history.changed(str(number), {DEAD: number / 1000}, 2.0).undone()
-        assert history == Kept(history.changes, OWN), "each began at the profile's own"
+        assert history == History(history.changes, OWN), "each began at the profile's own"
 
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / store.FILE
-    assert store.load(path, MOTORS) == Kept()
-    here = Kept().changed("battery", {"battery.curve": (0.0, 1.0), DEAD: 0.2}, 5.0)
+    assert store.load(path, MOTORS) == History()
+    here = History().changed("battery", {"battery.curve": (0.0, 1.0), DEAD: 0.2}, 5.0)
     here = here.changed("direction", {"motors.drive.invert": True}, 6.0, ("steer",))
     store.write(path, here)
     assert store.load(path, MOTORS) == here and here.doubts == ("steer",)
@@ -182,14 +182,14 @@ def test_a_damaged_file_leaves_every_direction_in_doubt(tmp_path: Path, text: st
     read = store.load(path, MOTORS)
     assert read.values == {} and read.doubts == MOTORS and not read.undoable
     assert read.changes[0].utc_s == pytest.approx(path.stat().st_mtime)
-    tuner = Tuner(BENCH, read)
+    tuner = Calibrator(BENCH, read)
     assert tuner.in_doubt and tuner.profile == BENCH
     assert "file was damaged" in tuner.faults[0]
     tuner.set("motors.drive.invert", True, 1.0)
     assert list(tuner.doubts) == ["steer"] and tuner.in_doubt
     tuner.set(DEAD, 0.2, 2.0)
-    store.write(path, tuner.kept)
-    again = Tuner(BENCH, store.load(path, MOTORS))
+    store.write(path, tuner.history)
+    again = Calibrator(BENCH, store.load(path, MOTORS))
     assert list(again.doubts) == ["steer"], "another value settles no direction"
     again.set("motors.steer.invert", False, 3.0)
     assert not again.doubts and not again.in_doubt and again.faults == ()
@@ -206,10 +206,10 @@ def test_a_file_that_cannot_be_read_leaves_every_direction_in_doubt(tmp_path: Pa
 def test_fitting_drops_values_that_a_profile_has_no_more() -> None:
     fitted = fitting(BENCH, {DEAD: 0.2, "motors.left.dead_band": 0.1})
     assert fitted == ({DEAD: 0.2}, {"motors.left.dead_band": GONE})
-    before = Kept((Change(1.0, "x", {"motors.left.trim": 0.1}),), 0)
-    tuner = Tuner(BENCH, before)
+    before = History((Change(1.0, "x", {"motors.left.trim": 0.1}),), 0)
+    tuner = Calibrator(BENCH, before)
     assert tuner.profile == BENCH and not tuner.in_doubt
-    assert tuner.faults == (f"calibration: motors.left.trim is left out: {GONE}",)
+    assert tuner.faults == (f"calibration: motors.left.trim ignored: {GONE}",)
 
 
 def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None:
@@ -225,7 +225,7 @@ def test_fitting_drops_only_the_value_that_clashes_with_an_edited_line() -> None
     assert set(fitted.dropped) == {"battery.full_v"}
     assert "battery.nominal_v = 8.2: expected" in fitted.dropped["battery.full_v"]
     assert fitted.values == {k: v for k, v in values.items() if k != "battery.full_v"}
-    tuner = Tuner(edited, Kept((Change(1.0, "x", values),), 0))
+    tuner = Calibrator(edited, History((Change(1.0, "x", values),), 0))
     assert tuner.profile.motors.pair[0].invert and not tuner.in_doubt
     assert tuner.as_json()["faults"] == tuner.faults and len(tuner.faults) == 1
 
@@ -245,20 +245,20 @@ def test_fitting_adds_voltages_in_the_order_in_which_they_fit(
 
 
 def test_a_direction_that_is_dropped_puts_its_motor_in_doubt() -> None:
-    tuner = Tuner(BENCH, Kept((Change(1.0, "x", {"motors.drive.invert": 0.5}),), 0))
+    tuner = Calibrator(BENCH, History((Change(1.0, "x", {"motors.drive.invert": 0.5}),), 0))
     assert list(tuner.doubts) == ["drive"] and tuner.in_doubt
     assert "direction of drive in doubt" in tuner.faults[-1]
     tuner.begin("direction", "steer", 1.0)
     assert tuner.in_doubt, "this step finds another motor's"
     tuner.begin("direction", "drive", 2.0)
     assert not tuner.in_doubt, "the step that finds it may drive"
-    tuner.see(Seen(2.1, 0.2, 0.0, (0.2, 0.0)))
-    tuner.see(Seen(2.2, 0.0, 0.0, (0.0, 0.0)))
-    tuner.say("forward", [])
-    asked = tuner.asked(1.0, 7.5, 2.3)
+    tuner.update(CarState(2.1, 0.2, 0.0, (0.2, 0.0)))
+    tuner.update(CarState(2.2, 0.0, 0.0, (0.0, 0.0)))
+    tuner.answer("forward", [])
+    asked = tuner.status(1.0, 7.5, 2.3)
     assert asked is not None and asked["phase"] == "settled"
     tuner.keep(3.0)
-    assert tuner.kept.values == {"motors.drive.invert": False}
+    assert tuner.history.values == {"motors.drive.invert": False}
     assert not tuner.doubts and not tuner.in_doubt
     tuner.undo()
     assert tuner.in_doubt
@@ -268,8 +268,8 @@ def test_a_direction_that_is_dropped_puts_its_motor_in_doubt() -> None:
 
 
 def test_a_direction_of_a_motor_that_is_gone_puts_all_others_in_doubt() -> None:
-    before = Kept((Change(1.0, "x", {"motors.drive.invert": True}),), 0)
-    tuner = Tuner(profile_of("differential"), before)
+    before = History((Change(1.0, "x", {"motors.drive.invert": True}),), 0)
+    tuner = Calibrator(profile_of("differential"), before)
     assert list(tuner.doubts) == ["left", "right"]
     tuner.set("motors.left.invert", False, 2.0)
     assert list(tuner.doubts) == ["right"]
@@ -284,7 +284,7 @@ def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
         {"battery.empty_v": 3.2, "battery.nominal_v": 4.0},
         {"battery.empty_v": 7.0},
     ):
-        tuned = over(BENCH, values)
+        tuned = overridden(BENCH, values)
         assert tuned.battery.empty_v == values["battery.empty_v"], "for the page"
         wheels = Wheels(BENCH, connect=Mock(side_effect=PinsFault), alarm=Mock())
         for measured_v in (None, 0.1, 3.5, 6.0, 6.2, 7.0, 8.4):
@@ -296,10 +296,10 @@ def test_a_calibrated_battery_leaves_the_limits_of_wheels_as_they_are() -> None:
 
 
 class Applied:
-    """Tuner with the profile that the car drives by."""
+    """Calibrator with the profile that the car drives by."""
 
     def __init__(self, profile: Profile = BENCH) -> None:
-        self.tuner, self.profile = Tuner(profile, Kept()), profile
+        self.tuner, self.profile = Calibrator(profile, History()), profile
         self.tuner.apply = self.apply
 
     def apply(self, profile: Profile) -> None:
@@ -307,21 +307,21 @@ class Applied:
 
     @property
     def dead_band(self) -> object:
-        return known(self.profile)[DEAD].value
+        return settings(self.profile)[DEAD].value
 
 
 def test_a_step_is_tried_while_it_lasts() -> None:
     car = Applied()
     car.tuner.begin("dead_band", "drive", 1.0)
     assert car.dead_band == 0.0
-    assert car.tuner.asked(1.0, 7.5, 1.0) is not None
-    with pytest.raises(Refused, match="nothing to keep"):
+    assert car.tuner.status(1.0, 7.5, 1.0) is not None
+    with pytest.raises(InvalidInput, match="nothing to keep"):
         car.tuner.keep(1.0)
     car.tuner.end()
-    assert car.dead_band == 0.14 and car.tuner.asked(1.0, 7.5, 1.0) is None
-    with pytest.raises(Refused, match="no step goes on"):
+    assert car.dead_band == 0.14 and car.tuner.status(1.0, 7.5, 1.0) is None
+    with pytest.raises(InvalidInput, match="no step is active"):
         car.tuner.keep(1.0)
-    with pytest.raises(Refused, match="this car has"):
+    with pytest.raises(InvalidInput, match="this car has"):
         car.tuner.begin("ends", "steer", 1.0)
 
 
@@ -329,19 +329,19 @@ def test_a_step_whose_page_went_away_ends() -> None:
     car = Applied()
     car.tuner.begin("dead_band", "drive", 1.0)
     drives, rests = (0.2, 0.0), (0.0, 0.0)
-    car.tuner.see(Seen(1.0 + AWAY_S + 0.1, 0.1, 0.0, drives))
+    car.tuner.update(CarState(1.0 + AWAY_S + 0.1, 0.1, 0.0, drives))
     assert car.tuner.step is not None
-    car.tuner.see(Seen(1.0 + AWAY_S + 0.2, 0.0, 0.0, rests))
+    car.tuner.update(CarState(1.0 + AWAY_S + 0.2, 0.0, 0.0, rests))
     assert car.tuner.step is None and car.dead_band == 0.14
-    car.tuner.see(Seen(9.0, 0.0, 0.0, rests))
+    car.tuner.update(CarState(9.0, 0.0, 0.0, rests))
 
 
 def test_what_is_kept_holds_until_it_is_undone() -> None:
     car = Applied()
     car.tuner.begin("speed", "", 1.0)
     for share, took_s in ((0.3, 2.0), (0.8, 1.0)):
-        car.tuner.say("throttle", [share])
-        car.tuner.say("measured", [1.0, took_s])
+        car.tuner.answer("throttle", [share])
+        car.tuner.answer("measured", [1.0, took_s])
     car.tuner.keep(7.0)
     assert car.profile.guard.top_mps == 1.2 and car.tuner.step is None
     car.tuner.set(DEAD, 0.2, 8.0)
@@ -360,8 +360,8 @@ def test_what_is_kept_holds_until_it_is_undone() -> None:
 def test_a_word_that_the_profile_refuses_changes_nothing() -> None:
     car = Applied(SERVO)
     car.tuner.begin("ends", "steer", 1.0)
-    with pytest.raises(ConfigError, match="the servo's pulse ends"):
-        car.tuner.say("more", [])
+    with pytest.raises(ConfigError, match="the limit of the servo's pulse"):
+        car.tuner.answer("more", [])
     assert car.profile == SERVO
 
 
@@ -370,8 +370,8 @@ def test_a_word_that_changes_no_value_disturbs_no_part() -> None:
     car.tuner.begin("dead_band", "drive", 1.0)
     car.profile = SERVO  # as if the profile were another car's
     for tick in range(10):
-        car.tuner.see(Seen(1.0 + tick * 0.02, 0.1, 0.0, (0.1, 0.0)))
-    car.tuner.say("turns", [])
+        car.tuner.update(CarState(1.0 + tick * 0.02, 0.1, 0.0, (0.1, 0.0)))
+    car.tuner.answer("turns", [])
     assert car.profile is SERVO
     car.tuner.end()
     assert car.profile == BENCH

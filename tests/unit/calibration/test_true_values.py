@@ -40,7 +40,7 @@ def test_the_dead_band_is_found_within_5_percent(
         if by == "turns":
             car.seen_m = 0.0
             assert car.hold(30.0, lambda: abs(car.world.speed_mps) > 0.03)
-            car.tuner.say("turns", [])
+            car.tuner.answer("turns", [])
         else:
             assert car.hold(30.0, lambda: step.phase in ("rest", "done"))
         car.go(1.0)
@@ -48,7 +48,7 @@ def test_the_dead_band_is_found_within_5_percent(
     assert found == pytest.approx(true_dead_band, rel=0.05)
     car.tuner.keep(0.0)
     assert car.profile.motors.drive is not None
-    assert car.tuner.kept.values == {"motors.drive.dead_band": found}
+    assert car.tuner.history.values == {"motors.drive.dead_band": found}
 
 
 @pytest.mark.parametrize("side", [1, -1])
@@ -68,7 +68,7 @@ def test_two_sides_are_balanced_within_5_percent(side: int) -> None:
         car.put()
         car.hold(1.8)
         x_m, y_m, _ = car.world.pose
-        car.tuner.say("aside", [x_m - scene.START_X_M, y_m * 100.0])
+        car.tuner.answer("aside", [x_m - scene.START_X_M, y_m * 100.0])
         if step.phase == "done":
             break
     assert step.phase == "done"
@@ -78,7 +78,7 @@ def test_two_sides_are_balanced_within_5_percent(side: int) -> None:
 def true_top_mps(car: PlayedCar) -> float:
     """Return the final speed at full throttle, across the whole room."""
     car.put(-2.2)
-    car.tuner.say("throttle", [1.0])
+    car.tuner.answer("throttle", [1.0])
     car.finger = True
     car.go(3.0)
     car.finger = False
@@ -92,7 +92,7 @@ def test_speeds_are_found_within_10_percent() -> None:
     assert isinstance(step, Speed)
     for throttle in (0.3, 0.6):
         car.put()
-        car.tuner.say("throttle", [throttle])
+        car.tuner.answer("throttle", [throttle])
         car.hold(2.0)
     assert step.phase == "done", step.figures()
     top = step.found["guard.top_mps"]
@@ -100,7 +100,7 @@ def test_speeds_are_found_within_10_percent() -> None:
     shares = step.figures()["shares"]
     for name, mps in (("small_child", 0.4), ("child", 0.8)):
         car.put()
-        car.tuner.say("throttle", [max(0.1, shares[name])])
+        car.tuner.answer("throttle", [max(0.1, shares[name])])
         car.finger = True
         car.go(2.4)
         assert car.world.speed_mps == pytest.approx(mps, rel=0.10)
@@ -118,7 +118,7 @@ def test_a_bent_servo_horn_is_straightened_within_5_percent() -> None:
         car.put()
         car.hold(1.8)
         x_m, y_m, _ = car.world.pose
-        car.tuner.say("aside", [x_m - scene.START_X_M, y_m * 100.0])
+        car.tuner.answer("aside", [x_m - scene.START_X_M, y_m * 100.0])
         if step.phase == "done":
             break
     found = step.found["motors.steer.centre_us"]

@@ -21,10 +21,10 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
-from fpvcar.calibration.calibrator import Tuner
+from fpvcar.calibration.calibrator import Calibrator
 from fpvcar.calibration.export import written
-from fpvcar.calibration.steps import Refused, Seen
-from fpvcar.calibration.store import Kept, write
+from fpvcar.calibration.steps import CarState, InvalidInput
+from fpvcar.calibration.store import History, write
 from fpvcar.calibration.values import Value, differing
 from fpvcar.config import Profile
 from fpvcar.drive import mixing
@@ -48,7 +48,7 @@ class CalibrationApi:
 
     def __init__(
         self,
-        tuner: Tuner,
+        tuner: Calibrator,
         control: Control,
         senses: Sensors,
         rights: RecordingRights,
@@ -101,7 +101,7 @@ class CalibrationApi:
         volts = mixing.supply_v(self._volts(now_s), battery)
         control = self._control
         limit = control.limit_now(now_s)
-        step = self._tuner.asked(limit, volts, now_s)
+        step = self._tuner.status(limit, volts, now_s)
         if step is None:
             return _json(None)
         back = held_back(control.decision, step["wish"]["throttle"], limit, limit < control.limit)
@@ -141,7 +141,7 @@ class CalibrationApi:
             raise web.HTTPBadRequest(text=f"{len(texts)} figures refused.\n")
         with _refusals():
             figures = [_number(text) for text in texts]
-            self._tuner.say(request.query.get("word", ""), figures)
+            self._tuner.answer(request.query.get("word", ""), figures)
         return self._now()
 
     async def _keep(self, request: web.Request) -> web.Response:
@@ -182,7 +182,7 @@ class CalibrationApi:
     async def _wrote(self) -> web.Response:
         """Write the current values. Raises HTTPInsufficientStorage."""
         async with self._writing:  # an older state never overwrites a newer one
-            kept: Kept = self._tuner.kept
+            kept: History = self._tuner.history
             try:
                 await asyncio.to_thread(write, self._file, kept)
             except OSError as fault:
@@ -197,15 +197,15 @@ class CalibrationApi:
         """Pass the car's readings to the step while one runs; a step that raises fails."""
         while self._tuner.step is not None:
             try:
-                self._tuner.see(self._seen())
+                self._tuner.update(self._car_state())
             except Exception as fault:
                 self._tuner.fail(fault)
             await asyncio.sleep(SEE_S)
 
-    def _seen(self) -> Seen:
+    def _car_state(self) -> CarState:
         now_s, control = self._clock_s(), self._control
         decision = control.decision
-        return Seen(
+        return CarState(
             now_s,
             decision.throttle,
             decision.steer,
@@ -220,11 +220,11 @@ class CalibrationApi:
 
 
 def _number(text: str) -> float:
-    """Parse a number. Raises Refused."""
+    """Parse a number. Raises InvalidInput."""
     try:
         return float(text)
     except ValueError:
-        raise Refused(f'"{quoted(text)}" refused: expected a number') from None
+        raise InvalidInput(f'"{quoted(text)}" refused: expected a number') from None
 
 
 @contextlib.contextmanager
@@ -232,7 +232,7 @@ def _refusals() -> Iterator[None]:
     """Turn refusals of the calibrator into HTTPBadRequest."""
     try:
         yield
-    except ValueError as fault:  # Refused, ConfigError
+    except ValueError as fault:  # InvalidInput, ConfigError
         raise web.HTTPBadRequest(text=f"{fault}\n") from None
 
 

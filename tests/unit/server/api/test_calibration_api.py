@@ -13,8 +13,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from fpvcar import config
 from fpvcar.calibration import store
-from fpvcar.calibration.calibrator import Tuner
-from fpvcar.calibration.store import Kept
+from fpvcar.calibration.calibrator import Calibrator
+from fpvcar.calibration.store import History
 from fpvcar.config import profiles
 from fpvcar.drive.gate import Cause, Decision, Hold, Latches, Reason
 from fpvcar.runtime import paths
@@ -35,7 +35,7 @@ class Rig:
     def __init__(self, tmp_path: Path) -> None:
         self.file, self.house = tmp_path / store.FILE, House()
         self.profile: config.Profile = PROFILE
-        self.tuner = Tuner(PROFILE, store.load(self.file, MOTORS))
+        self.tuner = Calibrator(PROFILE, store.load(self.file, MOTORS))
         self.tuner.apply = apply_to(self.house.control.tune, self._tune)
         devices = Devices(bytes(32), CODES, tmp_path / "devices.json")
         self.rights = DeviceRights(CodeCheck(CODES), devices)
@@ -136,7 +136,7 @@ def test_a_step_that_raises_while_it_looks_says_so_and_moves_nothing(rig: Rig) -
     async def act(client: Client) -> None:
         await said(client, "begin?step=dead_band&of=drive")
         assert rig.tuner.step is not None
-        step = Mock(wraps=rig.tuner.step, see=Mock(side_effect=ValueError("no time")))
+        step = Mock(wraps=rig.tuner.step, update=Mock(side_effect=ValueError("no time")))
         rig.tuner.step = step
         await asyncio.sleep(0.1)
         now = await (await client.get(f"{BASE}/step")).json()
@@ -163,7 +163,7 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
 
     rig.ask(act)
     assert rig.profile.motors.pair[0].invert and rig.profile.motors.pair[1].trim == 0.1
-    again = Tuner(PROFILE, store.load(rig.file, MOTORS))
+    again = Calibrator(PROFILE, store.load(rig.file, MOTORS))
     assert again.profile == rig.profile and again.profile != PROFILE
 
 
@@ -171,8 +171,8 @@ def test_values_are_set_by_hand(rig: Rig) -> None:
     ("path", "words"),
     [
         ("begin?step=fly", "this car has"),
-        ("say?word=turns", "no step goes on"),
-        ("keep", "no step goes on"),
+        ("say?word=turns", "no step is active"),
+        ("keep", "no step is active"),
         ("say?word=x&figure=y", "expected a number"),
         ("say?" + "figure=1&" * 9, "9 figures"),
     ],
@@ -203,7 +203,7 @@ def test_without_the_file_of_its_profile_none_is_exported(rig: Rig) -> None:
         assert (await client.get(f"{BASE}/profile")).status == 503
 
     rig.ask(act)
-    assert rig.tuner.kept == Kept()
+    assert rig.tuner.history == History()
 
 
 def test_a_wish_of_a_step_moves_the_car_only_through_its_gate(rig: Rig) -> None:
