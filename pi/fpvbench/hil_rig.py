@@ -23,8 +23,8 @@ from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
 from fpvcar.hil.gpio_rig import Wired
 from fpvcar.hil.pin_recorder import Scope
-from fpvcar.hil.results import Where
-from fpvcar.hil.rig import NotHere
+from fpvcar.hil.results import RigKind
+from fpvcar.hil.rig import MissingPart
 from fpvcar.runtime.pdeathsig import leashed
 
 READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
@@ -106,7 +106,7 @@ def waits_s(root: int) -> Callable[[], float]:
 class BenchRig(Wired):
     """Rig of a running bench."""
 
-    where: Where = "bench"
+    where: RigKind = "bench"
 
     def __init__(
         self, profile: Path, overrides: Overrides, runtime: Path, port: int, person: bool = False
@@ -158,7 +158,7 @@ class BenchRig(Wired):
             if b"camera\0bench\0" in command:
                 cameras.append(pid)
         if not cameras:
-            raise NotHere("no camera's process below `run`")
+            raise MissingPart("no camera's process below `run`")
         return cameras
 
     def waited_s(self) -> Callable[[], float]:

@@ -175,4 +175,4 @@ def test_a_rig_of_real_pins_says_what_it_lacks(emulated: BenchRig) -> None:
     words = {one.name: one.why for one in found}
     assert words["metal-throttled"] == "this is no Raspberry Pi"
     if ROOT:
-        assert "pigpiod, which this ends" in words["stop-pigpiod-killed"]
+        assert "the check ends pigpiod" in words["stop-pigpiod-killed"]

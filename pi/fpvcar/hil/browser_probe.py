@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from yarl import URL
 
 from fpvcar.hil.led_detector import COLUMNS, ROWS
-from fpvcar.hil.rig import Failed, Seen
+from fpvcar.hil.rig import CheckFailed, SeenPicture
 
 MESSAGE_MAX_BYTES = 16_384
 SILENCE_S = 5.0
@@ -58,34 +58,34 @@ _decoder: msgspec.json.Decoder[Picture | Ping] = msgspec.json.Decoder(Picture | 
 
 def answer(text: str, clock_us: int) -> Picture | str:
     """Return the picture, or the answer to a ping. Raises msgspec.DecodeError."""
-    heard: Picture | Ping = _decoder.decode(text)
-    if isinstance(heard, Ping):
-        return msgspec.json.encode(Pong(heard.t, clock_us)).decode()
-    return heard
+    message: Picture | Ping = _decoder.decode(text)
+    if isinstance(message, Ping):
+        return msgspec.json.encode(Pong(message.t, clock_us)).decode()
+    return message
 
 
 def own_page(origin: str, host: str) -> bool:
     """Return True for a page of this computer, on any port."""
     try:
-        asked, named = URL(origin).host, URL(f"http://{host}").host
+        origin_host, own_host = URL(origin).host, URL(f"http://{host}").host
     except ValueError:
         return False
-    return asked is not None and asked == named
+    return origin_host is not None and origin_host == own_host
 
 
-class Glass(AbstractContextManager["Glass"]):
+class BrowserProbe(AbstractContextManager["BrowserProbe"]):
     """Server for the page /hil on `port` while the context lasts; the newest page
     wins."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
-        self._heard: queue.SimpleQueue[Picture] = queue.SimpleQueue()
+        self._pictures: queue.SimpleQueue[Picture] = queue.SimpleQueue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._runner: web.AppRunner | None = None
         self._page: web.WebSocketResponse | None = None
 
-    def __enter__(self) -> "Glass":
+    def __enter__(self) -> "BrowserProbe":
         self._thread.start()
         try:
             asyncio.run_coroutine_threadsafe(self._serve(), self._loop).result(START_S)
@@ -129,30 +129,29 @@ class Glass(AbstractContextManager["Glass"]):
             if message.type is not WSMsgType.TEXT:
                 break
             try:
-                said = answer(message.data, time.monotonic_ns() // 1000)
+                reply = answer(message.data, time.monotonic_ns() // 1000)
             except msgspec.DecodeError:
                 break
-            if isinstance(said, str):
-                await page.send_str(said)
+            if isinstance(reply, str):
+                await page.send_str(reply)
             else:
-                self._heard.put(said)
+                self._pictures.put(reply)
         return page
 
     def opened(self, wait_s: float) -> bool:
         """Wait up to `wait_s` for a page that shows pictures."""
         try:
-            self._heard.get(timeout=wait_s)
+            self._pictures.get(timeout=wait_s)
         except queue.Empty:
             return False
         return True
 
-    def pictures(self) -> Iterator[Seen]:
-        """Yield each picture as it is shown. Raises Failed after SILENCE_S without
+    def pictures(self) -> Iterator[SeenPicture]:
+        """Yield each picture as it is shown. Raises CheckFailed after SILENCE_S without
         one."""
         while True:
             try:
-                shown = self._heard.get(timeout=SILENCE_S)
+                shown = self._pictures.get(timeout=SILENCE_S)
             except queue.Empty:
-                words = f"the browser has shown nothing for {SILENCE_S:g} s"
-                raise Failed(words) from None
-            yield Seen(shown.shown_us * 1000, shown.captured_us * 1000, shown.cells)
+                raise CheckFailed(f"no picture from the browser for {SILENCE_S:g} s") from None
+            yield SeenPicture(shown.shown_us * 1000, shown.captured_us * 1000, shown.cells)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
-from fpvcar.hil.rig import NotHere
+from fpvcar.hil.rig import MissingPart
 from fpvcar.runtime.pdeathsig import leashed
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -32,21 +32,21 @@ END_S = 5.0
 def program() -> str | None:
     """Return a Chromium on this computer: $CHROMIUM, else the first of PROGRAMS."""
     named = os.environ.get("CHROMIUM")
-    found = (shutil.which(one) for one in ([named] if named else PROGRAMS))
-    return next((one for one in found if one), None)
+    found = (shutil.which(name) for name in ([named] if named else PROGRAMS))
+    return next((path for path in found if path), None)
 
 
 @contextlib.contextmanager
 def headless(address: str) -> Iterator[None]:
-    """Show the page in a headless browser. Raises NotHere if there is no browser."""
-    found = program()
-    if found is None:
-        raise NotHere(NONE)
+    """Show the page in a headless browser. Raises MissingPart if there is no browser."""
+    browser = program()
+    if browser is None:
+        raise MissingPart(NONE)
     with tempfile.TemporaryDirectory(
         prefix="fpvcar-hil-browser-", ignore_cleanup_errors=True
     ) as home:
-        rootly = AS_ROOT if os.geteuid() == 0 else ()
-        argv = [found, *FLAGS, *rootly, f"--user-data-dir={home}", address]
+        sandbox = AS_ROOT if os.geteuid() == 0 else ()
+        argv = [browser, *FLAGS, *sandbox, f"--user-data-dir={home}", address]
         process = subprocess.Popen(
             leashed(argv),
             stdin=subprocess.DEVNULL,

@@ -50,7 +50,7 @@ def write(report: results.Report, folder: Path) -> None:
         try:
             last = results.from_json(path.read_bytes())
         except msgspec.DecodeError as fault:
-            print(f"{path}: no report, not compared: {fault}", file=sys.stderr)
+            print(f"{path}: not a report, so not compared: {fault}", file=sys.stderr)
     files.write_whole(folder / "report.html", [page.html(report, last).encode()])
     files.write_whole(folder / "report.xml", [page.junit(report)])
     files.write_whole(path, [results.as_json(report)])
@@ -60,20 +60,20 @@ def write(report: results.Report, folder: Path) -> None:
 def listing(checks: Sequence[Check]) -> str:
     """Return one entry per check: its statement, its limit and the parts it needs."""
     lines = []
-    for one in checks:
-        needs = f"; needs {', '.join(one.needs)}" if one.needs else ""
-        lines.append(f"{one.name:22} {one.proves}")
-        lines.append(f"{'':22} at most {one.limit} ({one.limit.source}){needs}")
+    for check in checks:
+        needs = f"; needs {', '.join(check.needs)}" if check.needs else ""
+        lines.append(f"{check.name:22} {check.proves}")
+        lines.append(f"{'':22} at most {check.limit} ({check.limit.source}){needs}")
     return "\n".join(lines)
 
 
 def _report(rig: Rig, checks: Sequence[Check], repeat: int) -> results.Report:
-    def say(words: str) -> None:
-        print(words, flush=True)
+    def report(line: str) -> None:
+        print(line, flush=True)
 
-    found = tuple(runner.run(checks, rig, repeat, say))
+    measured = tuple(runner.run(checks, rig, repeat, report))
     date = time.strftime("%Y-%m-%d")
-    return results.Report(rig.where, date, __version__, machine(), found)
+    return results.Report(rig.where, date, __version__, machine(), measured)
 
 
 def machine() -> str:
@@ -94,9 +94,9 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
     bench = importlib.import_module(bench_module("rig")).bench
     with tempfile.TemporaryDirectory(prefix="fpvcar-hil-") as home:
         overrides = tuple(arguments.overrides)
-        chosen = arguments.profile or rig
-        with bench(chosen, overrides, Path(home), arguments.browser) as made:
-            yield made
+        profile = arguments.profile or rig
+        with bench(profile, overrides, Path(home), arguments.browser) as bench_rig:
+            yield bench_rig
 
 
 @contextlib.contextmanager
@@ -110,12 +110,12 @@ def _unwinding() -> Iterator[None]:
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {one: signal.signal(one, unwind) for one in numbers}
+    before = {number: signal.signal(number, unwind) for number in numbers}
     try:
         yield
     except KeyboardInterrupt:
         print("interrupted: nothing was written", file=sys.stderr)
         raise
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -34,12 +34,12 @@ class TimedOut(AssertionError):
     """Raised when `wait_for` runs into its time-out."""
 
 
-def wait_for(what: Callable[[], bool], words: str, timeout_s: float = ANSWER_S) -> None:
-    """Wait until `what()` is true. Raises TimedOut with `words`."""
+def wait_for(condition: Callable[[], bool], fault: str, timeout_s: float = ANSWER_S) -> None:
+    """Wait until `condition()` is true. Raises TimedOut with `fault`."""
     end_s = time.monotonic() + timeout_s
-    while not what():
+    while not condition():
         if time.monotonic() > end_s:
-            raise TimedOut(f"{words}: not within {timeout_s:g} s")
+            raise TimedOut(f"{fault}: not within {timeout_s:g} s")
         time.sleep(0.001)
 
 
@@ -110,14 +110,14 @@ class Driver(AbstractContextManager["Driver"]):
             self._call(self._leave())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        for left in asyncio.all_tasks(self._loop):
-            left.cancel()
+        for pending in asyncio.all_tasks(self._loop):
+            pending.cancel()
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
     async def _leave(self) -> None:
-        for one in self._sockets:
-            await one.close()
+        for connection in self._sockets:
+            await connection.close()
         if self._session is not None:
             await self._session.close()
 
@@ -129,14 +129,14 @@ class Driver(AbstractContextManager["Driver"]):
 
     async def _socket(self, path: str) -> ClientWebSocketResponse:
         assert self._session is not None
-        made = await self._session.ws_connect(
+        connection = await self._session.ws_connect(
             f"http://{self._base}{path}",
             origin=f"http://{self._base}",
             max_msg_size=UNIT_MAX_BYTES,
             timeout=ClientWSTimeout(ws_close=CLOSE_S),
         )
-        self._sockets.append(made)
-        return made
+        self._sockets.append(connection)
+        return connection
 
     async def _open(self) -> None:
         self._session = self._session or ClientSession()
@@ -154,11 +154,11 @@ class Driver(AbstractContextManager["Driver"]):
         async for message in page:
             if message.type != WSMsgType.TEXT:
                 continue
-            said = json.loads(message.data)
-            if said["kind"] in ("state", "pong"):
-                self._seen = said["nonce"]
-            if said["kind"] in ("state", "welcome", "glow"):
-                setattr(self, said["kind"], said)
+            content = json.loads(message.data)
+            if content["kind"] in ("state", "pong"):
+                self._seen = content["nonce"]
+            if content["kind"] in ("state", "welcome", "glow"):
+                setattr(self, content["kind"], content)
 
     async def _wish(self) -> None:
         self._seq += 1
@@ -190,7 +190,7 @@ class Driver(AbstractContextManager["Driver"]):
         self._call(self._wish())
 
     def ready(self) -> "Driver":
-        """Takes the wheel, lets go, pushes Go on, until nothing holds the car. Raises
+        """Take the wheel, release the stick and push Go on, until the car may drive. Raises
         TimedOut."""
         self.wish, self.sending, self.pinging = (0.0, 0.0), True, True
         asked_s = 0.0
@@ -217,13 +217,13 @@ class Driver(AbstractContextManager["Driver"]):
         self.sending = self.pinging = False
 
     def cut(self) -> None:
-        """The connection ends without a good-bye."""
+        """Shut the connection down without a closing handshake."""
         self.fall_silent()
         assert self._drives is not None
         self._drives.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
 
     def look(self) -> None:
-        """Takes the car's pictures from now on."""
+        """Receive the car's pictures from now on."""
         wait_for(lambda: bool(self.welcome), "no welcome")
         self._start(self._look(self.welcome["video"]))
 
@@ -244,7 +244,7 @@ class Driver(AbstractContextManager["Driver"]):
     async def _buttons(self) -> None:
         page = await self._socket("/ws/buttons")
         await page.send_str(json.dumps({"kind": "hello", "v": VERSION}))
-        heard = asyncio.ensure_future(self._listen(page))
-        while not heard.done():  # a page sends its held buttons twice a second
+        listening = asyncio.ensure_future(self._listen(page))
+        while not listening.done():  # a page sends its held buttons twice a second
             await page.send_str(json.dumps({"kind": "hold", "held": 0}))
             await asyncio.sleep(0.5)

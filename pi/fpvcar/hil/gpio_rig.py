@@ -10,9 +10,9 @@ from fpvcar.config import Profile
 from fpvcar.devices import backends
 from fpvcar.devices.pins import IoPins, OpenEdges, PinsFault
 from fpvcar.hil import browsers
-from fpvcar.hil.browser_probe import Glass
+from fpvcar.hil.browser_probe import BrowserProbe
 from fpvcar.hil.driver import Driver
-from fpvcar.hil.rig import Failed, NotHere
+from fpvcar.hil.rig import CheckFailed, MissingPart
 
 HEADLESS_S, PERSON_S = 30.0, 120.0
 """Seconds a page may take to show its first picture."""
@@ -78,7 +78,7 @@ class Wired:
                 own.write(self.profile.rig.led, 0)
 
     @contextlib.contextmanager
-    def glass(self) -> Iterator[Glass]:
+    def glass(self) -> Iterator[BrowserProbe]:
         """Open a browser at the car's page /hil; it reports to a port of its own."""
         invites = self.person and not self._glass_port
         self._glass_port = self._glass_port or free_port()
@@ -86,13 +86,13 @@ class Wired:
         if invites:
             print(browsers.invitation(address), flush=True)
         opened = contextlib.nullcontext() if self.person else browsers.headless(address)
-        with Glass(self.listens, self._glass_port) as glass, opened:
+        with BrowserProbe(self.listens, self._glass_port) as glass, opened:
             if glass.opened(PERSON_S if self.person else HEADLESS_S):
                 yield glass
             elif self.person:
-                raise NotHere(f"no browser has opened {address} for {PERSON_S:g} s")
+                raise MissingPart(f"no browser opened {address} within {PERSON_S:g} s")
             else:
-                raise Failed(f"the browser shows no picture for {HEADLESS_S:g} s")
+                raise CheckFailed(f"the browser showed no picture within {HEADLESS_S:g} s")
 
     def unwired(self, part: str) -> str:
         """Return the reason why a part is missing from the profile; "" if it is
@@ -109,9 +109,9 @@ class Wired:
             "camera": profile.camera.source == "none" and not profile.camera.command,
         }
         needed = {
-            "loops": "no pin of rig.loops for each pin of the motors",
+            "loops": "rig.loops lacks a pin for each motor pin",
             "out": "no pins rig.out and rig.back",
-            "echo": "no pin rig.echo at an HC-SR04's echo",
+            "echo": "no pin rig.echo at the echo of an HC-SR04",
             "contact": "no relay or pin rig.contact at the first button",
             "target": "no VL53L0X (sensors.tof)",
             "load": "no INA219 (battery.address)",

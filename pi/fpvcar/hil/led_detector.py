@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from fpvcar.hil.rig import Failed
+from fpvcar.hil.rig import CheckFailed
 
 COLUMNS, ROWS = 16, 12
 LEAST = 24.0
@@ -30,14 +30,14 @@ class Spot(NamedTuple):
 
 def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
     """Find the cell that best separates pictures of the dark and the lit LED. Raises
-    Failed if no cell does."""
+    CheckFailed if no cell does."""
     before, after = ([fmean(one) for one in zip(*shown, strict=True)] for shown in (dark, lit))
     gains = [one - other for one, other in zip(after, before, strict=True)]
     cell = max(range(len(gains)), key=gains.__getitem__)
     if gains[cell] < LEAST:
-        raise Failed(
+        raise CheckFailed(
             f"with the LED lit no part of the picture is {LEAST:g} of 255 brighter, "
-            f"at most {gains[cell]:.0f}: put the LED (rig.led) before the lens"
+            f"at most {gains[cell]:.0f}: place the LED (rig.led) before the lens"
         )
     return Spot(cell, (before[cell] + after[cell]) / 2.0)
 

@@ -20,8 +20,8 @@ from fpvcar.devices import backends
 from fpvcar.devices.pins import PinsFault
 from fpvcar.hil.gpio_rig import Wired
 from fpvcar.hil.pin_recorder import EdgeDuties, Scope
-from fpvcar.hil.results import Where
-from fpvcar.hil.rig import NotHere
+from fpvcar.hil.results import RigKind
+from fpvcar.hil.rig import MissingPart
 from fpvcar.server.auth import access
 
 UNITS = {"run": "fpvcar", "wheels": "fpvcar-wheels", "pigpiod": "pigpiod"}
@@ -30,21 +30,21 @@ PidOf = Callable[[str], int]
 
 
 def unit_pid(unit: str) -> int:
-    """Return the main process of a car's unit. Raises NotHere."""
+    """Return the main process of a car's unit. Raises MissingPart."""
     argv = ["systemctl", "show", "-P", "MainPID", f"{UNITS[unit]}.service"]
     try:
         said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as fault:
-        raise NotHere(f"no unit {UNITS[unit]}: {fault}") from None
+        raise MissingPart(f"no unit {UNITS[unit]}: {fault}") from None
     if not (pid := int(said.strip() or 0)):
-        raise NotHere(f"{UNITS[unit]} does not run: systemctl start {UNITS[unit]}")
+        raise MissingPart(f"{UNITS[unit]} is not running: systemctl start {UNITS[unit]}")
     return pid
 
 
 class MetalRig(Wired):
     """A car on this computer, with the pins of its profile's [rig]."""
 
-    where: Where = "metal"
+    where: RigKind = "metal"
     listens = ""
 
     def __init__(
@@ -67,15 +67,15 @@ class MetalRig(Wired):
         rig = self.profile.rig
         absent = {
             "processes": "" if os.geteuid() == 0 else "not root: sudo fpvcar hil",
-            "pin daemon": "no pigpiod: the kernel has the pins"
+            "pin daemon": "no pigpiod: the kernel drives the pins"
             if self._linux
             else ""
             if self._metal
-            else "pigpiod, which this ends, hears the pins",
-            "browser": "" if self.person else "nobody with a browser: hil --browser",
-            "target": "" if rig.target_m else "no rig.target_m: how far is the target?",
-            "load": "" if rig.load_a else "no rig.load_a: what does the load draw?",
-            "radio": "no radio: the driver comes over this computer's loopback",
+            else "the check ends pigpiod, which reads the pins",
+            "browser": "" if self.person else "no browser: hil --browser",
+            "target": "" if rig.target_m else "no rig.target_m (distance of the target)",
+            "load": "" if rig.load_a else "no rig.load_a (current of the load)",
+            "radio": "no radio: the driver uses the loopback of this computer",
             "metal": "" if self._metal else "this is no Raspberry Pi",
         }
         return absent.get(part) or self.unwired(part)
@@ -86,7 +86,7 @@ class MetalRig(Wired):
         timestamps the edges: two motors at 800 Hz, as in rig.toml, give 3,200
         edges a second."""
         loops = self.profile.rig.loops
-        hz = min(getattr(one, "pwm_hz", SLOWEST_HZ) for one in self.profile.motors.pair)
+        hz = min(getattr(motor, "pwm_hz", SLOWEST_HZ) for motor in self.profile.motors.pair)
         slowest = min(hz, SLOWEST_HZ) if self._linux else hz
         hears = self._by_kernel if self._metal else self.profile
         with self.edges(loops, hears) as heard:
@@ -105,7 +105,7 @@ class MetalRig(Wired):
                 if b"camera" in Path(f"/proc/{pid}/cmdline").read_bytes()
             ]
             if not pids:
-                raise NotHere("no camera's process below `run`")
+                raise MissingPart("no camera process below `run`")
         now_ns = time.monotonic_ns()
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):

@@ -12,11 +12,11 @@ TITLES = {
     "pins": "Pins and PWM",
     "sensors": "Sensors and buttons",
     "camera": "Camera",
-    "stops": "Who stops the car",
-    "metal": "What only metal can confirm",
+    "stops": "Stopping the car",
+    "metal": "Real hardware only",
 }
 WHERE = {
-    "bench": "on the bench: an emulated car. It says nothing of real hardware.",
+    "bench": "on the bench, an emulated car. Real hardware may differ.",
     "metal": "on a real car's pins.",
 }
 STYLE = """\

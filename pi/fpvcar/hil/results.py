@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 Verdict = Literal["passed", "failed", "not run"]
-Where = Literal["bench", "metal"]
+RigKind = Literal["bench", "metal"]
 STATUS_OK, STATUS_NOT_RUN, STATUS_FAILED = 0, 3, 4
 """Exit statuses. 1 and 2 mean that the suite itself failed."""
 
@@ -65,7 +65,7 @@ class Result(Struct, frozen=True):
 class Report(Struct, frozen=True):
     """Run of the whole suite. `where` is "bench" unless real pins were measured."""
 
-    where: Where
+    where: RigKind
     date: str
     version: str
     machine: str
@@ -75,7 +75,9 @@ class Report(Struct, frozen=True):
 def status(results: Iterable[Result]) -> int:
     """Return the exit status of the worst result. Checks that need metal or a person
     do not count as gaps."""
-    verdicts = {one.verdict for one in results if not one.metal or one.verdict != "not run"}
+    verdicts = {
+        result.verdict for result in results if not result.metal or result.verdict != "not run"
+    }
     if "failed" in verdicts:
         return STATUS_FAILED
     return STATUS_NOT_RUN if "not run" in verdicts else STATUS_OK
@@ -99,7 +101,7 @@ def again(result: Result) -> str:
 
 def summary(results: Iterable[Result]) -> str:
     """Return the counts per verdict: "12 passed, 1 failed, 9 not run"."""
-    found = [one.verdict for one in results]
+    verdicts = [result.verdict for result in results]
     order: tuple[Verdict, ...] = ("passed", "failed", "not run")
-    said = [f"{found.count(one)} {one}" for one in order if one in found]
-    return ", ".join(said) or "no check"
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in order if verdict in verdicts]
+    return ", ".join(counts) or "no check"

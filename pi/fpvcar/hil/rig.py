@@ -18,22 +18,22 @@ from fpvcar.config import Profile
 from fpvcar.devices.pins import IoPins, OpenEdges
 from fpvcar.hil.driver import Driver
 from fpvcar.hil.pin_recorder import Scope
-from fpvcar.hil.results import Limit, Measured, Where
+from fpvcar.hil.results import Limit, Measured, RigKind
 
 
-class NotHere(Exception):
+class MissingPart(Exception):
     """Raised when the rig lacks a part that a check needs; the text names it."""
 
 
-class Failed(Exception):
+class CheckFailed(Exception):
     """Raised when a check fails without a figure to report."""
 
 
-class Spoilt(Exception):
+class InvalidMeasurement(Exception):
     """Raised for a meaningless measurement: the car stood before the failure."""
 
 
-class Seen(NamedTuple):
+class SeenPicture(NamedTuple):
     """Picture seen by a rig: times of display and capture by CLOCK_MONOTONIC in ns,
     and the brightness of its cells as counted by spot.py."""
 
@@ -42,17 +42,17 @@ class Seen(NamedTuple):
     cells: Sequence[float]
 
 
-class Shown(Protocol):
-    """Pictures shown by a browser; implemented by glass.Glass."""
+class PictureSource(Protocol):
+    """Pictures shown by a browser; implemented by BrowserProbe."""
 
-    def pictures(self) -> Iterator[Seen]:
-        """Yield each picture as it is shown. Raises Failed."""
+    def pictures(self) -> Iterator[SeenPicture]:
+        """Yield each picture as it is shown. Raises CheckFailed."""
 
 
 class Rig(Protocol):
     """A running car and the parts wired to it."""
 
-    where: Where
+    where: RigKind
     profile: Profile
     port: int
 
@@ -91,26 +91,26 @@ class Rig(Protocol):
         """Switch the LED in front of the camera; return CLOCK_MONOTONIC in ns just
         before."""
 
-    def glass(self) -> AbstractContextManager[Shown]:
-        """Open a browser that shows the car's pictures. Raises NotHere or Failed."""
+    def glass(self) -> AbstractContextManager[PictureSource]:
+        """Open a browser that shows the car's pictures. Raises MissingPart or CheckFailed."""
 
     def rest(self) -> None:
         """Release every pin that the suite drives."""
 
 
 PARTS = {
-    "loops": "pins that hear the motors' pins (rig.loops)",
+    "loops": "inputs wired to the motor pins (rig.loops)",
     "out": "a free pin wired to another one (rig.out, rig.back)",
     "processes": "the right to end the car's processes",
-    "pin daemon": "pigpiod, watched by something that does not hang on it",
+    "pin daemon": "pigpiod, with inputs read by another back end",
     "camera": "a camera",
-    "echo": "a pin that hears the echo of an HC-SR04 (rig.echo)",
-    "contact": "a relay, or a pin, at a button (rig.contact)",
-    "target": "a target before a VL53L0X (rig.target_m)",
+    "echo": "an input at the echo of an HC-SR04 (rig.echo)",
+    "contact": "a relay or pin at a button (rig.contact)",
+    "target": "a target in front of a VL53L0X (rig.target_m)",
     "load": "a known load behind the INA219 (rig.load_a)",
-    "flash": "an LED before the camera (rig.led)",
-    "browser": "a browser: a Chromium beside the bench, else a person's (--browser)",
-    "radio": "a driver who comes over Wi-Fi",
+    "flash": "an LED in front of the camera (rig.led)",
+    "browser": "a browser: Chromium on the bench, else opened by a person (--browser)",
+    "radio": "a driver on Wi-Fi",
     "metal": "a real Raspberry Pi",
 }
 """Parts that a check may need."""
@@ -120,8 +120,8 @@ PARTS = {
 class Check:
     """Statement about the car, with its measurement.
 
-    `act` returns one measurement in the limit's unit. It raises NotHere, Failed or
-    Spoilt. `metal`: only a real Pi can confirm the statement; without `act` a person
+    `act` returns one measurement in the limit's unit. It raises MissingPart, CheckFailed or
+    InvalidMeasurement. `metal`: only a real Pi can confirm the statement; without `act` a person
     must, following `by_hand`.
     """
 

@@ -9,7 +9,7 @@ from fpvcar.config import ConfigError
 from fpvcar.devices.pins import PinsFault
 from fpvcar.hil.driver import TimedOut
 from fpvcar.hil.results import Measured, Result, Verdict, again
-from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Spoilt
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, MissingPart, Rig
 
 TRIES, AGAIN_S = 3, 1.0
 """Retries of a spoilt measurement, and the pause between them."""
@@ -21,13 +21,13 @@ def chosen(checks: Sequence[Check], only: str) -> tuple[Check, ...]:
     """Return the checks named as NAME[,NAME]; "" means all. Raises ConfigError."""
     if not only:
         return tuple(checks)
-    names = [one.strip() for one in only.split(",")]
-    known = [one.name for one in checks]
-    if strangers := [one for one in names if one not in known]:
+    names = [name.strip() for name in only.split(",")]
+    known = [check.name for check in checks]
+    if unknown := [name for name in names if name not in known]:
         raise ConfigError(
-            f"--only {','.join(strangers)}: no such check; fpvcar hil --list names them"
+            f"--only {','.join(unknown)}: no such check; fpvcar hil --list lists them"
         )
-    return tuple(one for one in checks if one.name in names)
+    return tuple(check for check in checks if check.name in names)
 
 
 def run(checks: Iterable[Check], rig: Rig, repeat: int, say: Say) -> Iterator[Result]:
@@ -50,20 +50,20 @@ def _run(check: Check, rig: Rig, repeat: int) -> Result:
     for _ in range(repeat):
         try:
             found.append(_measure(partial(_in_time, check, check.act), rig, repeated))
-        except NotHere as fault:
+        except MissingPart as fault:
             return result_of(check, "not run", found, str(fault))
-        except (Failed, Spoilt, TimedOut, PinsFault, OSError) as fault:
+        except (CheckFailed, InvalidMeasurement, TimedOut, PinsFault, OSError) as fault:
             faults.append(str(fault) or type(fault).__name__)
     return judged(check, found, faults, repeated)
 
 
 def _in_time(check: Check, act: Act, rig: Rig) -> Measured:
-    """Measure once. Raises Spoilt if the excess over the limit is less than the time
+    """Measure once. Raises InvalidMeasurement if the excess over the limit is less than the time
     the bench waited for a core: then the machine is at fault, not the car."""
     measured = act(rig)
     most = check.limit.most
     if measured.value > most >= measured.value - measured.waited_s:
-        raise Spoilt(
+        raise InvalidMeasurement(
             f"{measured.value:.3g} {check.limit.unit}, for {measured.waited_s:.3g} s "
             "of which the bench had no core: this machine is too busy"
         )
@@ -76,7 +76,7 @@ def _measure(act: Act, rig: Rig, repeated: list[str]) -> Measured:
     for left in reversed(range(TRIES)):
         try:
             return act(rig)
-        except (Spoilt, PinsFault) as fault:
+        except (InvalidMeasurement, PinsFault) as fault:
             if not left:
                 raise
             repeated.append(str(fault))
@@ -90,11 +90,11 @@ def judged(
     check: Check, found: Sequence[Measured], faults: Sequence[str], repeated: Sequence[str] = ()
 ) -> Result:
     """Compare every measurement with the limit."""
-    over = [one.value for one in found if one.value > check.limit.most]
+    over = [measured.value for measured in found if measured.value > check.limit.most]
     why = "; ".join(dict.fromkeys(faults))
     if over:
-        words = f"{len(over)} of {len(found)} above {check.limit}: {max(over):.4g}"
-        why = "; ".join([words, why]) if why else words
+        message = f"{len(over)} of {len(found)} above {check.limit}: {max(over):.4g}"
+        why = "; ".join([message, why]) if why else message
     return result_of(check, "failed" if why else "passed", found, why, repeated)
 
 
@@ -106,14 +106,14 @@ def result_of(
     repeated: Sequence[str] = (),
 ) -> Result:
     """Return a check's result with the trace of the worst measurement."""
-    worst = max(found, key=lambda one: one.value, default=Measured(0.0))
+    worst = max(found, key=lambda measured: measured.value, default=Measured(0.0))
     return Result(
         check.name,
         check.group,
         check.proves,
         check.limit,
         verdict,
-        tuple(one.value for one in found),
+        tuple(measured.value for measured in found),
         why,
         worst.trace,
         check.metal,
@@ -129,5 +129,5 @@ def line(result: Result) -> str:
     unit = result.limit.unit
     count = f", worst of {len(result.values)}" if len(result.values) > 1 else ""
     figure = f"{result.worst:.4g} {unit}{count} (limit {result.limit})"
-    notes = [one for one in (result.why, again(result)) if one]
+    notes = [note for note in (result.why, again(result)) if note]
     return ": ".join([f"{head} {figure}", *notes])

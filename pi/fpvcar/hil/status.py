@@ -12,7 +12,7 @@ from fpvcar.hil.results import Report, Result
 from fpvcar.hil.rig import Check
 
 HEAD = """\
-# What has been confirmed, and where
+# Confirmed statements
 
 <!-- Written by `make docs` from docs/status.json, a report of `fpvcar hil`. -->
 
@@ -20,14 +20,14 @@ Measured {where}.
 By [`fpvcar hil`](hil.md) of fpvcar {version} on {date}; {machine}:
 {counts}."""
 WHERE = {
-    "bench": "on the bench, an emulated car: it says nothing of real hardware",
+    "bench": "on the bench, an emulated car; real hardware may differ",
     "metal": "on a real car's pins",
 }
 COLUMNS = "| statement | check | confirmed on | worst | limit |\n|---|---|---|---|---|"
 OPEN = """
 ## To be confirmed on metal
 
-No emulator can show these. Who has the part can: on a [rig](../hardware/rig.md), with
+An emulator cannot confirm these. They need the real part: on a [rig](../hardware/rig.md), with
 `sudo fpvcar hil --metal`, or by hand.
 
 | statement | check | confirmed on | how |
@@ -38,8 +38,8 @@ NOT_YET = "not yet confirmed"
 def page(report: Report, checks: Sequence[Check] = CHECKS) -> str:
     """Return the whole page. A check that is absent or did not pass counts as not
     confirmed; a failed one is marked."""
-    found = {one.name: one for one in report.results}
-    passed = sum(one.verdict == "passed" for one in report.results)
+    results = {result.name: result for result in report.results}
+    passed = sum(result.verdict == "passed" for result in report.results)
     counts = f"{passed} of {len(checks)} statements confirmed"
     head = HEAD.format(
         where=WHERE[report.where],
@@ -48,21 +48,23 @@ def page(report: Report, checks: Sequence[Check] = CHECKS) -> str:
         machine=report.machine,
         counts=counts,
     )
-    lines = [head, *_confirmed(report, checks, found), OPEN]
-    for check in (one for one in checks if one.metal):
-        where = _where(report, found.get(check.name))
-        how = check.by_hand or "by itself"
+    lines = [head, *_confirmed(report, checks, results), OPEN]
+    for check in (check for check in checks if check.metal):
+        where = _where(report, results.get(check.name))
+        how = check.by_hand or "automatically"
         lines.append(f"| {check.proves} | `{check.name}` | {where} | {how} |")
     return "\n".join(lines) + "\n"
 
 
-def _confirmed(report: Report, checks: Sequence[Check], found: dict[str, Result]) -> Iterator[str]:
+def _confirmed(
+    report: Report, checks: Sequence[Check], results: dict[str, Result]
+) -> Iterator[str]:
     group = ""
-    for check in (one for one in checks if not one.metal):
+    for check in (check for check in checks if not check.metal):
         if check.group != group:
             group = check.group
             yield f"\n## {TITLES[group]}\n\n{COLUMNS}"
-        result = found.get(check.name)
+        result = results.get(check.name)
         worst = figure(result.worst, check.limit.unit) if result else ""
         yield (
             f"| {check.proves} | `{check.name}` | {_where(report, result)} | {worst} | "

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 
 from fpvcar.hil import browser_probe, browsers
-from fpvcar.hil.browser_probe import Glass, Picture
+from fpvcar.hil.browser_probe import BrowserProbe, Picture
 from fpvcar.hil.gpio_rig import free_port
 from fpvcar.hil.led_detector import COLUMNS, ROWS
-from fpvcar.hil.rig import Failed, NotHere
+from fpvcar.hil.rig import CheckFailed, MissingPart
 from tests.e2e.harness import wait_for
 
 CELLS = [7] * (COLUMNS * ROWS)
@@ -50,7 +50,7 @@ async def _says(port: int, origin: str, *texts: str | bytes) -> list[str]:
 
 def test_the_cars_own_page_is_heard() -> None:
     port = free_port()
-    with Glass("127.0.0.1", port) as heard:
+    with BrowserProbe("127.0.0.1", port) as heard:
         assert not heard.opened(0.0)
         ping, picture = '{"kind":"ping","t":1}', json.dumps(SHOWN)
         (pong,) = asyncio.run(_says(port, "http://127.0.0.1:8080", picture, picture, ping))
@@ -70,7 +70,7 @@ def test_a_newer_page_ends_the_older() -> None:
             assert (await older.receive(timeout=10.0)).type is WSMsgType.CLOSE
             await newer.send_str(json.dumps(SHOWN))
 
-    with Glass("127.0.0.1", port) as heard:
+    with BrowserProbe("127.0.0.1", port) as heard:
         asyncio.run(second())
         assert heard.opened(5.0)
 
@@ -85,7 +85,7 @@ def test_whose_page_it_is() -> None:
 
 def test_another_sites_page_is_not() -> None:
     port = free_port()
-    with Glass("127.0.0.1", port):
+    with BrowserProbe("127.0.0.1", port):
         for origin in ("http://evil.example", "http://localhost:8080"):
             with pytest.raises(WSServerHandshakeError, match="403"):
                 asyncio.run(_says(port, origin))
@@ -94,7 +94,7 @@ def test_another_sites_page_is_not() -> None:
 @pytest.mark.parametrize("nonsense", ["{}", b"{}"])
 def test_a_page_that_says_nonsense_is_closed(nonsense: str | bytes) -> None:
     port = free_port()
-    with Glass("127.0.0.1", port) as heard:
+    with BrowserProbe("127.0.0.1", port) as heard:
         with pytest.raises(TypeError, match="not WSMsgType.TEXT"):
             origin = "http://127.0.0.1:1"
             asyncio.run(_says(port, origin, nonsense, '{"kind":"ping","t":1}'))
@@ -103,15 +103,15 @@ def test_a_page_that_says_nonsense_is_closed(nonsense: str | bytes) -> None:
 
 def test_a_page_that_falls_silent_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser_probe, "SILENCE_S", 0.0)
-    with Glass("127.0.0.1", free_port()) as heard:
-        with pytest.raises(Failed, match="has shown nothing for 0 s"):
+    with BrowserProbe("127.0.0.1", free_port()) as heard:
+        with pytest.raises(CheckFailed, match="no picture from the browser for 0 s"):
             next(heard.pictures())
 
 
 def test_without_a_browser_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHROMIUM", "/no/chromium")
     assert browsers.program() is None
-    with pytest.raises(NotHere, match="no browser .*apt install chromium.*--browser"):
+    with pytest.raises(MissingPart, match="no browser .*apt install chromium.*--browser"):
         with browsers.headless("http://localhost/"):
             pass
 

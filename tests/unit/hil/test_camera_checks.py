@@ -8,7 +8,7 @@ import pytest
 from fpvcar.config import profiles
 from fpvcar.hil.checks import camera
 from fpvcar.hil.led_detector import COLUMNS, ROWS
-from fpvcar.hil.rig import Failed, Seen
+from fpvcar.hil.rig import CheckFailed, SeenPicture
 from fpvcar.runtime import paths
 
 EVERY_NS, LATE_NS = 33_000_000, 100_000_000
@@ -30,7 +30,7 @@ class PlayedCamera:
     def waited_s(self) -> Callable[[], float]:
         return lambda: 0.25
 
-    def pictures(self) -> Iterator[Seen]:
+    def pictures(self) -> Iterator[SeenPicture]:
         while True:
             self.now_ns += EVERY_NS
             taken_ns = self.now_ns - LATE_NS
@@ -38,7 +38,7 @@ class PlayedCamera:
             lit = any(seen) if self.sticks else bool(seen) and seen[-1]
             cells = [40.0] * (COLUMNS * ROWS)
             cells[33] += self.bright * lit
-            yield Seen(self.now_ns, taken_ns, cells)
+            yield SeenPicture(self.now_ns, taken_ns, cells)
 
 
 @pytest.fixture(autouse=True)
@@ -62,23 +62,23 @@ def test_a_picture_that_is_seconds_late_is_waited_for(monkeypatch: pytest.Monkey
 
 def test_an_led_out_of_sight_fails() -> None:
     rig: Any = PlayedCamera(bright=5.0)
-    with pytest.raises(Failed, match="before the lens"):
+    with pytest.raises(CheckFailed, match="before the lens"):
         camera.flashed(rig, rig.pictures())
 
 
 def test_light_that_stays_fails() -> None:
     rig: Any = PlayedCamera(sticks=True)
-    with pytest.raises(Failed, match="stays bright"):
+    with pytest.raises(CheckFailed, match="stays bright"):
         camera.flashed(rig, rig.pictures())
 
 
 def test_a_flash_that_nobody_sees_fails() -> None:
     rig: Any = PlayedCamera()
 
-    def then_dark() -> Iterator[Seen]:
+    def then_dark() -> Iterator[SeenPicture]:
         for one in rig.pictures():
             dark = one._replace(cells=[40.0] * len(one.cells))
             yield dark if len(rig.changes) > 4 else one
 
-    with pytest.raises(Failed, match="nothing of the LED in 3 s"):
+    with pytest.raises(CheckFailed, match="the LED is not visible in 3 s"):
         camera.flashed(rig, then_dark())

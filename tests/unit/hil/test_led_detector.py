@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fpvcar.hil import led_detector
-from fpvcar.hil.rig import Failed
+from fpvcar.hil.rig import CheckFailed
 
 CELLS = led_detector.COLUMNS * led_detector.ROWS
 LED = 5 * led_detector.COLUMNS + 7
@@ -30,9 +30,9 @@ def test_the_brightest_change_is_the_led(led: float) -> None:
 
 
 def test_an_led_that_nobody_sees_is_no_spot() -> None:
-    with pytest.raises(Failed, match="24 of 255 brighter, at most .*before the lens"):
+    with pytest.raises(CheckFailed, match="24 of 255 brighter, at most .*before the lens"):
         led_detector.find(pictures(False, 0.0), pictures(True, 0.0))
-    with pytest.raises(Failed, match="put the LED"):  # the LED makes the picture darker
+    with pytest.raises(CheckFailed, match="place the LED"):  # the LED makes the picture darker
         led_detector.find(pictures(False, -60.0), pictures(True, -60.0))
 
 

@@ -82,14 +82,14 @@ def test_on_a_pi_the_kernel_hears_what_pigpiod_does_and_that_it_died(
 
 def test_elsewhere_the_daemon_hears_and_cannot_be_ended(tmp_path: Path, opened: list[str]) -> None:
     rig = MetalRig(PIGPIO, 8080, root=tmp_path)
-    assert rig.lacks("pin daemon") == "pigpiod, which this ends, hears the pins"
+    assert rig.lacks("pin daemon") == "the check ends pigpiod, which reads the pins"
     with scope_of(rig):
         assert opened == ["pigpio", "pigpio"]
 
 
 def test_where_the_kernel_has_the_pins_there_is_no_daemon(pi: Path) -> None:
     rig = MetalRig(LINUX, 8080, root=pi)
-    assert rig.lacks("pin daemon") == "no pigpiod: the kernel has the pins"
+    assert rig.lacks("pin daemon") == "no pigpiod: the kernel drives the pins"
 
 
 def test_that_pigpiod_dies_is_a_check_for_metal_alone(pi: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_page_is_whole_and_asks_for_nothing_else() -> None:
     assert "emulated car. It says nothing of real hardware" in text
     assert not re.search(r"(src|href|url\()", text)
     assert "It &lt;stops&gt;." in text and "late &amp; &lt;so&gt;" in text
-    assert "no relay on pin 9" in text and "What only metal can confirm" in text
+    assert "no relay on pin 9" in text and "Real hardware only" in text
     ET.fromstring(re.sub(r"(?s).*(<body>.*</body>).*", r"\1", text).replace("<br>", ""))
 
 

@@ -10,7 +10,7 @@ from fpvcar.hil import runner
 from fpvcar.hil.checks import CHECKS
 from fpvcar.hil.driver import TimedOut
 from fpvcar.hil.results import Measured, Result
-from fpvcar.hil.rig import PARTS, Check, Failed, NotHere, Spoilt
+from fpvcar.hil.rig import PARTS, Check, CheckFailed, InvalidMeasurement, MissingPart
 from tests.unit.hil.rigs import PlayedRig, check, values
 
 
@@ -59,11 +59,11 @@ def test_the_trace_that_is_kept_is_the_worst_ones() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        Failed("no edge"),
+        CheckFailed("no edge"),
         TimedOut("no car"),
         PinsLost("gone"),
         OSError("no bus"),
-        Spoilt("stood before"),
+        InvalidMeasurement("stood before"),
     ],
 )
 def test_what_breaks_a_check_is_its_failure(fault: Exception) -> None:
@@ -72,13 +72,13 @@ def test_what_breaks_a_check_is_its_failure(fault: Exception) -> None:
 
 
 def test_a_failure_among_others_is_told_beside_their_values() -> None:
-    result, _ = ran(check(raising(None, Failed("no edge"), None)), 3)
+    result, _ = ran(check(raising(None, CheckFailed("no edge"), None)), 3)
     assert (result.verdict, result.why) == ("failed", "no edge")
     assert result.values == (0.5, 0.5)
 
 
 def test_a_spoilt_measurement_is_repeated_twice() -> None:
-    spoilt = Spoilt("stood before")
+    spoilt = InvalidMeasurement("stood before")
     result, said = ran(check(raising(spoilt, spoilt, None)))
     assert (result.verdict, result.values) == ("passed", (0.5,))
     assert result.repeated == ("stood before",) * 2
@@ -111,7 +111,7 @@ def test_what_is_missing_is_named_and_the_check_not_run() -> None:
     result, said = ran(check(act, "loops", "contact"), contact="no relay on pin 9")
     assert (result.verdict, result.why) == ("not run", "no relay on pin 9")
     assert said.startswith("not run") and "no relay on pin 9" in said
-    result, _ = ran(check(raising(NotHere("no PyAV"))))
+    result, _ = ran(check(raising(MissingPart("no PyAV"))))
     assert (result.verdict, result.why) == ("not run", "no PyAV")
 
 
@@ -122,7 +122,7 @@ def test_what_a_person_has_to_do_says_how() -> None:
 
 def test_the_rig_rests_after_each_measurement_broken_or_not() -> None:
     rig: Any = PlayedRig()
-    list(runner.run([check(raising(None, Failed("no"), None))], rig, 3, lambda _: None))
+    list(runner.run([check(raising(None, CheckFailed("no"), None))], rig, 3, lambda _: None))
     assert rig.rests == 3
 
 

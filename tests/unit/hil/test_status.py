@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fpvcar.hil import status
-from fpvcar.hil.results import Limit, Measured, Report, Result, Verdict, Where
+from fpvcar.hil.results import Limit, Measured, Report, Result, RigKind, Verdict
 from fpvcar.hil.rig import Check
 
 LIMIT = Limit(0.3, "s", "docs/safety.md")
@@ -22,7 +22,7 @@ CHECKS = (
 )
 
 
-def rows(where: Where, **verdicts: Verdict) -> dict[str, list[str]]:
+def rows(where: RigKind, **verdicts: Verdict) -> dict[str, list[str]]:
     """Return the cells of each check's row by its name."""
     found = tuple(
         Result(one.name, one.group, one.proves, LIMIT, verdicts[one.name], (0.1,), metal=one.metal)

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from fpvcar.hil import led_detector
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, Failed, NotHere, Rig, Seen
+from fpvcar.hil.rig import Check, CheckFailed, MissingPart, Rig, SeenPicture
 
 SETTLE_S = 0.2
 """Longest delay of a camera that does not timestamp pictures itself; those are
@@ -24,38 +24,38 @@ SEEN_S = 3.0
 UNITS = 30
 STARTED_S = 10.0
 DECODER = "PyAV (pip install av; Debian: python3-av)"
-Pictures = Iterator[Seen]
+Pictures = Iterator[SeenPicture]
 
 
 def flashed(rig: Rig, pictures: Pictures) -> Measured:
     """Measure from switching the LED to the picture that shows it. The LED's place
-    is learnt first. Raises Failed."""
+    is learnt first. Raises CheckFailed."""
 
     def shown(lit: bool) -> list[led_detector.Cells]:
         ready_ns = rig.light(lit) + int(SETTLE_S * 1e9)
-        later = (one.cells for one in pictures if one.captured_ns > ready_ns)
+        later = (picture.cells for picture in pictures if picture.captured_ns > ready_ns)
         return list(islice(later, LEARNT))
 
-    found = led_detector.find(shown(False), shown(True))
-    if any(map(found.lit, shown(False))):
-        raise Failed("the picture stays bright where the LED was, though it is dark")
+    led = led_detector.find(shown(False), shown(True))
+    if any(map(led.lit, shown(False))):
+        raise CheckFailed("the picture stays bright although the LED is off")
     # out of step with the camera
     time.sleep(random.random() / rig.profile.camera.fps)
     waited_s = rig.waited_s()
     begin_ns = rig.light(True)
-    for one in pictures:
-        if found.lit(one.cells):
-            seen_s = (one.seen_ns - begin_ns) / 1e9
+    for picture in pictures:
+        if led.lit(picture.cells):
+            seen_s = (picture.seen_ns - begin_ns) / 1e9
             return Measured(seen_s, waited_s=waited_s())
-        if one.captured_ns > begin_ns + SEEN_S * 1e9:
+        if picture.captured_ns > begin_ns + SEEN_S * 1e9:
             break
-    raise Failed(f"nothing of the LED in {SEEN_S:g} s of pictures")
+    raise CheckFailed(f"the LED is not visible in {SEEN_S:g} s of pictures")
 
 
 def _pictures(driver: Driver) -> Pictures:
-    """Yield each access unit, decoded. Raises NotHere or Failed."""
+    """Yield each access unit, decoded. Raises MissingPart or CheckFailed."""
     if importlib.util.find_spec("av") is None:
-        raise NotHere(f"no {DECODER}")
+        raise MissingPart(f"missing {DECODER}")
     import av
 
     decoder = av.CodecContext.create("h264", "r")
@@ -68,8 +68,8 @@ def _pictures(driver: Driver) -> Pictures:
         taken, end_s = taken + 1, time.monotonic() + SEEN_S
         for frame in decoder.decode(av.Packet(unit)):
             luma = frame.to_ndarray()[: frame.height, : frame.width]
-            yield Seen(came_ns, header.capture_us * 1000, led_detector.of_luma(luma))
-    raise Failed(f"no picture for {SEEN_S:g} s")
+            yield SeenPicture(came_ns, header.capture_us * 1000, led_detector.of_luma(luma))
+    raise CheckFailed(f"no picture for {SEEN_S:g} s")
 
 
 def _seen(rig: Rig) -> Measured:
@@ -92,7 +92,7 @@ def _steady(rig: Rig) -> Measured:
         driver.look()
         wait_for(lambda: len(driver.units) > UNITS, "too few pictures", STARTED_S)
         stamps = [header.capture_us for _, header, _ in driver.units[1:]]
-    longest_us = max(after - one for one, after in pairwise(stamps))
+    longest_us = max(after - before for before, after in pairwise(stamps))
     return Measured(longest_us * rig.profile.camera.fps / 1e6)
 
 
@@ -100,7 +100,7 @@ CHECKS = (
     Check(
         "camera-flash",
         "camera",
-        "What happens is in an access unit soon.",
+        "A change in front of the camera arrives in an access unit in time.",
         Limit(0.15, "s", "three frame times, and 50 ms for encoder and link"),
         ("camera", "flash"),
         _seen,
@@ -108,8 +108,8 @@ CHECKS = (
     Check(
         "camera-glass",
         "camera",
-        "What happens is seen in a browser soon.",
-        Limit(0.40, "s", "web/video/video.js: a page greys what is older"),
+        "A change in front of the camera appears in a browser in time.",
+        Limit(0.40, "s", "web/video/video.js: a page greys older pictures"),
         ("camera", "flash", "browser"),
         _on_glass,
     ),

@@ -15,7 +15,7 @@ from signal import SIGKILL
 from fpvcar.devices import backends
 from fpvcar.hil.checks.stops import Cause, stopped
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, Failed, NotHere, Rig
+from fpvcar.hil.rig import Check, CheckFailed, MissingPart, Rig
 
 NONE = Limit(0.0, "faults", "the data sheet, or the program's own documentation")
 BUSY_S = 5.0
@@ -30,25 +30,25 @@ def _burn(until_s: float) -> None:
 def _loaded(rig: Rig) -> Measured:
     """Measure the dead man's reaction time while every core is busy."""
     until_s = time.monotonic() + BUSY_S
-    burning = [
+    workers = [
         multiprocessing.Process(target=_burn, args=(until_s,), daemon=True)
         for _ in range(os.cpu_count() or 1)
     ]
-    for one in burning:
-        one.start()
+    for worker in workers:
+        worker.start()
     try:
         cause = Cause(lambda rig, page: rig.signal("wheels", SIGKILL), ("wheels_lost",))
         return stopped(cause, rig)
     finally:
-        for one in burning:
-            one.terminate()
-            one.join()
+        for worker in workers:
+            worker.terminate()
+            worker.join()
 
 
 def _throttled(rig: Rig) -> Measured:
     """Check that the firmware reports under-voltage, through either path."""
     if backends.open_computer(Path("/")).read().throttled is None:
-        raise Failed("no get_throttled below /sys/devices, and vcgencmd says nothing")
+        raise CheckFailed("no get_throttled below /sys/devices, and no answer from vcgencmd")
     return Measured(0.0)
 
 
@@ -56,22 +56,22 @@ def _pinctrl(rig: Rig) -> Measured:
     """Check that `pinctrl set N ip pd` works and that the pin reports it."""
     program, gpio = shutil.which("pinctrl"), rig.profile.rig.back
     if program is None:
-        raise NotHere("no program pinctrl (Debian: raspi-utils)")
+        raise MissingPart("pinctrl is missing (Debian: raspi-utils)")
     if gpio is None:
-        raise NotHere("no pin rig.back")
+        raise MissingPart("no pin rig.back")
     subprocess.run([program, "set", str(gpio), "ip", "pd"], check=True)
-    said = subprocess.run(
+    output = subprocess.run(
         [program, "get", str(gpio)], check=True, capture_output=True, text=True
     ).stdout
-    if not {"ip", "pd"} <= set(said.split()):
-        raise Failed(f"pinctrl set {gpio} ip pd, and then it says: {said.strip()}")
+    if not {"ip", "pd"} <= set(output.split()):
+        raise CheckFailed(f"after pinctrl set {gpio} ip pd it reports: {output.strip()}")
     return Measured(0.0)
 
 
 def _camera_memory(rig: Rig) -> Measured:
     """Measure the camera process's resident memory in MB."""
     if rig.profile.camera.source != "picamera2":
-        raise NotHere('no camera by picamera2 (camera.source = "picamera2")')
+        raise MissingPart('no picamera2 camera (camera.source = "picamera2")')
     with rig.driver() as driver:
         driver.look()
         time.sleep(BUSY_S)
@@ -82,9 +82,9 @@ def _camera_memory(rig: Rig) -> Measured:
             except OSError:
                 continue
             if b"fpvcar\0camera" in command or b"fpvcar.video.pi_camera" in command:
-                found = next(one for one in lines if one.startswith("VmRSS"))
-                return Measured(int(found.split()[1]) * 1024 / 1e6)
-    raise Failed("no process of the camera")
+                memory = next(line for line in lines if line.startswith("VmRSS"))
+                return Measured(int(memory.split()[1]) * 1024 / 1e6)
+    raise CheckFailed("the camera process is not running")
 
 
 def _by_hand(name: str, proves: str, steps: str) -> Check:
@@ -95,7 +95,7 @@ CHECKS = (
     Check(
         "metal-pigpiod-killed",
         "metal",
-        "pigpiod, killed, leaves a PWM running, and its unit's ExecStopPost ends it.",
+        "A PWM that a killed pigpiod leaves running is stopped by its unit's ExecStopPost.",
         Limit(0.50, "s", "docs/safety.md"),
         ("metal", "loops", "processes", "pin daemon"),
         partial(
@@ -107,7 +107,7 @@ CHECKS = (
     Check(
         "metal-dead-man-loaded",
         "metal",
-        "The dead man stops the car while every core of a Zero W computes.",
+        "The dead man's switch stops the car while every core of a Zero W is busy.",
         Limit(0.30, "s", "docs/safety.md"),
         ("metal", "loops", "processes"),
         _loaded,
@@ -115,15 +115,14 @@ CHECKS = (
     ),
     _by_hand(
         "metal-brake",
-        "An MX1508 with both inputs high brakes, and bears its motor's stall current.",
+        "An MX1508 with both inputs high brakes, and survives its motor's stall current.",
         "A motor on OUT1 and OUT2, an ammeter in its lead: stop from full speed "
         "with brake_s = 0.2 and with 0, and hold the shaft for a second.",
     ),
     _by_hand(
         "metal-oe",
-        "OE of the HAT is where pca9685.oe says.",
-        "Pull the wire of OE from the Pi while a wheel in the air turns: the "
-        "10 kΩ to 3.3 V stop it.",
+        "OE of the HAT is wired to pca9685.oe.",
+        "Pull the wire of OE from the Pi while a lifted wheel turns: the 10 kΩ to 3.3 V stop it.",
     ),
     _by_hand(
         "metal-save-pts",
@@ -134,7 +133,7 @@ CHECKS = (
     Check(
         "metal-throttled",
         "metal",
-        "The firmware says when the supply is too weak.",
+        "The firmware reports a weak supply.",
         NONE,
         ("metal",),
         _throttled,
@@ -142,8 +141,8 @@ CHECKS = (
     ),
     _by_hand(
         "metal-depth",
-        "A RealSense D4xx is found by the kernel's name of Z16.",
-        'A D415 or D435 on USB, depth.source = "v4l2": fpvcar doctor names it.',
+        "A RealSense D4xx is detected by the kernel's pixel format Z16.",
+        'A D415 or D435 on USB, depth.source = "v4l2": fpvcar doctor lists it.',
     ),
     Check(
         "metal-camera-memory",
@@ -157,7 +156,7 @@ CHECKS = (
     Check(
         "metal-pinctrl",
         "metal",
-        "pinctrl takes `set N ip pd`.",
+        "pinctrl supports `set N ip pd`.",
         NONE,
         ("metal",),
         _pinctrl,
@@ -165,14 +164,14 @@ CHECKS = (
     ),
     _by_hand(
         "metal-hat-hung",
-        "The guardian switches a PCA9685 off when wheels hang.",
-        "A motor HAT, a wheel in the air: kill -STOP of fpvcar-wheels, and look "
-        "that the wheel stands within 0.3 s.",
+        "The guardian switches a PCA9685 off when `wheels` hangs.",
+        "A motor HAT, a lifted wheel: kill -STOP fpvcar-wheels, and check that the "
+        "wheel stops within 0.3 s.",
     ),
     _by_hand(
         "metal-watchdog",
         "The SoC's watchdog resets a kernel that hangs.",
-        "Wheels in the air: echo c | sudo tee /proc/sysrq-trigger; the wheels "
-        "stand, and the car comes up stopped.",
+        "Wheels lifted: echo c | sudo tee /proc/sysrq-trigger; the wheels stop, and "
+        "the car restarts in the stopped state.",
     ),
 )

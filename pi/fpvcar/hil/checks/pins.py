@@ -13,9 +13,9 @@ from fpvcar.devices.pins import OpenEdges
 from fpvcar.hil.driver import Driver, wait_for
 from fpvcar.hil.pin_recorder import Pulses, Scope, pulses
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, Rig
 
-HEARD_S = 0.25
+LISTEN_S = 0.25
 """Seconds for which pulses are counted: 200 of them at 800 Hz."""
 SETTLE_S = 0.1
 ANSWER_S = 1.0
@@ -40,35 +40,35 @@ def _levels(rig: Rig) -> Measured:
     slowest_s = 0.0
     with rig.pins() as pins:
         pins.write(out, 0)
-        with rig.edges((back,)) as heard:
+        with rig.edges((back,)) as edges:
             for level in (1, 0):
                 begin_s = time.monotonic()
                 pins.write(out, level)
-                _hear(heard, back, level)
+                _await_level(edges, back, level)
                 slowest_s = max(slowest_s, time.monotonic() - begin_s)
     return Measured(slowest_s)
 
 
-def _hear(heard: OpenEdges, gpio: int, level: int) -> None:
+def _await_level(edges: OpenEdges, gpio: int, level: int) -> None:
     end_s = time.monotonic() + ANSWER_S
-    while heard.level(gpio) != level:
-        heard.read(0.05)
+    while edges.level(gpio) != level:
+        edges.read(0.05)
         if time.monotonic() > end_s:
-            raise Failed(f"GPIO {gpio} hears nothing of level {level}")
+            raise CheckFailed(f"GPIO {gpio} did not reach level {level}")
 
 
-def listened(heard: OpenEdges, gpio: int, seconds: float = HEARD_S) -> Pulses:
-    """Return the pulses of a pin during `seconds`. Raises Failed if it did not
+def listened(edges: OpenEdges, gpio: int, seconds: float = LISTEN_S) -> Pulses:
+    """Return the pulses of a pin during `seconds`. Raises CheckFailed if it did not
     change."""
-    heard.read(0.0)
+    edges.read(0.0)
     found: list[tuple[int, int]] = []
     end_s = time.monotonic() + seconds
     while (left_s := end_s - time.monotonic()) > 0.0:
-        read = heard.read(min(left_s, 0.05))
-        found += [(one.tick_us, one.level) for one in read if one.gpio == gpio]
+        read = edges.read(min(left_s, 0.05))
+        found += [(edge.tick_us, edge.level) for edge in read if edge.gpio == gpio]
     seen = pulses(found)
     if seen is None:
-        raise Failed(f"GPIO {gpio}: {len(found)} edges in {seconds:g} s")
+        raise CheckFailed(f"GPIO {gpio}: {len(found)} edges in {seconds:g} s")
     return seen
 
 
@@ -76,11 +76,11 @@ def _pwm(rig: Rig, duty: float) -> Pulses:
     out, back = _pair(rig.profile)
     with rig.pins() as pins:
         pins.set_frequency(out, HZ)
-        with rig.edges((back,)) as heard:
+        with rig.edges((back,)) as edges:
             pins.pwm(out, duty)
             time.sleep(SETTLE_S)
             try:
-                return listened(heard, back)
+                return listened(edges, back)
             finally:
                 pins.write(out, 0)
 
@@ -111,14 +111,14 @@ def _frequency(rig: Rig) -> Measured:
 
 def _servo(rig: Rig) -> Measured:
     out, back = _pair(rig.profile)
-    with rig.pins() as pins, rig.edges((back,)) as heard:
+    with rig.pins() as pins, rig.edges((back,)) as edges:
         pins.servo(out, SERVO_US)
         time.sleep(SETTLE_S)
         try:
-            widths = listened(heard, back).widths_us
+            widths = listened(edges, back).widths_us
         finally:
             pins.write(out, 0)
-    return Measured(max(abs(one - SERVO_US) for one in widths))
+    return Measured(max(abs(width_us - SERVO_US) for width_us in widths))
 
 
 def _trigger(rig: Rig) -> Measured:
@@ -126,18 +126,18 @@ def _trigger(rig: Rig) -> Measured:
     out, back = _pair(rig.profile)
     with rig.pins() as pins:
         pins.write(out, 0)
-        with rig.edges((back,)) as heard:
+        with rig.edges((back,)) as edges:
             found: list[tuple[int, int]] = []
             for _ in range(2):  # the second rising edge completes a period
                 pins.trigger(out, TRIGGER_US)
                 end_s = time.monotonic() + SETTLE_S
                 while (left_s := end_s - time.monotonic()) > 0.0:
-                    read = heard.read(left_s)
-                    found += [(one.tick_us, one.level) for one in read]
+                    read = edges.read(left_s)
+                    found += [(edge.tick_us, edge.level) for edge in read]
     seen = pulses(found)
     if seen is None:
-        raise Failed(f"GPIO {back} hears no trigger")
-    return Measured(max(abs(one - TRIGGER_US) for one in seen.widths_us))
+        raise CheckFailed(f"GPIO {back} received no trigger")
+    return Measured(max(abs(width_us - TRIGGER_US) for width_us in seen.widths_us))
 
 
 def _motors(rig: Rig) -> Measured:
@@ -146,27 +146,27 @@ def _motors(rig: Rig) -> Measured:
     with rig.driver() as driver, rig.scope() as scope:
         for number, wish in enumerate(((1, 0), (-1, 0), (0, 1), (0, -1))):
             driver.ready()
-            wait_for(lambda: scope.released, "the motors are not let go")
+            wait_for(lambda: scope.released, "the motors are not released")
             on = _driven(driver, scope, (wish[0] * WHEEL, wish[1] * WHEEL))
             expected = _on(rig.profile, number)
             motors = rig.profile.motor_pins()
-            wrong += sum((gpio == expected) != one for gpio, one in zip(motors, on, strict=True))
+            wrong += sum((gpio == expected) != lit for gpio, lit in zip(motors, on, strict=True))
     return Measured(float(wrong))
 
 
 def _driven(driver: Driver, scope: Scope, wish: tuple[float, float]) -> list[bool]:
-    """Return which pins were on while driving. Raises Spoilt."""
+    """Return which pins were on while driving. Raises InvalidMeasurement."""
     number = len(scope.samples)
     driver.drive(*wish)
     try:
         wait_for(lambda: scope.driving, f"no motor turns for {wish}")
         time.sleep(SETTLE_S)
-        seen = [one.duties for one in scope.samples[number:]]
+        seen = [sample.duties for sample in scope.samples[number:]]
     finally:
-        held = driver.state["stop"]
+        stop = driver.state["stop"]
         driver.drive(0.0, 0.0)
-        if held:
-            raise Spoilt(f"something else stopped the car: {held['cause']}")
+        if stop:
+            raise InvalidMeasurement(f"another cause stopped the car: {stop['cause']}")
     return [any(duties) for duties in zip(*seen, strict=True)]
 
 
@@ -181,30 +181,30 @@ def _on(profile: Profile, number: int) -> int:
 def _motor_frequency(rig: Rig) -> Measured:
     """Measure the PWM frequency at the driver, on the pin wired to it."""
     motor = rig.profile.motors.pair[0]
-    wanted = getattr(motor, "pwm_hz", HZ)
+    expected_hz = getattr(motor, "pwm_hz", HZ)
     if backends.pins_backend(rig.profile) == "linux":
-        wanted = min(wanted, HZ)
-    with rig.driver() as driver, rig.edges(rig.profile.rig.loops[:1]) as heard:
+        expected_hz = min(expected_hz, HZ)
+    with rig.driver() as driver, rig.edges(rig.profile.rig.loops[:1]) as edges:
         driver.ready().drive(0.3, 0.0)
         time.sleep(SETTLE_S + 1.0 / motor.slew_per_s)
-        seen = listened(heard, rig.profile.rig.loops[0])
+        seen = listened(edges, rig.profile.rig.loops[0])
         driver.drive(0.0, 0.0)
-    return Measured(100.0 * abs(seen.hz / wanted - 1.0), tuple(_drawn(seen, 0.0)))
+    return Measured(100.0 * abs(seen.hz / expected_hz - 1.0), tuple(_drawn(seen, 0.0)))
 
 
 CHECKS = (
     Check(
         "pins-levels",
         "pins",
-        "A level that is written stands on the wire.",
-        Limit(0.1, "s", "an answer of the pins takes 0.1 s at most where motors are"),
+        "A written level appears on the wire.",
+        Limit(0.1, "s", "an answer of the pins may take 0.1 s while motors run"),
         ("out",),
         _levels,
     ),
     Check(
         "pins-duty",
         "pins",
-        "A PWM is high for the share that it was told.",
+        "A PWM has the requested duty.",
         Limit(1.0, "%", f"{SAMPLED}: 5 us of 10 ms, twice"),
         ("out",),
         _duty,
@@ -212,15 +212,15 @@ CHECKS = (
     Check(
         "pins-frequency",
         "pins",
-        "A PWM has the frequency that it was told.",
-        Limit(1.0, "%", "docs/profile.md: the nearest there is; 100 Hz is one"),
+        "A PWM has the requested frequency.",
+        Limit(1.0, "%", "docs/profile.md: the nearest available one, such as 100 Hz"),
         ("out",),
         _frequency,
     ),
     Check(
         "pins-servo",
         "pins",
-        "A servo's pulse is as long as it was told.",
+        "A servo pulse has the requested length.",
         Limit(20.0, "us", f"{SAMPLED}; 20 us are 2 degrees"),
         ("out",),
         _servo,
@@ -228,15 +228,15 @@ CHECKS = (
     Check(
         "pins-trigger",
         "pins",
-        "A trigger's pulse is as long as it was told.",
-        Limit(20.0, "us", "HC-SR04: 10 us or more start it"),
+        "A trigger pulse has the requested length.",
+        Limit(20.0, "us", "HC-SR04: needs at least 10 us"),
         ("out",),
         _trigger,
     ),
     Check(
         "motor-pins",
         "pins",
-        "Forward, back, left and right move their own pins.",
+        "Forward, back, left and right switch the pins of the profile.",
         Limit(0.0, "pins", "the profile"),
         ("loops",),
         _motors,
@@ -245,7 +245,7 @@ CHECKS = (
         "motor-frequency",
         "pins",
         "The PWM of a motor has the profile's frequency.",
-        Limit(2.0, "%", "docs/profile.md: pwm_hz, the nearest there is"),
+        Limit(2.0, "%", "docs/profile.md: pwm_hz, the nearest available one"),
         ("loops",),
         _motor_frequency,
     ),

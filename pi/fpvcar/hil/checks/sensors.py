@@ -9,7 +9,7 @@ from fpvcar.devices.chips.hcsr04 import from_width
 from fpvcar.hil.checks.pins import listened
 from fpvcar.hil.driver import Driver, TimedOut, wait_for
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, Failed, Rig
+from fpvcar.hil.rig import Check, CheckFailed, Rig
 
 ECHO_S = 0.4
 READINGS = 9
@@ -18,33 +18,33 @@ AFTER_S = 1.0
 
 
 def _range_of(driver: Driver, name: str) -> dict[str, Any]:
-    """Return the newest reading of a healthy sensor. Raises Failed."""
+    """Return the newest reading of a healthy sensor. Raises CheckFailed."""
     found: list[dict[str, Any]] = []
 
-    def said() -> bool:
+    def healthy() -> bool:
         ranges = driver.state.get("ranges", ())
-        found[:] = [one for one in ranges if one["name"] == name]
+        found[:] = [reading for reading in ranges if reading["name"] == name]
         return bool(found) and found[0]["state"] == "ok"
 
     try:
-        wait_for(said, "", ANSWER_S)
+        wait_for(healthy, "", ANSWER_S)
     except TimedOut:
-        state = found[0]["state"] if found else "the car does not know it"
-        raise Failed(f"{name}: {state}, for {ANSWER_S:g} s") from None
+        state = found[0]["state"] if found else "not reported by the car"
+        raise CheckFailed(f"{name}: {state}, for {ANSWER_S:g} s") from None
     return found[0]
 
 
-def _median(read: Callable[[], float | None], what: str) -> float:
-    """Return the median of several readings. Raises Failed without any."""
-    found = []
+def _median(read: Callable[[], float | None], name: str) -> float:
+    """Return the median of several readings. Raises CheckFailed without any."""
+    values = []
     for _ in range(READINGS):
         value = read()
         if value is not None:
-            found.append(value)
+            values.append(value)
         time.sleep(0.1)
-    if not found:
-        raise Failed(f"{what}: the car gives no figure")
-    return statistics.median(found)
+    if not values:
+        raise CheckFailed(f"{name}: the car reports no value")
+    return statistics.median(values)
 
 
 def _echo(rig: Rig) -> Measured:
@@ -53,15 +53,15 @@ def _echo(rig: Rig) -> Measured:
     assert rig.profile.rig.echo is not None
     with rig.driver() as driver:
         _range_of(driver, name)
-        with rig.edges((rig.profile.rig.echo,)) as heard:
-            widths = listened(heard, rig.profile.rig.echo, ECHO_S).widths_us
+        with rig.edges((rig.profile.rig.echo,)) as edges:
+            widths = listened(edges, rig.profile.rig.echo, ECHO_S).widths_us
         width_us = statistics.median(widths)
         sample = from_width(round(width_us), rig.profile.sensors.celsius)
         if sample.range_m is None:
-            raise Failed(f"{name}: an echo of {width_us:g} us: {sample.status}")
+            raise CheckFailed(f"{name}: an echo of {width_us:g} us: {sample.status}")
         true_m = max(sample.range_m + sensor.offset_m, 0.0)
-        said_m = _median(lambda: _range_of(driver, name)["range_m"], name)
-    return Measured(abs(said_m - true_m))
+        reported_m = _median(lambda: _range_of(driver, name)["range_m"], name)
+    return Measured(abs(reported_m - true_m))
 
 
 def _light(rig: Rig) -> Measured:
@@ -69,8 +69,8 @@ def _light(rig: Rig) -> Measured:
     name = next(iter(rig.profile.sensors.tof))
     true_m = rig.range_m(name)
     with rig.driver() as driver:
-        said_m = _median(lambda: _range_of(driver, name)["range_m"], name)
-    return Measured(100.0 * abs(said_m / true_m - 1.0))
+        reported_m = _median(lambda: _range_of(driver, name)["range_m"], name)
+    return Measured(100.0 * abs(reported_m / true_m - 1.0))
 
 
 def _amps(rig: Rig) -> Measured:
@@ -82,26 +82,26 @@ def _amps(rig: Rig) -> Measured:
             return battery["amps"] if battery else None
 
         wait_for(lambda: amps() is not None, "INA219: no current", ANSWER_S)
-        pairs = []
+        differences = []
         for _ in range(READINGS):
-            pairs.append((amps() or 0.0) - rig.amps())
+            differences.append((amps() or 0.0) - rig.amps())
             time.sleep(0.1)
-    return Measured(abs(statistics.median(pairs)))
+    return Measured(abs(statistics.median(differences)))
 
 
 def _button(rig: Rig) -> Measured:
     """Measure from the contact to the buttons page."""
     with rig.driver() as page:
         page.see_buttons()
-        wait_for(lambda: not page.glow["lit"], "a button glows before it is pushed")
+        wait_for(lambda: not page.glow["lit"], "a button is lit before it is pushed")
         begin_s = time.monotonic()
         rig.close_contact(True)
         try:
-            wait_for(lambda: bool(page.glow["lit"] & 1), "no page sees the contact")
+            wait_for(lambda: bool(page.glow["lit"] & 1), "the page does not show the contact")
             taken_s = time.monotonic() - begin_s
         finally:
             rig.close_contact(False)
-        wait_for(lambda: not page.glow["lit"], "it glows on", ANSWER_S + AFTER_S)
+        wait_for(lambda: not page.glow["lit"], "the button stays lit", ANSWER_S + AFTER_S)
     return Measured(taken_s)
 
 
@@ -109,15 +109,15 @@ CHECKS = (
     Check(
         "echo",
         "sensors",
-        "An HC-SR04's range is what its echo says.",
-        Limit(0.02, "m", "HC-SR04: 3 mm; the newest of three, a turn of 60 ms"),
+        "The range of an HC-SR04 matches its echo.",
+        Limit(0.02, "m", "HC-SR04: 3 mm; the newest of three readings, 60 ms apart"),
         ("echo",),
         _echo,
     ),
     Check(
         "light",
         "sensors",
-        "A VL53L0X's range is the target's.",
+        "The range of a VL53L0X matches the target.",
         Limit(7.0, "%", "VL53L0X, DS11555, table 12: 4 % on white, 7 % on grey"),
         ("target",),
         _light,
@@ -125,7 +125,7 @@ CHECKS = (
     Check(
         "load",
         "sensors",
-        "An INA219's current is the load's.",
+        "The current of an INA219 matches the load.",
         Limit(0.05, "A", "INA219: 10 uV a step and 0.5 %; a shunt of 1 %"),
         ("load",),
         _amps,
@@ -133,7 +133,7 @@ CHECKS = (
     Check(
         "button",
         "sensors",
-        "A contact that closes glows on the page.",
+        "A closed contact lights the button on the page.",
         Limit(0.05, "s", "docs/benchmarks.md: 50 ms for 99 of 100 pushes"),
         ("contact",),
         _button,

@@ -13,7 +13,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 from fpvcar.hil.driver import NO_ANSWER, SEAT_S, Driver, TimedOut, stop_cause, wait_for
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import Limit, Measured
-from fpvcar.hil.rig import Check, Failed, Rig, Spoilt
+from fpvcar.hil.rig import Check, CheckFailed, InvalidMeasurement, Rig
 
 STAYS_S = 0.12
 """Seconds for which the car is watched after the cause has been mended."""
@@ -27,11 +27,11 @@ SOURCE = "docs/safety.md"
 
 @dataclass(frozen=True)
 class Cause:
-    """Cause of a stop. `fail` returns CLOCK_MONOTONIC in ns just before; `said`
+    """Cause of a stop. `fail` returns CLOCK_MONOTONIC in ns just before; `causes`
     lists the stop causes that the car may then report, (None,) if it is not held."""
 
     fail: Callable[[Rig, Driver], int]
-    said: tuple[str | None, ...]
+    causes: tuple[str | None, ...]
     mend: Callable[[Rig, Driver], object] = lambda rig, driver: None
 
 
@@ -39,7 +39,7 @@ def _signalled(unit: str, number: Signals) -> Callable[[Rig, Driver], int]:
     return lambda rig, driver: rig.signal(unit, number)
 
 
-def _told(act: Callable[[Driver], object]) -> Callable[[Rig, Driver], int]:
+def _timed(act: Callable[[Driver], object]) -> Callable[[Rig, Driver], int]:
     def timed(rig: Rig, driver: Driver) -> int:
         now_ns = time.monotonic_ns()
         act(driver)
@@ -48,61 +48,61 @@ def _told(act: Callable[[Driver], object]) -> Callable[[Rig, Driver], int]:
     return timed
 
 
-def _only_pings(driver: Driver) -> None:
+def _stop_sending(driver: Driver) -> None:
     driver.sending = False
 
 
-def _goes_on(unit: str) -> Callable[[Rig, Driver], object]:
+def _resume(unit: str) -> Callable[[Rig, Driver], object]:
     return lambda rig, driver: rig.signal(unit, SIGCONT)
 
 
 def stopped(cause: Cause, rig: Rig) -> Measured:
     """Drive, cause the failure, and measure how soon the motors are off; then check
-    that they stay off with the stick held. Raises Spoilt or Failed."""
+    that they stay off with the stick held. Raises InvalidMeasurement or CheckFailed."""
     with rig.driver() as driver, rig.scope() as scope:
-        _drive_off(driver, scope)
+        _start_driving(driver, scope)
         time.sleep(random.random() * TICK_S)
         waited_s = rig.waited_s()
         at_ns = cause.fail(rig, driver)
         try:
-            wait_for(lambda: scope.stands, "the car drives on", GONE_S)
+            wait_for(lambda: scope.stands, "the car keeps driving", GONE_S)
         finally:
             number, idle_s = len(scope.samples), waited_s()
             cause.mend(rig, driver)
         if not scope.drove_at(at_ns):
-            raise Spoilt("the car stood before anything failed")
+            raise InvalidMeasurement("the car stopped before the failure")
         time.sleep(STAYS_S)
         if scope.moved_since(number):
-            raise Failed("a motor turned again, and nobody had let go of the stick")
-        _says(rig, cause)
+            raise CheckFailed("a motor turned again while the stick was still held")
+        _check_cause(rig, cause)
         return Measured(scope.stopped_after_s(at_ns), scope.trace(at_ns), idle_s)
 
 
-def _drive_off(driver: Driver, scope: Scope) -> None:
+def _start_driving(driver: Driver, scope: Scope) -> None:
     """Check that the car drives before the failure: otherwise a stop proves nothing.
-    Raises Spoilt."""
+    Raises InvalidMeasurement."""
     try:
         driver.ready().drive(1.0, 0.0)
         wait_for(lambda: scope.driving, "the car does not drive")
     except TimedOut as fault:
-        raise Spoilt(str(fault)) from None
+        raise InvalidMeasurement(str(fault)) from None
 
 
-def _says(rig: Rig, cause: Cause) -> None:
+def _check_cause(rig: Rig, cause: Cause) -> None:
     """Check the stop cause that the car reports, once it answers."""
-    said: list[str | None] = []
+    reported: list[str | None] = []
 
-    def right() -> bool:
-        said[:] = [stop_cause(rig.port)]
-        return said[0] in cause.said
+    def expected() -> bool:
+        reported[:] = [stop_cause(rig.port)]
+        return reported[0] in cause.causes
 
-    wait_for(lambda: right() or said[0] != NO_ANSWER, "no answer", SEAT_S)
+    wait_for(lambda: expected() or reported[0] != NO_ANSWER, "no answer", SEAT_S)
     try:
-        wait_for(right, "")
+        wait_for(expected, "")
     except TimedOut:
-        expected = " or ".join(map(str, cause.said))
-        words = f"the car says {said[0]}, not {expected}"
-        raise (Spoilt if said[0] in BUSY else Failed)(words) from None
+        causes = " or ".join(map(str, cause.causes))
+        message = f"the car reports {reported[0]}, expected {causes}"
+        raise (InvalidMeasurement if reported[0] in BUSY else CheckFailed)(message) from None
 
 
 def _check(name: str, proves: str, limit_s: float, cause: Cause, *needs: str) -> Check:
@@ -120,39 +120,39 @@ SILENT = ("silence",)
 CHECKS = (
     _check(
         "stop-finger",
-        "A finger that lifts stops the car.",
+        "Lifting the finger stops the car.",
         0.04,
-        Cause(_told(lambda page: page.drive(0.0, 0.0)), (None,)),
+        Cause(_timed(lambda page: page.drive(0.0, 0.0)), (None,)),
     ),
     _check(
         "stop-silence",
-        "A page that only says it is there stops the car.",
+        "A page that sends only pings stops the car.",
         0.30,
-        Cause(_told(_only_pings), SILENT),
+        Cause(_timed(_stop_sending), SILENT),
     ),
     _check(
         "stop-wifi-silent",
-        "A link of which nothing more comes stops the car.",
+        "A silent link stops the car.",
         0.30,
-        Cause(_told(Driver.fall_silent), SILENT),
+        Cause(_timed(Driver.fall_silent), SILENT),
     ),
     _check(
         "stop-link-cut",
-        "A connection that ends stops the car.",
+        "A closed connection stops the car.",
         0.30,
-        Cause(_told(Driver.cut), SILENT),
+        Cause(_timed(Driver.cut), SILENT),
     ),
     _check(
         "stop-camera-hangs",
-        "A camera that hangs stops a car that is to see.",
+        "A hung camera stops a car that requires a picture.",
         0.30,
-        Cause(_signalled("camera", SIGSTOP), ("blind", "silence"), _goes_on("camera")),
+        Cause(_signalled("camera", SIGSTOP), ("blind", "silence"), _resume("camera")),
         "processes",
         "camera",
     ),
     _check(
         "stop-camera-killed",
-        "A camera that dies stops a car that is to see.",
+        "A killed camera stops a car that requires a picture.",
         0.30,
         Cause(_signalled("camera", SIGKILL), ("blind", "silence")),
         "processes",
@@ -160,35 +160,35 @@ CHECKS = (
     ),
     _check(
         "stop-run-killed",
-        "`run` that dies stops the car.",
+        "Killing `run` stops the car.",
         0.05,
         Cause(_signalled("run", SIGKILL), ("handover",)),
         "processes",
     ),
     _check(
         "stop-run-hangs",
-        "`run` that hangs stops the car.",
+        "A hung `run` stops the car.",
         0.15,
-        Cause(_signalled("run", SIGSTOP), ("wheels_stopped", "silence"), _goes_on("run")),
+        Cause(_signalled("run", SIGSTOP), ("wheels_stopped", "silence"), _resume("run")),
         "processes",
     ),
     _check(
         "stop-wheels-killed",
-        "`wheels` that die stop the car: the dead man.",
+        "Killing `wheels` stops the car, by the dead man's switch.",
         0.30,
         Cause(_signalled("wheels", SIGKILL), ("wheels_lost",)),
         "processes",
     ),
     _check(
         "stop-wheels-hang",
-        "`wheels` that hang stop the car: the dead man.",
+        "A hung `wheels` stops the car, by the dead man's switch.",
         0.30,
-        Cause(_signalled("wheels", SIGSTOP), ("wheels_lost", "wheels_stopped"), _goes_on("wheels")),
+        Cause(_signalled("wheels", SIGSTOP), ("wheels_lost", "wheels_stopped"), _resume("wheels")),
         "processes",
     ),
     _check(
         "stop-pigpiod-killed",
-        "pigpiod that dies stops the car.",
+        "Killing pigpiod stops the car.",
         0.50,
         Cause(_signalled("pigpiod", SIGKILL), ("pins", "wheels_stopped")),
         "processes",
@@ -196,7 +196,7 @@ CHECKS = (
     ),
     _check(
         "stop-pigpiod-hangs",
-        "pigpiod that hangs stops the car.",
+        "A hung pigpiod stops the car.",
         0.50,
         Cause(_signalled("pigpiod", SIGSTOP), ("pins", "wheels_lost", "wheels_stopped")),
         "processes",
