@@ -55,7 +55,7 @@ async def a_wrong_key_is_said(radio: Radio) -> None:
 
 async def one_that_is_not_there_is_said(radio: Radio) -> None:
     said = await refusal(radio.join(Network("Nowhere", 0, "key"), HOME_KEY))
-    assert said == "it is not in range any more", said
+    assert said == "the network is out of range", said
     await until(radio, Link("idle"))
 
 

@@ -24,7 +24,7 @@ class NetworkClient:
     ) -> None:
         self.state: NetworkState | None = None
         self._path, self._used, self._clock_s = path, used, clock_s
-        self._heard_s = 0.0
+        self._received_s = 0.0
         self._writer: asyncio.StreamWriter | None = None
 
     def hosts(self) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ class NetworkClient:
 
     def age_s(self) -> float:
         """Return the age of the state in seconds."""
-        return self._clock_s() - self._heard_s
+        return self._clock_s() - self._received_s
 
     def wish(self, wish: Wish) -> bool:
         """Send a request. Returns False if the service does not answer."""
@@ -46,27 +46,27 @@ class NetworkClient:
         """Connect and listen; reconnect for ever."""
         while True:
             with contextlib.suppress(OSError, WireError, ValueError):
-                await self._converse()
+                await self._listen()
             self.state, self._writer = None, None
             await asyncio.sleep(RETRY_S)
 
-    async def _converse(self) -> None:
+    async def _listen(self) -> None:
         reader, writer = await asyncio.open_unix_connection(self._path, limit=LINE_MAX)
         self._writer = writer
-        telling = asyncio.create_task(self._tell_use())
+        reporting = asyncio.create_task(self._report_use())
         try:
             while line := await reader.readline():
-                self.state, self._heard_s = parse_state(line), self._clock_s()
+                self.state, self._received_s = parse_state(line), self._clock_s()
         finally:
-            telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
             writer.close()
 
-    async def _tell_use(self) -> None:
-        told = None
+    async def _report_use(self) -> None:
+        reported = None
         while True:
             used = self._used()
-            if used != told:
+            if used != reported:
                 self.wish(PagesOpen(used))
-                told = used
+                reported = used
             await aligned_sleep(USED_S)

@@ -10,7 +10,7 @@ Pure.
         |     searching            v
         +---------------------- failed (the reason stays until a network is joined)
 
-The owner of the radio reports its state (`look`) and carries out each `Act`.
+The owner of the radio reports its state (`update`) and carries out each `Act`.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ OWN_S = 300.0
 ones."""
 JOIN_S = 45.0
 """Time limit for joining before the car opens its own network again."""
-AGAIN_S = 30.0
+RETRY_S = 30.0
 """Retry interval for a network that did not open."""
 
 Kind = Literal["none", "idle", "network", "own"]
@@ -33,7 +33,7 @@ Kind = Literal["none", "idle", "network", "own"]
 
 @dataclass(frozen=True)
 class Link:
-    """State of the radio. `none`: unusable, `words` give the reason and the next
+    """State of the radio. `none`: unusable, `words` gives the reason and the next
     step; `idle`: in no network, or about to join one."""
 
     kind: Kind
@@ -76,21 +76,21 @@ class Machine:
     def due_s(self) -> float | None:
         """Return the time of the next timed transition; None for never."""
         state = self.state
-        waits = {"searching": SEARCH_S, "own": OWN_S, "failed": AGAIN_S}
+        waits = {"searching": SEARCH_S, "own": OWN_S, "failed": RETRY_S}
         if state.phase == "searching" and not self._opens:
             return None
         wait_s = waits.get(state.phase)
         return None if wait_s is None else state.since_s + wait_s
 
-    def look(self, link: Link, used: bool, now_s: float) -> Act | None:
+    def update(self, link: Link, used: bool, now_s: float) -> Act | None:
         """Process the radio's state. `used`: a page of the car is open."""
         phase = self.state.phase
         if link.kind == "none":
-            self._be("absent", now_s, reason=link.words)
+            self._enter("absent", now_s, reason=link.words)
         elif link.kind == "network":
-            self._be("known", now_s, link.ssid)
+            self._enter("known", now_s, link.ssid)
         elif link.kind == "own":
-            self._be("own", now_s, self.state.ssid, self.state.reason)
+            self._enter("own", now_s, self.state.ssid, self.state.reason)
             if used:
                 self.state = State("own", now_s, self.state.ssid, self.state.reason)
             elif self._is_due(now_s):
@@ -119,12 +119,12 @@ class Machine:
 
     def not_opened(self, reason: str, now_s: float) -> None:
         """Record that the car's own network did not open; it is retried later."""
-        before = self.state.reason
-        if reason not in before:
-            before = f"{before}; {reason}" if before else reason
-        self.state = State("failed", now_s, self.state.ssid, before)
+        reasons = self.state.reason
+        if reason not in reasons:
+            reasons = f"{reasons}; {reason}" if reasons else reason
+        self.state = State("failed", now_s, self.state.ssid, reasons)
 
-    def _be(self, phase: Phase, now_s: float, ssid: str = "", reason: str = "") -> None:
+    def _enter(self, phase: Phase, now_s: float, ssid: str = "", reason: str = "") -> None:
         """Enter a phase; keep its start time if it has not changed."""
         same = self.state.phase == phase
         self.state = State(phase, self.state.since_s if same else now_s, ssid, reason)

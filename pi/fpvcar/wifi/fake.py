@@ -41,7 +41,7 @@ class FakeRadio:
         self.own: tuple[str, str] | None = None
         self.called = ""
         self._in = ""
-        self._heard: list[Network] = []
+        self._scan: list[Network] = []
         self._stirred = asyncio.Event()
 
     def stir(self) -> None:
@@ -58,19 +58,20 @@ class FakeRadio:
             return Link("none", words=self.broken)
         if self.own is not None:
             return Link("own")
-        found = (one for one, key in self.known.items() if self._reaches(one, key))
+        reachable = (ssid for ssid, key in self.known.items() if self._reaches(ssid, key))
         if not self._reaches(self._in, self.known.get(self._in, "")):
-            self._in = next(found, "")
+            self._in = next(reachable, "")
         return Link("network", self._in) if self._in else Link("idle")
 
     async def networks(self, anew: bool = True) -> list[Network]:
         """Return the networks in range. With its own network open, return the last
         scan."""
         if self.own is None:
-            near = {one: it for one, it in self.around.items() if it.in_range}
-            heard = [station.network(ssid) for ssid, station in near.items()]
-            self._heard = sorted(heard, key=lambda one: -one.strength)
-        return self._heard
+            networks = [
+                station.network(ssid) for ssid, station in self.around.items() if station.in_range
+            ]
+            self._scan = sorted(networks, key=lambda network: -network.strength)
+        return self._scan
 
     async def open(self, ssid: str, key: str) -> None:
         """Open a network; WPA requires a key of at least 8 characters."""
@@ -90,13 +91,13 @@ class FakeRadio:
         await self._act("join", network.ssid)
         station = self.around.get(network.ssid)
         if station is None or not station.in_range:
-            raise RadioFault("it is not in range any more")
+            raise RadioFault("the network is out of range")
         if station.key != key:
             raise RadioFault("wrong key")
         self.known[network.ssid], self._in = key, network.ssid
 
-    async def _act(self, what: str, ssid: str) -> None:
-        self.history.append((what, ssid))
+    async def _act(self, act: str, ssid: str) -> None:
+        self.history.append((act, ssid))
         await asyncio.sleep(self.takes_s)
 
     async def changed(self) -> None:

@@ -18,28 +18,28 @@ from fpvcar.wifi.radio import OWN, OWN_ADDRESS, RadioFault
 from fpvcar.wire.network import Network, Security
 
 CALL_S = 20.0
-LOOK_S = 15.0
-AGAIN_S = 2.0
+SCAN_S = 15.0
+RETRY_S = 2.0
 SETTLE_S = 0.3
 """NetworkManager reports one change in several lines."""
 FIELD = re.compile(r"(?:[^:\\]|\\.)*")
 NO_NM = (
-    "no NetworkManager answers: sudo apt install network-manager, and "
+    "NetworkManager does not answer: sudo apt install network-manager, and "
     "systemctl status NetworkManager"
 )
-NO_RADIO = "this computer has no Wi-Fi that NetworkManager manages: nmcli device"
+NO_RADIO = "NetworkManager manages no Wi-Fi device of this computer: nmcli device"
 BLOCKED = (
     "Wi-Fi is switched off: sudo raspi-config nonint do_wifi_country DE (your "
     "country), or sudo nmcli radio wifi on"
 )
 WHY = (
     ("Secrets were required", "wrong key"),
-    ("802.1X supplicant", "wrong key, or it does not answer any more"),
-    ("network could not be found", "it is not in range any more"),
-    ("IP configuration could not be reserved", "it gives no address"),
+    ("802.1X supplicant", "wrong key, or the network stopped answering"),
+    ("network could not be found", "the network is out of range"),
+    ("IP configuration could not be reserved", "the network assigns no address"),
     ("Timeout", "no link in time (is the key right?)"),
-    ("base network connection was interrupted", "its link broke"),
-    ("ot authorized", "NetworkManager does not let this user: is polkitd installed?"),
+    ("base network connection was interrupted", "connection lost"),
+    ("ot authorized", "NetworkManager denies access to this user: is polkitd installed?"),
 )
 """Messages of nmcli, translated for people who type a key."""
 MANAGEMENT: dict[str, tuple[str, ...]] = {
@@ -51,24 +51,24 @@ MANAGEMENT: dict[str, tuple[str, ...]] = {
 
 def fields(line: str) -> list[str]:
     r"""Split a terse line into fields: ":" separates, "\\" escapes ":" and "\\"."""
-    return [re.sub(r"\\(.)", r"\1", one) for one in _split(line)]
+    return [re.sub(r"\\(.)", r"\1", field) for field in _split(line)]
 
 
 def _split(line: str) -> list[str]:
-    found, at = [], 0
+    parts, at = [], 0
     while True:
         match = FIELD.match(line, at)
         assert match  # a field may be empty
-        found.append(match.group())
+        parts.append(match.group())
         at = match.end() + 1
         if at > len(line):
-            return found
+            return parts
 
 
-def security_of(words: str) -> Security:
+def security_of(security: str) -> Security:
     """Classify nmcli's SECURITY: "", "WPA1 WPA2", "WPA2 WPA3", "WPA3", "WEP", "OWE"
     ..."""
-    names = set(words.replace("--", "").split())
+    names = set(security.replace("--", "").split())
     if not names or "OWE" in names:
         return "open"
     if "802.1X" in names or not names & {"WPA1", "WPA2", "WPA3"}:
@@ -76,13 +76,13 @@ def security_of(words: str) -> Security:
     return "key"
 
 
-def why(said: str) -> str:
+def why(message: str) -> str:
     """Translate nmcli's last message for the user."""
-    for words, meaning in WHY:
-        if words in said:
+    for text, meaning in WHY:
+        if text in message:
             return meaning
-    first = said.strip().partition("\n")[0]  # hints follow on later lines
-    return first.removeprefix("Error: ").rstrip(".") or "nmcli said nothing"
+    first = message.strip().partition("\n")[0]  # hints follow on later lines
+    return first.removeprefix("Error: ").rstrip(".") or "nmcli printed no message"
 
 
 class NetworkManager:
@@ -100,8 +100,7 @@ class NetworkManager:
             rows = await _table("DEVICE,TYPE,STATE,CONNECTION", "device")
         except RadioFault as fault:
             return Link("none", words=str(fault))
-        radios = [row for row in rows if row[1] == "wifi"]
-        radios = [row for row in radios if row[2] != "unmanaged"]
+        radios = [row for row in rows if row[1] == "wifi" and row[2] != "unmanaged"]
         if not radios:
             return Link("none", words=NO_RADIO)
         self._device, _, state, connection = radios[0]
@@ -119,19 +118,19 @@ class NetworkManager:
 
     async def _list(self, rescan: str) -> list[list[str]]:
         words = ("wifi", "list", "ifname", self._device, "--rescan", rescan)
-        return await _table("IN-USE,SSID,SIGNAL,SECURITY", "device", *words, within_s=LOOK_S)
+        return await _table("IN-USE,SSID,SIGNAL,SECURITY", "device", *words, within_s=SCAN_S)
 
     async def networks(self, anew: bool = True) -> list[Network]:
         """Scan. As an access point the radio returns its previous scan."""
         own = (await self.link()).kind == "own"
-        found: dict[str, Network] = {}
+        networks: dict[str, Network] = {}
         rescan = "yes" if anew and not own else "no"
         for _, ssid, signal, security in await self._list(rescan):
-            if not ssid or (ssid in found and found[ssid].strength >= int(signal)):
+            if not ssid or (ssid in networks and networks[ssid].strength >= int(signal)):
                 continue  # hidden, or a stronger access point of the same network
-            found[ssid] = Network(ssid, int(signal), security_of(security))
+            networks[ssid] = Network(ssid, int(signal), security_of(security))
             self._management[ssid] = _management(security)
-        return sorted(found.values(), key=lambda one: -one.strength)
+        return sorted(networks.values(), key=lambda network: -network.strength)
 
     async def open(self, ssid: str, key: str) -> None:
         """Open a WPA2 network with CCMP only: every phone can join it. As an access
@@ -186,15 +185,15 @@ class NetworkManager:
         except BaseException:
             await self._forget(name)
             raise
-        called = f"fpvcar {network.ssid}"
-        await self._forget(called)
+        connection = f"fpvcar {network.ssid}"
+        await self._forget(connection)
         await _nmcli(
             "connection",
             "modify",
             "id",
             name,
             "connection.id",
-            called,
+            connection,
             "connection.autoconnect",
             "yes",
             "connection.auth-retries",
@@ -232,11 +231,11 @@ class NetworkManager:
     async def changed(self) -> None:
         """Wait for a line of `nmcli monitor`, which lives as long as this process."""
         if self._monitor is None or self._monitor.returncode is not None:
-            await asyncio.sleep(AGAIN_S if self._monitor else 0.0)
+            await asyncio.sleep(RETRY_S if self._monitor else 0.0)
             try:
                 self._monitor = await _start("monitor")
             except OSError:
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_S)
                 return
         assert self._monitor.stdout
         await self._monitor.stdout.readline()
@@ -246,8 +245,8 @@ class NetworkManager:
         """Return the name that avahi announces: it adds a number to a name in use."""
         words = ("org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server")
         with contextlib.suppress(RadioFault):
-            said = await _call("busctl", "call", *words, "GetHostNameFqdn")
-            return said.strip().removeprefix("s ").strip('"')
+            output = await _call("busctl", "call", *words, "GetHostNameFqdn")
+            return output.strip().removeprefix("s ").strip('"')
         return ""
 
 
@@ -269,7 +268,7 @@ async def _start(*words: str) -> asyncio.subprocess.Process:
 
 
 async def _table(columns: str, *words: str, within_s: float = CALL_S) -> list[list[str]]:
-    """The rows of a terse table. Rows with missing or additional columns are skipped.
+    """Return the rows of a terse table. Rows with missing or additional columns are skipped.
 
     nmcli prints network and connection names as they are, and a stranger chooses a
     network's name: a newline in it cuts a row in two. Other line separators of Unicode
@@ -302,7 +301,7 @@ async def _call(program: str, *words: str, within_s: float = CALL_S, stdin: str 
         async with asyncio.timeout(within_s):
             out, err = await process.communicate(stdin.encode())
     except TimeoutError:
-        raise RadioFault("it does not answer") from None
+        raise RadioFault(f"{program} does not answer") from None
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,6 +1,6 @@
 """Network service: one radio, one state machine, any number of clients on a socket.
 
-    radio changed, a request, time -> look -> Machine -> Act -> radio
+    radio changed, a request, time -> step -> Machine -> Act -> radio
                                                   |
                                                   +--> state, to every client
 
@@ -32,7 +32,7 @@ from fpvcar.wire.network import (
     parse_wish,
 )
 
-LOOK_AGAIN_S = 30.0
+POLL_S = 30.0
 """Period of the radio's polling, in addition to its own notifications."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 KEY_LETTERS = 12
@@ -46,16 +46,16 @@ def load_key(directory: Path) -> str:
         saved = path.read_text(encoding="ascii", errors="replace").strip()
         if 8 <= len(saved) <= 63 and saved.isascii():
             return saved
-    made = "".join(secrets.choice(LETTERS) for _ in range(KEY_LETTERS))
-    files.write_whole(path, [made.encode() + b"\n"])
-    return made
+    key = "".join(secrets.choice(LETTERS) for _ in range(KEY_LETTERS))
+    files.write_whole(path, [key.encode() + b"\n"])
+    return key
 
 
 def wifi_text(ssid: str, key: str) -> str:
     """Return the text of a QR code that joins a network (ZXing's WIFI: scheme)."""
 
     def escaped(text: str) -> str:
-        return "".join(f"\\{one}" if one in '\\;,:"' else one for one in text)
+        return "".join(f"\\{char}" if char in '\\;,:"' else char for char in text)
 
     return f"WIFI:T:WPA;S:{escaped(ssid)};P:{escaped(key)};;"
 
@@ -87,7 +87,7 @@ class Service:
         self._name = ""
         self._wishes: asyncio.Queue[Join | Scan | None] = asyncio.Queue(8)
         self._users: dict[asyncio.StreamWriter, bool] = {}
-        self._told = ""
+        self._logged = ""
 
     # Radio
 
@@ -98,11 +98,11 @@ class Service:
             # After a restart of the service, a driver may be using the current
             # network.
             idle = (await self._radio.link()).kind == "idle"
-            await self._look_round(anew=idle)
+            await self._scan(anew=idle)
             while True:
                 await self.step()
                 due_s = self._machine.due_s()
-                wait_s = LOOK_AGAIN_S
+                wait_s = POLL_S
                 if due_s is not None:
                     wait_s = max(0.1, min(wait_s, due_s - self._clock_s()))
                 wish = None
@@ -124,49 +124,49 @@ class Service:
         """Poll the radio once and carry out the resulting act."""
         link = await self._radio.link()
         used = any(self._users.values())
-        act = self._machine.look(link, used, self._clock_s())
+        act = self._machine.update(link, used, self._clock_s())
         if act is not None:
             await self._do(act)
             link = await self._radio.link()
-            self._machine.look(link, used, self._clock_s())
-        await self._look_for_name(link.kind)
-        self.tell()
+            self._machine.update(link, used, self._clock_s())
+        await self._update_name(link.kind)
+        self.broadcast()
 
     async def _do(self, act: Act) -> None:
-        self.tell()
+        self.broadcast()
         try:
             if isinstance(act, Open):
-                await self._look_round()  # as an access point the radio cannot scan
+                await self._scan()  # as an access point the radio cannot scan
                 await self._radio.open(self._own.ssid, self._own.key)
             else:
                 await self._radio.close()
         except RadioFault as fault:
-            words = f"the car's own network did not open: {fault}"
-            self._machine.not_opened(words, self._clock_s())
+            reason = f"the car's own network did not open: {fault}"
+            self._machine.not_opened(reason, self._clock_s())
 
-    async def _look_round(self, anew: bool = True) -> None:
+    async def _scan(self, anew: bool = True) -> None:
         with contextlib.suppress(RadioFault):
             if networks := await self._radio.networks(anew):
                 self._networks, self._seen_s = tuple(networks), self._clock_s()
 
-    async def _look_for_name(self, kind: str) -> None:
+    async def _update_name(self, kind: str) -> None:
         self._name = await self._radio.name() if kind in ("network", "own") else ""
 
     async def _serve(self, wish: Join | Scan | None) -> None:
         if isinstance(wish, Scan):
-            await self._look_round()
+            await self._scan()
         elif wish is not None:
             await self._join(wish)
 
     async def _join(self, wish: Join) -> None:
         if self._machine.state.phase not in ("known", "own", "searching", "failed"):
             return
-        known = {one.ssid: one for one in self._networks}
-        usual = Network(wish.ssid, 0, "key" if wish.key else "open")
+        networks = {network.ssid: network for network in self._networks}
+        unseen = Network(wish.ssid, 0, "key" if wish.key else "open")
         self._machine.join(wish.ssid, self._clock_s())
-        self.tell()
+        self.broadcast()
         try:
-            await self._radio.join(known.get(wish.ssid, usual), wish.key)
+            await self._radio.join(networks.get(wish.ssid, unseen), wish.key)
         except RadioFault as fault:
             act = self._machine.not_joined(str(fault), self._clock_s())
             await self._do(act)
@@ -189,27 +189,27 @@ class Service:
             self._name,
         )
 
-    def tell(self) -> None:
+    def broadcast(self) -> None:
         """Send the state to all clients, and log a change."""
-        said = self.words()
-        if said != self._told:
-            log.info("%s", said)
-            self._told = said
+        summary = self.summary()
+        if summary != self._logged:
+            log.info("%s", summary)
+            self._logged = summary
         line = encode(self.state())
         for writer in self._users:
             if writer.transport.get_write_buffer_size() < LINE_MAX:
                 writer.write(line)
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """Return the state as one sentence for the log, without the key."""
         state = self._machine.state
-        why = f" ({state.reason})" if state.reason else ""
+        reason = f" ({state.reason})" if state.reason else ""
         taken = ""
         if self._name and self._name.lower() != self._expected.lower():
             taken = f"; {self._expected} is taken: the car is {self._name}"
-        where = {"own": self._own.ssid, "opening": self._own.ssid}
-        ssid = where.get(state.phase, state.ssid)
-        return f"{state.phase} {ssid}".rstrip() + why + taken
+        own = {"own": self._own.ssid, "opening": self._own.ssid}
+        ssid = own.get(state.phase, state.ssid)
+        return f"{state.phase} {ssid}".rstrip() + reason + taken
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one client until it disconnects or sends an invalid line."""
@@ -217,14 +217,14 @@ class Service:
         writer.write(encode(self.state()))
         try:
             while line := await reader.readline():
-                self._hear(writer, line)
+                self._receive(writer, line)
         except (WireError, ValueError, ConnectionError) as fault:
-            log.warning("closed: %s", fault)  # ValueError: the line is too long
+            log.warning("connection closed: %s", fault)  # ValueError: the line is too long
         finally:
             del self._users[writer]
             writer.close()
 
-    def _hear(self, writer: asyncio.StreamWriter, line: bytes) -> None:
+    def _receive(self, writer: asyncio.StreamWriter, line: bytes) -> None:
         wish = parse_wish(line)
         if isinstance(wish, PagesOpen):
             self._users[writer] = wish.used
@@ -233,14 +233,14 @@ class Service:
                 self._wishes.put_nowait(wish)
 
 
-async def serve(service: Service, where: Path | socket.socket) -> None:
+async def serve(service: Service, address: Path | socket.socket) -> None:
     """Run the service, at a path or on a listening socket, until cancelled."""
-    if isinstance(where, Path):
-        server = await asyncio.start_unix_server(service.serve, where, limit=LINE_MAX)
+    if isinstance(address, Path):
+        server = await asyncio.start_unix_server(service.serve, address, limit=LINE_MAX)
     # not start_unix_server: in Python 3.13 it looks for the path in order to delete
     # it
     else:
-        server = await asyncio.start_server(service.serve, sock=where, limit=LINE_MAX)
+        server = await asyncio.start_server(service.serve, sock=address, limit=LINE_MAX)
     sd_notify.notify("READY=1")
     try:
         await service.run()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fpvcar.wifi.core import AGAIN_S, OWN_S, SEARCH_S, Link, Machine, Open, Search, State
+from fpvcar.wifi.core import OWN_S, RETRY_S, SEARCH_S, Link, Machine, Open, Search, State
 
 IDLE, OWN = Link("idle"), Link("own")
 HOME = Link("network", "Home")
@@ -19,50 +19,50 @@ def phase(machine: Machine) -> str:
 
 def opened(machine: Machine, at_s: float) -> None:
     """Bring the machine to its own network at `at_s`."""
-    assert machine.look(IDLE, False, at_s) == Open()
+    assert machine.update(IDLE, False, at_s) == Open()
     assert phase(machine) == "opening"
-    machine.look(OWN, False, at_s)
+    machine.update(OWN, False, at_s)
     assert phase(machine) == "own"
 
 
 def test_a_known_network_is_left_alone(machine: Machine) -> None:
-    assert machine.look(IDLE, False, 101.0) is None
-    assert machine.look(HOME, False, 102.0) is None
+    assert machine.update(IDLE, False, 101.0) is None
+    assert machine.update(HOME, False, 102.0) is None
     assert machine.state == State("known", 102.0, "Home")
     assert machine.due_s() is None
-    assert machine.look(HOME, False, 9_999.0) is None
+    assert machine.update(HOME, False, 9_999.0) is None
     assert machine.state.since_s == 102.0
 
 
 def test_without_one_it_opens_its_own_after_the_search(machine: Machine) -> None:
     assert machine.due_s() == 100.0 + SEARCH_S
-    assert machine.look(IDLE, False, 99.9 + SEARCH_S) is None
+    assert machine.update(IDLE, False, 99.9 + SEARCH_S) is None
     opened(machine, 100.0 + SEARCH_S)
 
 
 def test_a_network_that_is_lost_is_searched_for_first(machine: Machine) -> None:
-    machine.look(HOME, False, 200.0)
-    assert machine.look(IDLE, False, 300.0) is None, "NetworkManager does"
-    assert machine.look(IDLE, False, 299.9 + SEARCH_S) is None
+    machine.update(HOME, False, 200.0)
+    assert machine.update(IDLE, False, 300.0) is None, "NetworkManager does"
+    assert machine.update(IDLE, False, 299.9 + SEARCH_S) is None
     opened(machine, 300.0 + SEARCH_S)
 
 
 def test_an_unused_own_network_makes_room_for_known_ones(machine: Machine) -> None:
     opened(machine, 200.0)
-    assert machine.look(OWN, False, 199.9 + OWN_S) is None
-    assert machine.look(OWN, False, 200.0 + OWN_S) == Search()
+    assert machine.update(OWN, False, 199.9 + OWN_S) is None
+    assert machine.update(OWN, False, 200.0 + OWN_S) == Search()
     assert phase(machine) == "searching"
-    machine.look(HOME, False, 201.0 + OWN_S)
+    machine.update(HOME, False, 201.0 + OWN_S)
     assert phase(machine) == "known"
 
 
 def test_while_pages_are_open_nobody_is_thrown_out(machine: Machine) -> None:
     opened(machine, 200.0)
     for more_s in range(0, 3000, 30):
-        assert machine.look(OWN, True, 200.0 + more_s) is None
+        assert machine.update(OWN, True, 200.0 + more_s) is None
     last_s = 200.0 + 2970
-    assert machine.look(OWN, False, last_s + OWN_S - 0.1) is None
-    assert machine.look(OWN, False, last_s + OWN_S) == Search()
+    assert machine.update(OWN, False, last_s + OWN_S - 0.1) is None
+    assert machine.update(OWN, False, last_s + OWN_S) == Search()
 
 
 def test_joined_from_its_own(machine: Machine) -> None:
@@ -77,16 +77,16 @@ def test_a_wrong_key_brings_its_own_back_with_the_reason(machine: Machine) -> No
     opened(machine, 200.0)
     machine.join("Home", 210.0)
     assert machine.not_joined("wrong key", 220.0) == Open()
-    machine.look(OWN, True, 221.0)
+    machine.update(OWN, True, 221.0)
     assert machine.state == State("own", 221.0, "Home", "wrong key")
-    assert machine.look(OWN, False, 221.0 + OWN_S) == Search()
+    assert machine.update(OWN, False, 221.0 + OWN_S) == Search()
     assert machine.state.reason == "wrong key", "it stays until it is joined"
-    machine.look(HOME, False, 230.0 + OWN_S)
+    machine.update(HOME, False, 230.0 + OWN_S)
     assert machine.state.reason == ""
 
 
 def test_from_a_known_network_it_goes_back_to_that(machine: Machine) -> None:
-    machine.look(HOME, False, 200.0)
+    machine.update(HOME, False, 200.0)
     machine.join("Other", 210.0)
     assert machine.not_joined("wrong key", 220.0) == Search()
     assert machine.state == State("searching", 220.0, "Other", "wrong key")
@@ -95,11 +95,11 @@ def test_from_a_known_network_it_goes_back_to_that(machine: Machine) -> None:
 
 
 def test_an_own_network_that_does_not_open_is_tried_again(machine: Machine) -> None:
-    machine.look(IDLE, False, 100.0 + SEARCH_S)
+    machine.update(IDLE, False, 100.0 + SEARCH_S)
     machine.not_opened("no dnsmasq", 140.0)
     assert machine.state == State("failed", 140.0, "", "no dnsmasq")
-    assert machine.look(IDLE, False, 139.9 + AGAIN_S) is None
-    assert machine.look(IDLE, False, 140.0 + AGAIN_S) == Open()
+    assert machine.update(IDLE, False, 139.9 + RETRY_S) is None
+    assert machine.update(IDLE, False, 140.0 + RETRY_S) == Open()
     machine.not_opened("no dnsmasq", 180.0)
     assert machine.state.reason == "no dnsmasq", "said once"
 
@@ -113,16 +113,16 @@ def test_both_reasons_are_said(machine: Machine) -> None:
 
 
 def test_a_radio_that_cannot_be_used_says_why(machine: Machine) -> None:
-    machine.look(Link("none", words="switched off"), False, 105.0)
+    machine.update(Link("none", words="switched off"), False, 105.0)
     assert machine.state == State("absent", 105.0, "", "switched off")
     assert machine.due_s() is None
-    assert machine.look(IDLE, False, 110.0) is None
+    assert machine.update(IDLE, False, 110.0) is None
     assert phase(machine) == "searching"
 
 
 def test_where_the_profile_wants_none_it_opens_none() -> None:
     machine = Machine(False, 100.0)
     assert machine.due_s() is None
-    assert machine.look(IDLE, False, 10_000.0) is None
+    assert machine.update(IDLE, False, 10_000.0) is None
     machine.join("Home", 10_001.0)
     assert machine.not_joined("wrong key", 10_002.0) == Search()

@@ -155,7 +155,7 @@ def test_what_was_not_joined_is_forgotten(played: Path) -> None:
 
 def test_what_nobody_thought_of_is_said_as_it_is() -> None:
     assert why("Error: The moon is full.\nHint: wait\n") == "The moon is full"
-    assert why("") == "nmcli said nothing"
+    assert why("") == "nmcli printed no message"
 
 
 def test_without_network_manager_it_says_what_to_install(
