@@ -165,7 +165,7 @@ def _greet(endpoint: Address, root: Path) -> None:
 
 async def _feed_watchdog() -> None:
     """Feed the systemd watchdog, if the unit has one, while the event loop runs."""
-    beat = sd_notify.Beat(sd_notify.watchdog_ns())
+    beat = sd_notify.Heartbeat(sd_notify.watchdog_ns())
     while beat.due_ns is not None:
         beat.beat(time.monotonic_ns())
         await asyncio.sleep(1.0)

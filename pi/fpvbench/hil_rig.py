@@ -25,7 +25,7 @@ from fpvcar.hil.gpio_rig import Wired
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 
 READY_S, END_S, BACK_S, FOUND_S = 40.0, 15.0, 15.0, 20.0
 TARGET_M, SLOWLY, STANDS_MPS = 0.9, 0.5, 0.001
@@ -225,7 +225,7 @@ def bench(
     env["STATE_DIRECTORY"] = str(home / "state")
     with log.open("wb") as log_file:
         process = subprocess.Popen(
-            leashed(argv),
+            with_pdeathsig(argv),
             stdout=log_file,
             stderr=subprocess.STDOUT,
             env=env,

@@ -19,7 +19,7 @@ from fpvcar.hil.metal_rig import MetalRig
 from fpvcar.hil.results import Limit, Report, Result
 from fpvcar.hil.rig import Check
 from fpvcar.runtime import paths
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 from tests.e2e.conftest import CHROMIUM, FLAGS
 from tests.e2e.harness import apart, wait_for
 from tests.e2e.test_benchmark_ends import alive
@@ -153,7 +153,7 @@ def test_a_persons_browser_shows_the_led_by_mse_time_and_again(
 
     def open_it(address: str) -> str:
         words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path}", f"{address}&path=mse"]
-        opened.append(subprocess.Popen(leashed(words), stderr=subprocess.DEVNULL))
+        opened.append(subprocess.Popen(with_pdeathsig(words), stderr=subprocess.DEVNULL))
         return address
 
     monkeypatch.setattr(browsers, "invitation", open_it)

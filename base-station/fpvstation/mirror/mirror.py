@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from fpvcar.runtime import files
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvstation.mirror.replicate import CopyProgress, OfficeFault, OnProgress, quiet
 from fpvstation.store.identity import MARKER
 from fpvstation.store.store import INCOMING
@@ -163,7 +163,7 @@ class Rdcp:
         if shutil.which("rdcp") is None:
             raise OfficeFault("rdcp is missing: install rdpipe")
         process = await asyncio.create_subprocess_exec(
-            *leashed([*self._argv, *arguments]),
+            *with_pdeathsig([*self._argv, *arguments]),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

@@ -4,10 +4,10 @@ back end."""
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from fpvcar.runtime.workers import Lost
+from fpvcar.runtime.workers import DeviceLost
 
 
-class PinsFault(Lost):
+class PinsFault(DeviceLost):
     """Raised when pins do not obey. The owner closes its connection and opens a new
     one."""
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 
 from fpvcar.hil.rig import MissingPart
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 NONE = f"no browser ({', '.join(PROGRAMS)}): apt install chromium, or hil --browser"
@@ -48,7 +48,7 @@ def headless(address: str) -> Iterator[None]:
         sandbox = AS_ROOT if os.geteuid() == 0 else ()
         argv = [browser, *FLAGS, *sandbox, f"--user-data-dir={home}", address]
         process = subprocess.Popen(
-            leashed(argv),
+            with_pdeathsig(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

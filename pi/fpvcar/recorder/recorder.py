@@ -204,13 +204,13 @@ class Recorder:
 
     def _say_if_old(self, utc_s: float) -> None:
         """Log a warning if the clock is wrong, for example in 1970: the ring removes by date."""
-        if self.idle or wall_clock.sane(utc_s):
+        if self.idle or wall_clock.plausible(utc_s):
             return
         log.warning(
             "this recording gets a wrong date, and is among the first to go when room "
             "is needed: bring it home soon (the page Recordings). A new one begins as "
             "soon as the clock is right: %s",
-            wall_clock.wrong(utc_s),
+            wall_clock.fault(utc_s),
         )
 
     def _offset_now(self) -> int:

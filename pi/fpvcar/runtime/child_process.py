@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.runtime.units import MIB
 
 READ_BYTES = 1 << 18
@@ -70,14 +70,14 @@ class ChildProcess:
         self._fds: set[int] = set()
         out, err, *more = _pipes(3 if talks else 2)
         stdin = more[0] if talks else None
-        theirs = [out[1], err[1], *(stdin[:1] if stdin else ())]
+        child_fds = [out[1], err[1], *(stdin[:1] if stdin else ())]
         self._out, self._err = self._own(out[0]), self._own(err[0])
         self._in = self._own(stdin[1]) if stdin else -1
         with contextlib.suppress(OSError):  # the user's quota of pipe memory is used up
             fcntl.fcntl(out[1], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             self._popen = subprocess.Popen(
-                leashed(argv),
+                with_pdeathsig(argv),
                 stdin=stdin[0] if stdin else subprocess.DEVNULL,
                 stdout=out[1],
                 stderr=err[1],
@@ -87,7 +87,7 @@ class ChildProcess:
             self._close()
             raise
         finally:
-            for fd in theirs:
+            for fd in child_fds:
                 os.close(fd)
         try:
             self._pidfd = self._own(os.pidfd_open(self._popen.pid))
@@ -184,9 +184,9 @@ class ChildProcess:
         *lines, self._errors = (self._errors + (data or b"")).split(b"\n")
         self._errors = self._errors[: 4 * LINE_MAX]  # UTF-8
         for line in lines:
-            self._note_line(line)
+            self._keep_line(line)
 
-    def _note_line(self, line: bytes) -> None:
+    def _keep_line(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").strip()
         if text:
             self.last_line, self.last_line_s = text[:LINE_MAX], time.monotonic()
@@ -199,7 +199,7 @@ class ChildProcess:
             self._errors += data[-READ_BYTES:]
         *lines, last = self._errors.split(b"\n")
         for line in (*lines, last):
-            self._note_line(line)
+            self._keep_line(line)
         self._read_out()
         status = self._popen.wait()
         if not self.exited.done():
@@ -213,9 +213,9 @@ class BackOff:
         self._first_s, self._most_s = first_s, most_s
         self._next_s = first_s
 
-    def pause_s(self, well: bool) -> float:
-        """Return the pause before the next start; `well`: the last life was successful."""
-        pause_s = self._first_s if well else self._next_s
+    def pause_s(self, succeeded: bool) -> float:
+        """Return the pause before the next start; `succeeded`: the last life was successful."""
+        pause_s = self._first_s if succeeded else self._next_s
         self._next_s = min(2.0 * pause_s, self._most_s)
         return pause_s
 
@@ -277,8 +277,8 @@ class Supervisor(ABC):
 
     def exited(self, status: int) -> str:
         """Return the reason of an exit by itself; a signal's number is negative."""
-        how = f"exit {status}" if status >= 0 else f"signal {-status}"
-        return f"{self.line_since(0.0) or 'its program ended'} ({how})"
+        end = f"exit {status}" if status >= 0 else f"signal {-status}"
+        return f"{self.line_since(0.0) or 'its program ended'} ({end})"
 
     # Interface for subclasses and owners
 
@@ -307,8 +307,9 @@ class Supervisor(ABC):
     def line_since(self, since_s: float) -> str:
         """Return the program's last line on stderr, if it is at least that new."""
         process = self.process
-        new = process is not None and process.last_line_s >= since_s
-        return process.last_line if process and new else ""
+        if process is None or process.last_line_s < since_s:
+            return ""
+        return process.last_line
 
     def fail(self, reason: str) -> None:
         """End this life of the program."""
@@ -327,8 +328,8 @@ class Supervisor(ABC):
         self._fault = asyncio.get_running_loop().create_future()
         self.begin(time.monotonic())
         program = self.argv[0]
-        if (why := self.not_started(program, None)) is not None:
-            return why
+        if (reason := self.not_started(program, None)) is not None:
+            return reason
         try:
             self.process = ChildProcess(self.argv, self._talks, self._receive, self.rest_s)
         except OSError as fault:

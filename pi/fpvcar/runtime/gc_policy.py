@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from fpvcar.runtime.aligned_timer import aligned_sleep
 
-LOOK_S = 1.0
+CHECK_S = 1.0
 COLLECT_AT = 20
 """Collections of the middle generation since the last full one; Python's default is 10."""
 COLLECT_EVEN_DRIVING_AT = 1000
@@ -29,6 +29,6 @@ def hold_back() -> None:
 async def collect_while(still: Callable[[], bool]) -> None:
     """Run due full collections while the car stands."""
     while True:
-        await aligned_sleep(LOOK_S)
+        await aligned_sleep(CHECK_S)
         if gc.get_count()[2] >= COLLECT_AT and still():
             gc.collect()

@@ -26,9 +26,9 @@ def runtime_directory() -> Path:
     The private directory belongs to this user alone, as access to its socket means control of the
     motors. Raises OSError if other users could write there.
     """
-    given = os.environ.get("RUNTIME_DIRECTORY")
-    if given:
-        path = Path(given)
+    from_systemd = os.environ.get("RUNTIME_DIRECTORY")
+    if from_systemd:
+        path = Path(from_systemd)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
     user = os.getuid()
@@ -40,13 +40,13 @@ def runtime_directory() -> Path:
 
 def refuse_shared(path: Path, user: int) -> None:
     """Raise OSError unless `path` is a directory with access for this user only."""
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise OSError(f"{path}: expected a directory of our own; set RUNTIME_DIRECTORY")
-    mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid != user or mode & 0o077:
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise OSError(f"{path}: expected a directory; set RUNTIME_DIRECTORY")
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid != user or mode & 0o077:
         raise OSError(
-            f"{path}: owner {found.st_uid}, mode {mode:04o} (expected {user}, 0700); "
+            f"{path}: owner {status.st_uid}, mode {mode:04o} (expected {user}, 0700); "
             "remove it, or set RUNTIME_DIRECTORY"
         )
 
@@ -56,11 +56,11 @@ def state_directory() -> Path:
 
     An absent directory is created, readable by its owner only.
     """
-    given = os.environ.get("STATE_DIRECTORY")
+    from_systemd = os.environ.get("STATE_DIRECTORY")
     base = os.environ.get("XDG_STATE_HOME")
     path = (
-        Path(given)
-        if given
+        Path(from_systemd)
+        if from_systemd
         else (Path(base) if base else Path.home() / ".local" / "state") / "fpvcar"
     )
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

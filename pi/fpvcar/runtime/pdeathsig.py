@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 
 
-def leashed(argv: Sequence[str]) -> list[str]:
+def with_pdeathsig(argv: Sequence[str]) -> list[str]:
     """Return a command line whose process is killed by the kernel when its parent dies."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", *argv] if setpriv else list(argv)

@@ -27,7 +27,7 @@ def watchdog_ns() -> int | None:
     return int(us) * 500 if us.isdecimal() and pid == str(os.getpid()) else None
 
 
-class Beat:
+class Heartbeat:
     """Heartbeat for the unit's watchdog, sent from an event loop."""
 
     def __init__(self, every_ns: int | None) -> None:

@@ -89,19 +89,19 @@ async def by_timer(
 
 async def run(parts: Sequence[Part]) -> int:
     """Run until SIGTERM or SIGINT (return 0), or until a part ends (log it and return 1)."""
-    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, stopping.set)
     for part in parts:
         part.start()
     jobs: dict[asyncio.Task[Any], str] = {
         asyncio.create_task(job()): part.name for part in parts for job in part.loops
     }
-    waiting = asyncio.create_task(asked.wait())
+    waiting = asyncio.create_task(stopping.wait())
     try:
         done, _ = await asyncio.wait([*jobs, waiting], return_when="FIRST_COMPLETED")
-        for ended in done - {waiting}:
-            _log_end(jobs[ended], ended.exception())
+        for task in done - {waiting}:
+            _log_end(jobs[task], task.exception())
         return 0 if waiting in done else 1
     finally:
         for job in (*jobs, waiting):
@@ -112,5 +112,5 @@ async def run(parts: Sequence[Part]) -> int:
 
 
 def _log_end(name: str, fault: BaseException | None) -> None:
-    known = fault is None or isinstance(fault, OSError)  # for example a busy port
-    log.error("%s", fault or f"the {name} ended", exc_info=None if known else fault)
+    expected = fault is None or isinstance(fault, OSError)  # for example a busy port
+    log.error("%s", fault or f"the {name} ended", exc_info=None if expected else fault)

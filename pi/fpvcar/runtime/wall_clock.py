@@ -6,20 +6,20 @@ EARLIEST_S = 1_767_225_600.0
 """2026-01-01 UTC, before the first car."""
 
 
-def sane(utc_s: float) -> bool:
+def plausible(utc_s: float) -> bool:
     """Return whether the time is plausible for certificates and names of recordings."""
     return utc_s >= EARLIEST_S
 
 
-def shown(utc_s: float) -> str:
+def utc_text(utc_s: float) -> str:
     """Return the time as text, UTC."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(max(0.0, utc_s)))
 
 
-def wrong(utc_s: float) -> str:
+def fault(utc_s: float) -> str:
     """Return the fault of the clock as text, with the next step."""
     return (
-        f"the clock is wrong, {shown(utc_s)} UTC: bring the car into a network with "
+        f"the clock is wrong, {utc_text(utc_s)} UTC: connect the car to the "
         'internet, or sudo date -s "2026-12-31 12:00"; then sudo systemctl restart '
         "fpvcar"
     )

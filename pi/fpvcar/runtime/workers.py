@@ -4,7 +4,7 @@ A daemon or a card that hangs blocks its own thread only; the event loop reads t
 values.
 
     Runner: start, stop, detection of its death
-      Worker: a sequence of lives; a life ends with `Lost`, and the next begins
+      Worker: a sequence of lives; a life ends with `DeviceLost`, and the next begins
       Periodic: a repeated call every few tenths of a second
 """
 
@@ -24,7 +24,7 @@ REST_S = 0.5
 def _nothing() -> None: ...
 
 
-class Lost(Exception):
+class DeviceLost(Exception):
     """Loss of a device or connection that a life needs; the text gives the reason."""
 
 
@@ -38,12 +38,12 @@ class Runner(ABC):
         self._alarm = threading.Lock()
         self._alarm.acquire()
         self._thread: threading.Thread | None = None
-        self._over, self._tell = False, _nothing
+        self._over, self._notify = False, _nothing
 
     def start(self) -> None:
         """Start the thread, also again after it ended by itself."""
         self._over = False
-        thread = threading.Thread(target=self._whole, name=self._name, daemon=True)
+        thread = threading.Thread(target=self._thread_main, name=self._name, daemon=True)
         thread.start()
         self._thread = thread
 
@@ -71,12 +71,12 @@ class Runner(ABC):
         """Wait for so long, or until `wake`."""
         self._alarm.acquire(timeout=max(0.0, seconds))
 
-    def _whole(self) -> None:
+    def _thread_main(self) -> None:
         try:
             self._run()
         finally:
             self._over = True
-            self._tell()
+            self._notify()
 
     @abstractmethod
     def _run(self) -> None:
@@ -94,15 +94,15 @@ class Worker(Runner):
 
     async def watch(self) -> None:
         """Raise RuntimeError when the thread has died: the service then ends as a whole."""
-        import asyncio  # not above: `wheels` needs `Lost`, and must stay small
+        import asyncio  # not above: `wheels` needs `DeviceLost`, and must stay small
 
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def notify() -> None:
             with contextlib.suppress(RuntimeError):  # the loop has already ended
                 loop.call_soon_threadsafe(ended.set)
 
-        self._tell = tell
+        self._notify = notify
         if not self._over:  # no polling: checking five threads regularly costs much time
             await ended.wait()
         if self.ending:
@@ -111,8 +111,8 @@ class Worker(Runner):
 
     def attend(self, here: bool) -> None:
         """Set whether any page is connected; otherwise `rest` pauses."""
-        self.resting, rested = not here, self.resting
-        if here and rested:
+        self.resting, was_resting = not here, self.resting
+        if here and was_resting:
             self.wake()
 
     # Called in the thread
@@ -124,7 +124,7 @@ class Worker(Runner):
 
     @abstractmethod
     def live(self) -> None:
-        """Run one life: until `ending`, or until Lost, after which the next begins."""
+        """Run one life: until `ending`, or until DeviceLost, after which the next begins."""
 
     def lost(self) -> None:
         """Discard the known values after the end of a life."""
@@ -140,7 +140,7 @@ class Worker(Runner):
         while not self.ending:
             try:
                 self.live()
-            except Lost as fault:
+            except DeviceLost as fault:
                 self.set_state(str(fault))
             self.lost()
             if not self.ending:

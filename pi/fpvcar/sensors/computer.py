@@ -13,7 +13,7 @@ import msgspec
 from fpvcar.devices.computer import Computer, ComputerReadings
 from fpvcar.runtime import wall_clock as wall
 from fpvcar.runtime.units import MB
-from fpvcar.runtime.workers import Lost, Worker
+from fpvcar.runtime.workers import DeviceLost, Worker
 from fpvcar.sensors import sd_card
 from fpvcar.wire import telemetry
 
@@ -74,7 +74,7 @@ def faults(health: telemetry.Health) -> list[str]:
 
 def clock(utc_s: float | None) -> list[str]:
     """Return the fault of the clock, with the next step."""
-    return [] if utc_s is None or wall.sane(utc_s) else [wall.wrong(utc_s)]
+    return [] if utc_s is None or wall.plausible(utc_s) else [wall.fault(utc_s)]
 
 
 def throttled(text: str | None, alarm: str | None) -> int | None:
@@ -177,7 +177,7 @@ class HealthThread(Worker):
             try:
                 readings = self._machine.read()
             except OSError as fault:
-                raise Lost(f"cannot read the health of this computer: {fault.strerror}") from None
+                raise DeviceLost(f"cannot read the health of this computer: {fault.strerror}") from None
             health, now_s = health_of(readings), self._clock_s()
             self.card = sd_card.card_of(readings)
             self._last = health, now_s

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from fpvcar.config import NIGHT_S
 from fpvcar.config import Camera as CameraConfig
 from fpvcar.devices.capture import CaptureError, NoCamera, PackageMissing
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.video import h264, options
 from fpvcar.video.datagrams import Receiver, Stamps
 from fpvcar.video.image_settings import ImageSettings, image_settings_of
@@ -117,7 +117,7 @@ class Rpicam:
             f"/dev/fd/{write_end}",
         )
         self._child = subprocess.Popen(
-            leashed(argv),
+            with_pdeathsig(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

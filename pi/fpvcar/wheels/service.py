@@ -62,7 +62,7 @@ class Service:
         self._ending = self._hung_up = False
         self._told = ""
         self._client: socket.socket | None = None
-        self._unit = sd_notify.Beat(sd_notify.watchdog_ns())
+        self._unit = sd_notify.Heartbeat(sd_notify.watchdog_ns())
         self._lock = (runtime / "wheels.lock").open("w")
         path = runtime / SOCKET
         try:

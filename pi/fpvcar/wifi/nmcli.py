@@ -12,7 +12,7 @@ import os
 import re
 import uuid
 
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.wifi.core import JOIN_S, Link
 from fpvcar.wifi.radio import OWN, OWN_ADDRESS, RadioFault
 from fpvcar.wire.network import Network, Security
@@ -259,7 +259,7 @@ def _management(security: str) -> str:
 
 async def _start(*words: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *leashed(("nmcli", *words)),
+        *with_pdeathsig(("nmcli", *words)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -56,13 +56,13 @@ async def collected(garbage_of_ours: "weakref.ref[Ring]", still: bool) -> bool:
 async def test_a_full_collection_waits_until_the_wheels_stand(
     monkeypatch: pytest.MonkeyPatch, still: bool
 ) -> None:
-    monkeypatch.setattr(gc_policy, "LOOK_S", 0.001)
+    monkeypatch.setattr(gc_policy, "CHECK_S", 0.001)
     assert await collected(old_ring(), still) is still
 
 
 @pytest.mark.usefixtures("young")
 async def test_little_garbage_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc_policy, "LOOK_S", 0.001)
+    monkeypatch.setattr(gc_policy, "CHECK_S", 0.001)
     assert not await collected(old_ring(gc_policy.COLLECT_AT // 2), still=True)
 
 

@@ -66,7 +66,7 @@ def test_it_is_fed_twice_as_often_as_it_asks(
 
 
 def test_a_beat_is_due_at_once_and_then_in_time(manager: socket.socket) -> None:
-    beat = sd_notify.Beat(100)
+    beat = sd_notify.Heartbeat(100)
     for now_ns in (7, 50, 106, 107, 120, 500):
         beat.beat(now_ns)
     assert beat.due_ns == 600
@@ -77,7 +77,7 @@ def test_a_beat_is_due_at_once_and_then_in_time(manager: socket.socket) -> None:
 
 
 def test_where_nobody_watches_no_beat_is_ever_due(manager: socket.socket) -> None:
-    beat = sd_notify.Beat(None)
+    beat = sd_notify.Heartbeat(None)
     beat.beat(10**12)
     assert beat.due_ns is None
     with pytest.raises(BlockingIOError):

@@ -9,37 +9,37 @@ import time
 import pytest
 
 from fpvcar.runtime import watchdog
-from fpvcar.runtime.watchdog import LOOK_S, PATIENCE_S, STATUS, Watchdog
+from fpvcar.runtime.watchdog import CHECK_S, PATIENCE_S, STATUS, Watchdog
 
 
-def looks(dog: Watchdog, count: int, every_s: float = LOOK_S, at_s: float = 0.0) -> int:
+def looks(dog: Watchdog, count: int, every_s: float = CHECK_S, at_s: float = 0.0) -> int:
     """Count the looks in a row that did not bite."""
-    return next((n for n in range(count) if dog.look(at_s + (n + 1) * every_s)), count)
+    return next((n for n in range(count) if dog.check(at_s + (n + 1) * every_s)), count)
 
 
 def test_a_loop_that_beats_is_left_alone() -> None:
     dog = Watchdog()
     for number in range(1000):
         dog.beat()
-        assert not dog.look(number * LOOK_S)
-        assert not dog.look((number + 0.5) * LOOK_S)
+        assert not dog.check(number * CHECK_S)
+        assert not dog.check((number + 0.5) * CHECK_S)
 
 
 def test_a_loop_that_stands_still_is_ended() -> None:
     dog = Watchdog()
     dog.beat()
-    assert not dog.look(0.0)
-    assert looks(dog, 100) == round(PATIENCE_S / LOOK_S) - 1
-    assert dog.still_s == PATIENCE_S
+    assert not dog.check(0.0)
+    assert looks(dog, 100) == round(PATIENCE_S / CHECK_S) - 1
+    assert dog.blocked_s == PATIENCE_S
 
 
 def test_a_beat_forgives_everything() -> None:
     dog = Watchdog()
-    dog.look(0.0)
+    dog.check(0.0)
     assert looks(dog, 3) == 3
     dog.beat()
-    assert not dog.look(4 * LOOK_S)
-    assert looks(dog, 3, at_s=4 * LOOK_S) == 3
+    assert not dog.check(4 * CHECK_S)
+    assert looks(dog, 3, at_s=4 * CHECK_S) == 3
 
 
 def test_a_loop_that_never_began_is_ended_too() -> None:
@@ -52,32 +52,32 @@ def test_a_process_that_was_stopped_is_not_a_loop_that_hangs(slept_s: float) -> 
     """After SIGCONT or a wake-up of the machine the thread may run before the loop does."""
     dog = Watchdog()
     dog.beat()
-    dog.look(0.0)
-    assert not dog.look(slept_s)
-    assert not dog.look(slept_s + 0.001)
+    dog.check(0.0)
+    assert not dog.check(slept_s)
+    assert not dog.check(slept_s + 0.001)
     dog.beat()
-    assert not dog.look(slept_s + LOOK_S)
-    assert dog.still_s == 0.0
+    assert not dog.check(slept_s + CHECK_S)
+    assert dog.blocked_s == 0.0
 
 
 def test_stopped_again_and_again_with_a_beat_between() -> None:
     dog, now_s = Watchdog(), 0.0
     for _ in range(100):
         now_s += 60.0
-        assert not dog.look(now_s)
+        assert not dog.check(now_s)
         dog.beat()
 
 
 def test_a_clock_that_goes_back_counts_nothing() -> None:
     dog = Watchdog()
-    dog.look(100.0)
+    dog.check(100.0)
     assert looks(dog, 50, every_s=-1.0, at_s=100.0) == 50
 
 
 async def test_it_lives_and_ends_with_the_loop() -> None:
     bitten: list[float] = []
     task = asyncio.create_task(watchdog.run(Watchdog(), bitten.append))
-    await asyncio.sleep(2 * LOOK_S)
+    await asyncio.sleep(2 * CHECK_S)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert not bitten
@@ -111,4 +111,4 @@ def test_a_blocked_process_says_where_and_ends() -> None:
         process.send_signal(signal.SIGCONT)
         _, said = process.communicate(timeout=20.0)
     assert process.returncode == STATUS
-    assert "stood still for 2.0 s" in said and "in careless" in said
+    assert "was blocked for 2.0 s" in said and "in careless" in said

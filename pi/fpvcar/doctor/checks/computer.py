@@ -215,8 +215,8 @@ def clock(facts: Facts) -> Findings:
     utc_s = facts.computer.utc_s
     if utc_s is None:
         yield Unasked("the clock does not run")
-    elif not wall.sane(utc_s):
-        yield WRONG_CLOCK.finding(shown=wall.shown(utc_s))
+    elif not wall.plausible(utc_s):
+        yield WRONG_CLOCK.finding(shown=wall.utc_text(utc_s))
     if isinstance(facts.old_recordings, Unasked):
         yield facts.old_recordings
     elif facts.old_recordings:

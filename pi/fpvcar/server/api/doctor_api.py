@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from aiohttp import web
 
 from fpvcar.doctor.report import STATUSES
-from fpvcar.runtime.pdeathsig import leashed
+from fpvcar.runtime.pdeathsig import with_pdeathsig
 from fpvcar.server.api.recordings_rights import RecordingRights
 from fpvcar.server.http.responses import JSON
 
@@ -32,7 +32,7 @@ class DoctorApi:
         within_s: float = WITHIN_S,
     ) -> None:
         """Create the route; `argv` is the command line that prints the list."""
-        self._argv, self._rights, self._moves = leashed(argv), rights, moves
+        self._argv, self._rights, self._moves = with_pdeathsig(argv), rights, moves
         self._within_s = within_s
         self._check: asyncio.Task[bytes] | None = None
 

@@ -120,8 +120,8 @@ def server_context(directory: Path, names: Iterable[str]) -> ssl.SSLContext:
     certified = _names_of(certificate) if context is not None else None
     all_names = list(dict.fromkeys([*names, *(certified or ())]))[:NAMES_MAX]
     if context is None or certified is None or not set(names) <= set(certified):
-        if not wall_clock.sane(now_s := time.time()):
-            raise RuntimeError(f"no certificate: {wall_clock.wrong(now_s)}")
+        if not wall_clock.plausible(now_s := time.time()):
+            raise RuntimeError(f"no certificate: {wall_clock.fault(now_s)}")
         _make_certificate(directory, key, certificate, all_names)
         context = _load(key, certificate)
     if context is None:
