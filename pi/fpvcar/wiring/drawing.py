@@ -31,7 +31,7 @@ def svg(plan: Plan) -> str:
     lines = [
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'viewBox="0 0 {places.width} {height}" font-family={quoteattr(FONT)}>',
-        f"<title>{_safe(plan.title)}: which wire goes where</title>",
+        f"<title>{_safe(plan.title)}: wiring</title>",
         f'<rect {size} fill="{PAPER}"/>',
         _text(MARGIN, 28, plan.title, 18, bold=True),
         _text(MARGIN, 48, "The Pi's 40 pins as they lie, its USB sockets below.", 12),
@@ -47,7 +47,7 @@ def svg(plan: Plan) -> str:
 def _text(
     x: int,
     y: int,
-    words: str,
+    text: str,
     size: int,
     *,
     bold: bool = False,
@@ -55,16 +55,16 @@ def _text(
     fill: str = INK,
 ) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    alignment = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return (
-        f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{weight}{where}>'
-        f"{_safe(words)}</text>"
+        f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{weight}{alignment}>'
+        f"{_safe(text)}</text>"
     )
 
 
-def _safe(words: str) -> str:
+def _safe(text: str) -> str:
     """Return text for XML, which allows no control characters."""
-    return escape("".join(one if one.isprintable() else "?" for one in words))
+    return escape("".join(char if char.isprintable() else "?" for char in text))
 
 
 def _header(plan: Plan) -> Iterator[str]:
@@ -185,9 +185,9 @@ def _label(terminal: Terminal, notes: dict[str, int]) -> str:
     return f"{start} · {terminal.use.colour}{marks}"
 
 
-def _cut(words: str, most: float) -> str:
+def _cut(text: str, most: float) -> str:
     """Shorten a user-chosen name to the available room."""
-    return words if len(words) <= most else words[: int(most) - 1] + "…"
+    return text if len(text) <= most else text[: int(most) - 1] + "…"
 
 
 def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
@@ -195,7 +195,7 @@ def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
     used = {wire.use for wire in plan.wires()}
     y = places.bottom + PITCH
     lines: list[str] = []
-    for use in (one for one in USES if one in used):
+    for use in (use for use in USES if use in used):
         lines.append(_rect(MARGIN, y - 9, 30, 8, use.rgb, INK))
         lines.append(_text(MARGIN + 38, y, f"{use.colour}: {use.meaning}", 12))
         y += FOOT_LINE
@@ -203,8 +203,8 @@ def _foot(plan: Plan, places: Layout) -> tuple[list[str], int]:
     room = int((places.width - 2 * MARGIN - 24) / NOTE_W)
     for note, number in tables.numbered(plan).items():
         lines.append(_text(MARGIN, y, f"({number})", 12, bold=True))
-        for words in textwrap.wrap(note, room):
-            lines.append(_text(MARGIN + 24, y, words, 12))
+        for line in textwrap.wrap(note, room):
+            lines.append(_text(MARGIN + 24, y, line, 12))
             y += FOOT_LINE
     lines.append(_text(MARGIN, y + 8, UNTRIED, 12, bold=True))
     return lines, y + 8 + MARGIN

@@ -26,35 +26,35 @@ MX1508, L298N, PCA9685 = "MX1508", "L298N", "PCA9685"
 BATTERY_MINUS = End(BATTERY, "-")
 PULL_DOWN = (
     "Pull-down: 10 kΩ from this terminal to ground. The motors stay off while the Pi "
-    "starts, and when the wire comes off the Pi."
+    "starts, and if the wire comes off the Pi."
 )
 PULLED_UP = (
-    f"GPIO 0 to {LOWEST_DOWN - 1} are pulled up until the program runs: without its "
-    f"pull-down the motor turns. Better take GPIO {LOWEST_DOWN} to 27."
+    f"GPIO 0 to {LOWEST_DOWN - 1} are pulled up until the program runs: the motor "
+    f"turns without this pull-down. GPIO {LOWEST_DOWN} to 27 are better."
 )
 CAPACITOR = (
-    "470 µF of 16 V or more between + and - of the driver, as near as can be, its "
-    "stripe at -: the motors' starts pull the voltage down."
+    "470 µF, at least 16 V, between + and - of the driver, close to it, with its stripe "
+    "at -. It supports the voltage when motors start."
 )
 DIVIDER = (
     "Divider: 1 kΩ from Echo to the GPIO, 2 kΩ from the GPIO to ground. Echo is 5 V, "
-    "and a GPIO bears 3.3 V."
+    "and a GPIO tolerates 3.3 V."
 )
-OWN_5V = "A servo's 5 V come from a regulator of its own, never from the Pi."
-ONE_TERMINAL = "One terminal: the ground of the Pi meets the battery's here."
+OWN_5V = "A servo needs its own 5 V regulator, never the 5 V of the Pi."
+ONE_TERMINAL = "One terminal: it connects the ground of the Pi to the battery's."
 SOCKET = "The regulator's USB plug goes into the Pi's power socket."
-JUMPERS = "Take the jumpers off ENA and ENB."
-LOGIC_JUMPER = "The L298N makes 5 V for itself (its 5V jumper stays): that terminal goes nowhere."
-ON_HEADER = "A HAT sits on all 40 pins: these are the ones it uses."
+JUMPERS = "Remove the jumpers from ENA and ENB."
+LOGIC_JUMPER = "Leave the 5V jumper on, as the L298N makes its own 5 V; the 5V terminal stays open."
+ON_HEADER = "A HAT sits on all 40 pins and uses only these."
 OE_UP = "10 kΩ from OE to 3.3 V: the outputs are off until the program runs."
-IN_LEAD = "In the battery's lead, before the driver and the regulator."
+IN_LEAD = "In the + lead of the battery, before the driver and the regulator."
 
 
 def plan_of(profile: Profile, title: str) -> Plan:
     """Return the plan of a car or a rig."""
     if profile.rig.loops:
-        sensed = (*_meter(profile), *_ranges(profile), *_buttons(profile))
-        on_rig = (*rig.parts_of(profile, sensed), *_cameras(profile))
+        sensors = (*_meter(profile), *_ranges(profile), *_buttons(profile))
+        on_rig = (*rig.parts_of(profile, sensors), *_cameras(profile))
         return Plan(title, (rig.SUPPLY,), on_rig, ())
     motors = dict(zip(_names(profile), profile.motors.pair, strict=True))
     parts = (
@@ -66,7 +66,7 @@ def plan_of(profile: Profile, title: str) -> Plan:
         *_cameras(profile),
     )
     supply = (*_supply(profile, motors), *_other_buses(profile))
-    return Plan(title, supply, parts, tuple(_turning(motors)))
+    return Plan(title, supply, parts, tuple(_actuators(motors)))
 
 
 def _names(profile: Profile) -> tuple[str, str]:
@@ -78,20 +78,20 @@ def _names(profile: Profile) -> tuple[str, str]:
 def _gpio(name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()) -> Terminal:
     """Return a terminal on a GPIO, with a note if Raspberry Pi OS may use that pin."""
     other = USED_BY_THE_IMAGE.get(number)
-    care = () if other is None else (f"Raspberry Pi OS may use it, too: {other}.",)
-    return Terminal(name, plan.gpio(number), use, via, (*notes, *care))
+    warning = () if other is None else (f"Raspberry Pi OS may also use this pin: {other}.",)
+    return Terminal(name, plan.gpio(number), use, via, (*notes, *warning))
 
 
 def _input(name: str, number: int, notes: tuple[str, ...] = ()) -> Terminal:
     """Return a terminal that moves the car while it is high: with a pull-down."""
-    return _gpio(name, number, plan.MOVES, "pull-down", (PULL_DOWN, *notes))
+    return _gpio(name, number, plan.MOTOR, "pull-down", (PULL_DOWN, *notes))
 
 
 def _ground(name: str = "GND", notes: tuple[str, ...] = ()) -> Terminal:
     return Terminal(name, PI_GND, plan.GROUND, "", notes)
 
 
-def _fed(profile: Profile) -> End:
+def _source(profile: Profile) -> End:
     """Return the source of the battery's +, after fuse, switch and meter."""
     metered = profile.battery.address is not None
     return End(METER, "VIN-") if metered else End(FUSE, "out")
@@ -99,7 +99,7 @@ def _fed(profile: Profile) -> End:
 
 def _power(profile: Profile, plus: str, minus: str) -> tuple[Terminal, Terminal]:
     """Return the two supply terminals of a part on the battery."""
-    return (Terminal(plus, _fed(profile), plan.BATTERY), Terminal(minus, BATTERY_MINUS))
+    return (Terminal(plus, _source(profile), plan.BATTERY), Terminal(minus, BATTERY_MINUS))
 
 
 def _capacitor(profile: Profile, driver: str) -> Part:
@@ -115,7 +115,7 @@ def _supply(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     yield Part(REGULATOR, (*_power(profile, "IN +", "IN -"), Terminal("USB")))
     plug = Terminal("USB", End(REGULATOR, "USB"), plan.FIVE_V, "", (SOCKET,))
     yield Part("Pi's power socket", (plug,))
-    if any(isinstance(one, Servo | HatServo) for one in motors.values()):
+    if any(isinstance(motor, Servo | HatServo) for motor in motors.values()):
         outputs = Terminal("OUT +"), Terminal("OUT -")
         yield Part(SERVO_REGULATOR, (*_power(profile, "IN +", "IN -"), *outputs))
 
@@ -157,17 +157,17 @@ def _other_buses(profile: Profile) -> Iterator[Part]:
 
 def _drivers(profile: Profile, motors: dict[str, AnyMotor]) -> Iterator[Part]:
     """Yield each board that switches motors, once."""
-    halves = [one for one in motors.values() if isinstance(one, Mx1508)]
+    halves = [motor for motor in motors.values() if isinstance(motor, Mx1508)]
     if halves:
         yield Part(MX1508, (*_mx1508(halves), *_power(profile, "+", "-")))
         yield _capacitor(profile, MX1508)
-    enabled = [one for one in motors.values() if isinstance(one, L298n)]
+    enabled = [motor for motor in motors.values() if isinstance(motor, L298n)]
     if enabled:
         yield Part(L298N, (*_l298n(enabled), *_power(profile, "12V", "GND")))
         yield _capacitor(profile, L298N)
     if profile.motors.on_hat:
         yield _hat(profile, list(motors.values()))
-        if any(isinstance(one, MotorHat) for one in motors.values()):
+        if any(isinstance(motor, MotorHat) for motor in motors.values()):
             yield _capacitor(profile, PCA9685)
 
 
@@ -196,16 +196,16 @@ def _l298n(halves: list[L298n]) -> Iterator[Terminal]:
 def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     """Return a motor HAT or a servo board, with the terminals of its motors."""
     chip = profile.pca9685
-    dc = [one for one in motors if isinstance(one, MotorHat)]
+    dc = [motor for motor in motors if isinstance(motor, MotorHat)]
     first, *bus = _i2c(chip.bus)
     terminals = [first._replace(notes=(ON_HEADER,) if dc else ()), *bus]
     if chip.oe is not None:
-        terminals.append(_gpio("OE", chip.oe, plan.MOVES, "", (OE_UP,)))
+        terminals.append(_gpio("OE", chip.oe, plan.MOTOR, "", (OE_UP,)))
     if dc:
         terminals += _power(profile, "motor +", "motor -")
     for motor in dc:
         terminals += [Terminal(f"M{motor.port} {lead}") for lead in (1, 2)]
-    for servo in (one for one in motors if isinstance(one, HatServo)):
+    for servo in (motor for motor in motors if isinstance(motor, HatServo)):
         feed = End(SERVO_REGULATOR, "OUT +"), End(SERVO_REGULATOR, "OUT -")
         terminals += [
             Terminal("V+", feed[0], plan.FIVE_V, "", (OWN_5V,)),
@@ -216,7 +216,7 @@ def _hat(profile: Profile, motors: list[AnyMotor]) -> Part:
     return Part(PCA9685, tuple(terminals), f"{kind}, {chip.address:#x}")
 
 
-def _turning(motors: dict[str, AnyMotor]) -> Iterator[Part]:
+def _actuators(motors: dict[str, AnyMotor]) -> Iterator[Part]:
     """Yield motors and servos; each lead begins at its driver."""
     mx1508, l298n = iter("AB"), iter((1, 3))
     for name, motor in motors.items():
@@ -232,7 +232,7 @@ def _turning(motors: dict[str, AnyMotor]) -> Iterator[Part]:
             case _:
                 yield Part(f"{name} servo", _servo(motor))
                 continue
-        notes = (_bears(motor),)
+        notes = (_motor_note(motor),)
         yield Part(
             name,
             (
@@ -242,10 +242,10 @@ def _turning(motors: dict[str, AnyMotor]) -> Iterator[Part]:
         )
 
 
-def _bears(motor: DcMotor) -> str:
+def _motor_note(motor: DcMotor) -> str:
     return (
-        f"A motor of {motor.max_volts:g} V, 100 nF across its terminals. It turns the "
-        "wrong way: swap its leads, or invert = true."
+        f"A motor of {motor.max_volts:g} V, 100 nF across its terminals. If it turns the "
+        "wrong way, swap its leads or set invert = true."
     )
 
 
@@ -260,11 +260,11 @@ def _servo(motor: AnyMotor) -> tuple[Terminal, ...]:
         )
     assert isinstance(motor, HatServo)
     channel = End(PCA9685, f"channel {motor.channel}")
-    return (Terminal("plug", channel, plan.MOVES),)
+    return (Terminal("plug", channel, plan.MOTOR),)
 
 
 def _tof(name: str, tof: Tof) -> Part:
-    shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.ASKS),)
+    shut = () if tof.power is None else (_gpio("XSHUT", tof.power, plan.OUTPUT),)
     return Part(f"VL53L0X {name}", (*_i2c(tof.bus, "VIN"), *shut), f"{tof.address:#x}")
 
 
@@ -273,8 +273,8 @@ def _ultrasound(name: str, sensor: Ultrasound) -> Part:
         f"HC-SR04 {name}",
         (
             Terminal("VCC", PI_5V, plan.FIVE_V),
-            _gpio("Trig", sensor.trigger, plan.ASKS),
-            _gpio("Echo", sensor.echo, plan.HEARS, "divider", (DIVIDER,)),
+            _gpio("Trig", sensor.trigger, plan.OUTPUT),
+            _gpio("Echo", sensor.echo, plan.INPUT, "divider", (DIVIDER,)),
             _ground(),
         ),
     )
@@ -293,9 +293,9 @@ def _buttons(profile: Profile) -> Iterator[Part]:
     terminals: list[Terminal] = []
     for name, button in profile.buttons.items():
         if button.button is not None:
-            terminals.append(_gpio(name, button.button, plan.HEARS))
+            terminals.append(_gpio(name, button.button, plan.INPUT))
         if button.led is not None:
-            terminals.append(_gpio(f"{name} LED", button.led, plan.LIGHTS, "330 Ω"))
+            terminals.append(_gpio(f"{name} LED", button.led, plan.LED, "330 Ω"))
     if terminals:
         yield Part("Buttons", (*terminals, _ground("all, other leg")))
 
@@ -311,7 +311,7 @@ def _lights(profile: Profile) -> Iterator[Part]:
         "code": lights.code,
     }
     terminals = [
-        _gpio(f"{name} {i}" if len(leds) > 1 else name, led, plan.LIGHTS, "330 Ω")
+        _gpio(f"{name} {i}" if len(leds) > 1 else name, led, plan.LED, "330 Ω")
         for name, leds in lists.items()
         for i, led in enumerate(leds, 1)
     ]

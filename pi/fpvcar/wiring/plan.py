@@ -16,17 +16,17 @@ class Use(NamedTuple):
     meaning: str
 
 
-BATTERY = Use("brown", "#8b5a2b", "the battery's voltage, motor leads: never to the Pi")
+BATTERY = Use("brown", "#8b5a2b", "battery voltage, motor leads: never to the Pi")
 GROUND = Use("black", "#000000", "ground")
 FIVE_V = Use("red", "#e02020", "5 V")
 THREE_V = Use("orange", "#ff8c00", "3.3 V")
 SDA = Use("blue", "#2060e0", "SDA, data of I2C")
 SCL = Use("yellow", "#ffe000", "SCL, clock of I2C")
-MOVES = Use("green", "#20a040", "moves the car: inputs of a driver, a servo's signal")
-ASKS = Use("violet", "#a040d0", "from the Pi to a sensor: Trig, XSHUT")
-HEARS = Use("grey", "#909090", "to the Pi: Echo, a button")
-LIGHTS = Use("white", "#ffffff", "an LED")
-USES = (BATTERY, GROUND, FIVE_V, THREE_V, SDA, SCL, MOVES, ASKS, HEARS, LIGHTS)
+MOTOR = Use("green", "#20a040", "motor control: inputs of a driver, servo signal")
+OUTPUT = Use("violet", "#a040d0", "from the Pi to a sensor: Trig, XSHUT")
+INPUT = Use("grey", "#909090", "to the Pi: Echo, a button")
+LED = Use("white", "#ffffff", "an LED")
+USES = (BATTERY, GROUND, FIVE_V, THREE_V, SDA, SCL, MOTOR, OUTPUT, INPUT, LED)
 
 
 class End(NamedTuple):

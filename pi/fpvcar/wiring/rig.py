@@ -8,12 +8,12 @@ from fpvcar.wiring.plan import PI_GND, End, Part, Terminal, Use
 
 METER = "INA219"
 NO_DRIVER = (
-    "1 kΩ in each of these wires: two pins that both drive do no harm. A rig has no "
-    "driver and no motor."
+    "1 kΩ in each of these wires protects two pins that both drive. A rig has no driver "
+    "and no motor."
 )
-LOAD = "The load gets warm: 5 V on 15 Ω is 0.33 A and 1.7 W. Take a resistor of 5 W."
+LOAD = "The load gets warm: 5 V on 15 Ω is 0.33 A and 1.7 W. Use a 5 W resistor."
 SUPPLY = Part("Pi's supply", about="its own")
-LED = "A hand's breadth before the lens, and the room dark enough that it counts."
+LED = "10 cm in front of the lens, in a darkened room."
 
 
 def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
@@ -24,10 +24,7 @@ def parts_of(profile: Profile, sensors: Iterable[Part]) -> Iterator[Part]:
     if rig.led is not None:
         yield Part(
             "LED",
-            (
-                _pin("long leg", rig.led, plan.LIGHTS, "330 Ω", (LED,)),
-                Terminal("short leg", PI_GND),
-            ),
+            (_pin("long leg", rig.led, plan.LED, "330 Ω", (LED,)), Terminal("short leg", PI_GND)),
         )
     if profile.battery.address is not None:
         yield Part(
@@ -40,18 +37,18 @@ def _loops(profile: Profile) -> Iterator[Terminal]:
     """Yield both ends of each resistor."""
     rig = profile.rig
     motors = zip(profile.motor_pins(), rig.loops, strict=True)
-    pairs = [(plan.MOVES, gives, hears) for gives, hears in motors]
+    pairs = [(plan.MOTOR, source, sink) for source, sink in motors]
     if rig.out is not None and rig.back is not None:
-        pairs.append((plan.ASKS, rig.out, rig.back))
+        pairs.append((plan.OUTPUT, rig.out, rig.back))
     for sensor in list(profile.sensors.ultrasound.values())[:1]:
         if rig.echo is not None:
-            pairs.append((plan.HEARS, sensor.echo, rig.echo))
-    contacts = [one.button for one in profile.buttons.values() if one.button is not None]
+            pairs.append((plan.INPUT, sensor.echo, rig.echo))
+    contacts = [button.button for button in profile.buttons.values() if button.button is not None]
     if rig.contact is not None and contacts:
-        pairs.append((plan.ASKS, rig.contact, contacts[0]))
-    for number, (use, gives, hears) in enumerate(pairs, 1):
-        yield _pin(f"R{number} a", gives, use, "", (NO_DRIVER,))
-        yield _pin(f"R{number} b", hears, plan.HEARS)
+        pairs.append((plan.OUTPUT, rig.contact, contacts[0]))
+    for number, (use, source, sink) in enumerate(pairs, 1):
+        yield _pin(f"R{number} a", source, use, "", (NO_DRIVER,))
+        yield _pin(f"R{number} b", sink, plan.INPUT)
 
 
 def _pin(name: str, number: int, use: Use, via: str = "", notes: tuple[str, ...] = ()) -> Terminal:

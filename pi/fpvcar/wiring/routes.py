@@ -29,17 +29,17 @@ def tracks(nets: Sequence[Net]) -> list[int]:
     Whether two nets cross depends on the order of these two only. Nets are moved, one at a time, to
     the place with the fewest crossings, until no move is an improvement.
     """
-    cost = [[crossings(one, other) for other in nets] for one in nets]
+    cost = [[crossings(first, second) for second in nets] for first in nets]
     order = list(range(len(nets)))
     better = True
     while better:
         better = False
         for net in range(len(nets)):
             at = order.index(net)
-            rest = [one for one in order if one != net]
-            prices = [sum(cost[net][one] for one in rest)]
-            for one in rest:  # past one more of them
-                prices.append(prices[-1] - cost[net][one] + cost[one][net])
+            rest = [other for other in order if other != net]
+            prices = [sum(cost[net][other] for other in rest)]
+            for other in rest:  # past one more of them
+                prices.append(prices[-1] - cost[net][other] + cost[other][net])
             best = min(range(len(prices)), key=prices.__getitem__)
             if prices[best] < prices[at]:
                 order = [*rest[:best], net, *rest[best:]]

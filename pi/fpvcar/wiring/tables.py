@@ -61,8 +61,8 @@ def wires(plan: Plan) -> str:
 
 def numbered(plan: Plan) -> dict[str, int]:
     """Return every note once, in the order of the wires, with its number."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for wire in plan.wires():
         for note in wire.notes:
-            found.setdefault(note, len(found) + 1)
-    return found
+            numbers.setdefault(note, len(numbers) + 1)
+    return numbers
