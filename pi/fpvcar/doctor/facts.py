@@ -45,7 +45,7 @@ class Trip(Struct, frozen=True):
 
     after_s: float | None
     whole: bool
-    words: str = ""
+    fault: str = ""
 
 
 class Turned(Struct, frozen=True):

@@ -57,9 +57,9 @@ class Works(Struct, frozen=True):
 
 
 class Broken(Struct, frozen=True):
-    """Fault of a part, in words."""
+    """Fault of a part, as text."""
 
-    words: str
+    fault: str
 
 
 Answer = Works | Broken | Unasked
@@ -67,7 +67,7 @@ Answer = Works | Broken | Unasked
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of finding. The check that finds it fills in the {words}."""
+    """Kind of finding. The check that finds it fills in the {placeholders}."""
 
     key: str
     severity: Severity

@@ -32,8 +32,8 @@ END_S = 5.0
 def program() -> str | None:
     """Return a Chromium on this computer: $CHROMIUM, else the first of PROGRAMS."""
     named = os.environ.get("CHROMIUM")
-    found = (shutil.which(name) for name in ([named] if named else PROGRAMS))
-    return next((path for path in found if path), None)
+    paths = (shutil.which(name) for name in ([named] if named else PROGRAMS))
+    return next((path for path in paths if path), None)
 
 
 @contextlib.contextmanager

@@ -48,9 +48,9 @@ class Wired:
         with self.pins(by) as pins:
             for gpio in gpios:
                 pins.input_pull_down(gpio)
-            heard = backends.open_edges(by or self.profile, pins, gpios)
-            with contextlib.closing(heard):
-                yield heard
+            edges = backends.open_edges(by or self.profile, pins, gpios)
+            with contextlib.closing(edges):
+                yield edges
 
     def write(self, gpio: int, level: int) -> None:
         """Hold a pin until `rest`; the kernel releases a pin when its file is
@@ -124,7 +124,7 @@ class Wired:
     def contact(self) -> int | None:
         """Return the GPIO of the first button."""
         buttons = iter(self.profile.buttons.values())
-        return next((one.button for one in buttons if one.button is not None), None)
+        return next((button.button for button in buttons if button.button is not None), None)
 
 
 def free_port() -> int:

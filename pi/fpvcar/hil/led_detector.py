@@ -31,8 +31,10 @@ class Spot(NamedTuple):
 def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
     """Find the cell that best separates pictures of the dark and the lit LED. Raises
     CheckFailed if no cell does."""
-    before, after = ([fmean(one) for one in zip(*shown, strict=True)] for shown in (dark, lit))
-    gains = [one - other for one, other in zip(after, before, strict=True)]
+    before, after = (
+        [fmean(cell) for cell in zip(*pictures, strict=True)] for pictures in (dark, lit)
+    )
+    gains = [bright - dim for bright, dim in zip(after, before, strict=True)]
     cell = max(range(len(gains)), key=gains.__getitem__)
     if gains[cell] < LEAST:
         raise CheckFailed(
@@ -47,4 +49,4 @@ def of_luma(luma: Any) -> Cells:
     height, width = luma.shape[0] // ROWS, luma.shape[1] // COLUMNS
     whole = luma[: ROWS * height, : COLUMNS * width]
     cells = whole.reshape(ROWS, height, COLUMNS, width).mean((1, 3)).ravel()
-    return [float(one) for one in cells]
+    return [float(cell) for cell in cells]

@@ -33,10 +33,10 @@ def unit_pid(unit: str) -> int:
     """Return the main process of a car's unit. Raises MissingPart."""
     argv = ["systemctl", "show", "-P", "MainPID", f"{UNITS[unit]}.service"]
     try:
-        said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        output = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as fault:
         raise MissingPart(f"no unit {UNITS[unit]}: {fault}") from None
-    if not (pid := int(said.strip() or 0)):
+    if not (pid := int(output.strip() or 0)):
         raise MissingPart(f"{UNITS[unit]} is not running: systemctl start {UNITS[unit]}")
     return pid
 
@@ -88,9 +88,9 @@ class MetalRig(Wired):
         loops = self.profile.rig.loops
         hz = min(getattr(motor, "pwm_hz", SLOWEST_HZ) for motor in self.profile.motors.pair)
         slowest = min(hz, SLOWEST_HZ) if self._linux else hz
-        hears = self._by_kernel if self._metal else self.profile
-        with self.edges(loops, hears) as heard:
-            with Scope(EdgeDuties(heard, loops, 1.0 / slowest)) as scope:
+        profile = self._by_kernel if self._metal else self.profile
+        with self.edges(loops, profile) as edges:
+            with Scope(EdgeDuties(edges, loops, 1.0 / slowest)) as scope:
                 yield scope
 
     def signal(self, unit: str, number: signal.Signals) -> int:

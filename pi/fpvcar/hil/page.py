@@ -42,7 +42,7 @@ HEADS = ("check", "verdict", "worst", "median", "limit", "last report", "plots")
 
 def html(report: Report, last: Report | None = None) -> str:
     """Return the whole page, compared with the last report."""
-    before = {one.name: one for one in last.results} if last is not None else {}
+    before = {result.name: result for result in last.results} if last is not None else {}
     compared = f"; compared with {escape(last.date)}" if last is not None else ""
     lines = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -61,31 +61,33 @@ def html(report: Report, last: Report | None = None) -> str:
 
 
 def _table(results: list[Result], before: dict[str, Result]) -> Iterator[str]:
-    yield "<table><tr>" + "".join(f"<th>{one}</th>" for one in HEADS) + "</tr>"
-    for one in results:
-        yield _row(one, before.get(one.name))
+    yield "<table><tr>" + "".join(f"<th>{head}</th>" for head in HEADS) + "</tr>"
+    for result in results:
+        yield _row(result, before.get(result.name))
     yield "</table>"
 
 
-def _row(one: Result, before: Result | None) -> str:
-    shape = one.verdict.replace(" ", "-")
-    notes = [words for words in (one.why, again(one)) if words]
-    why = "".join(f"<br><small>{escape(words)}</small>" for words in notes)
+def _row(result: Result, before: Result | None) -> str:
+    shape = result.verdict.replace(" ", "-")
+    notes = [note for note in (result.why, again(result)) if note]
+    why = "".join(f"<br><small>{escape(note)}</small>" for note in notes)
     cells = [
-        f"<td><code>{one.name}</code><br>{escape(one.proves)}{why}</td>",
-        f'<td class="verdict {shape}">{one.verdict}</td>',
-        _figure("worst", figure(one.worst, one.limit.unit)),
-        _figure("median", figure(one.median, one.limit.unit)),
-        _figure("limit", f"{escape(str(one.limit))}<br><small>{escape(one.limit.source)}</small>"),
-        _figure("last report", _compared(one, before)),
-        f"<td>{plots.trace(one)}{plots.values(one, before)}</td>",
+        f"<td><code>{result.name}</code><br>{escape(result.proves)}{why}</td>",
+        f'<td class="verdict {shape}">{result.verdict}</td>',
+        _figure("worst", figure(result.worst, result.limit.unit)),
+        _figure("median", figure(result.median, result.limit.unit)),
+        _figure(
+            "limit", f"{escape(str(result.limit))}<br><small>{escape(result.limit.source)}</small>"
+        ),
+        _figure("last report", _compared(result, before)),
+        f"<td>{plots.trace(result)}{plots.values(result, before)}</td>",
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _figure(head: str, words: str) -> str:
+def _figure(head: str, content: str) -> str:
     """Return a table cell that repeats its column's name for narrow screens."""
-    return f'<td data-head="{head}">{words}</td>'
+    return f'<td data-head="{head}">{content}</td>'
 
 
 def figure(value: float | None, unit: str) -> str:
@@ -99,45 +101,45 @@ def figure(value: float | None, unit: str) -> str:
     return escape(f"{value:.3g} {unit}".rstrip())
 
 
-def _compared(one: Result, before: Result | None) -> str:
+def _compared(result: Result, before: Result | None) -> str:
     """Return the worst value of the last report and the change since then."""
     if before is None or before.worst is None:
         return ""
-    words = figure(before.worst, one.limit.unit)
-    if one.worst is None:
-        return words
-    change = one.worst - before.worst
+    last = figure(before.worst, result.limit.unit)
+    if result.worst is None:
+        return last
+    change = result.worst - before.worst
     sign = "+" if change >= 0.0 else "-"
-    shape = ' class="worse"' if change > 0.1 * one.limit.most else ""
-    return f"{words}<br><small{shape}>{sign}{figure(abs(change), one.limit.unit)}</small>"
+    shape = ' class="worse"' if change > 0.1 * result.limit.most else ""
+    return f"{last}<br><small{shape}>{sign}{figure(abs(change), result.limit.unit)}</small>"
 
 
 def junit(report: Report) -> bytes:
     """Return JUnit XML for continuous integration; times are seconds for checks in
     seconds."""
-    found = [one.verdict for one in report.results]
+    verdicts = [result.verdict for result in report.results]
     suite = ET.Element(
         "testsuite",
         name=f"fpvcar hil ({report.where})",
-        tests=str(len(found)),
-        failures=str(found.count("failed")),
-        skipped=str(found.count("not run")),
+        tests=str(len(verdicts)),
+        failures=str(verdicts.count("failed")),
+        skipped=str(verdicts.count("not run")),
         errors="0",
         timestamp=f"{report.date}T00:00:00",
     )
-    for one in report.results:
-        seconds = one.worst if one.limit.unit == "s" and one.worst else 0.0
+    for result in report.results:
+        seconds = result.worst if result.limit.unit == "s" and result.worst else 0.0
         case = ET.SubElement(
             suite,
             "testcase",
-            name=one.name,
+            name=result.name,
             time=f"{seconds:.6f}",
-            classname=f"fpvcar.hil.{one.group}",
+            classname=f"fpvcar.hil.{result.group}",
         )
-        if one.verdict == "failed":
-            ET.SubElement(case, "failure", message=one.why)
-        elif one.verdict == "not run":
-            ET.SubElement(case, "skipped", message=one.why)
+        if result.verdict == "failed":
+            ET.SubElement(case, "failure", message=result.why)
+        elif result.verdict == "not run":
+            ET.SubElement(case, "skipped", message=result.why)
     ET.indent(suite)
     written: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
     return written + b"\n"

@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     def driving(self) -> bool:
         """True if exactly one of a bridge's two inputs is on; both on means braking."""
         pairs = zip(self.duties[::2], self.duties[1::2], strict=True)
-        return any((one > 0.0) != (other > 0.0) for one, other in pairs)
+        return any((forward > 0.0) != (reverse > 0.0) for forward, reverse in pairs)
 
 
 class Scope(AbstractContextManager["Scope"]):
@@ -87,34 +87,34 @@ class Scope(AbstractContextManager["Scope"]):
     @property
     def stands(self) -> bool:
         """No motor has run for SETTLED_S; late edges do not count as a stop."""
-        return self._for_a_moment(lambda one: not one.driving)
+        return self._for_a_moment(lambda sample: not sample.driving)
 
     @property
     def released(self) -> bool:
         """All pins have been off for SETTLED_S: not even braking."""
-        return self._for_a_moment(lambda one: not any(one.duties))
+        return self._for_a_moment(lambda sample: not any(sample.duties))
 
     def _for_a_moment(self, holds: Callable[[Sample], bool]) -> bool:
         if self._fault is not None:
             raise self._fault
         since_ns = None
-        for one in reversed(self.samples):
-            if not holds(one):
+        for sample in reversed(self.samples):
+            if not holds(sample):
                 break
-            since_ns = one.time_ns
+            since_ns = sample.time_ns
         return since_ns is not None and (self._until_ns[-1] - since_ns > SETTLED_S * 1e9)
 
     def drove_at(self, time_ns: int) -> bool:
         """Return True if a motor ran at that time."""
-        before = [one for one in self.samples if one.time_ns <= time_ns]
+        before = [sample for sample in self.samples if sample.time_ns <= time_ns]
         return bool(before) and before[-1].driving
 
     def stopped_after_s(self, since_ns: int) -> float:
         """Return the seconds from `since_ns` until a motor last ran; the car stands
         now."""
         last_ns = since_ns
-        for one, after in zip(self.samples, self.samples[1:], strict=False):
-            if one.driving and after.time_ns > since_ns:
+        for sample, after in zip(self.samples, self.samples[1:], strict=False):
+            if sample.driving and after.time_ns > since_ns:
                 last_ns = max(last_ns, after.time_ns)
         return (last_ns - since_ns) / 1e9
 
@@ -124,17 +124,18 @@ class Scope(AbstractContextManager["Scope"]):
         have waited for a core."""
         together = list(zip(self.samples, self._until_ns, strict=False))[number:]
         return any(
-            one.driving and end_ns - one.time_ns > TRANSIENT_S * 1e9 for one, end_ns in together
+            sample.driving and end_ns - sample.time_ns > TRANSIENT_S * 1e9
+            for sample, end_ns in together
         )
 
     def trace(self, since_ns: int) -> tuple[tuple[float, float], ...]:
         """Return (seconds, largest duty of a running motor) for each change."""
         return tuple(
             (
-                round((one.time_ns - since_ns) / 1e9, 6),
-                round(max(one.duties), 4) if one.driving else 0.0,
+                round((sample.time_ns - since_ns) / 1e9, 6),
+                round(max(sample.duties), 4) if sample.driving else 0.0,
             )
-            for one in self.samples
+            for sample in self.samples
         )
 
 
@@ -186,6 +187,6 @@ def pulses(edges: Sequence[tuple[int, int]]) -> Pulses | None:
         return None
     first, last = rises[0], rises[-1]
     whole_us = (edges[last][0] - edges[first][0]) % TICKS
-    periods = [(edges[after][0] - edges[one][0]) % TICKS for one, after in pairwise(rises)]
+    periods = [(edges[after][0] - edges[before][0]) % TICKS for before, after in pairwise(rises)]
     widths = tuple((edges[index + 1][0] - edges[index][0]) % TICKS for index in rises[:-1])
     return Pulses(sum(widths) / whole_us, 1e6 / statistics.median(periods), widths)

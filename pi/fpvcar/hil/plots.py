@@ -27,7 +27,7 @@ def trace(result: Result) -> str:
         share = min(max((x - begin) / span, 0.0), 1.0)
         return round(EDGE + share * (WIDTH - 2 * EDGE), 1)
 
-    marks = _mark(at(0.0), BEFORE, "it fails") + _mark(at(limit_s), LIMIT, "the limit")
+    marks = _mark(at(0.0), BEFORE, "failure") + _mark(at(limit_s), LIMIT, "limit")
     label = f"0 to {end:.3g} s" if stop else f"{1e3 * span:.3g} ms"
     return _svg((marks if stop else "") + _steps(points, at), label)
 
@@ -62,14 +62,14 @@ def values(result: Result, before: Result | None = None) -> str:
         for y, colour, shown in ((32, INK, result.values), (14, BEFORE, last))
         for value in shown
     )
-    mark = _mark(at(result.limit.most), LIMIT, "the limit")
+    mark = _mark(at(result.limit.most), LIMIT, "limit")
     return _svg(mark + dots, f"0 to {most:.3g} {result.limit.unit}")
 
 
-def _mark(x: float, colour: str, words: str) -> str:
+def _mark(x: float, colour: str, title: str) -> str:
     return (
         f'<line x1="{x}" x2="{x}" y1="4" y2="{HEIGHT - 14}" stroke="{colour}" '
-        f'stroke-dasharray="3 2"><title>{words}</title></line>'
+        f'stroke-dasharray="3 2"><title>{title}</title></line>'
     )
 
 

@@ -44,17 +44,17 @@ def _run(check: Check, rig: Rig, repeat: int) -> Result:
         return result_of(check, "not run", why=missing[0])
     if check.act is None:
         return result_of(check, "not run", why=f"by hand: {check.by_hand}")
-    found: list[Measured] = []
+    measurements: list[Measured] = []
     faults: list[str] = []
     repeated: list[str] = []
     for _ in range(repeat):
         try:
-            found.append(_measure(partial(_in_time, check, check.act), rig, repeated))
+            measurements.append(_measure(partial(_in_time, check, check.act), rig, repeated))
         except MissingPart as fault:
-            return result_of(check, "not run", found, str(fault))
+            return result_of(check, "not run", measurements, str(fault))
         except (CheckFailed, InvalidMeasurement, TimedOut, PinsFault, OSError) as fault:
             faults.append(str(fault) or type(fault).__name__)
-    return judged(check, found, faults, repeated)
+    return judged(check, measurements, faults, repeated)
 
 
 def _in_time(check: Check, act: Act, rig: Rig) -> Measured:
@@ -87,33 +87,36 @@ def _measure(act: Act, rig: Rig, repeated: list[str]) -> Measured:
 
 
 def judged(
-    check: Check, found: Sequence[Measured], faults: Sequence[str], repeated: Sequence[str] = ()
+    check: Check,
+    measurements: Sequence[Measured],
+    faults: Sequence[str],
+    repeated: Sequence[str] = (),
 ) -> Result:
     """Compare every measurement with the limit."""
-    over = [measured.value for measured in found if measured.value > check.limit.most]
+    over = [measured.value for measured in measurements if measured.value > check.limit.most]
     why = "; ".join(dict.fromkeys(faults))
     if over:
-        message = f"{len(over)} of {len(found)} above {check.limit}: {max(over):.4g}"
+        message = f"{len(over)} of {len(measurements)} above {check.limit}: {max(over):.4g}"
         why = "; ".join([message, why]) if why else message
-    return result_of(check, "failed" if why else "passed", found, why, repeated)
+    return result_of(check, "failed" if why else "passed", measurements, why, repeated)
 
 
 def result_of(
     check: Check,
     verdict: Verdict,
-    found: Sequence[Measured] = (),
+    measurements: Sequence[Measured] = (),
     why: str = "",
     repeated: Sequence[str] = (),
 ) -> Result:
     """Return a check's result with the trace of the worst measurement."""
-    worst = max(found, key=lambda measured: measured.value, default=Measured(0.0))
+    worst = max(measurements, key=lambda measured: measured.value, default=Measured(0.0))
     return Result(
         check.name,
         check.group,
         check.proves,
         check.limit,
         verdict,
-        tuple(measured.value for measured in found),
+        tuple(measured.value for measured in measurements),
         why,
         worst.trace,
         check.metal,

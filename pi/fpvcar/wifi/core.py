@@ -33,12 +33,12 @@ Kind = Literal["none", "idle", "network", "own"]
 
 @dataclass(frozen=True)
 class Link:
-    """State of the radio. `none`: unusable, `words` gives the reason and the next
+    """State of the radio. `none`: unusable, `reason` states the fault and the next
     step; `idle`: in no network, or about to join one."""
 
     kind: Kind
     ssid: str = ""
-    words: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Machine:
         """Process the radio's state. `used`: a page of the car is open."""
         phase = self.state.phase
         if link.kind == "none":
-            self._enter("absent", now_s, reason=link.words)
+            self._enter("absent", now_s, reason=link.reason)
         elif link.kind == "network":
             self._enter("known", now_s, link.ssid)
         elif link.kind == "own":

@@ -55,7 +55,7 @@ class FakeRadio:
     async def link(self) -> Link:
         """Join the first known network in range."""
         if self.broken:
-            return Link("none", words=self.broken)
+            return Link("none", reason=self.broken)
         if self.own is not None:
             return Link("own")
         reachable = (ssid for ssid, key in self.known.items() if self._reaches(ssid, key))

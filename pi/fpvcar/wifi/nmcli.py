@@ -99,13 +99,13 @@ class NetworkManager:
         try:
             rows = await _table("DEVICE,TYPE,STATE,CONNECTION", "device")
         except RadioFault as fault:
-            return Link("none", words=str(fault))
+            return Link("none", reason=str(fault))
         radios = [row for row in rows if row[1] == "wifi" and row[2] != "unmanaged"]
         if not radios:
-            return Link("none", words=NO_RADIO)
+            return Link("none", reason=NO_RADIO)
         self._device, _, state, connection = radios[0]
         if state == "unavailable":
-            return Link("none", words=BLOCKED)
+            return Link("none", reason=BLOCKED)
         if not state.startswith("connected"):
             return Link("idle")
         if connection == OWN:
@@ -117,8 +117,8 @@ class NetworkManager:
         return next((row[1] for row in rows if row[0] == "*"), "")
 
     async def _list(self, rescan: str) -> list[list[str]]:
-        words = ("wifi", "list", "ifname", self._device, "--rescan", rescan)
-        return await _table("IN-USE,SSID,SIGNAL,SECURITY", "device", *words, within_s=SCAN_S)
+        arguments = ("wifi", "list", "ifname", self._device, "--rescan", rescan)
+        return await _table("IN-USE,SSID,SIGNAL,SECURITY", "device", *arguments, within_s=SCAN_S)
 
     async def networks(self, anew: bool = True) -> list[Network]:
         """Scan. As an access point the radio returns its previous scan."""
@@ -243,9 +243,9 @@ class NetworkManager:
 
     async def name(self) -> str:
         """Return the name that avahi announces: it adds a number to a name in use."""
-        words = ("org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server")
+        arguments = ("org.freedesktop.Avahi", "/", "org.freedesktop.Avahi.Server")
         with contextlib.suppress(RadioFault):
-            output = await _call("busctl", "call", *words, "GetHostNameFqdn")
+            output = await _call("busctl", "call", *arguments, "GetHostNameFqdn")
             return output.strip().removeprefix("s ").strip('"')
         return ""
 
@@ -257,9 +257,9 @@ def _management(security: str) -> str:
     return "sae" if "WPA3" in names and not names & {"WPA1", "WPA2"} else "wpa-psk"
 
 
-async def _start(*words: str) -> asyncio.subprocess.Process:
+async def _start(*arguments: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *with_pdeathsig(("nmcli", *words)),
+        *with_pdeathsig(("nmcli", *arguments)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -267,29 +267,29 @@ async def _start(*words: str) -> asyncio.subprocess.Process:
     )
 
 
-async def _table(columns: str, *words: str, within_s: float = CALL_S) -> list[list[str]]:
+async def _table(columns: str, *arguments: str, within_s: float = CALL_S) -> list[list[str]]:
     """Return the rows of a terse table. Rows with missing or additional columns are skipped.
 
     nmcli prints network and connection names as they are, and a stranger chooses a
     network's name: a newline in it cuts a row in two. Other line separators of Unicode
     (U+0085, U+2028) do not end a row.
     """
-    output = await _nmcli("-t", "-f", columns, *words, within_s=within_s)
+    output = await _nmcli("-t", "-f", columns, *arguments, within_s=within_s)
     rows = map(fields, output.split("\n"))
     return [row for row in rows if len(row) == columns.count(",") + 1]
 
 
-async def _nmcli(*words: str, within_s: float = CALL_S, stdin: str = "") -> str:
-    return await _call("nmcli", *words, within_s=within_s, stdin=stdin)
+async def _nmcli(*arguments: str, within_s: float = CALL_S, stdin: str = "") -> str:
+    return await _call("nmcli", *arguments, within_s=within_s, stdin=stdin)
 
 
-async def _call(program: str, *words: str, within_s: float = CALL_S, stdin: str = "") -> str:
+async def _call(program: str, *arguments: str, within_s: float = CALL_S, stdin: str = "") -> str:
     """Return the output of a program. Raises RadioFault with its translated error
     message."""
     try:
         process = await asyncio.create_subprocess_exec(
             program,
-            *words,
+            *arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

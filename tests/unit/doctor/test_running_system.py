@@ -44,7 +44,7 @@ def on(chip: Chip, profile: Path = BENCH) -> Profile:
 
 
 def tripped(trip: Trip | Unasked, whole: bool) -> None:
-    assert isinstance(trip, Trip) and trip.whole is whole and trip.words == ""
+    assert isinstance(trip, Trip) and trip.whole is whole and trip.fault == ""
     assert trip.after_s is not None and trip.after_s > SOON_S
 
 
@@ -99,7 +99,7 @@ def test_a_lock_of_somebody_else_is_not_taken(chip: Chip, tmp_path: Path) -> Non
 def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     chip.stop_pigpiod()
     trip = live(chip, BENCH).trip()
-    assert isinstance(trip, Trip) and trip.after_s is None and trip.words
+    assert isinstance(trip, Trip) and trip.after_s is None and trip.fault
     assert "does not answer" in str(live(chip, BENCH).pins(on(chip)))
     chip.continue_pigpiod()
     assert live(chip, BENCH).pins(on(chip)) == Works()
@@ -109,7 +109,7 @@ def test_a_proof_that_hangs_is_ended(chip: Chip, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("fpvcar.doctor.running_system.TRIP_S", 0.0)
     trip = live(chip, BENCH).trip()
     assert isinstance(trip, Trip) and trip.after_s is None
-    assert trip.words == "no answer within 0 s"
+    assert trip.fault == "no answer within 0 s"
 
 
 def test_each_motor_turns_both_ways_when_it_is_to(

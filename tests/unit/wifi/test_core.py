@@ -113,7 +113,7 @@ def test_both_reasons_are_said(machine: Machine) -> None:
 
 
 def test_a_radio_that_cannot_be_used_says_why(machine: Machine) -> None:
-    machine.update(Link("none", words="switched off"), False, 105.0)
+    machine.update(Link("none", reason="switched off"), False, 105.0)
     assert machine.state == State("absent", 105.0, "", "switched off")
     assert machine.due_s() is None
     assert machine.update(IDLE, False, 110.0) is None

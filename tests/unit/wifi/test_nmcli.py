@@ -68,9 +68,9 @@ def test_which_need_a_key(words: str, security: str) -> None:
 
 def test_what_the_device_is_at(played: Path) -> None:
     lo = "lo:loopback:connected (externally):lo"
-    assert device(played, lo).words == nmcli.NO_RADIO
-    assert device(played, lo, "wlan0:wifi:unmanaged:").words == nmcli.NO_RADIO
-    assert device(played, "wlan0:wifi:unavailable:").words == nmcli.BLOCKED
+    assert device(played, lo).reason == nmcli.NO_RADIO
+    assert device(played, lo, "wlan0:wifi:unmanaged:").reason == nmcli.NO_RADIO
+    assert device(played, "wlan0:wifi:unavailable:").reason == nmcli.BLOCKED
     assert device(played, "wlan0:wifi:disconnected:") == Link("idle")
     assert device(played, "wlan0:wifi:connecting (prepare):Home") == Link("idle")
     assert device(played, "wlan0:wifi:connected:fpvcar-own") == Link("own")
@@ -163,5 +163,5 @@ def test_without_network_manager_it_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     link = asyncio.run(NetworkManager().link())
-    assert link.kind == "none" and "apt install network-manager" in link.words
+    assert link.kind == "none" and "apt install network-manager" in link.reason
     assert asyncio.run(NetworkManager().name()) == ""

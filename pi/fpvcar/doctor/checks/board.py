@@ -85,7 +85,7 @@ INVALID_PROFILE = Kind(
     "profile",
     Severity.FAULT,
     "The car does not start",
-    "invalid profile: {words}",
+    "invalid profile: {fault}",
     "The car cannot start: the profile assigns its pins.",
     "correct the value, then: fpvcar profile check {path}",
 )
@@ -94,7 +94,7 @@ RISKY_SETTING = Kind(
     Severity.WARNING,
     "The car does not move",
     "risky setting in the profile: {place}",
-    "The setting is valid, but: {words}.",
+    "The setting is valid, but: {fault}.",
     "change the wiring or the setting, then: fpvcar profile check {path}",
 )
 SHARED_PIN = Kind(
@@ -164,11 +164,11 @@ def profile(facts: Facts) -> Findings:
     """Check that the profile is valid, and report its warnings."""
     profile = facts.profile
     if isinstance(profile, str):
-        yield INVALID_PROFILE.finding(words=profile, path=facts.profile_path)
+        yield INVALID_PROFILE.finding(fault=profile, path=facts.profile_path)
         return
     for warning in checks.warnings(profile):
-        place, _, words = warning.partition(": ")
-        yield RISKY_SETTING.finding(place=place, words=words, path=facts.profile_path)
+        place, _, risk = warning.partition(": ")
+        yield RISKY_SETTING.finding(place=place, fault=risk, path=facts.profile_path)
     lines = facts.config_lines
     if isinstance(lines, Unasked):
         if facts.model is not None:

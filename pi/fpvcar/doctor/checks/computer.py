@@ -86,7 +86,7 @@ NOT_WRITABLE = Kind(
     "state",
     Severity.FAULT,
     "The car does not start",
-    "cannot write to {place}: {words}",
+    "cannot write to {place}: {fault}",
     "The car stores its codes, certificate and recordings there.",
     "sudo apt install --reinstall fpvcar (sets the owner); df -h {place}",
 )
@@ -187,7 +187,7 @@ def card_room(facts: Facts) -> Findings:
     if isinstance(facts.writable, Unasked):
         yield facts.writable
     elif isinstance(facts.writable, Broken):
-        yield NOT_WRITABLE.finding(place=place, words=facts.writable.words)
+        yield NOT_WRITABLE.finding(place=place, fault=facts.writable.fault)
 
 
 def card_life(facts: Facts) -> Findings:

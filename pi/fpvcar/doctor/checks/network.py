@@ -38,7 +38,7 @@ NAME_TAKEN = Kind(
     "name",
     Severity.WARNING,
     "No page, or a slow one",
-    "the host name of the car is {name}, not {wanted}",
+    "the host name of the car is {name}, not {expected}",
     "Another computer has that name, so browsers open that computer or nothing.",
     "open http://{name}:8080/, or rename the car: sudo fpvcar setup --name NAME",
 )
@@ -92,7 +92,7 @@ def name(facts: Facts) -> Findings:
     elif isinstance(facts.name, Unasked):
         yield facts.name
     elif facts.name.lower() != expected_name(facts.profile):
-        yield NAME_TAKEN.finding(name=facts.name, wanted=expected_name(facts.profile))
+        yield NAME_TAKEN.finding(name=facts.name, expected=expected_name(facts.profile))
 
 
 def tcp(facts: Facts) -> Findings:

@@ -21,7 +21,7 @@ NO_BACK_END = Kind(
     "pins",
     Severity.FAULT,
     "The car does not move",
-    "the pins cannot be driven: {words}",
+    "the pins cannot be driven: {fault}",
     "Motors, buttons and lights do not work.",
     "follow the message; else: systemctl status pigpiod fpvcar-wheels",
 )
@@ -87,7 +87,7 @@ DEAD_MAN_UNTESTED = Kind(
     "dead-man",
     Severity.FAULT,
     "The car does not move",
-    "the dead man's switch could not be tested: {words}",
+    "the dead man's switch could not be tested: {fault}",
     "It stops the motors if the program that drives them hangs.",
     "follow the message, then test again: fpvcar doctor",
 )
@@ -111,7 +111,7 @@ MOTOR_FAILED = Kind(
     "motor",
     Severity.FAULT,
     "The car does not move",
-    "motor {motor} could not be turned: {words}",
+    "motor {motor} could not be turned: {fault}",
     "The test switches the motor in the same way as driving does.",
     "follow the message; else check supply and wires of the motor driver",
 )
@@ -125,7 +125,7 @@ def back_end(facts: Facts) -> Findings:
     if isinstance(facts.pins, Unasked):
         yield facts.pins
     elif isinstance(facts.pins, Broken):
-        yield NO_BACK_END.finding(words=facts.pins.words)
+        yield NO_BACK_END.finding(fault=facts.pins.fault)
     if facts.backend == "pigpio" or facts.profile.motors.on_hat:
         return
     if isinstance(facts.release, Unasked):
@@ -198,8 +198,8 @@ def dead_man(facts: Facts) -> Findings:
     trip = facts.trip
     if isinstance(trip, Unasked):
         yield trip
-    elif trip.words:
-        yield DEAD_MAN_UNTESTED.finding(words=trip.words)
+    elif trip.fault:
+        yield DEAD_MAN_UNTESTED.finding(fault=trip.fault)
     elif trip.after_s is None:
         yield DEAD_MAN_FAILED.finding()
     elif trip.after_s > TRIP_S:
@@ -215,4 +215,4 @@ def motors(facts: Facts) -> Findings:
         return
     for turned in facts.turned:
         if isinstance(turned.result, Broken):
-            yield MOTOR_FAILED.finding(motor=turned.motor, words=turned.result.words)
+            yield MOTOR_FAILED.finding(motor=turned.motor, fault=turned.result.fault)

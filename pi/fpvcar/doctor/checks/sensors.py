@@ -20,7 +20,7 @@ NO_BUS = Kind(
     "i2c-bus",
     Severity.FAULT,
     "A sensor is silent",
-    "I2C bus {bus}: {words}",
+    "I2C bus {bus}: {fault}",
     "No connection to {users}.",
     "sudo fpvcar setup, then sudo reboot",
 )
@@ -44,7 +44,7 @@ SENSOR = Kind(
     "sensor",
     Severity.FAULT,
     "A sensor is silent",
-    "no range from sensor {words}",
+    "no range from sensor {fault}",
     "The guard has no range in this direction, so the car drives slowly towards it.",
     "check wires and supply; for the message see docs/troubleshooting.md",
 )
@@ -52,7 +52,7 @@ BATTERY = Kind(
     "battery",
     Severity.WARNING,
     "A sensor is silent",
-    "the battery is not measured: {words}",
+    "the battery is not measured: {fault}",
     "The car assumes battery.nominal_v, and cannot warn of an empty battery.",
     "check wires and supply of the INA219; for the message see docs/troubleshooting.md",
 )
@@ -60,7 +60,7 @@ WHEELS = Kind(
     "wheels",
     Severity.FAULT,
     "The car does not move",
-    "`fpvcar wheels` does not answer: {words}",
+    "`fpvcar wheels` does not answer: {fault}",
     "It switches the motors; the car cannot move without it.",
     "follow the message; else: systemctl status fpvcar-wheels",
 )
@@ -68,7 +68,7 @@ RECORDER = Kind(
     "recorder",
     Severity.WARNING,
     "Nothing is recorded",
-    "recording is not possible: {words}",
+    "recording is not possible: {fault}",
     "The car still drives, but the drive is not recorded.",
     "free space or check the SD card; docs/troubleshooting.md, Nothing is recorded",
 )
@@ -76,7 +76,7 @@ OTHER = Kind(
     "running",
     Severity.WARNING,
     "It stops by itself",
-    "the running car reports a fault: {words}",
+    "the running car reports a fault: {fault}",
     "The same message is in /healthz.",
     "for the message and its remedy see docs/troubleshooting.md",
 )
@@ -84,7 +84,7 @@ NO_PICTURE = Kind(
     "camera",
     Severity.FAULT,
     "No picture, or a late one",
-    "no picture from the camera: {words}",
+    "no picture from the camera: {fault}",
     "Without a fresh picture the car stops or slows down, depending on gate.blind.",
     "follow the message; else check both ends of the camera cable (contacts down), with power off",
 )
@@ -125,7 +125,7 @@ def i2c(facts: Facts) -> Findings:
     for bus, answer in facts.buses.items():
         if isinstance(answer, Broken):
             users = [place for used, _, place, _ in devices(profile) if used == bus]
-            yield NO_BUS.finding(bus=bus, words=answer.words, users=", ".join(users))
+            yield NO_BUS.finding(bus=bus, fault=answer.fault, users=", ".join(users))
     if not facts.buses:
         yield Unasked("the profile has no I2C device")
     elif isinstance(facts.answering, Unasked):
@@ -157,16 +157,16 @@ def reported(facts: Facts) -> Findings:
     if isinstance(facts.running, Unasked):
         yield facts.running
         return
-    for words in facts.running.faults:
-        if not words.startswith(ELSEWHERE):
-            yield _finding(words)
+    for fault in facts.running.faults:
+        if not fault.startswith(ELSEWHERE):
+            yield _finding(fault)
 
 
-def _finding(words: str) -> Finding:
+def _finding(fault: str) -> Finding:
     for start, kind in FAULT_KINDS:
-        if words.startswith(start):
-            return kind.finding(words=words.removeprefix(start))
-    return OTHER.finding(words=words)
+        if fault.startswith(start):
+            return kind.finding(fault=fault.removeprefix(start))
+    return OTHER.finding(fault=fault)
 
 
 def camera(facts: Facts) -> Findings:
@@ -174,4 +174,4 @@ def camera(facts: Facts) -> Findings:
     if isinstance(facts.camera, Unasked):
         yield facts.camera
     elif isinstance(facts.camera, Broken):
-        yield NO_PICTURE.finding(words=facts.camera.words.removeprefix("lost: "))
+        yield NO_PICTURE.finding(fault=facts.camera.fault.removeprefix("lost: "))

@@ -61,14 +61,14 @@ def listened(edges: OpenEdges, gpio: int, seconds: float = LISTEN_S) -> Pulses:
     """Return the pulses of a pin during `seconds`. Raises CheckFailed if it did not
     change."""
     edges.read(0.0)
-    found: list[tuple[int, int]] = []
+    transitions: list[tuple[int, int]] = []
     end_s = time.monotonic() + seconds
     while (left_s := end_s - time.monotonic()) > 0.0:
         read = edges.read(min(left_s, 0.05))
-        found += [(edge.tick_us, edge.level) for edge in read if edge.gpio == gpio]
-    seen = pulses(found)
+        transitions += [(edge.tick_us, edge.level) for edge in read if edge.gpio == gpio]
+    seen = pulses(transitions)
     if seen is None:
-        raise CheckFailed(f"GPIO {gpio}: {len(found)} edges in {seconds:g} s")
+        raise CheckFailed(f"GPIO {gpio}: {len(transitions)} edges in {seconds:g} s")
     return seen
 
 
@@ -127,14 +127,14 @@ def _trigger(rig: Rig) -> Measured:
     with rig.pins() as pins:
         pins.write(out, 0)
         with rig.edges((back,)) as edges:
-            found: list[tuple[int, int]] = []
+            transitions: list[tuple[int, int]] = []
             for _ in range(2):  # the second rising edge completes a period
                 pins.trigger(out, TRIGGER_US)
                 end_s = time.monotonic() + SETTLE_S
                 while (left_s := end_s - time.monotonic()) > 0.0:
                     read = edges.read(left_s)
-                    found += [(edge.tick_us, edge.level) for edge in read]
-    seen = pulses(found)
+                    transitions += [(edge.tick_us, edge.level) for edge in read]
+    seen = pulses(transitions)
     if seen is None:
         raise CheckFailed(f"GPIO {back} received no trigger")
     return Measured(max(abs(width_us - TRIGGER_US) for width_us in seen.widths_us))

@@ -19,19 +19,19 @@ AFTER_S = 1.0
 
 def _range_of(driver: Driver, name: str) -> dict[str, Any]:
     """Return the newest reading of a healthy sensor. Raises CheckFailed."""
-    found: list[dict[str, Any]] = []
+    readings: list[dict[str, Any]] = []
 
     def healthy() -> bool:
         ranges = driver.state.get("ranges", ())
-        found[:] = [reading for reading in ranges if reading["name"] == name]
-        return bool(found) and found[0]["state"] == "ok"
+        readings[:] = [reading for reading in ranges if reading["name"] == name]
+        return bool(readings) and readings[0]["state"] == "ok"
 
     try:
         wait_for(healthy, "", ANSWER_S)
     except TimedOut:
-        state = found[0]["state"] if found else "not reported by the car"
+        state = readings[0]["state"] if readings else "not reported by the car"
         raise CheckFailed(f"{name}: {state}, for {ANSWER_S:g} s") from None
-    return found[0]
+    return readings[0]
 
 
 def _median(read: Callable[[], float | None], name: str) -> float:
