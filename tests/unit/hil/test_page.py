@@ -72,5 +72,5 @@ def test_plots_have_a_dot_a_value_and_a_step_a_change() -> None:
     assert plots.values(one).count("<circle") == 2
     assert plots.values(one, NOW.results[1]).count("<circle") == 3
     drawn = plots.trace(one)
-    assert "the limit" in drawn and "it fails" in drawn and drawn.count("V") == 1
+    assert "limit" in drawn and "failure" in drawn and drawn.count("V") == 1
     assert plots.values(NOW.results[2]) == plots.trace(NOW.results[2]) == ""
