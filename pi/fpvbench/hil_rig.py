@@ -21,7 +21,7 @@ from fpvbench.outside import drive
 from fpvcar.config import Profile, profiles
 from fpvcar.hil import browsers
 from fpvcar.hil.driver import wait_for
-from fpvcar.hil.gpio_rig import Wired
+from fpvcar.hil.gpio_rig import GpioRig
 from fpvcar.hil.pin_recorder import Scope
 from fpvcar.hil.results import RigKind
 from fpvcar.hil.rig import MissingPart
@@ -103,7 +103,7 @@ def waits_s(root: int) -> Callable[[], float]:
     return since
 
 
-class BenchRig(Wired):
+class BenchRig(GpioRig):
     """Rig of a running bench."""
 
     where: RigKind = "bench"

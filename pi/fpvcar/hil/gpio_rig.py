@@ -18,7 +18,7 @@ HEADLESS_S, PERSON_S = 30.0, 120.0
 """Seconds a page may take to show its first picture."""
 
 
-class Wired:
+class GpioRig:
     """Pins of a profile, and the pages of its car."""
 
     host = "localhost"

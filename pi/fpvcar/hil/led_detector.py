@@ -16,7 +16,7 @@ LEAST = 24.0
 Cells = Sequence[float]
 
 
-class Spot(NamedTuple):
+class LedCell(NamedTuple):
     """Cell that shows the LED best, and the brightness half way between dark and
     lit."""
 
@@ -28,7 +28,7 @@ class Spot(NamedTuple):
         return cells[self.cell] > self.bright
 
 
-def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
+def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> LedCell:
     """Find the cell that best separates pictures of the dark and the lit LED. Raises
     CheckFailed if no cell does."""
     before, after = (
@@ -41,7 +41,7 @@ def find(dark: Iterable[Cells], lit: Iterable[Cells]) -> Spot:
             f"with the LED lit no part of the picture is {LEAST:g} of 255 brighter, "
             f"at most {gains[cell]:.0f}: place the LED (rig.led) before the lens"
         )
-    return Spot(cell, (before[cell] + after[cell]) / 2.0)
+    return LedCell(cell, (before[cell] + after[cell]) / 2.0)
 
 
 def of_luma(luma: Any) -> Cells:

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fpvcar.wiring import layout, tables
 from fpvcar.wiring.header import PINS, Pin
-from fpvcar.wiring.layout import MARGIN, PILL_H, PILL_W, PITCH, VIA_W, Box, Layout, Spot, Track
+from fpvcar.wiring.layout import MARGIN, PILL_H, PILL_W, PITCH, VIA_W, Box, Layout, Track, WireEnd
 from fpvcar.wiring.plan import BATTERY, FIVE_V, GROUND, PI, THREE_V, USES, End, Plan, Terminal, Use
 
 INK, PALE, PAPER = "#202020", "#f0f0f0", "#ffffff"
@@ -112,7 +112,7 @@ def _rect(x: int, y: int, width: int, height: int, fill: str, line: str) -> str:
     )
 
 
-def _track(track: Track, spots: dict[End, Spot]) -> Iterator[str]:
+def _track(track: Track, spots: dict[End, WireEnd]) -> Iterator[str]:
     """Yield a line with a dark edge, so that white wires and crossings are visible."""
     ends = [spots[track.start], *(spots[wire.end] for wire in track.wires)]
     use = track.wires[0].use
@@ -158,7 +158,9 @@ def _box(box: Box, notes: dict[str, int]) -> Iterator[str]:
     yield "</g>"
 
 
-def _terminal(spot: Spot, width: int, terminal: Terminal, notes: dict[str, int]) -> Iterator[str]:
+def _terminal(
+    spot: WireEnd, width: int, terminal: Terminal, notes: dict[str, int]
+) -> Iterator[str]:
     """Yield a terminal: its name beside the wire, and the wire's origin at the other side."""
     inwards, near, far = (1, "start", "end") if spot.right else (-1, "end", "start")
     label = _label(terminal, notes)

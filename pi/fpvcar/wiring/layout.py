@@ -22,7 +22,7 @@ RIGHT_SHIFT = 6
 """Downward shift of the terminals on the right, so that no two wires share a line."""
 
 
-class Spot(NamedTuple):
+class WireEnd(NamedTuple):
     """End of a wire at a pin or a terminal."""
 
     x: int
@@ -46,10 +46,10 @@ class Box(NamedTuple):
         """Height of its title and its terminals."""
         return PITCH * (len(self.part.terminals) + 1) + 4
 
-    def spot(self, row: int) -> Spot:
+    def spot(self, row: int) -> WireEnd:
         """Return the end of a terminal's wire."""
         y = self.y + PITCH * (row + 1) + PITCH // 2
-        return Spot(self.x if self.right else self.x + self.width, y, y, self.right)
+        return WireEnd(self.x if self.right else self.x + self.width, y, y, self.right)
 
 
 class Track(NamedTuple):
@@ -64,7 +64,7 @@ class Layout(NamedTuple):
     """Places of all parts, wire ends and tracks."""
 
     boxes: tuple[Box, ...]
-    spots: dict[End, Spot]
+    spots: dict[End, WireEnd]
     tracks: tuple[Track, ...]
     bottom: int
     width: int
@@ -95,13 +95,13 @@ def lay_out(plan: Plan) -> Layout:
     return Layout(tuple(boxes), spots, _tracks(nets, spots), bottom, right_x + RIGHT_W + MARGIN)
 
 
-def _pin_spot(number: int) -> Spot:
+def _pin_spot(number: int) -> WireEnd:
     """Return the end of a pin's wire: it leaves an even pin at its side, an odd one below it."""
     x, y = pill(number)
     if number % 2 == 0:
         middle = y + PILL_H // 2
-        return Spot(x + PILL_W, middle, middle, False)
-    return Spot(x + PILL_W - 10, y + PILL_H, y + PILL_H // 2 + PITCH // 2, False)
+        return WireEnd(x + PILL_W, middle, middle, False)
+    return WireEnd(x + PILL_W - 10, y + PILL_H, y + PILL_H // 2 + PITCH // 2, False)
 
 
 def _columns(plan: Plan, right_x: int) -> tuple[list[Box], int]:
@@ -124,7 +124,7 @@ def _columns(plan: Plan, right_x: int) -> tuple[list[Box], int]:
     return boxes, max(heights.values())
 
 
-def _tracks(nets: dict[End, list[Wire]], spots: dict[End, Spot]) -> tuple[Track, ...]:
+def _tracks(nets: dict[End, list[Wire]], spots: dict[End, WireEnd]) -> tuple[Track, ...]:
     lines = []
     for start, wires in nets.items():
         ends = [spots[start], *(spots[wire.end] for wire in wires)]
