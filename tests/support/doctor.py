@@ -15,7 +15,7 @@ from fpvcar.cli.doctor import car_paths
 from fpvcar.config import Profile, raspberry_pi_os
 from fpvcar.devices.backends import BackEnd
 from fpvcar.doctor import checks, collect
-from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
+from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Answer, Report, Unasked, Works
 
 BOOT = "boot/firmware/config.txt"
@@ -94,8 +94,8 @@ class PlayedMachine:
         self.held: dict[int, str] = {17: "fpvcar wheels"}
         self.present = {(1, 0x29), (1, 0x40)}
         self.car: Running | Unasked = Running(__version__, "ok")
-        self.tripped: Trip | Unasked = Trip(0.21, True)
-        self.turning = (Turned("drive", Works()), Turned("steer", Works()))
+        self.tripped: DeadManTest | Unasked = DeadManTest(0.21, True)
+        self.turning = (MotorTest("drive", Works()), MotorTest("steer", Works()))
         self.filming: Answer = Works()
         self.card: CardSpeed | Unasked = CardSpeed(9.0, 0.1)
         self.written: Answer = Works()
@@ -123,10 +123,10 @@ class PlayedMachine:
     def running(self) -> Running | Unasked:
         return self.car
 
-    def trip(self) -> Trip | Unasked:
+    def trip(self) -> DeadManTest | Unasked:
         return self.tripped
 
-    def turn(self, profile: Profile) -> tuple[Turned, ...]:
+    def turn(self, profile: Profile) -> tuple[MotorTest, ...]:
         return self.turning
 
     def camera(self, profile: Profile) -> Answer:

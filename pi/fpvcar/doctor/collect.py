@@ -22,7 +22,7 @@ from fpvcar.devices.backends import BackEnd
 from fpvcar.devices.i2c import ENABLE
 from fpvcar.doctor import programs
 from fpvcar.doctor.checks import sensors
-from fpvcar.doctor.facts import CardSpeed, Facts, Os, Pin, Running, Trip, Turned
+from fpvcar.doctor.facts import CardSpeed, DeadManTest, Facts, MotorTest, Os, Pin, Running
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 from fpvcar.recordings import names
 from fpvcar.runtime import wall_clock
@@ -46,8 +46,8 @@ class Machine(Protocol):
         self, profile: Profile, places: Collection[tuple[int, int]]
     ) -> frozenset[tuple[int, int]] | Unasked: ...
     def running(self) -> Running | Unasked: ...
-    def trip(self) -> Trip | Unasked: ...
-    def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked: ...
+    def trip(self) -> DeadManTest | Unasked: ...
+    def turn(self, profile: Profile) -> tuple[MotorTest, ...] | Unasked: ...
     def camera(self, profile: Profile) -> Answer: ...
     def speed(self, directory: Path) -> CardSpeed | Unasked: ...
     def power_save(self, interface: str) -> bool | Unasked: ...
@@ -186,7 +186,7 @@ def _trip(
     pins: Answer,
     release: Answer,
     answering: frozenset[tuple[int, int]] | Unasked,
-) -> Trip | Unasked:
+) -> DeadManTest | Unasked:
     """Run the self-test of the dead man, unless a part it needs is faulty and reported
     elsewhere."""
     if isinstance(profile, str):
@@ -204,7 +204,9 @@ def _trip(
     return machine.trip()
 
 
-def _turned(paths: Paths, machine: Machine, profile: Profile | str) -> tuple[Turned, ...] | Unasked:
+def _turned(
+    paths: Paths, machine: Machine, profile: Profile | str
+) -> tuple[MotorTest, ...] | Unasked:
     if isinstance(profile, str):
         return INVALID_PROFILE
     return machine.turn(profile) if paths.move else NO_MOVE

@@ -38,7 +38,7 @@ class Pin(Struct, frozen=True):
     pull: str
 
 
-class Trip(Struct, frozen=True):
+class DeadManTest(Struct, frozen=True):
     """Result of the dead man's self-test, which feeds it and then stops. `after_s`: time until
     it released the motors; None: it failed to. `whole`: tested with the car's own pins, not
     beside a running car."""
@@ -48,7 +48,7 @@ class Trip(Struct, frozen=True):
     fault: str = ""
 
 
-class Turned(Struct, frozen=True):
+class MotorTest(Struct, frozen=True):
     """Result of turning a motor."""
 
     motor: str
@@ -98,8 +98,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     holders: Mapping[int, str] | Unasked
     """Owner of each GPIO, by the kernel's name for it."""
     levels: Mapping[int, Pin] | Unasked
-    trip: Trip | Unasked
-    turned: tuple[Turned, ...] | Unasked
+    trip: DeadManTest | Unasked
+    turned: tuple[MotorTest, ...] | Unasked
 
     buses: Mapping[int, Works | Broken]
     """Whether each bus exists."""

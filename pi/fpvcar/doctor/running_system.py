@@ -25,7 +25,7 @@ from fpvcar.devices import backends
 from fpvcar.devices.backends import BackEnd
 from fpvcar.devices.i2c import I2cError
 from fpvcar.devices.pins import PinsFault
-from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
+from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Answer, Broken, Unasked, Works
 from fpvcar.runtime.units import MB
 from fpvcar.video import camera as filming
@@ -124,12 +124,12 @@ class RunningSystem:
         faults = () if health == "ok\n" else tuple(health.splitlines())
         return Running(str(version), str(camera), faults)
 
-    def trip(self) -> Trip | Unasked:
+    def trip(self) -> DeadManTest | Unasked:
         """Feed the dead man, then stop feeding it; the car does not move."""
         with self._wheels_process() as (process, late):
             return _tripped(process, late)
 
-    def turn(self, profile: Profile) -> tuple[Turned, ...] | Unasked:
+    def turn(self, profile: Profile) -> tuple[MotorTest, ...] | Unasked:
         """Turn each motor for a short time."""
         with self._wheels_process(f"--turn={TURN_S}") as (process, _):
             out, err = process.communicate()
@@ -142,7 +142,7 @@ class RunningSystem:
         if not results and err:
             return Unasked(err.strip().splitlines()[-1])
         return tuple(
-            Turned(name, results.get(name, Broken("no result"))) for name in profile.motors.names
+            MotorTest(name, results.get(name, Broken("no result"))) for name in profile.motors.names
         )
 
     @contextlib.contextmanager
@@ -245,7 +245,7 @@ def _end(process: "subprocess.Popen[str]") -> None:
         process.kill()
 
 
-def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> Trip:
+def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> DeadManTest:
     """Read the result of the self-test; for the guardian, the proof is that it is killed."""
     fed_s, whole, after_s = None, False, None
     assert process.stdout is not None and process.stderr is not None
@@ -258,12 +258,12 @@ def _tripped(process: "subprocess.Popen[str]", late: threading.Event) -> Trip:
             after_s = float(rest)
     status, errors = process.wait(), process.stderr.read().strip()
     if late.is_set():
-        return Trip(None, whole, f"no answer within {TRIP_S:.0f} s")
+        return DeadManTest(None, whole, f"no answer within {TRIP_S:.0f} s")
     if fed_s is None:
-        return Trip(None, whole, errors or "the dead man's switch did not start")
+        return DeadManTest(None, whole, errors or "the dead man's switch did not start")
     if status == -signal.SIGKILL:
-        return Trip(time.monotonic() - fed_s, whole)
-    return Trip(after_s, whole, "" if after_s is not None else errors)
+        return DeadManTest(time.monotonic() - fed_s, whole)
+    return DeadManTest(after_s, whole, "" if after_s is not None else errors)
 
 
 def _groups() -> list[int]:

@@ -18,7 +18,7 @@ from fpvcar.cli.command_line import parser
 from fpvcar.config import raspberry_pi_os
 from fpvcar.devices.linux import computer as linux_computer
 from fpvcar.doctor import checks
-from fpvcar.doctor.facts import CardSpeed, Running, Trip, Turned
+from fpvcar.doctor.facts import CardSpeed, DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Broken, Severity, Unasked, Works
 from fpvcar.runtime.paths import HARDWARE
 from tests.support import doctor as rig
@@ -119,9 +119,9 @@ ILL: list[tuple[str, Ill]] = [
     ("pwm-peak", in_profile(rig.WINDING + "slew", "slew")),
     ("pull-up", a_word("pinctrl", "24: ip    pd", "24: ip    pu")),
     ("pull-none", a_word("pinctrl", "24: ip    pd", "24: ip    pn")),
-    ("dead-man", an_answer(tripped=Trip(None, True, "no guardian for the motors"))),
-    ("dead-man-sleeps", an_answer(tripped=Trip(None, True))),
-    ("dead-man-late", an_answer(tripped=Trip(0.9, True))),
+    ("dead-man", an_answer(tripped=DeadManTest(None, True, "no guardian for the motors"))),
+    ("dead-man-sleeps", an_answer(tripped=DeadManTest(None, True))),
+    ("dead-man-late", an_answer(tripped=DeadManTest(0.9, True))),
     ("i2c-bus", a_file("dev/i2c-1", GONE)),
     ("i2c-missing", an_answer(present={(1, 0x29)})),
     ("i2c-stranger", an_answer(present={(1, 0x29), (1, 0x40), (1, 0x60)})),
@@ -198,7 +198,7 @@ def test_a_profile_that_is_refused_hides_nothing_else(tmp_path: Path) -> None:
 
 def test_motors_turn_only_when_asked_to(tmp_path: Path) -> None:
     machine = PlayedMachine()
-    machine.turning = (Turned("drive", Broken("pins_lost")), Turned("steer", Works()))
+    machine.turning = (MotorTest("drive", Broken("pins_lost")), MotorTest("steer", Works()))
     assert keys(healthy(tmp_path), machine) == []
     assert keys(tmp_path, machine, "--move") == ["motor"]
 
@@ -243,7 +243,7 @@ def test_a_sensor_that_sleeps_is_not_missing(tmp_path: Path) -> None:
     [
         an_answer(pins_answer=Broken("pigpiod at 127.0.0.1 port 8888: refused")),
         a_file(rig.PERSIST, "Y\n"),
-        an_answer(tripped=Trip(0.2, False)),
+        an_answer(tripped=DeadManTest(0.2, False)),
     ],
 )
 def test_a_dead_man_that_was_not_proved_whole_is_not_called_well(ill: Ill, tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_hat_that_is_missing_is_one_finding(tmp_path: Path) -> None:
     put(healthy(tmp_path), raspberry_pi_os.PROFILE, hat)
     machine = PlayedMachine()
     machine.said["busctl"] = Unasked("it is not there")
-    machine.tripped = Trip(None, True, "no chip acknowledges the write")
+    machine.tripped = DeadManTest(None, True, "no chip acknowledges the write")
     machine.present = set()
     assert keys(tmp_path, machine) == ["i2c-missing"]
     machine.present = {(1, 0x60)}

@@ -8,7 +8,7 @@ import pytest
 
 from fpvbench.world.bridge import Wiring
 from fpvcar.config import Profile, profiles
-from fpvcar.doctor.facts import Running, Trip, Turned
+from fpvcar.doctor.facts import DeadManTest, MotorTest, Running
 from fpvcar.doctor.report import Unasked, Works
 from fpvcar.doctor.running_system import RunningSystem
 from fpvcar.video import h264
@@ -43,8 +43,8 @@ def on(chip: Chip, profile: Path = BENCH) -> Profile:
     return profiles.load(profile, overrides(chip))
 
 
-def tripped(trip: Trip | Unasked, whole: bool) -> None:
-    assert isinstance(trip, Trip) and trip.whole is whole and trip.fault == ""
+def tripped(trip: DeadManTest | Unasked, whole: bool) -> None:
+    assert isinstance(trip, DeadManTest) and trip.whole is whole and trip.fault == ""
     assert trip.after_s is not None and trip.after_s > SOON_S
 
 
@@ -99,7 +99,7 @@ def test_a_lock_of_somebody_else_is_not_taken(chip: Chip, tmp_path: Path) -> Non
 def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
     chip.stop_pigpiod()
     trip = live(chip, BENCH).trip()
-    assert isinstance(trip, Trip) and trip.after_s is None and trip.fault
+    assert isinstance(trip, DeadManTest) and trip.after_s is None and trip.fault
     assert "does not answer" in str(live(chip, BENCH).pins(on(chip)))
     chip.continue_pigpiod()
     assert live(chip, BENCH).pins(on(chip)) == Works()
@@ -108,7 +108,7 @@ def test_a_daemon_that_hangs_is_said(chip: Chip) -> None:
 def test_a_proof_that_hangs_is_ended(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fpvcar.doctor.running_system.TRIP_S", 0.0)
     trip = live(chip, BENCH).trip()
-    assert isinstance(trip, Trip) and trip.after_s is None
+    assert isinstance(trip, DeadManTest) and trip.after_s is None
     assert trip.fault == "no answer within 0 s"
 
 
@@ -119,7 +119,7 @@ def test_each_motor_turns_both_ways_when_it_is_to(
     profile = on(chip)
     with PinWatch(chip.soc, profile.motor_pins()) as watch:
         turned = live(chip, BENCH).turn(profile)
-    assert turned == (Turned("drive", Works()), Turned("steer", Works()))
+    assert turned == (MotorTest("drive", Works()), MotorTest("steer", Works()))
     driven = {
         pin
         for sample in watch.samples
