@@ -250,7 +250,7 @@ def recording(data: bytes) -> None:
     assert sum(made.counts.values()) == len(found)
     for one in made.damage:
         assert 0 <= one.at and one.length > 0 and one.at + one.length <= len(data)
-        assert one.what
+        assert one.reason
     for span in made.chunks:
         assert 0 < span.at and span.at + span.length <= len(data)
         chunk = take_chunk(data[span.at + 9 : span.at + span.length])

@@ -94,8 +94,8 @@ def _rig(arguments: Namespace) -> Iterator[Rig]:
     bench = importlib.import_module(bench_module("rig")).bench
     with tempfile.TemporaryDirectory(prefix="fpvcar-hil-") as home:
         overrides = tuple(arguments.overrides)
-        profile = arguments.profile or rig
-        with bench(profile, overrides, Path(home), arguments.browser) as bench_rig:
+        path = arguments.profile or rig
+        with bench(path, overrides, Path(home), arguments.browser) as bench_rig:
             yield bench_rig
 
 

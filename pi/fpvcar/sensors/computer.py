@@ -177,7 +177,9 @@ class HealthThread(Worker):
             try:
                 readings = self._machine.read()
             except OSError as fault:
-                raise DeviceLost(f"cannot read the health of this computer: {fault.strerror}") from None
+                raise DeviceLost(
+                    f"cannot read the health of this computer: {fault.strerror}"
+                ) from None
             health, now_s = health_of(readings), self._clock_s()
             self.card = sd_card.card_of(readings)
             self._last = health, now_s

@@ -116,7 +116,7 @@ class Socket:
             self.downward.append(message.nonce)
 
     def _long_way(self, text: str) -> None:
-        self._shortcut.heard()
+        self._shortcut.acknowledge()
         if not self.session.meter.allow(self.car.now_ns / 1e9):
             return
         try:

@@ -254,7 +254,7 @@ async def test_a_few_answers_are_held_at_once(folder: Path) -> None:
         nonlocal held
         held += 1
         try:
-            return await served.made(request, {}, make)
+            return await served.send(request, {}, make)
         finally:
             held -= 1
 
@@ -279,7 +279,7 @@ async def test_four_slow_readers_keep_no_other_client_out() -> None:
     sizes = {"/big": BIG, "/small": 1000}
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        return await served.made(request, {}, lambda: bytes(sizes[request.path]))
+        return await served.send(request, {}, lambda: bytes(sizes[request.path]))
 
     app = web.Application()
     for path in sizes:

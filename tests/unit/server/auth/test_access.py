@@ -97,7 +97,7 @@ def test_known_networks_are_bounded() -> None:
     codes = CodeCheck(CODES)
     for number in range(2 * access.TRUSTED_MAX):
         assert codes.unlock("123456", f"10.0.0.{number}", 0.0) is not None
-    assert len(codes._known) == access.TRUSTED_MAX
+    assert len(codes._trusted) == access.TRUSTED_MAX
 
 
 def test_a_whole_ipv6_network_is_one_peer() -> None:

@@ -76,18 +76,18 @@ def test_what_is_declined_goes_on_and_what_follows_waits_for_it() -> None:
     rig.send(frame(b"b"))
     assert rig.behind.got == [frame(b"no"), frame(b"a"), frame(b"b")]
     for _ in range(2):
-        rig.shortcut.heard()
+        rig.shortcut.acknowledge()
     rig.send(frame(b"c"))
     assert rig.behind.got[3:] == [frame(b"c")] and not rig.taken
     for _ in range(2):
-        rig.shortcut.heard()
+        rig.shortcut.acknowledge()
     rig.send(frame(b"d"))
     assert rig.taken == ["d"]
 
 
 def test_a_text_from_before_it_is_none_of_those_that_were_handed_on() -> None:
     rig = Rig()
-    rig.shortcut.heard()
+    rig.shortcut.acknowledge()
     rig.send(frame(b"no") + frame(b"a"))
     assert rig.behind.got == [frame(b"no"), frame(b"a")] and not rig.taken
 
@@ -216,7 +216,7 @@ def test_of_many_at_once_most_take_the_long_way_and_the_next_ones_do_not() -> No
     rig.send(frame(b"b"))
     assert rig.behind.got == [one] * handed_on + [frame(b"b")], "these are first"
     for _ in range(handed_on + 1):
-        rig.shortcut.heard()
+        rig.shortcut.acknowledge()
     rig.send(frame(b"c"))
     assert rig.taken[AT_ONCE:] == ["c"]
 
