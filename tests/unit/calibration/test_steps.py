@@ -96,9 +96,9 @@ def test_no_servo_has_a_dead_band() -> None:
 
 
 def test_a_spring_that_centres_is_not_set_here() -> None:
-    with pytest.raises(InvalidInput, match="its spring centres it"):
+    with pytest.raises(InvalidInput, match="a spring centres it"):
         StraightLine(BENCH)
-    with pytest.raises(InvalidInput, match="no servo steers"):
+    with pytest.raises(InvalidInput, match="no steering servo"):
         SteeringEnds(BENCH)
 
 

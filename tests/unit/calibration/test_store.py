@@ -33,7 +33,7 @@ def test_values_lie_over_the_profile_within_its_bounds() -> None:
     assert overridden(BENCH, {}) is BENCH
     for key, value, words in (
         (DEAD, 1.5, "dead_band"),
-        ("motors.drive.forward", 5.0, "no such value"),
+        ("motors.drive.forward", 5.0, "not a calibrated value"),
         ("battery.full_v", 5.0, "full_v"),
         ("battery.curve", (0.5, 1.0), "rise"),
         ("motors.drive.invert", 0.5, "invert"),

@@ -43,4 +43,4 @@ def test_it_writes_a_file(tmp_path: Path) -> None:
 
 def test_what_is_no_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["wiring", "mx1509"]) == 2
-    assert "`fpvcar profile list` names" in capsys.readouterr().err
+    assert "`fpvcar profile list` lists" in capsys.readouterr().err

@@ -219,7 +219,7 @@ def test_pulses_that_are_cut_or_exceed_the_bridge_are_warned_of(
 
 def test_pulses_over_the_peak_are_told_with_both_currents_and_the_cure() -> None:
     said = str(checks.over_peak(_mx1508(), 100)[0])
-    assert "draw 3.3 A from 7.5 V" in said and "bears 2 A" in said
+    assert "draw 3.3 A from 7.5 V" in said and "is 2 A" in said
     assert "2.1 Ω" in said and "motors.drive.winding_ohm" in said
     hat = profiles.load(HARDWARE / "motor-hat.toml")
     assert not checks.slow_pulses(hat, 100) and not checks.over_peak(hat, 100)

@@ -67,7 +67,7 @@ def test_a_hat_has_one_frequency_for_motors_and_servos() -> None:
     profile = profiles.load(path, servo)
     assert profile.hat_hz() == 50
     assert profile.stop_pins() == () and profile.stop_chips() == ((1, 0x60),)
-    with pytest.raises(ConfigError, match="1000: a servo on it expects 40 to 60"):
+    with pytest.raises(ConfigError, match="1000: expected 40 to 60"):
         profiles.load(path, [*servo, "pca9685.pwm_hz = 1000"])
     oe = profiles.load(path, ["pca9685.oe = 4"])
     assert oe.stop_pins() == (4,) and oe.motor_pins() == ()
@@ -113,7 +113,7 @@ def test_an_l298n_names_its_enable() -> None:
             {"lights": {"head": [5, 28]}},
             "lights.head[1] = 28: expected `int` <= 27: the BCM number of a GPIO",
         ),
-        (motor(forward=40), "motors.drive.forward = 40: expected `int` <= 27: a GPIO"),
+        (motor(forward=40), "motors.drive.forward = 40: expected `int` <= 27: the BCM number"),
         (
             {"sensors": {"tof": {"front": {"power": 40}}}},
             "sensors.tof[...].power: expected `int` <= 27: the BCM number of a GPIO",

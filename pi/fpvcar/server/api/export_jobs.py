@@ -165,7 +165,7 @@ class JobFactory:
         paths = self._repository.paths(file_names)
         for name in file_names:
             if name not in paths:
-                raise FileNotFoundError(f"{name}: no longer exists")
+                raise FileNotFoundError(f"{name}: not found")
         return [paths[name] for name in file_names]
 
     def _opened(self, file_names: Sequence[str], notes: list[str]) -> Iterator[Recording]:
@@ -180,7 +180,7 @@ class JobFactory:
                         notes += losses(Path(path.name), recording)
                     yield recording
             except FileNotFoundError:
-                notes.append(f"{name}: no longer exists")
+                notes.append(f"{name}: not found")
             except (ReadError, PackageMissing, OSError) as fault:
                 notes.append(f"{fault}".replace(str(path), path.name))
 

@@ -189,7 +189,7 @@ def test_a_card_that_fails_is_said_and_the_value_holds(rig: Rig) -> None:
 
     async def act(client: Client) -> None:
         words = await said(client, "set?key=motors.drive.trim&value=0.1", 507)
-        assert "until the car starts again" in words
+        assert "until the car restarts" in words
 
     rig.ask(act)
     assert rig.profile.motors.pair[0].trim == 0.1

@@ -212,7 +212,7 @@ def test_what_was_asked_wrongly_is_refused(folder: Path) -> None:
         status, said = await refused(b'{"kind": "gif", "files": ["a"]}')
         assert status == 400 and "gif" in said
         status, said = await refused(b'{"kind": "film", "files": ["../secret.mcap"]}')
-        assert status == 404 and "not there" in said
+        assert status == 404 and "not found" in said
         many = b'{"kind": "film", "files": [' + b'"a",' * 20_000 + b'"a"]}'
         assert (await refused(many))[0] == 413
         assert (await client.get(f"{BASE}/nothing")).status == 404
@@ -260,7 +260,7 @@ def test_a_plan_that_is_cancelled_or_forgotten_ends(
         steps[0] += 1
         return 0
 
-    monkeypatch.setattr(exports, "some", slow)
+    monkeypatch.setattr(exports, "advance", slow)
 
     async def act(client: Client) -> None:
         one = await begun(client, "film")

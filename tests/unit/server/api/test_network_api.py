@@ -90,7 +90,7 @@ def test_while_somebody_drives_no_network_is_changed_or_looked_for(rig: Rig, act
         key = {KEY: "home sweet home"}
         answer = await client.post(path, headers=key)
         assert answer.status == 409
-        assert "give the wheel away" in await answer.text()
+        assert "release the wheel first" in await answer.text()
         assert rig.service.wishes == []
 
     rig.ask(ask)

@@ -148,4 +148,4 @@ def test_a_full_card_costs_https_and_not_the_car(
 
     monkeypatch.setattr(files, "write_whole", full)
     assert endpoints.address("0.0.0.0", 8080, tmp_path, "Rusty").tls is None
-    assert "https is off: No space left on device; sudo fpvcar doctor says" in caplog.text
+    assert "https is off: No space left on device; sudo fpvcar doctor shows" in caplog.text
