@@ -75,7 +75,7 @@ async def test_a_car_with_a_new_name_is_the_same_car(folder: Path, tmp_path: Pat
     async with car_at(car_of(folder, state), tls) as url:
         old, cars = moved(tmp_path, url), Cars(tmp_path)
         keeper, said = FetchScheduler(cars, store), CarState(old.name, old.folder, url)
-        with pytest.raises(CarFault, match="proved that it is the same car"):
+        with pytest.raises(CarFault, match="a new certificate, and proved its identity"):
             await keeper._round(old, said, True)
         (now,) = cars.all()
         assert now.fingerprint == await client.fingerprint_of(url) != was.fingerprint
@@ -99,7 +99,7 @@ async def test_a_foreign_car_of_that_name_is_not(folder: Path, tmp_path: Path) -
     assert "station may not" in await refused(tmp_path, car_of(folder, foreign), tls)
     old = car_application(folder, stations_of(state))
     assert "a machine in the middle" in await refused(tmp_path, old, tls), "it shows none"
-    assert "update fpvcar there" in await refused(tmp_path, web.Application(), tls)
+    assert "update fpvcar on the car" in await refused(tmp_path, web.Application(), tls)
 
 
 async def test_who_passes_on_what_the_car_says_is_not(folder: Path, tmp_path: Path) -> None:

@@ -181,23 +181,23 @@ LONG = b'{"car":"x","segments":[{"name":"%s","size":3}]}'
     [
         (b'{"car":"x","segments":[]}', None, "did not sign"),
         (b'{"car":"x","segments":[]}', "22" * 32, "did not sign"),
-        (b"{}", KEY, "is no Listing"),
-        (b"[" * 5000, KEY, "is no Listing"),
-        (b'{"car":"\xff"', KEY, "is no Listing"),
-        (b'{"car":"x","segments":' + b"[" * 5000, KEY, "is no Listing"),
-        (b'{"x":' * 5000, KEY, "is no Listing"),
-        (LONG % b"../../etc/passwd", KEY, "no segment"),
-        (LONG % (b"x" * 10_000), KEY, "no segment"),
-        (LONG.replace(b":3", b":-3") % NAME.encode(), KEY, "no segment"),
-        (LONG.replace(b":3", b":99999999999999") % NAME.encode(), KEY, "no segment"),
+        (b"{}", KEY, "is not a valid Listing"),
+        (b"[" * 5000, KEY, "is not a valid Listing"),
+        (b'{"car":"\xff"', KEY, "is not a valid Listing"),
+        (b'{"car":"x","segments":' + b"[" * 5000, KEY, "is not a valid Listing"),
+        (b'{"x":' * 5000, KEY, "is not a valid Listing"),
+        (LONG % b"../../etc/passwd", KEY, "not a segment"),
+        (LONG % (b"x" * 10_000), KEY, "not a segment"),
+        (LONG.replace(b":3", b":-3") % NAME.encode(), KEY, "not a segment"),
+        (LONG.replace(b":3", b":99999999999999") % NAME.encode(), KEY, "not a segment"),
         (
             LONG.replace(b"}]}", b'},{"name":"%s","size":3}],"more":true}')
             % (NAME.encode(), NAME.encode()),
             KEY,
-            "no segment",
+            "not a segment",
         ),
-        (LONG.replace(b"}]}", b'}],"more":true}') % NAME.encode(), KEY, "no segment"),
-        (None, KEY, "more than"),
+        (LONG.replace(b"}]}", b'}],"more":true}') % NAME.encode(), KEY, "not a segment"),
+        (None, KEY, "answer refused: over 4000000 bytes"),
     ],
 )
 def test_who_is_not_the_car_or_lies_gets_a_word_and_nothing_is_stored(
@@ -247,7 +247,7 @@ def test_sums_of_no_file_are_refused(tmp_path: Path) -> None:
         async with car_at(lying(body % NAME.encode(), KEY)) as url:
             car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
             done = await pull(car, tmp_path / "store")
-            assert "sums are of no file" in done.bad[NAME] and done.waiting == 1
+            assert "checksums do not fit a file of 3 bytes" in done.bad[NAME] and done.waiting == 1
 
     asyncio.run(run())
 
@@ -281,10 +281,10 @@ def test_a_car_that_knows_no_stations_is_named(tmp_path: Path) -> None:
     async def run() -> None:
         async with car_at(web.Application()) as url:
             car = Car("Plague", "1" * 16, url, "", "2" * 32, KEY, "Plague")
-            with pytest.raises(CarFault, match="update fpvcar there"):
+            with pytest.raises(CarFault, match="update fpvcar on the car"):
                 await pull(car, tmp_path / "store")
             async with client.session(url, "") as session:
-                with pytest.raises(CarFault, match="update fpvcar there"):
+                with pytest.raises(CarFault, match="update fpvcar on the car"):
                     await HttpCar(car, session).end()
 
     asyncio.run(run())

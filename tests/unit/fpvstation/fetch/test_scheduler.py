@@ -103,7 +103,7 @@ async def test_all_is_compared_at_first_and_not_each_time(tmp_path: Path) -> Non
 
 
 async def test_what_does_not_come_is_asked_for_ever_more_rarely(tmp_path: Path) -> None:
-    bad = {"x.mcap": "1 of its MiB came damaged"}
+    bad = {"x.mcap": "1 MiB arrived damaged"}
     new = Round(bad=bad, stored=["y.mcap"])
     keeper = Played(tmp_path, [*[Round(bad=bad)] * 6, new, Round(bad=bad), Round()])
     state = await keeper.one_car()
@@ -113,9 +113,9 @@ async def test_what_does_not_come_is_asked_for_ever_more_rarely(tmp_path: Path) 
 
 
 async def test_a_segment_that_does_not_come_is_told(tmp_path: Path) -> None:
-    bad = {"x.mcap": "1 of its MiB came damaged"}
+    bad = {"x.mcap": "1 MiB arrived damaged"}
     state = await Played(tmp_path, [Round(bad=bad)]).one_car()
-    assert state.bad == bad and "x.mcap: 1 of its MiB came damaged" in state.state
+    assert state.bad == bad and "x.mcap: 1 MiB arrived damaged" in state.state
 
 
 async def test_what_failed_while_all_was_compared_is_compared_soon(

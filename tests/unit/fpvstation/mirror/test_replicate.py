@@ -350,7 +350,7 @@ async def test_evicted_session_is_judged_there_and_comes_back_if_it_rots(rig: Ri
         await rig.later()
     assert not rig.store.evicted(CAR, NAME, sums.sha256)
     (finding,) = rig.store.audit(SESSION)
-    assert "it is missing" in finding.fault, "verify names it"
+    assert finding.fault == "file and line are missing", "verify names it"
 
 
 class Enough(BaseException):

@@ -124,7 +124,7 @@ def test_lost_segment_is_named_until_it_is_back_or_removed(rig: Rig) -> None:
     assert "set aside" in found.done
     for _ in range(2):
         (found,) = rig.verify()
-        assert found.path.endswith(NAMES[0]) and "so is its line" in found.fault
+        assert found.path.endswith(NAMES[0]) and found.fault == "file and line are missing"
     rig.store.remove(SESSION, ".trash/2026-11-24")
     assert rig.verify() == []
 

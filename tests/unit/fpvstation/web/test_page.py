@@ -125,7 +125,7 @@ def test_a_car_that_answers_and_gives_nothing_is_a_fault(page: Page) -> None:
 
 def test_what_is_damaged_on_a_car_is_a_fault(page: Page) -> None:
     state = page._scheduler.states["1"]
-    state.bad, state.state = {NAME: "2 of its MiB came damaged"}, "1 damaged on the car"
+    state.bad, state.state = {NAME: "2 MiB arrived damaged"}, "1 damaged on the car"
     assert faults(page, 1e9) == ["Plague: 1 damaged on the car"]
 
 
