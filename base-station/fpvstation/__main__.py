@@ -131,8 +131,7 @@ def _forget(arguments: argparse.Namespace) -> int:
         asyncio.run(_end(car))
     except CarFault as fault:
         print(
-            f"{fault}\n{car.name} still lists this station: end it on the car's page, "
-            "in Who may drive",
+            f"{fault}\n{car.name} still lists this station: end it in Drivers on the car's page",
             file=sys.stderr,
         )
     print(f"{car.name} is forgotten; its recordings stay")

@@ -74,7 +74,7 @@ def state_directory() -> Path:
 
 
 async def run(options: Options) -> None:
-    """Run until SIGTERM or SIGINT. Raises Refused, StoreError, OSError."""
+    """Run until SIGTERM or SIGINT. Raises StartRefused, StoreError, OSError."""
     root, state = options.store.expanduser().absolute(), state_directory()
     rights = _rights(options.host, state)
     stop = asyncio.Event()
@@ -113,7 +113,7 @@ Tasks = Mapping[str, Coroutine[Any, Any, None]]
 async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
     """Run tasks until `stop` is set; then cancel them all.
 
-    Raises the exception of the first task that fails, and Refused if one of `endless`
+    Raises the exception of the first task that fails, and StartRefused if one of `endless`
     returns: no part of a station ends while the others go on.
     """
     tasks = {asyncio.create_task(work): name for name, work in endless.items()}
@@ -135,7 +135,7 @@ async def until(stop: asyncio.Event, endless: Tasks, ending: Tasks) -> None:
 
 def _rights(host: str, state: Path) -> RecordingRights:
     """Return the access rights of the page. At a loopback address every client may view;
-    elsewhere a client needs the password. The password also allows removals. Raises Refused,
+    elsewhere a client needs the password. The password also allows removals. Raises StartRefused,
     PasswordRefused."""
     saved = password.load(state)
     if saved is None and is_loopback(host):
@@ -172,7 +172,8 @@ async def _feed_watchdog() -> None:
 
 
 def rebuild(root: Path, on_progress: OnProgress) -> int:
-    """Rebuild the catalogue; return its number of sessions. Raises Refused, StoreError, OSError."""
+    """Rebuild the catalogue; return its number of sessions. Raises StartRefused, StoreError,
+    OSError."""
     state = state_directory()
     with lock_store(root):
         store = Store(Folder(root))
@@ -203,7 +204,7 @@ def _open(store: Store, root: Path, state: Path, accept_changed: bool) -> str:
 
 @contextlib.contextmanager
 def lock_store(root: Path) -> Iterator[None]:
-    """Lock the store, so that two stations never write into it. Raises Refused."""
+    """Lock the store, so that two stations never write into it. Raises StartRefused."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         lock = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

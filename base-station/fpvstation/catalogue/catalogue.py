@@ -24,6 +24,7 @@ from fpvcar.recordings.library.drive_repository import DriveBusy, DriveMissing, 
 from fpvcar.recordings.library.drives import Drive, DriveFilter, drives_of
 from fpvcar.recordings.library.recording_index import Page
 from fpvcar.recordings.library.titles import Titles
+from fpvcar.runtime.units import counted
 from fpvstation.catalogue import search
 from fpvstation.catalogue.catalogue_file import CatalogueFile
 from fpvstation.catalogue.catalogue_rows import add_drive, forget, forget_drives
@@ -276,7 +277,7 @@ class Catalogue:
             if others:
                 name = session.rpartition("/")[2]
                 raise DriveBusy(
-                    f"{others} other drives are in its session. To remove them, too: "
+                    f"Its session has {counted(others, 'other drive')}. To remove all of it: "
                     f"fpvstation rm {name}"
                 )
             removed = self._store.remove(session, trash_of(time.time()))

@@ -40,7 +40,7 @@ class CatalogueFile:
             self.reset("" if row is None else f"it belongs to the store {row[0]}")
 
     def reset(self, reason: str) -> None:
-        """Start an empty file. `why` is the reason for people; "" for a new catalogue."""
+        """Start an empty file. `reason` is a text for people; "" for a new catalogue."""
         if reason:
             log.warning("%s: rebuilt from the store: %s", self._path, reason)
             self.reset_reason = reason

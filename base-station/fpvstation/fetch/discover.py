@@ -37,7 +37,7 @@ class AnnouncedCar(NamedTuple):
 
 async def browse(seconds: float, interfaces: Sequence[str] = ()) -> list[AnnouncedCar]:
     """Listen for so long; `interfaces`: addresses of this machine, empty for all. Raises
-    Lacking, OSError."""
+    ZeroconfMissing, OSError."""
     try:
         from zeroconf import DNSQuestionType, InterfaceChoice
         from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
